@@ -1,0 +1,43 @@
+#pragma once
+// The only way to learn the time or to get a random number (style.md, "Confinement").
+//
+// Production uses MonotonicClock and seeds Rng from the system; tests and the simulator pass
+// their own clock and a printed seed.
+
+#include <chrono>
+#include <cstdint>
+
+namespace robustrun::base {
+
+// Nanoseconds of CLOCK_MONOTONIC of this machine; never compared across machines.
+using Nanos = std::chrono::nanoseconds;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Nanos now() const = 0;         // monotonic
+  [[nodiscard]] virtual Nanos wall_time() const = 0;   // since the Unix epoch, for people alone
+};
+
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Nanos now() const override;
+  [[nodiscard]] Nanos wall_time() const override;
+};
+
+// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): one seed, one sequence, on every platform.
+class Rng {
+ public:
+  explicit Rng(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  // Uniform in [0, bound); bound must not be 0.
+  std::uint64_t below(std::uint64_t bound);
+
+ private:
+  std::uint64_t state_;
+};
+
+// 64 bits from the kernel's random source.
+std::uint64_t system_seed();
+
+}  // namespace robustrun::base

@@ -1,0 +1,30 @@
+#pragma once
+// Strong ids: a rank cannot be passed where a node is wanted.
+//
+// Each id is a plain integer with a type of its own, ordered and hashable by value. `value` is
+// public because the wire, the journal and the terminal all print it.
+
+#include <compare>
+#include <cstdint>
+
+namespace robustrun::base {
+
+template <class Tag, class Rep>
+struct Id {
+  using Representation = Rep;
+  Rep value{};
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+};
+
+// Global rank of a worker in the job: 0 .. world size - 1.
+using Rank = Id<struct RankTag, std::uint32_t>;
+// Rank of a worker on its node: 0 .. local world size - 1.
+using LocalRank = Id<struct LocalRankTag, std::uint32_t>;
+// Index of a node in the job's node list; stable over restarts.
+using NodeId = Id<struct NodeTag, std::uint32_t>;
+// Counts the starts of the worker group: 0 for the first (TORCHELASTIC_RESTART_COUNT).
+using Attempt = Id<struct AttemptTag, std::uint32_t>;
+// Counts the agents started for one node: a message of an older one is dropped.
+using Generation = Id<struct GenerationTag, std::uint32_t>;
+
+}  // namespace robustrun::base

@@ -1,0 +1,36 @@
+#pragma once
+// A fixed set of threads for work that may block (file writes, fsync, scans of /proc).
+//
+// The only place with threads and locks. Jobs share nothing mutable with the loop; what they
+// find out comes back by `done`, posted to the executor. Jobs of one lane run one at a time in
+// the order of submission; lanes run side by side.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/core/result.h"
+
+namespace robustrun::base {
+
+class BlockingPool {
+ public:
+  using Lane = std::uint32_t;
+  // `queue_max`: jobs waiting over all lanes; submit() beyond it is refused with kLimit.
+  BlockingPool(boost::asio::any_io_executor executor, unsigned threads, std::size_t queue_max);
+  // Waits for running jobs, drops waiting ones; no `done` is posted afterwards.
+  ~BlockingPool();
+  BlockingPool(const BlockingPool&) = delete;
+  BlockingPool& operator=(const BlockingPool&) = delete;
+
+  Status submit(Lane lane, std::move_only_function<void()> work,
+                std::move_only_function<void()> done);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace robustrun::base

@@ -1,0 +1,45 @@
+#pragma once
+// Long-lived child processes (agents, shims): posix_spawn plus pidfd on an Asio loop.
+//
+// No SIGCHLD handler and no waitpid(-1), so that no exit is missed or stolen: each Child reaps
+// only itself through its pidfd. Must be spawned from the loop's own thread, because
+// PR_SET_PDEATHSIG in the child counts that thread as its parent.
+// Recipe: posix_spawn(3) with SETSID, SETSIGMASK, SETSIGDEF, closefrom; pidfd_open(2).
+
+#include <sys/types.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/exit_status.h"
+#include "base/core/result.h"
+#include "base/io/fd.h"
+
+namespace robustrun::base {
+
+struct ChildOptions {
+  std::string executable;                // absolute path
+  std::vector<std::string> argv;         // with argv[0]
+  std::vector<std::string> environment;  // NAME=VALUE, complete
+  // Child's descriptor i is a copy of our descriptors[i]; -1: /dev/null. All others are closed.
+  std::vector<int> descriptors;
+  bool new_session = true;
+};
+
+class Child {
+ public:
+  using ExitHandler = std::function<void(ExitStatus)>;
+  // A failed exec is an error here, not an exit. `on_exit` is called once, from the loop.
+  static Result<std::unique_ptr<Child>> spawn(boost::asio::any_io_executor executor,
+                                              const ChildOptions& options, ExitHandler on_exit);
+  // Does not kill; the exit is no longer reported, and the process is reaped if already dead.
+  virtual ~Child() = default;
+  [[nodiscard]] virtual pid_t pid() const = 0;
+  // Through the pidfd: can never hit a recycled pid. kNotFound once it is gone.
+  virtual Status signal(int signal) = 0;
+};
+
+}  // namespace robustrun::base

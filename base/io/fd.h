@@ -1,0 +1,50 @@
+#pragma once
+// Owner of one file descriptor. Every descriptor of ours is CLOEXEC (a test walks a child's
+// /proc/self/fd).
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/core/result.h"
+
+namespace robustrun::base {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+struct FdPair {
+  Fd first;
+  Fd second;
+};
+
+Result<FdPair> make_pipe();                  // first: read end
+Result<FdPair> make_socket_pair(int type);   // AF_UNIX; SOCK_STREAM or SOCK_SEQPACKET
+Status set_nonblocking(int fd, bool on);
+
+// Writes all of `bytes` to a blocking descriptor.
+Status write_all(int fd, std::string_view bytes);
+// At most `limit` bytes of a file; kLimit when it is longer.
+Result<std::string> read_file(const std::string& path, std::size_t limit);
+// Replaces `path` by way of a temporary file beside it and rename().
+Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);
+// mkdir -p; every folder it makes gets `mode`.
+Status make_directories(const std::string& path, unsigned mode);
+
+}  // namespace robustrun::base

@@ -1,0 +1,57 @@
+#pragma once
+// The append-only file of records under a run's journal: bytes in, bytes out, no meaning.
+//
+// Layout (docs/formats/journal.md): 64-byte header (magic "RRJOURNL", u32 format version, u32
+// segment, 16-byte run key, zeros), then records  u32 payload length | u32 kind | u64 sequence |
+// payload | u64 XXH3 of all before.  Little endian. A record that is cut or damaged ends the
+// file for a reader; a writer that opens such a file truncates it there (torn tail).
+// Idea and discipline: leveldb's log_format.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+
+namespace robustrun::base {
+
+struct JournalRecord {
+  std::uint32_t kind = 0;
+  std::uint64_t sequence = 0;
+  std::string payload;
+};
+
+struct JournalContents {
+  std::vector<JournalRecord> records;
+  std::uint64_t torn_bytes = 0;  // after the last good record
+};
+
+inline constexpr std::uint32_t kJournalFormatVersion = 1;
+inline constexpr std::size_t kJournalRecordBytesMax = std::size_t{16} << 20;
+
+// All good records of `path`. kCorrupt when the header is not ours or of a newer version.
+Result<JournalContents> read_journal(const std::string& path);
+
+class JournalWriter {
+ public:
+  // Makes the file (0600), or opens an existing one behind its last good record.
+  static Result<JournalWriter> open(const std::string& path);
+  JournalWriter(JournalWriter&&) noexcept;
+  JournalWriter& operator=(JournalWriter&&) noexcept;
+  ~JournalWriter();
+
+  // One write(2); the record is in the page cache when this returns (survives our SIGKILL).
+  // After an error the file is cut back to the last whole record and the next append tries again.
+  Status append(std::uint32_t kind, std::string_view payload);
+  // fdatasync, before an irrevocable action.
+  Status sync();
+
+ private:
+  struct State;
+  explicit JournalWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace robustrun::base

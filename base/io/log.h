@@ -1,0 +1,51 @@
+#pragma once
+// robustrun's own log: one line per event on stderr. spdlog stays behind this header.
+//
+// Human form on a terminal (colour, aligned columns: time, level, node, rank, text), the same
+// without colour elsewhere, or one JSON object per line. Synchronous, from the loop's thread.
+//     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/core/ids.h"
+
+namespace robustrun::base {
+
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError, kOff };
+enum class LogFormat : std::uint8_t { kHuman, kJson };
+enum class LogColour : std::uint8_t { kAuto, kNever, kAlways };
+
+struct LogContext {
+  std::string_view node = {};
+  std::optional<Rank> rank = {};
+};
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kHuman;
+  LogColour colour = LogColour::kAuto;  // auto: stderr is a terminal and NO_COLOR is not set
+};
+
+void configure_log(const LogOptions& options);
+// An agent has no terminal of its own: its lines go to `sink` (and on to the supervisor).
+using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
+void redirect_log(LogSink sink);
+
+[[nodiscard]] bool log_enabled(LogLevel level);
+void log_line(LogLevel level, const LogContext& context, std::string_view text);
+
+}  // namespace robustrun::base
+
+#define RR_LOG(level, context, ...)                                                 \
+  do {                                                                              \
+    if (::robustrun::base::log_enabled(::robustrun::base::LogLevel::level))         \
+      ::robustrun::base::log_line(::robustrun::base::LogLevel::level,               \
+                                  ::robustrun::base::LogContext context,            \
+                                  ::fmt::format(__VA_ARGS__));                      \
+  } while (false)

@@ -1,0 +1,12 @@
+include(GNUInstallDirs)
+# The binary looks for the shim beside itself and for the Python package in ../share/robustrun/
+# (or, in a build tree, through the link made here).
+if(TARGET robustrun-shim)
+  install(TARGETS robustrun-shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(TARGETS robustrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY python/robustrun DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/python
+        PATTERN __pycache__ EXCLUDE)
+install(FILES docs/cli.md docs/compat.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/robustrun)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python ${CMAKE_BINARY_DIR}/share/robustrun/python SYMBOLIC)

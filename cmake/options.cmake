@@ -1,0 +1,32 @@
+# Compiler flags and build options, all in the interface target rr_options.
+option(ROBUSTRUN_TESTS "Build the tests" ON)
+option(ROBUSTRUN_WERROR "Warnings are errors" OFF)
+option(ROBUSTRUN_FUZZ "Build the fuzzers (clang)" OFF)
+set(ROBUSTRUN_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+find_program(MOLD mold)
+
+add_library(rr_options INTERFACE)
+target_include_directories(rr_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(rr_options INTERFACE ROBUSTRUN_VERSION="${PROJECT_VERSION}")
+target_compile_options(rr_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wswitch-enum
+  $<$<BOOL:${ROBUSTRUN_WERROR}>:-Werror>)
+if(MOLD)
+  target_link_options(rr_options INTERFACE -fuse-ld=mold)
+endif()
+if(ROBUSTRUN_SANITIZE)
+  target_compile_options(rr_options INTERFACE -fsanitize=${ROBUSTRUN_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(rr_options INTERFACE -fsanitize=${ROBUSTRUN_SANITIZE})
+endif()

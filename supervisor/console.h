@@ -1,0 +1,37 @@
+#pragma once
+// Worker output on our own stdout and stderr: whole lines, prefixed if asked, never mixed inside a
+// line, never blocking the loop.
+//
+// Owned by the driver, on its loop. The terminal may stop (Ctrl-S, a slow pipe, a full disk behind
+// a redirection): while it takes bytes, however slowly, `congested()` asks the agents to wait, so
+// nothing is lost; when it has taken none for kConsoleStallMax, output is dropped and counted, and
+// a line says so once it moves again. A closed pipe (EPIPE) drops the rest at once.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "supervisor/run_request.h"
+#include "wire/messages.h"
+
+namespace robustrun::supervisor {
+
+class Console {
+ public:
+  // `on_drained` is called from the loop when congested() turns false again. `role` fills
+  // ${role_name}. Descriptors are not closed; their O_NONBLOCK flag is never changed, because
+  // they are shared with other processes (writes go through poll and bounded chunks).
+  static std::unique_ptr<Console> open(boost::asio::any_io_executor executor, int out_fd,
+                                       int err_fd, ConsoleStyle style, std::string role,
+                                       std::function<void()> on_drained);
+  virtual ~Console() = default;
+  virtual void write(const wire::Output& output) = 0;
+  [[nodiscard]] virtual bool congested() const = 0;
+  [[nodiscard]] virtual std::uint64_t dropped_bytes() const = 0;
+  // Calls `done` when everything was written or given up (bounded by kConsoleStallMax).
+  virtual void flush(std::function<void()> done) = 0;
+};
+
+}  // namespace robustrun::supervisor

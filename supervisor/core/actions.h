@@ -1,0 +1,114 @@
+#pragma once
+// What the core wants done. Actions are idempotent and carry node, generation and attempt where
+// they apply; the shell carries them out in order. A Decision is journaled and shown to the user;
+// nobody re-derives it.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/events.h"
+
+namespace robustrun::supervisor {
+
+// Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation.
+struct LaunchAgent {
+  base::NodeId node;
+  base::Generation generation;
+};
+
+struct ReservePort {
+  base::NodeId node;
+  base::Attempt attempt;
+};
+
+// A worker's place in the group (torchrun.md a.2.1).
+struct Assignment {
+  base::Rank rank;
+  base::LocalRank local_rank;
+  std::uint32_t role_rank = 0;
+};
+
+struct StartWorkers {
+  base::NodeId node;
+  base::Attempt attempt;
+  std::vector<Assignment> workers;
+  std::uint32_t group_rank = 0;
+  std::uint32_t group_world_size = 1;
+  std::uint32_t world_size = 1;
+  std::string master_addr;
+  std::uint32_t master_port = 0;
+};
+
+enum class StopCause : std::uint8_t { kRestart, kPreempt, kStop };
+
+struct StopWorkers {
+  base::NodeId node;
+  base::Attempt attempt;
+  int signal = 15;
+  base::Nanos grace{};
+  StopCause cause = StopCause::kStop;
+};
+
+struct ForwardSignal {
+  base::NodeId node;
+  base::Attempt attempt;
+  int signal = 0;
+};
+
+// The agent may go; it kills whatever it still has.
+struct DismissAgent {
+  base::NodeId node;
+};
+
+struct SetTimer {
+  TimerId id = TimerId::kState;
+  std::uint64_t sequence = 0;
+  base::Nanos at{};   // supervisor's monotonic clock
+};
+
+enum class Rule : std::uint8_t {
+  kStart,              // first attempt
+  kWorkerFailed,       // a worker's death ends the attempt
+  kStartFailed,        // a worker's program could not be run
+  kAgentLost,          // the agent died; it is launched again in place
+  kPortConflict,       // MASTER_PORT was taken meanwhile: infrastructure, not counted
+  kRestart,            // the group is started again
+  kBudgetExhausted,    // no restart left
+  kCrashLoop,          // same failure before first progress
+  kInfrastructureGivenUp,
+  kDoNotRequeue,       // a worker exited with 93
+  kSignal,             // a signal ends the run
+  kSecondSignal,       // and a second one at once
+  kTimeLimit,
+  kStepGoal,
+  kSucceeded,
+  kBudgetRefilled,
+};
+
+// Why something is done: rule, evidence, and what else could have been done.
+struct Decision {
+  Rule rule = Rule::kStart;
+  base::Attempt attempt;
+  std::string text;                      // one sentence for the user
+  std::vector<std::string> evidence;     // "rank 1 on node0: SIGKILL", …
+  std::vector<std::string> alternatives; // "no restart: 0 of 3 used"
+  template <class V>
+  void fields(V& v) {
+    v(1, "rule", rule); v(2, "attempt", attempt); v(3, "text", text); v(4, "evidence", evidence);
+    v(5, "alternatives", alternatives);
+  }
+};
+
+// Last action of a run. The shell dismisses nothing more, writes the summary and exits.
+struct Finish {
+  int exit_code = 0;                     // base rules of decisions.md 7; see exit_code.h
+};
+
+using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
+                            DismissAgent, SetTimer, Decision, Finish>;
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,57 @@
+#pragma once
+// The job state machine: events in, actions out. Pure: no I/O, no clock, no threads, no
+// randomness but the seed in RunStarted.
+//
+//   kIdle → kJoining → kReserving → kStarting → kRunning → kStopping → (kBackoff →) kReserving …
+//                                                              └────→ kFinishing → kFinished
+//
+// kJoining: agents are launched and asked to say hello. kReserving: the first node's agent finds
+// a free MASTER_PORT (skipped when one is given). kStarting: StartWorkers is out, not every
+// worker has reported. kRunning. kStopping: an attempt failed; its workers are being stopped on
+// every node, until WorkersGone of all. kBackoff: waits before a restart. kFinishing: as
+// kStopping, but the run ends afterwards, with agents dismissed. Every state but kIdle, kRunning
+// and kFinished has a deadline (JobSpec::deadlines), and every event is handled or ignored on
+// purpose in every state (a test walks the product).
+//
+// Deterministic: the same events give the same actions and the same digest() on every machine.
+// The simulator (tests/sim) drives exactly this class.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/actions.h"
+#include "supervisor/core/events.h"
+
+namespace robustrun::supervisor {
+
+enum class JobState : std::uint8_t {
+  kIdle, kJoining, kReserving, kStarting, kRunning, kStopping, kBackoff, kFinishing, kFinished,
+};
+
+const char* to_string(JobState state);
+
+class Job {
+ public:
+  Job();
+  ~Job();
+  Job(Job&&) noexcept;
+  Job& operator=(Job&&) noexcept;
+
+  // The first event must be RunStarted. Never fails: what makes no sense is ignored.
+  std::vector<Action> handle(const Event& event);
+
+  [[nodiscard]] JobState state() const;
+  [[nodiscard]] base::Attempt attempt() const;
+  // Node and place of a rank in the current attempt; nullptr for an unknown rank.
+  [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
+  // Hash of the whole state: equal after a replay of the same journal.
+  [[nodiscard]] std::uint64_t digest() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,103 @@
+#pragma once
+// What happened in a run, made from its journal alone: pure, records in, plain data out.
+// `robustrun report`, the summary at the end of a run and --summary-json all show this.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "supervisor/core/actions.h"
+#include "supervisor/core/events.h"
+
+namespace robustrun::supervisor {
+
+// One line of the journal: an event, or a decision that followed from the events before it.
+struct JournalEntry {
+  base::Nanos at{};
+  std::variant<Event, Decision, Finish> what;
+};
+
+struct Phase {
+  std::string name;         // "detect", "stop the others", "prepare", "start processes",
+                            // "imports", "first step", "catch up"
+  base::Nanos duration{};
+  template <class V>
+  void fields(V& v) { v(1, "name", name); v(2, "duration", duration); }
+};
+
+struct Incident {
+  std::uint32_t attempt = 0;
+  base::Nanos at{};                        // since the run's start
+  std::optional<std::uint32_t> rank;       // first failing rank; none: an agent or start-up
+  std::string node;
+  std::string ended;                       // "SIGKILL (by the kernel's OOM killer)"
+  std::string error_message;
+  std::vector<std::string> stderr_tail;
+  std::vector<std::string> also_failed;    // "rank 3: exit code 1"
+  std::string decision;                    // what was done, and why
+  std::vector<std::string> evidence;
+  std::vector<Phase> phases;               // of the recovery; empty when there was none
+  base::Nanos recovery{};                  // sum: failure until first step (or user code) again
+  std::optional<std::int64_t> step_before; // last step known before
+  std::optional<std::int64_t> step_after;  // first step after
+  std::optional<std::int64_t> steps_lost;  // done again; needs robustrun.step(n)
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt); v(2, "at", at); v(3, "rank", rank); v(4, "node", node);
+    v(5, "ended", ended); v(6, "error_message", error_message); v(7, "stderr_tail", stderr_tail);
+    v(8, "also_failed", also_failed); v(9, "decision", decision); v(10, "evidence", evidence);
+    v(11, "phases", phases); v(12, "recovery", recovery); v(13, "step_before", step_before);
+    v(14, "step_after", step_after); v(15, "steps_lost", steps_lost);
+  }
+};
+
+struct MetricValue {
+  std::string name;
+  double value = 0;
+  template <class V>
+  void fields(V& v) { v(1, "name", name); v(2, "value", value); }
+};
+
+struct RunReport {
+  std::string run_id;
+  std::string program;
+  std::string version;
+  std::string outcome;            // "succeeded", "failed", "stopped", "unfinished"
+  std::string reason;             // the last decision's sentence
+  std::optional<int> exit_code;   // none: the supervisor did not live to say it
+  base::Nanos started{};          // Unix time
+  base::Nanos duration{};
+  std::uint32_t nodes = 0;
+  std::uint32_t world_size = 0;
+  std::uint32_t attempts = 0;
+  std::uint64_t steps = 0;                  // least of all ranks, last attempt
+  std::optional<std::int64_t> step;         // the script's own number
+  std::vector<MetricValue> metrics;         // final, of rank 0
+  std::vector<Incident> incidents;
+  std::uint64_t dropped_bytes = 0;
+  std::string log_directory;
+  template <class V>
+  void fields(V& v) {
+    v(1, "run_id", run_id); v(2, "program", program); v(3, "version", version);
+    v(4, "outcome", outcome); v(5, "reason", reason); v(6, "exit_code", exit_code);
+    v(7, "started", started); v(8, "duration", duration); v(9, "nodes", nodes);
+    v(10, "world_size", world_size); v(11, "attempts", attempts); v(12, "steps", steps);
+    v(13, "step", step); v(14, "metrics", metrics); v(15, "incidents", incidents);
+    v(16, "dropped_bytes", dropped_bytes); v(17, "log_directory", log_directory);
+  }
+};
+
+RunReport build_report(const std::vector<JournalEntry>& entries);
+
+// For people; `width` columns, ANSI colour if asked for.
+std::string render_report(const RunReport& report, bool colour, int width);
+// One JSON object; durations in seconds (names end in _s), bytes that are not UTF-8 escaped.
+std::string report_json(const RunReport& report);
+// torchrun's ChildFailedError block (torchrun.md a.8) for the attempt that ended the run; empty
+// when the run did not fail through a worker.
+std::string child_failed_block(const std::vector<JournalEntry>& entries);
+
+}  // namespace robustrun::supervisor

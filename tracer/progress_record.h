@@ -1,0 +1,65 @@
+#pragma once
+// The progress record: what a worker leaves behind about itself, one file per worker.
+//
+// The agent makes the file (0600, kRecordBytes, zeroed, preallocated) beside the worker's socket
+// and names it in ROBUSTRUN_RECORD; python/robustrun maps it and writes; the agent reads it with
+// pread, never mmap, so that a worker that truncates it cannot hurt (decisions.md 11). It stays
+// readable after SIGKILL. Little endian, fixed offsets; docs/formats/progress-record.md has the
+// same table. A reader accepts any version with its own major number and ignores what it does
+// not know; fields of the worker are separate 8-byte words, each written by one aligned store,
+// so that a reader sees an old or a new value, never a mixture. Groups that must be read together
+// (step and metrics) stand under a sequence lock: odd while being written.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::tracer {
+
+inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
+inline constexpr std::uint32_t kRecordMajor = 1;
+inline constexpr std::uint32_t kRecordMinor = 0;
+inline constexpr std::size_t kRecordBytes = 4096;
+inline constexpr std::size_t kMetricsMax = 16;
+inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
+
+struct RecordMetric {
+  std::array<char, kMetricNameBytes> name;
+  double value;
+};
+
+struct ProgressRecord {
+  // Written by the agent before the worker starts.
+  std::array<char, 8> magic;         //   0
+  std::uint32_t major;               //   8
+  std::uint32_t minor;               //  12
+  std::uint32_t rank;                //  16
+  std::uint32_t attempt;             //  20
+  // Control word, written by the agent before any stop signal: wire::StopReason in the low byte,
+  // and the deadline (CLOCK_MONOTONIC ns, 0: none) in the next word.
+  std::uint64_t stop_reason;         //  24
+  std::uint64_t stop_deadline_ns;    //  32
+  std::array<std::uint64_t, 3> reserved_agent;  // 40
+  // Written by the worker. All times are CLOCK_MONOTONIC in ns, 0: not yet.
+  std::uint64_t worker_pid;          //  64
+  std::uint64_t boot_at_ns;          //  72  our boot module's first line
+  std::uint64_t user_code_at_ns;     //  80  just before the user's first line
+  std::uint64_t sequence;            //  88  lock of the words from here to the metrics
+  std::uint64_t steps;               //  96  optimizer steps (or robustrun.step calls) so far
+  std::uint64_t first_step_at_ns;    // 104
+  std::uint64_t last_step_at_ns;     // 112
+  std::uint64_t has_step;            // 120  1: `step` was given by robustrun.step(n)
+  std::int64_t step;                 // 128
+  std::uint64_t metric_count;        // 136  at most kMetricsMax
+  std::array<RecordMetric, kMetricsMax> metrics;  // 144 … 656
+};
+
+static_assert(offsetof(ProgressRecord, stop_reason) == 24);
+static_assert(offsetof(ProgressRecord, worker_pid) == 64);
+static_assert(offsetof(ProgressRecord, sequence) == 88);
+static_assert(offsetof(ProgressRecord, metric_count) == 136);
+static_assert(offsetof(ProgressRecord, metrics) == 144);
+static_assert(sizeof(ProgressRecord) == 656);
+static_assert(sizeof(ProgressRecord) <= kRecordBytes);
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,44 @@
+#pragma once
+// Making and reading the file of a progress record. Used by the agent, from its loop.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "base/core/result.h"
+#include "base/io/fd.h"
+
+namespace robustrun::tracer {
+
+struct Reading {
+  std::uint64_t worker_pid = 0;
+  std::uint64_t steps = 0;
+  std::optional<std::int64_t> step;
+  std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
+  std::vector<std::pair<std::string, double>> metrics;
+  friend bool operator==(const Reading&, const Reading&) = default;
+};
+
+class RecordFile {
+ public:
+  // Makes `path` anew (0600, preallocated: a full disk shows here, not as a SIGBUS in the worker).
+  static base::Result<RecordFile> create(const std::string& path, base::Rank rank,
+                                         base::Attempt attempt);
+  // kCorrupt: the worker overwrote it with nonsense; kUnavailable: caught in the middle of a
+  // write three times. Whatever the worker does to the file, this returns.
+  [[nodiscard]] base::Result<Reading> read() const;
+  // Tells the worker why it will be stopped and until when (decisions.md 12).
+  base::Status announce_stop(std::uint8_t reason, base::Nanos deadline);
+  // The handle outlives the file: read() goes on working after unlink.
+  void unlink();
+
+ private:
+  RecordFile(base::Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  base::Fd fd_;
+  std::string path_;
+};
+
+}  // namespace robustrun::tracer
