@@ -21,7 +21,8 @@ class Channel {
  public:
   struct Handlers {
     std::function<void(Message)> on_message;
-    // EOF (code kUnavailable), reset, protocol violation, or a send queue over its limit.
+    // EOF (code kUnavailable), reset, protocol violation, or a send queue over its limit. What
+    // the peer had sent before it went is delivered first.
     std::function<void(const base::Error&)> on_closed;
     // The send queue fell below half of the mark that `congested` names. May be empty.
     std::function<void()> on_drained;
@@ -32,12 +33,14 @@ class Channel {
                                        Handlers handlers);
   virtual ~Channel() = default;
 
+  // Ignored once the connection has ended.
   virtual void send(const Message& message) = 0;
   // Bytes accepted by send() and not yet by the kernel.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   // Bulk senders (worker output) pause while true: more than 1 MiB is queued.
   [[nodiscard]] virtual bool congested() const = 0;
-  // Stops reading: the peer's output then backs up into its own queue.
+  // No on_message until resume_reading(): the peer's output then backs up into its own queue. The
+  // end of the connection is not noticed either meanwhile.
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
   // No handler is called afterwards. Queued messages are still written for at most 1 s.

@@ -51,13 +51,17 @@ class FieldReader {
   [[nodiscard]] const base::Status& status() const { return status_; }
 
  private:
+  enum class Form : std::uint8_t { kVarint, kFixed64, kBytes };
   struct Field {
     int number = 0;
+    Form form = Form::kVarint;
     std::uint64_t scalar = 0;  // varint or the bits of a fixed64
     std::string_view bytes;    // length-delimited
-    bool is_bytes = false;
   };
-  [[nodiscard]] const Field* last(int number) const;
+  // As protobuf does, a number that comes in another form than its member's counts as unknown.
+  [[nodiscard]] const Field* last(int number, Form form) const;
+  template <class T>
+  static constexpr Form form_of();
   template <class T>
   void assign(const Field& field, T& value);
 
@@ -66,11 +70,17 @@ class FieldReader {
   int depth_ = 0;
 };
 
+// Appends the bytes of `message` to `out`.
+template <class T>
+void encode_to(const T& message, std::string& out) {
+  FieldWriter writer(out);
+  const_cast<T&>(message).fields(writer);  // the field list is one template for both directions
+}
+
 template <class T>
 std::string encode(const T& message) {
   std::string out;
-  FieldWriter writer(out);
-  const_cast<T&>(message).fields(writer);  // the field list is one template for both directions
+  encode_to(message, out);
   return out;
 }
 
@@ -124,6 +134,12 @@ void FieldWriter::operator()(int number, const char* name, const T& value) {
 }
 
 template <class T>
+constexpr FieldReader::Form FieldReader::form_of() {
+  if (std::same_as<T, double>) return Form::kFixed64;
+  return std::same_as<T, std::string> || base::HasFields<T> ? Form::kBytes : Form::kVarint;
+}
+
+template <class T>
 void FieldReader::assign(const Field& field, T& value) {
   if constexpr (std::same_as<T, std::string>) {
     value.assign(field.bytes);
@@ -152,12 +168,15 @@ void FieldReader::operator()(int number, const char*, T& value) {
   if constexpr (detail::kIsVector<T>) {
     value.clear();
     for (const Field& field : fields_) {
-      if (field.number == number) assign(field, value.emplace_back());
+      if (field.number != number || field.form != form_of<typename T::value_type>()) continue;
+      assign(field, value.emplace_back());
     }
   } else if constexpr (detail::kIsOptional<T>) {
-    if (const Field* field = last(number)) assign(*field, value.emplace());
+    if (const Field* field = last(number, form_of<typename T::value_type>())) {
+      assign(*field, value.emplace());
+    }
   } else {
-    if (const Field* field = last(number)) assign(*field, value);
+    if (const Field* field = last(number, form_of<T>())) assign(*field, value);
   }
 }
 

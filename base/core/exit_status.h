@@ -20,8 +20,9 @@ struct ExitStatus {
   friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
 };
 
-// From the siginfo of waitid(): `si_code` is CLD_EXITED, CLD_KILLED or CLD_DUMPED.
-ExitStatus exit_status_from_siginfo(int si_code, int si_status);
+// From si_code (CLD_EXITED, CLD_KILLED or CLD_DUMPED) and si_status of waitid(); those names are
+// macros in <signal.h>.
+ExitStatus exit_status_from_siginfo(int cld_code, int value);
 
 // "exit code 3", "SIGKILL", "SIGSEGV (core dumped)".
 std::string describe(const ExitStatus& status);

@@ -24,7 +24,8 @@ struct ChildOptions {
   std::string executable;                // absolute path
   std::vector<std::string> argv;         // with argv[0]
   std::vector<std::string> environment;  // NAME=VALUE, complete
-  // Child's descriptor i is a copy of our descriptors[i]; -1: /dev/null. All others are closed.
+  // Child's descriptor i is a copy of our descriptors[i]; -1, or a missing one of 0 to 2:
+  // /dev/null. All others are closed.
   std::vector<int> descriptors;
   bool new_session = true;
 };

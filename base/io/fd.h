@@ -2,6 +2,7 @@
 // Owner of one file descriptor. Every descriptor of ours is CLOEXEC (a test walks a child's
 // /proc/self/fd).
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,7 +43,8 @@ Status set_nonblocking(int fd, bool on);
 Status write_all(int fd, std::string_view bytes);
 // At most `limit` bytes of a file; kLimit when it is longer.
 Result<std::string> read_file(const std::string& path, std::size_t limit);
-// Replaces `path` by way of a temporary file beside it and rename().
+// Replaces `path` by way of a temporary file beside it and rename(): a reader sees the old bytes
+// or the new ones. Not synced to the disk.
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);
 // mkdir -p; every folder it makes gets `mode`.
 Status make_directories(const std::string& path, unsigned mode);

@@ -2,9 +2,10 @@
 // The append-only file of records under a run's journal: bytes in, bytes out, no meaning.
 //
 // Layout (docs/formats/journal.md): 64-byte header (magic "RRJOURNL", u32 format version, u32
-// segment, 16-byte run key, zeros), then records  u32 payload length | u32 kind | u64 sequence |
-// payload | u64 XXH3 of all before.  Little endian. A record that is cut or damaged ends the
-// file for a reader; a writer that opens such a file truncates it there (torn tail).
+// segment, 16-byte random key, zeros, u64 XXH3), then records  u32 payload length | u32 kind |
+// u64 sequence | payload | u64 XXH3 of all before.  Little endian. A record that is cut or
+// damaged ends the file for a reader; a writer that opens such a file truncates it there (torn
+// tail). A damaged header is an error for both, so that no good record is ever cut off.
 // Idea and discipline: leveldb's log_format.
 
 #include <cstdint>
@@ -31,7 +32,8 @@ struct JournalContents {
 inline constexpr std::uint32_t kJournalFormatVersion = 1;
 inline constexpr std::size_t kJournalRecordBytesMax = std::size_t{16} << 20;
 
-// All good records of `path`. kCorrupt when the header is not ours or of a newer version.
+// All good records of `path`. kCorrupt when the header is damaged, not ours or of another
+// version; a file that was cut inside its header has no records and is all torn.
 Result<JournalContents> read_journal(const std::string& path);
 
 class JournalWriter {
@@ -43,9 +45,10 @@ class JournalWriter {
   ~JournalWriter();
 
   // One write(2); the record is in the page cache when this returns (survives our SIGKILL).
-  // After an error the file is cut back to the last whole record and the next append tries again.
+  // After an error the file is cut back to the last whole record and the next append tries again
+  // (a process with a file size limit must ignore SIGXFSZ to see that error).
   Status append(std::uint32_t kind, std::string_view payload);
-  // fdatasync, before an irrevocable action.
+  // fdatasync (and once, of the folder), before an irrevocable action.
   Status sync();
 
  private:

@@ -1,0 +1,51 @@
+#pragma once
+// Small helpers for text that comes from outside or goes to people. Pure.
+//
+// Text here is bytes: what users and workers give need not be UTF-8. printable() and
+// json_string() make any bytes safe to show: nothing a worker wrote can move the cursor of a
+// terminal or break a JSON document.
+
+#include <charconv>
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/core/result.h"
+
+namespace robustrun::base {
+
+// At least one piece; empty pieces are kept: split("a,,b", ',') is "a", "", "b".
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string join(std::span<const std::string> pieces, std::string_view separator);
+// Without spaces, tabs and line ends at both ends.
+std::string_view trim(std::string_view text);
+
+// The candidate that `word` was most likely meant to be (restricted Damerau-Levenshtein distance,
+// at most a third of the longer word); empty when none is near. The first wins a tie.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// Control characters and bytes that are no UTF-8 become \xNN; the rest is unchanged.
+std::string printable(std::string_view bytes);
+// A JSON string with its quotes; bytes that are no UTF-8 become the four characters \xNN.
+std::string json_string(std::string_view bytes);
+
+// The whole of `text` as a decimal number within T's range, without spaces or a plus sign.
+template <std::integral T>
+Result<T> parse_int(std::string_view text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec == std::errc::result_out_of_range) {
+    return fail(Errc::kInvalidArgument, "cannot use '" + printable(text) + "': out of range");
+  }
+  if (parsed.ec != std::errc{} || parsed.ptr != end) {
+    return fail(Errc::kInvalidArgument,
+                "cannot use '" + printable(text) + "': a whole number is wanted");
+  }
+  return value;
+}
+
+}  // namespace robustrun::base

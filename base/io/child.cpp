@@ -1,0 +1,193 @@
+#include "base/io/child.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <csignal>
+
+// glibc 2.36's <sys/pidfd.h> cannot be used from C++ (its functions lack extern "C").
+
+namespace robustrun::base {
+namespace {
+
+using boost::asio::posix::stream_descriptor;
+
+constexpr std::size_t kStandardDescriptors = 3;
+
+// Without this an inherited SIG_IGN makes the kernel throw exit statuses away.
+void keep_exit_statuses() {
+  struct sigaction current {};
+  RR_ASSERT(::sigaction(SIGCHLD, nullptr, &current) == 0);
+  if (current.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  out.reserve(strings.size() + 1);
+  for (const std::string& text : strings) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+class FileActions {
+ public:
+  FileActions() { RR_ASSERT(::posix_spawn_file_actions_init(&actions_) == 0); }
+  ~FileActions() { ::posix_spawn_file_actions_destroy(&actions_); }
+  FileActions(const FileActions&) = delete;
+  FileActions& operator=(const FileActions&) = delete;
+
+  // Sources below the number of targets are copied above it first, so that no dup2 in the child
+  // overwrites a source that a later one still needs. The copies live until the spawn is done.
+  Status plan(const std::vector<int>& descriptors) {
+    const std::size_t count = std::max(descriptors.size(), kStandardDescriptors);
+    for (std::size_t i = 0; i < count; ++i) {
+      const int target = static_cast<int>(i);
+      int source = i < descriptors.size() ? descriptors[i] : -1;
+      if (source < 0) {
+        RR_ASSERT(::posix_spawn_file_actions_addopen(&actions_, target, "/dev/null", O_RDWR, 0) ==
+                  0);
+        continue;
+      }
+      if (source < static_cast<int>(count)) {
+        source = ::fcntl(source, F_DUPFD_CLOEXEC, static_cast<int>(count));
+        if (source < 0) return fail_errno("cannot copy a descriptor for a child", errno);
+        copies_.emplace_back(source);
+      }
+      const int refused = ::posix_spawn_file_actions_adddup2(&actions_, source, target);
+      if (refused != 0) return fail_errno("cannot pass a descriptor to a child", refused);
+    }
+    RR_ASSERT(::posix_spawn_file_actions_addclosefrom_np(&actions_, static_cast<int>(count)) == 0);
+    return {};
+  }
+
+  [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  std::vector<Fd> copies_;
+};
+
+class Attributes {
+ public:
+  explicit Attributes(bool new_session) {
+    RR_ASSERT(::posix_spawnattr_init(&attributes_) == 0);
+    sigset_t none;
+    sigset_t all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                      (new_session ? POSIX_SPAWN_SETSID : 0);
+    RR_ASSERT(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)) == 0);
+  }
+  ~Attributes() { ::posix_spawnattr_destroy(&attributes_); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+
+  [[nodiscard]] const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+};
+
+// Held by the pending wait as well as by the Child, which may go away inside its own handler.
+struct Watch {
+  explicit Watch(boost::asio::any_io_executor executor) : pidfd(std::move(executor)) {}
+  stream_descriptor pidfd;
+  Child::ExitHandler on_exit;
+};
+
+// 0, or the cause of failure. The pid cannot be recycled meanwhile: only we could reap it.
+int open_pidfd(pid_t pid, stream_descriptor& out) {
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return errno;
+  boost::system::error_code error;
+  out.assign(pidfd.get(), error);
+  if (error) return error.value();
+  static_cast<void>(pidfd.release());
+  return 0;
+}
+
+// Reaps; si_pid stays 0 while the child lives.
+siginfo_t poll_exit(int pidfd) {
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG) != 0) {
+    RR_ASSERT(errno == EINTR);  // ECHILD: somebody else of this process reaped our child
+  }
+  return info;
+}
+
+void await_exit(const std::shared_ptr<Watch>& watch) {
+  watch->pidfd.async_wait(stream_descriptor::wait_read, [watch](boost::system::error_code error) {
+    if (error || !watch->on_exit) return;
+    const siginfo_t info = poll_exit(watch->pidfd.native_handle());
+    if (info.si_pid == 0) return await_exit(watch);
+    const Child::ExitHandler on_exit = std::move(watch->on_exit);
+    watch->on_exit = nullptr;
+    on_exit(exit_status_from_siginfo(info.si_code, info.si_status));
+  });
+}
+
+class SpawnedChild final : public Child {
+ public:
+  SpawnedChild(pid_t pid, std::shared_ptr<Watch> watch) : pid_(pid), watch_(std::move(watch)) {}
+
+  ~SpawnedChild() override {
+    if (watch_->on_exit) poll_exit(watch_->pidfd.native_handle());
+    watch_->on_exit = nullptr;
+    boost::system::error_code ignored;
+    watch_->pidfd.close(ignored);
+  }
+
+  [[nodiscard]] pid_t pid() const override { return pid_; }
+
+  Status signal(int signal) override {
+    const int pidfd = watch_->pidfd.native_handle();
+    if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0) return {};
+    const std::string what = "cannot send " + signal_name(signal) + " to " + std::to_string(pid_);
+    if (errno == ESRCH) return fail(Errc::kNotFound, what + ": it has ended");
+    return fail_errno(what, errno);
+  }
+
+ private:
+  pid_t pid_;
+  std::shared_ptr<Watch> watch_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executor,
+                                            const ChildOptions& options, ExitHandler on_exit) {
+  RR_ASSERT(on_exit && !options.argv.empty());
+  keep_exit_statuses();
+  FileActions actions;
+  if (auto planned = actions.plan(options.descriptors); !planned) {
+    return std::unexpected(std::move(planned).error());
+  }
+  const Attributes attributes(options.new_session);
+  const std::vector<char*> argv = pointers(options.argv);
+  const std::vector<char*> environment = pointers(options.environment);
+  pid_t pid = 0;
+  const int failure = ::posix_spawn(&pid, options.executable.c_str(), actions.get(),
+                                    attributes.get(), argv.data(), environment.data());
+  if (failure != 0) return fail_errno("cannot start " + options.executable, failure);
+  auto watch = std::make_shared<Watch>(std::move(executor));
+  if (const int cause = open_pidfd(pid, watch->pidfd); cause != 0) {
+    ::kill(pid, SIGKILL);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+    return fail_errno("cannot watch " + options.executable, cause);
+  }
+  watch->on_exit = std::move(on_exit);
+  await_exit(watch);
+  return std::make_unique<SpawnedChild>(pid, std::move(watch));
+}
+
+}  // namespace robustrun::base

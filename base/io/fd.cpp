@@ -1,0 +1,113 @@
+#include "base/io/fd.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+namespace robustrun::base {
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+void Fd::reset() {
+  // Never repeated after EINTR: Linux has closed the descriptor already.
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+Result<FdPair> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot make a pipe", errno);
+  return FdPair{Fd(ends[0]), Fd(ends[1])};
+}
+
+Result<FdPair> make_socket_pair(int type) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) {
+    return fail_errno("cannot make a socket pair", errno);
+  }
+  return FdPair{Fd(ends[0]), Fd(ends[1])};
+}
+
+Status set_nonblocking(int fd, bool on) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) return fail_errno("cannot read the flags of a descriptor", errno);
+  const int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+  if (wanted != flags && ::fcntl(fd, F_SETFL, wanted) != 0) {
+    return fail_errno("cannot set the flags of a descriptor", errno);
+  }
+  return {};
+}
+
+Status write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail_errno("cannot write", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail_errno("cannot read " + path, errno);
+  // Sizes of files in /proc and of growing files mean nothing: read until the end.
+  constexpr std::size_t kChunk = std::size_t{64} << 10;
+  std::string bytes;
+  std::string chunk(kChunk, '\0');
+  while (true) {
+    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno("cannot read " + path, errno);
+    if (got == 0) return bytes;
+    if (bytes.size() + static_cast<std::size_t>(got) > limit) {
+      return fail(Errc::kLimit, "cannot read " + path + ": it is longer than " +
+                                    std::to_string(limit) + " bytes");
+    }
+    bytes.append(chunk, 0, static_cast<std::size_t>(got));
+  }
+}
+
+Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode) {
+  std::string temporary = path + ".XXXXXX";
+  const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd) return fail_errno("cannot write " + path, errno);
+  Status status = write_all(fd.get(), bytes);
+  if (status && ::fchmod(fd.get(), static_cast<mode_t>(mode)) != 0) {
+    status = fail_errno("cannot set the mode", errno);
+  }
+  if (status && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = fail_errno("cannot rename", errno);
+  }
+  if (status) return {};
+  ::unlink(temporary.c_str());
+  return fail_errno("cannot write " + path, status.error().os_errno);
+}
+
+Status make_directories(const std::string& path, unsigned mode) {
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), static_cast<mode_t>(mode)) == 0) continue;
+    const int cause = errno;
+    struct stat found {};
+    if (::stat(part.c_str(), &found) == 0) {
+      if (S_ISDIR(found.st_mode)) continue;
+      return fail_errno("cannot make the folder " + path, ENOTDIR);
+    }
+    return fail_errno("cannot make the folder " + path, cause);
+  }
+  return {};
+}
+
+}  // namespace robustrun::base

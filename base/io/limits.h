@@ -1,0 +1,16 @@
+#pragma once
+// Every bound of base/io that is not part of a contract in its header (style.md, "Bounded").
+
+#include <chrono>
+#include <cstddef>
+
+namespace robustrun::base {
+
+// A journal is read whole; a run's journal stays far below this.
+inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
+// How long a log line waits for a stderr that nobody reads, before it is dropped and counted.
+inline constexpr std::chrono::milliseconds kLogStallMax{50};
+// How long a killed tool may take to go; one in D state never does.
+inline constexpr std::chrono::milliseconds kToolKillWait{1000};
+
+}  // namespace robustrun::base

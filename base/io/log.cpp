@@ -1,0 +1,145 @@
+#include "base/io/log.h"
+
+#include <poll.h>
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include "base/core/text.h"
+#include "base/io/limits.h"
+
+namespace robustrun::base {
+namespace {
+
+// A pipe that polls as writable takes this much without blocking (pipe(7)).
+constexpr std::size_t kUnblockedBytes = 4096;
+
+constexpr std::string_view kResetColour = "\x1b[0m";
+
+std::string_view level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return "debug";
+    case LogLevel::kInfo: return "info";
+    case LogLevel::kWarn: return "warn";
+    case LogLevel::kError: return "error";
+    case LogLevel::kOff: break;
+  }
+  return "off";
+}
+
+std::string_view level_colour(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return "\x1b[2m";
+    case LogLevel::kInfo: return "\x1b[32m";
+    case LogLevel::kWarn: return "\x1b[33m";
+    case LogLevel::kError: return "\x1b[31m";
+    case LogLevel::kOff: break;
+  }
+  return "";
+}
+
+// One write(2) per line, so that lines of several processes on one terminal do not mix, and never
+// blocked for long by a stopped terminal or a reader that sleeps.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    std::string text;
+    if (dropped_ > 0) text = fmt::format("({} log lines were dropped here)\n", dropped_);
+    text.append(line.data(), line.size());
+    if (write(text)) {
+      dropped_ = 0;
+    } else {
+      ++dropped_;
+    }
+  }
+
+  void flush_() override {}
+
+  bool write(std::string_view text) {
+    while (!text.empty()) {
+      pollfd ready{STDERR_FILENO, POLLOUT, 0};
+      // Once a line was dropped, the next ones do not wait at all.
+      const int wait_ms = dropped_ > 0 ? 0 : static_cast<int>(kLogStallMax.count());
+      if (::poll(&ready, 1, wait_ms) <= 0) return false;
+      const std::size_t size = std::min(text.size(), kUnblockedBytes);
+      const ssize_t written = ::write(STDERR_FILENO, text.data(), size);
+      if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
+      if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+  }
+
+  std::uint64_t dropped_ = 0;
+};
+
+struct Log {
+  Log() : logger("robustrun", std::make_shared<StderrSink>()) { apply({}); }
+
+  void apply(const LogOptions& wanted) {
+    options = wanted;
+    colour = wanted.colour == LogColour::kAlways ||
+             (wanted.colour == LogColour::kAuto && ::isatty(STDERR_FILENO) == 1);
+    if (wanted.format == LogFormat::kJson) {
+      logger.set_formatter(std::make_unique<spdlog::pattern_formatter>(
+          "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",%v}", spdlog::pattern_time_type::utc));
+    } else {
+      logger.set_formatter(std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %v"));
+    }
+    logger.set_level(spdlog::level::trace);  // log_enabled() is the filter
+  }
+
+  spdlog::logger logger;
+  LogOptions options;
+  bool colour = false;
+  LogSink sink;
+};
+
+Log& instance() {
+  static Log log;
+  return log;
+}
+
+// "warn   node0  rank 3  text", with blank columns where the context says nothing.
+std::string human_text(LogLevel level, const LogContext& context, std::string_view text) {
+  const bool colour = instance().colour;
+  const std::string rank = context.rank ? fmt::format("rank {}", context.rank->value) : "";
+  return fmt::format("{}{:<5}{}  {:<6} {:<8} {}", colour ? level_colour(level) : "",
+                     level_name(level), colour ? kResetColour : "", printable(context.node), rank,
+                     printable(text));
+}
+
+std::string json_text(LogLevel level, const LogContext& context, std::string_view text) {
+  std::string out = fmt::format("\"level\":\"{}\"", level_name(level));
+  if (!context.node.empty()) out += ",\"node\":" + json_string(context.node);
+  if (context.rank) out += fmt::format(",\"rank\":{}", context.rank->value);
+  return out + ",\"text\":" + json_string(text);
+}
+
+}  // namespace
+
+void configure_log(const LogOptions& options) { instance().apply(options); }
+
+void redirect_log(LogSink sink) { instance().sink = std::move(sink); }
+
+bool log_enabled(LogLevel level) {
+  return level != LogLevel::kOff && level >= instance().options.level;
+}
+
+void log_line(LogLevel level, const LogContext& context, std::string_view text) {
+  if (!log_enabled(level)) return;
+  Log& log = instance();
+  if (log.sink) return log.sink(level, context, text);
+  const bool json = log.options.format == LogFormat::kJson;
+  log.logger.log(spdlog::level::info, json ? json_text(level, context, text)
+                                           : human_text(level, context, text));
+}
+
+}  // namespace robustrun::base

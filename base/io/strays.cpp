@@ -1,0 +1,306 @@
+// Each pass kills all direct children and reaps the dead ones; their children come to us and are
+// met in the next pass, until there are none. That ends every ordinary tree. Two things make it
+// end trees that fork faster than we look:
+//  - When no child is to be spared, a dead child's whole process group is killed before the child
+//    is reaped: the zombie pins the group's number, and the kernel delivers to a group atomically
+//    with respect to fork(), so nobody in it can slip through.
+//  - After some sweeps the tree is walked from the top and every process found is stopped, again
+//    and again until no new one turns up; a stopped process cannot fork, keeps its place in the
+//    table of processes, and keeps its children from being orphaned. Then all of them are killed.
+
+#include "base/io/strays.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+extern "C" {  // which glibc 2.36 leaves out
+#include <sys/pidfd.h>
+}
+
+namespace robustrun::base {
+namespace {
+
+constexpr std::size_t kChildrenPerPass = 1024;  // the rest is met in the next pass
+constexpr std::size_t kInheritedMax = 256;
+constexpr std::size_t kFrozenMax = 2048;  // processes of one walk; the rest is met in the next
+constexpr unsigned kFreezeRounds = 16;
+constexpr unsigned kPassesPerSweep = 8;
+constexpr unsigned kEagerSweeps = 8;
+constexpr std::size_t kReadBytes = 4096;
+
+template <std::size_t N>
+struct PidArray {
+  pid_t pids[N];
+  std::size_t size = 0;
+
+  void add(pid_t pid) {
+    if (size < N) pids[size++] = pid;
+  }
+  [[nodiscard]] std::span<const pid_t> view() const { return {pids, size}; }
+};
+using Children = PidArray<kChildrenPerPass>;
+
+PidArray<kInheritedMax> inherited;
+
+bool contains(std::span<const pid_t> pids, pid_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
+
+class File {
+ public:
+  File(int directory, const char* path, int flags = O_RDONLY)
+      : fd_(::openat(directory, path, flags | O_CLOEXEC)) {}
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+struct ProcPath {
+  char text[64] = "/proc/";
+  ProcPath(pid_t pid, std::string_view file) {
+    char* end = std::to_chars(text + 6, text + 32, pid).ptr;
+    *std::copy(file.begin(), file.end(), end) = '\0';
+  }
+};
+
+struct Stat {
+  pid_t parent = 0;
+  unsigned long long start = 0;  // with the pid: who it is
+};
+
+// Fields 4 and 22 of /proc/PID/stat; the name, field 2, may hold anything but its last ')'.
+bool read_stat(pid_t pid, Stat& stat) {
+  const File file(AT_FDCWD, ProcPath(pid, "/stat").text);
+  char text[kReadBytes];
+  const ssize_t got = file ? ::read(file.get(), text, sizeof text) : -1;
+  if (got <= 0) return false;
+  std::string_view rest(text, static_cast<std::size_t>(got));
+  const std::size_t name_end = rest.rfind(')');
+  if (name_end == std::string_view::npos) return false;
+  rest.remove_prefix(name_end + 1);
+  for (int field = 3; field <= 22; ++field) {
+    const std::size_t begin = rest.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return false;
+    rest.remove_prefix(begin);
+    const char* const end = rest.data() + rest.size();
+    if (field == 4) std::from_chars(rest.data(), end, stat.parent);
+    if (field == 22) return std::from_chars(rest.data(), end, stat.start).ec == std::errc{};
+    rest.remove_prefix(std::min(rest.find(' '), rest.size()));
+  }
+  return false;
+}
+
+// Calls `visit(fd of the folder, name)` for every entry of `path` that is a number.
+template <class Visit>
+bool for_each_number(const char* path, Visit visit) {
+  const File folder(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+  if (!folder) return false;
+  alignas(dirent64) char buffer[kReadBytes];
+  for (;;) {
+    const ssize_t got = ::getdents64(folder.get(), buffer, sizeof buffer);
+    if (got <= 0) return got == 0;
+    for (ssize_t at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(buffer + at);
+      at += entry->d_reclen;
+      if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') visit(folder.get(), entry->d_name);
+    }
+  }
+}
+
+void parse_pids(int fd, Children& out) {
+  char buffer[kReadBytes];
+  pid_t pid = 0;
+  for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;) {
+    for (const char* c = buffer; c != buffer + got; ++c) {
+      if (*c >= '0' && *c <= '9') {
+        pid = pid * 10 + (*c - '0');
+      } else if (pid != 0) {
+        out.add(std::exchange(pid, 0));
+      }
+    }
+  }
+  if (pid != 0) out.add(pid);
+}
+
+// For kernels without CONFIG_PROC_CHILDREN.
+void scan_children(pid_t parent, Children& out) {
+  for_each_number("/proc", [&](int, const char* name) {
+    pid_t pid = 0;
+    std::from_chars(name, name + std::strlen(name), pid);
+    Stat stat;
+    if (read_stat(pid, stat) && stat.parent == parent) out.add(pid);
+  });
+}
+
+// May miss some while others die: whoever needs to be sure looks again.
+void list_children(pid_t parent, Children& out) {
+  out.size = 0;
+  bool supported = true;
+  for_each_number(ProcPath(parent, "/task").text, [&](int folder, const char* thread) {
+    char path[64];
+    *std::copy_n("/children", 9, std::copy_n(thread, std::strlen(thread), path)) = '\0';
+    if (const File file(folder, path); file) {
+      parse_pids(file.get(), out);
+    } else if (parent == ::getpid()) {
+      supported = false;
+    }
+  });
+  if (!supported) scan_children(parent, out);
+}
+
+// Where everybody is to go, the kernel's word counts, not the listing (there may be no /proc).
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool is_orphan(pid_t pid, std::span<const pid_t> known) {
+  return !contains(known, pid) && !contains(inherited.view(), pid);
+}
+
+// `pid` is dead and not yet reaped, so the number of its group cannot have been used again. A
+// session other than ours was made below us and cannot be entered from outside.
+void kill_group_of(pid_t pid) {
+  const pid_t group = ::getpgid(pid);
+  if (group > 1 && ::getsid(pid) != ::getsid(0)) ::kill(-group, SIGKILL);
+}
+
+struct Frozen {
+  pid_t pid;
+  unsigned long long start;
+};
+
+// Signals `pid` if it is a child of `parent` (our own process, or one whose start is known).
+// The pidfd is opened first: if the process that was examined had been replaced meanwhile, the
+// one that the pidfd means is dead, and the signal goes nowhere.
+bool signal_child(pid_t pid, const Frozen& parent, int signal, Frozen& child) {
+  const int pidfd = ::pidfd_open(pid, 0);
+  if (pidfd < 0) return false;
+  Stat stat;
+  Stat parent_stat;
+  const bool verified =
+      read_stat(pid, stat) && stat.parent == parent.pid &&
+      (parent.pid == ::getpid() ||
+       (read_stat(parent.pid, parent_stat) && parent_stat.start == parent.start));
+  const bool sent = verified && ::pidfd_send_signal(pidfd, signal, nullptr, 0) == 0;
+  ::close(pidfd);
+  child = {pid, stat.start};
+  return sent;
+}
+
+void kill_frozen(const Frozen& process) {
+  const int pidfd = ::pidfd_open(process.pid, 0);
+  if (pidfd < 0) return;
+  Stat stat;
+  if (read_stat(process.pid, stat) && stat.start == process.start) {
+    ::pidfd_send_signal(pidfd, SIGKILL, nullptr, 0);
+  }
+  ::close(pidfd);
+}
+
+void freeze_and_kill(std::span<const pid_t> known) {
+  Frozen tree[kFrozenMax];
+  tree[0] = {::getpid(), 0};
+  std::size_t size = 1;
+  const auto seen = [&](pid_t pid) {
+    return std::any_of(tree, tree + size, [&](const Frozen& one) { return one.pid == pid; });
+  };
+  bool grown = true;
+  for (unsigned round = 0; grown && round < kFreezeRounds; ++round) {
+    grown = false;
+    for (std::size_t i = 0; i < size; ++i) {
+      Children children;
+      list_children(tree[i].pid, children);
+      for (const pid_t pid : children.view()) {
+        if (size == kFrozenMax || (i == 0 && !is_orphan(pid, known)) || seen(pid)) continue;
+        Frozen child;
+        if (!signal_child(pid, tree[i], SIGSTOP, child)) continue;
+        tree[size++] = child;
+        grown = true;
+      }
+    }
+  }
+  for (std::size_t i = 1; i < size; ++i) kill_frozen(tree[i]);
+}
+
+}  // namespace
+
+void become_subreaper() {
+  Children children;
+  list_children(::getpid(), children);
+  for (const pid_t pid : children.view()) {
+    if (!contains(inherited.view(), pid)) inherited.add(pid);
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // fails on kernels before 3.4 alone
+}
+
+StrayKiller::Pass StrayKiller::kill_children(std::span<const pid_t> known, ReapSink* sink) {
+  Children children;
+  list_children(::getpid(), children);
+  Pass pass;
+  for (const pid_t pid : children.view()) {
+    if (!is_orphan(pid, known)) continue;
+    siginfo_t info{};
+    const auto id = static_cast<id_t>(pid);
+    if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // not ours
+    if (info.si_pid == 0) {
+      ++pass.alive;
+      survivor_ = pid;
+      ::kill(pid, SIGKILL);
+      continue;
+    }
+    if (known.empty()) kill_group_of(pid);
+    ::waitid(P_PID, id, &info, WEXITED | WNOHANG);
+    ++pass.reaped;
+    if (info.si_code == CLD_KILLED && info.si_status == SIGKILL) ++killed_;
+    if (sink != nullptr) sink->reaped(info);
+  }
+  return pass;
+}
+
+StraySweep StrayKiller::finish(StraySweep outcome) {
+  running_ = false;
+  sweeps_ = 0;
+  if (outcome == StraySweep::kDone) survivor_ = 0;
+  return outcome;
+}
+
+StraySweep StrayKiller::sweep(std::span<const pid_t> known, Nanos now, ReapSink* sink) {
+  if (!std::exchange(running_, true)) started_ = last_death_ = now;
+  unsigned empty_passes = 0;
+  for (unsigned i = 0; i < kPassesPerSweep; ++i) {
+    const Pass pass = kill_children(known, sink);
+    if (pass.reaped > 0) last_death_ = now;
+    if (pass.alive > 0 && pass.reaped == 0) break;  // wait for deaths
+    // Those who died during the listing may have hidden others from it.
+    empty_passes = pass.alive == 0 && pass.reaped == 0 ? empty_passes + 1 : 0;
+    if (empty_passes < 2) continue;
+    const bool spare_none = known.empty() && inherited.size == 0;
+    if (!spare_none || !has_children()) return finish(StraySweep::kDone);
+  }
+  if (now - last_death_ > kStrayStuckAfter || now - started_ > kStrayGiveUpAfter) {
+    return finish(StraySweep::kStuck);
+  }
+  if (++sweeps_ > kEagerSweeps) freeze_and_kill(known);
+  return StraySweep::kAgain;
+}
+
+}  // namespace robustrun::base

@@ -1,0 +1,96 @@
+#include "base/io/fd.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tests/base/support.h"
+
+using namespace robustrun::base;
+using robustrun::test::Scratch;
+
+namespace {
+
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+bool is_cloexec(const Fd& fd) { return (::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) != 0; }
+
+unsigned mode_of(const std::string& path) {
+  struct stat found {};
+  REQUIRE(::stat(path.c_str(), &found) == 0);
+  return found.st_mode & 07777U;
+}
+
+}  // namespace
+
+TEST_CASE("a descriptor is closed exactly once, by its last owner") {
+  FdPair ends = make_pipe().value();
+  const int number = ends.first.get();
+  {
+    Fd owner = std::move(ends.first);
+    CHECK_FALSE(ends.first);
+    CHECK(is_open(number));
+    owner = std::move(owner);
+    CHECK(is_open(number));
+  }
+  CHECK_FALSE(is_open(number));
+}
+
+TEST_CASE("what base/io makes is close-on-exec") {
+  const FdPair ends = make_pipe().value();
+  const FdPair sockets = make_socket_pair(SOCK_SEQPACKET).value();
+  for (const Fd* fd : {&ends.first, &ends.second, &sockets.first, &sockets.second}) {
+    CHECK(is_cloexec(*fd));
+  }
+}
+
+TEST_CASE("set_nonblocking turns the flag on and off") {
+  const FdPair ends = make_pipe().value();
+  char byte = 0;
+  REQUIRE(set_nonblocking(ends.first.get(), true));
+  CHECK(::read(ends.first.get(), &byte, 1) == -1);
+  CHECK(errno == EAGAIN);
+  REQUIRE(set_nonblocking(ends.first.get(), false));
+  CHECK((::fcntl(ends.first.get(), F_GETFL) & O_NONBLOCK) == 0);
+  CHECK_FALSE(set_nonblocking(-1, true));
+}
+
+TEST_CASE("read_file gives all bytes up to its limit") {
+  const Scratch scratch;
+  const std::string path = scratch / "file";
+  const std::string bytes(200000, '\xfe');
+  REQUIRE(write_file_atomically(path, bytes, 0600));
+  CHECK(read_file(path, bytes.size()).value() == bytes);
+  CHECK(read_file(path, bytes.size() - 1).error().code == Errc::kLimit);
+  CHECK(read_file(scratch / "none", 10).error().os_errno == ENOENT);
+  CHECK_FALSE(read_file("/proc/self/status", 1 << 20).value().empty());
+}
+
+TEST_CASE("write_file_atomically replaces the file, sets its mode and leaves nothing behind") {
+  const Scratch scratch;
+  const std::string path = scratch / "file";
+  REQUIRE(write_file_atomically(path, "old", 0600));
+  REQUIRE(write_file_atomically(path, "new", 0640));
+  CHECK(read_file(path, 10).value() == "new");
+  CHECK(mode_of(path) == 0640);
+  // A failure in the last step removes the temporary file as well.
+  REQUIRE(::mkdir((scratch / "folder").c_str(), 0700) == 0);
+  CHECK_FALSE(write_file_atomically(scratch / "folder", "x", 0600));
+  const std::filesystem::directory_iterator entries(scratch.path());
+  CHECK(std::distance(begin(entries), end(entries)) == 2);
+}
+
+TEST_CASE("make_directories makes every folder of a path once") {
+  const Scratch scratch;
+  const std::string path = scratch / "a/b/c";
+  REQUIRE(make_directories(path, 0700));
+  REQUIRE(make_directories(path, 0700));
+  REQUIRE(make_directories(path + "/", 0700));
+  CHECK(mode_of(scratch / "a") == 0700);
+  CHECK(mode_of(path) == 0700);
+  REQUIRE(write_file_atomically(scratch / "file", "x", 0600));
+  CHECK(make_directories(scratch / "file/below", 0700).error().os_errno == ENOTDIR);
+  CHECK(make_directories(scratch / "file", 0700).error().os_errno == ENOTDIR);
+}

@@ -1,0 +1,128 @@
+#include "base/io/log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <regex>
+
+#include "base/io/fd.h"
+#include "tests/base/support.h"
+
+using namespace robustrun::base;
+
+namespace {
+
+// Standard error goes into a pipe for its lifetime.
+class Capture {
+ public:
+  explicit Capture(const LogOptions& options) : before_(::dup(STDERR_FILENO)) {
+    REQUIRE(set_nonblocking(pipe_.first.get(), true));
+    REQUIRE(::dup2(pipe_.second.get(), STDERR_FILENO) == STDERR_FILENO);
+    configure_log(options);
+  }
+  ~Capture() {
+    ::dup2(before_.get(), STDERR_FILENO);
+    configure_log({});
+    redirect_log(nullptr);
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  std::string text() {
+    std::string all;
+    char chunk[65536];
+    ssize_t size = 0;
+    while ((size = ::read(pipe_.first.get(), chunk, sizeof chunk)) > 0) {
+      all.append(chunk, static_cast<std::size_t>(size));
+    }
+    return all;
+  }
+
+ private:
+  FdPair pipe_ = make_pipe().value();
+  Fd before_;
+};
+
+bool matches(const std::string& text, const char* pattern) {
+  const bool found = std::regex_match(text, std::regex(pattern));
+  if (!found) MESSAGE(text);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a human line has time, level, node, rank and text in columns") {
+  Capture capture({});
+  RR_LOG(kWarn, ({.node = "node0", .rank = Rank{3}}), "worker late by {} ms", 12);
+  CHECK(matches(capture.text(),
+                R"(\d\d:\d\d:\d\d\.\d{3} warn   node0  rank 3   worker late by 12 ms\n)"));
+  RR_LOG(kInfo, (), "plain");
+  const std::string plain = capture.text();
+  CHECK(matches(plain, R"(\d\d:\d\d:\d\d\.\d{3} info {19,}plain\n)"));
+  RR_LOG(kError, ({.node = "node0", .rank = Rank{3}}), "plain");
+  CHECK(capture.text().find("plain") == plain.find("plain"));
+}
+
+TEST_CASE("lines below the level are not written, and kOff writes none") {
+  Capture capture({.level = LogLevel::kWarn});
+  RR_LOG(kInfo, (), "quiet");
+  RR_LOG(kDebug, (), "quiet");
+  CHECK(capture.text().empty());
+  configure_log({.level = LogLevel::kOff});
+  RR_LOG(kError, (), "quiet");
+  CHECK(capture.text().empty());
+}
+
+TEST_CASE("a JSON line is one object with UTC time and escaped text") {
+  Capture capture({.format = LogFormat::kJson});
+  RR_LOG(kError, ({.node = "n\"1", .rank = Rank{7}}), "a\n\"b\" \xff {}", "{x} %v");
+  CHECK(matches(capture.text(),
+                R"__(\{"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","level":"error",)__"
+                R"__("node":"n\\"1","rank":7,"text":"a\\n\\"b\\" \\\\xff \{x\} %v"\}\n)__"));
+  RR_LOG(kInfo, (), "b");
+  CHECK(matches(capture.text(), R"__(\{"time":"[^"]*","level":"info","text":"b"\}\n)__"));
+}
+
+TEST_CASE("colour marks the level alone, on demand or on a terminal") {
+  Capture capture({.colour = LogColour::kAlways});
+  RR_LOG(kWarn, (), "x");
+  CHECK(capture.text().find("\x1b[33mwarn \x1b[0m") != std::string::npos);
+  configure_log({});  // a pipe is no terminal
+  RR_LOG(kWarn, (), "x");
+  CHECK(capture.text().find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("text from a worker can neither start a line nor move the cursor") {
+  Capture capture({});
+  RR_LOG(kInfo, (), "a\nb\x1b[2J\xff");
+  CHECK(capture.text().ends_with("a\\x0ab\\x1b[2J\\xff\n"));
+}
+
+TEST_CASE("a redirected log goes to the sink with level, context and text") {
+  Capture capture({});
+  std::string got;
+  redirect_log([&](LogLevel level, const LogContext& context, std::string_view text) {
+    got = fmt::format("{} {} {} {}", static_cast<int>(level), context.node, context.rank->value,
+                      text);
+  });
+  RR_LOG(kWarn, ({.node = "n", .rank = Rank{2}}), "hello");
+  CHECK(got == "2 n 2 hello");
+  CHECK(capture.text().empty());
+}
+
+TEST_CASE("a stderr that nobody reads costs one short wait, then lines are dropped and counted") {
+  Capture capture({});
+  const std::string filler(65536, 'f');
+  REQUIRE(set_nonblocking(STDERR_FILENO, true));
+  while (::write(STDERR_FILENO, filler.data(), filler.size()) > 0) {
+  }
+  REQUIRE(set_nonblocking(STDERR_FILENO, false));
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) RR_LOG(kInfo, (), "lost {}", i);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
+  static_cast<void>(capture.text());
+  RR_LOG(kInfo, (), "heard");
+  const std::string text = capture.text();
+  CHECK(text.starts_with("(100 log lines were dropped here)\n"));
+  CHECK(text.ends_with("heard\n"));
+}

@@ -1,0 +1,57 @@
+#pragma once
+// What the tests of base/ and wire/ share: a folder of one's own, and waiting with a deadline.
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace robustrun::test {
+
+inline constexpr std::chrono::seconds kDeadline{20};
+
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "robustrun-test.XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Runs the loop until `condition` holds; false when the deadline passed.
+template <class Condition>
+bool run_until(boost::asio::io_context& loop, Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    loop.restart();
+    loop.run_one_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+// Polls `condition`, for what no event announces.
+template <class Condition>
+bool wait_until(Condition condition) {
+  boost::asio::io_context idle;
+  const auto guard = boost::asio::make_work_guard(idle);
+  return run_until(idle, condition);
+}
+
+}  // namespace robustrun::test
