@@ -5,7 +5,8 @@
 // Owned by the driver, on its loop. The terminal may stop (Ctrl-S, a slow pipe, a full disk behind
 // a redirection): while it takes bytes, however slowly, `congested()` asks the agents to wait, so
 // nothing is lost; when it has taken none for kConsoleStallMax, output is dropped and counted, and
-// a line says so once it moves again. A closed pipe (EPIPE) drops the rest at once.
+// a line says so once it moves again. A closed pipe (EPIPE) drops the rest without a word. Writing
+// is done by threads of its own; one that is stuck in the kernel holds up neither loop nor exit.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -13,25 +14,38 @@
 #include <memory>
 #include <string>
 
+#include "base/core/clock.h"
+#include "supervisor/console_limits.h"
 #include "supervisor/run_request.h"
 #include "wire/messages.h"
 
 namespace robustrun::supervisor {
 
+struct ConsoleLimits {
+  std::size_t congested_bytes = kConsoleCongestedBytes;
+  std::size_t queue_bytes_max = kConsoleQueueBytesMax;
+  base::Nanos stall_max = kConsoleStallMax;
+  base::Nanos retry_after = kConsoleRetryAfter;
+};
+
 class Console {
  public:
   // `on_drained` is called from the loop when congested() turns false again. `role` fills
   // ${role_name}. Descriptors are not closed; their O_NONBLOCK flag is never changed, because
-  // they are shared with other processes (writes go through poll and bounded chunks).
+  // they are shared with other processes. Both may lead to the same file or terminal: streams are
+  // then kept apart there.
   static std::unique_ptr<Console> open(boost::asio::any_io_executor executor, int out_fd,
                                        int err_fd, ConsoleStyle style, std::string role,
-                                       std::function<void()> on_drained);
+                                       std::function<void()> on_drained,
+                                       ConsoleLimits limits = {});
   virtual ~Console() = default;
   virtual void write(const wire::Output& output) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   [[nodiscard]] virtual std::uint64_t dropped_bytes() const = 0;
-  // Calls `done` when everything was written or given up (bounded by kConsoleStallMax).
+  // Calls `done` when everything was written or given up (bounded by kConsoleStallMax). An open
+  // line is ended where lines have prefixes.
   virtual void flush(std::function<void()> done) = 0;
+  [[nodiscard]] virtual std::size_t held_bytes() const = 0;  // memory of its buffers
 };
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,15 @@
 #pragma once
 // A run's journal: events and decisions to records of base/io/journal_file and back.
-// docs/formats/journal.md describes the records.
+//
+// A record's payload is written by the field codec (wire/field_codec.h): the time, node and
+// generation of the entry, then its body; docs/formats/journal.md lists the kinds. A reader skips
+// kinds and fields that it does not know, and leaves what an older writer did not write at its
+// default. Journal is owned by the driver, on its loop.
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/result.h"
@@ -21,6 +28,16 @@ class Journal {
   explicit Journal(base::JournalWriter writer) : writer_(std::move(writer)) {}
   base::JournalWriter writer_;
 };
+
+// A record without its file. Pure; for tests and fuzzers too.
+struct EncodedEntry {
+  std::uint32_t kind = 0;
+  std::string payload;
+};
+EncodedEntry encode_entry(const JournalEntry& entry);
+// nullopt for a kind that this version does not know; kCorrupt.
+base::Result<std::optional<JournalEntry>> decode_entry(std::uint32_t kind,
+                                                       std::string_view payload);
 
 struct JournalReadout {
   std::vector<JournalEntry> entries;

@@ -14,7 +14,9 @@
 
 namespace robustrun::supervisor {
 
-// Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation.
+// Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation. An
+// agent of an older generation that still lives (it was silent, or did not stop its workers) is
+// killed first: its workers die with it.
 struct LaunchAgent {
   base::NodeId node;
   base::Generation generation;
@@ -103,7 +105,8 @@ struct Decision {
   }
 };
 
-// Last action of a run. The shell dismisses nothing more, writes the summary and exits.
+// Last action of a run, right behind DismissAgent for every node, also for one whose agent was
+// lost. The shell dismisses nothing more, writes the summary and exits.
 struct Finish {
   int exit_code = 0;                     // base rules of decisions.md 7; see exit_code.h
 };

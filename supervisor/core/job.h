@@ -39,12 +39,14 @@ class Job {
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;
 
-  // The first event must be RunStarted. Never fails: what makes no sense is ignored.
+  // The first event must be RunStarted, with at least one worker. Never fails: what makes no
+  // sense, comes late or comes twice is ignored. Timers: a SetTimer replaces an earlier one of the
+  // same id, and one that fires too late does no harm.
   std::vector<Action> handle(const Event& event);
 
   [[nodiscard]] JobState state() const;
   [[nodiscard]] base::Attempt attempt() const;
-  // Node and place of a rank in the current attempt; nullptr for an unknown rank.
+  // Place of a rank (it keeps it over restarts); nullptr for an unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
   // Hash of the whole state: equal after a replay of the same journal.
   [[nodiscard]] std::uint64_t digest() const;

@@ -20,9 +20,13 @@ struct JournalEntry {
   std::variant<Event, Decision, Finish> what;
 };
 
+// Part of a recovery. In order: "detect" (the shim saw the end → the core handled it), "stop the
+// others" (→ no worker left on any node), "back-off", "prepare" (→ agents and port are there),
+// "start processes" (→ last worker started), "interpreter start" (→ the script's first line runs
+// on every rank), "first step" (the script's own imports included), "catch up" (→ the step of
+// before the failure is reached again). One that did not happen is left out.
 struct Phase {
-  std::string name;         // "detect", "stop the others", "prepare", "start processes",
-                            // "imports", "first step", "catch up"
+  std::string name;
   base::Nanos duration{};
   template <class V>
   void fields(V& v) { v(1, "name", name); v(2, "duration", duration); }
@@ -36,14 +40,16 @@ struct Incident {
   std::string ended;                       // "SIGKILL (by the kernel's OOM killer)"
   std::string error_message;
   std::vector<std::string> stderr_tail;
-  std::vector<std::string> also_failed;    // "rank 3: exit code 1"
+  std::vector<std::string> also_failed;    // "rank 3: exit code 1, 12 ms later"
   std::string decision;                    // what was done, and why
   std::vector<std::string> evidence;
+  std::vector<std::string> alternatives;   // what was not done: "no restart: 0 of 3 used"
   std::vector<Phase> phases;               // of the recovery; empty when there was none
-  base::Nanos recovery{};                  // sum: failure until first step (or user code) again
+  base::Nanos recovery{};                  // all phases but "catch up"
+  // The script's own numbers, from robustrun.step(n); none without it.
   std::optional<std::int64_t> step_before; // last step known before
   std::optional<std::int64_t> step_after;  // first step after
-  std::optional<std::int64_t> steps_lost;  // done again; needs robustrun.step(n)
+  std::optional<std::int64_t> steps_lost;  // done again
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt); v(2, "at", at); v(3, "rank", rank); v(4, "node", node);
@@ -51,6 +57,7 @@ struct Incident {
     v(8, "also_failed", also_failed); v(9, "decision", decision); v(10, "evidence", evidence);
     v(11, "phases", phases); v(12, "recovery", recovery); v(13, "step_before", step_before);
     v(14, "step_after", step_after); v(15, "steps_lost", steps_lost);
+    v(16, "alternatives", alternatives);
   }
 };
 
@@ -90,14 +97,27 @@ struct RunReport {
   }
 };
 
+// Never fails: what entries are missing or contradict each other (a supervisor killed in the
+// middle) leaves its members empty.
 RunReport build_report(const std::vector<JournalEntry>& entries);
 
-// For people; `width` columns, ANSI colour if asked for.
-std::string render_report(const RunReport& report, bool colour, int width);
+// For people; `width` columns, ANSI colour if asked for. `stderr_lines`: how many of a failed
+// worker's last lines are shown.
+inline constexpr std::size_t kStderrLinesSummary = 10;  // at the end of a run
+inline constexpr std::size_t kStderrLinesFull = 50;     // robustrun report
+std::string render_report(const RunReport& report, bool colour, int width,
+                          std::size_t stderr_lines = kStderrLinesSummary);
+
 // One JSON object; durations in seconds (names end in _s), bytes that are not UTF-8 escaped.
 std::string report_json(const RunReport& report);
-// torchrun's ChildFailedError block (torchrun.md a.8) for the attempt that ended the run; empty
-// when the run did not fail through a worker.
+
+// torchrun's ChildFailedError block (torchrun.md a.8) for the attempt that ended the run, with a
+// newline at its end, times in the local time zone; empty when the run did not fail through a
+// worker. Workers that died after our stop order are no failures.
 std::string child_failed_block(const std::vector<JournalEntry>& entries);
+
+// What belongs into our own TORCHELASTIC_ERROR_FILE (robustrun started by another torchrun): the
+// root cause's error file with message.errorCode added. Empty when it left none.
+std::string nested_error_json(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -1,0 +1,124 @@
+#include "supervisor/core/fault.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "supervisor/core/exit_code.h"
+#include "supervisor/core/failure_signature.h"
+#include "supervisor/core/limits.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+// errnos of posix_spawn and exec that mean: not now, perhaps later.
+bool is_transient(int os_errno) {
+  constexpr int kTransient[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EIO, ESTALE, ETIMEDOUT};
+  return std::ranges::find(kTransient, os_errno) != std::end(kTransient);
+}
+
+// And those that say: the program is not there, or is none.
+bool is_permanent(int os_errno) {
+  constexpr int kPermanent[] = {ENOENT, EACCES, ENOEXEC, ENOTDIR, EISDIR,
+                                ELOOP,  E2BIG,  EPERM,   ENAMETOOLONG};
+  return std::ranges::find(kPermanent, os_errno) != std::end(kPermanent);
+}
+
+const char* oom_words(Oom oom) {
+  switch (oom) {
+    case Oom::kNo: return "";
+    case Oom::kUnknown: return " (whether by an OOM killer could not be found out)";
+    case Oom::kKernel: return " (by the kernel's OOM killer)";
+    case Oom::kCgroup: return " (by its cgroup's OOM killer)";
+  }
+  return "";
+}
+
+// The script's own word for when it failed, if that can be true.
+std::int64_t time_of(const WorkerExited& exited, const FaultContext& context) {
+  const bool plausible = exited.error_timestamp_s >= context.attempt_started_s &&
+                         exited.error_timestamp_s <= context.now_s;
+  return plausible ? exited.error_timestamp_s : context.now_s;
+}
+
+}  // namespace
+
+std::string how_it_ended(const WorkerExited& exited) {
+  const std::string words = base::describe(exited.status());
+  if (exited.shim_lost) return words + " (somebody killed its shim)";
+  return words + oom_words(exited.oom);
+}
+
+Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
+  Fault fault;
+  fault.exit_code = exit_code_for_worker(exited.status(), context.compat);
+  fault.time_s = time_of(exited, context);
+  fault.words =
+      fmt::format("rank {} on {}: {}", exited.rank.value, context.node_name, how_it_ended(exited));
+  if (exited.shim_lost) {
+    fault.fault_class = FaultClass::kInfrastructure;
+  } else if (context.port_may_conflict && exited.rank.value == 0 && says_address_in_use(exited)) {
+    fault.fault_class = FaultClass::kPortConflict;
+    fault.rule = Rule::kPortConflict;
+    fault.words += " (MASTER_PORT was already in use)";
+  } else {
+    fault.signature = failure_signature(exited);
+  }
+  return fault;
+}
+
+Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) {
+  Fault fault;
+  fault.rule = Rule::kStartFailed;
+  fault.time_s = context.now_s;
+  fault.words = fmt::format("rank {} on {} could not be started: {}", failed.rank.value,
+                            context.node_name, failed.what);
+  if (is_transient(failed.os_errno)) {
+    fault.fault_class = FaultClass::kInfrastructure;
+    fault.exit_code = exit_code_for_infrastructure(context.compat);
+  } else {
+    fault.fault_class =
+        is_permanent(failed.os_errno) ? FaultClass::kPermanent : FaultClass::kUser;
+    fault.exit_code = exit_code_for_start_failure(failed.os_errno, context.compat);
+    fault.signature = failure_signature(failed);
+  }
+  return fault;
+}
+
+Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context) {
+  Fault fault;
+  fault.fault_class = FaultClass::kInfrastructure;
+  fault.rule = rule;
+  fault.exit_code = exit_code_for_infrastructure(context.compat);
+  fault.time_s = context.now_s;
+  fault.words = std::move(words);
+  return fault;
+}
+
+void Evidence::add(std::string line) {
+  if (first.size() < kEvidenceMax) {
+    first.push_back(std::move(line));
+  } else {
+    ++more;
+  }
+}
+
+std::vector<std::string> Evidence::lines() const {
+  std::vector<std::string> all = first;
+  if (more > 0) all.push_back(fmt::format("and {} more", more));
+  return all;
+}
+
+bool Outage::add(Fault fault) {
+  evidence.add(fault.words);
+  const auto order = [](const Fault& one) {
+    return std::pair(one.fault_class != FaultClass::kPortConflict, one.time_s);
+  };
+  if (order(fault) >= order(root)) return false;  // a tie goes to the one that came first
+  root = std::move(fault);
+  return true;
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,82 @@
+#pragma once
+// One thing that went wrong, and all that went wrong in one attempt. Pure.
+//
+// A Fault is an event put into a class (whose fault is it, is it counted) and into words. All
+// faults from the first one until no worker is left make one Outage: its root is the fault with
+// the earliest time (the error file's own, torchrun.md a.8, else the arrival), except that rank 0
+// saying "address already in use" explains every other failure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/actions.h"
+#include "supervisor/core/events.h"
+
+namespace robustrun::supervisor {
+
+enum class FaultClass : std::uint8_t {
+  kUser,            // counted against max_restarts
+  kInfrastructure,  // not counted; too many in a row without progress end the run
+  kPortConflict,    // infrastructure, with a limit of its own
+  kPermanent,       // will fail again in the same way: never retried
+};
+
+inline bool is_counted(FaultClass fault_class) { return fault_class == FaultClass::kUser; }
+
+struct Fault {
+  FaultClass fault_class = FaultClass::kUser;
+  Rule rule = Rule::kWorkerFailed;
+  std::int32_t exit_code = 1;      // the run's, should it end through this fault
+  std::int64_t time_s = 0;         // Unix time
+  std::string signature;           // failure_signature.h; empty unless kUser
+  std::string words;               // "rank 1 on node0: SIGKILL"
+  template <class V>
+  void fields(V& v) {
+    v(1, "fault_class", fault_class); v(2, "rule", rule); v(3, "exit_code", exit_code);
+    v(4, "time_s", time_s); v(5, "signature", signature); v(6, "words", words);
+  }
+};
+
+// What turning an event into a fault needs to know of the job.
+struct FaultContext {
+  std::string node_name;
+  bool compat = false;
+  bool port_may_conflict = false;        // a fresh port, no progress yet
+  std::int64_t attempt_started_s = 0;    // Unix time
+  std::int64_t now_s = 0;
+};
+
+Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
+Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
+// Not the script's doing: a lost agent, a deadline, a worker that vanished.
+Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context);
+
+// "SIGKILL (by the kernel's OOM killer)".
+std::string how_it_ended(const WorkerExited& exited);
+
+// Lines for a decision: the first kEvidenceMax, and how many more there were.
+struct Evidence {
+  std::vector<std::string> first;
+  std::uint32_t more = 0;
+
+  void add(std::string line);
+  [[nodiscard]] std::vector<std::string> lines() const;
+  template <class V>
+  void fields(V& v) { v(1, "first", first); v(2, "more", more); }
+};
+
+struct Outage {
+  Fault root;
+  Evidence evidence;
+
+  explicit Outage(Fault first) : root(std::move(first)) { evidence.add(root.words); }
+  Outage() = default;
+  // Returns true when it is the new root.
+  bool add(Fault fault);
+  template <class V>
+  void fields(V& v) { v(1, "root", root); v(2, "evidence", evidence); }
+};
+
+}  // namespace robustrun::supervisor

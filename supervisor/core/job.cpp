@@ -1,0 +1,202 @@
+#include "supervisor/core/job.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "supervisor/core/job_impl.h"
+#include "supervisor/core/state_hash.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr std::size_t kStates = 9;
+constexpr std::size_t kStimuli = 16;
+
+template <class Body>
+constexpr bool kFromNode =
+    std::is_same_v<Body, AgentJoined> || std::is_same_v<Body, AgentLost> ||
+    std::is_same_v<Body, PortReserved> || std::is_same_v<Body, WorkerStarted> ||
+    std::is_same_v<Body, WorkerStartFailed> || std::is_same_v<Body, WorkerExited> ||
+    std::is_same_v<Body, WorkersGone>;
+
+}  // namespace
+
+const char* to_string(JobState state) {
+  switch (state) {
+    case JobState::kIdle: return "idle";
+    case JobState::kJoining: return "joining";
+    case JobState::kReserving: return "reserving";
+    case JobState::kStarting: return "starting";
+    case JobState::kRunning: return "running";
+    case JobState::kStopping: return "stopping";
+    case JobState::kBackoff: return "backoff";
+    case JobState::kFinishing: return "finishing";
+    case JobState::kFinished: return "finished";
+  }
+  return "unknown";
+}
+
+// The machine at a glance: what happens (down) in which state (across). `no` is ignored on
+// purpose: it comes too late, twice, or cannot come.
+Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
+  using I = Impl;
+  constexpr Handler no = &I::ignore;
+  constexpr Handler run = &I::run_started;
+  constexpr Handler join = &I::agent_joined, la = &I::agent_lost_idle;
+  constexpr Handler lw = &I::agent_lost_working, ls = &I::agent_lost_stopping;
+  constexpr Handler lf = &I::agent_lost_finishing;
+  constexpr Handler port = &I::port_reserved, up = &I::worker_started, bad = &I::start_failed;
+  constexpr Handler bads = &I::start_failed_stopping;
+  constexpr Handler exit = &I::worker_exited, exs = &I::worker_exited_stopping;
+  constexpr Handler gone = &I::workers_gone, gos = &I::workers_gone_stopping;
+  constexpr Handler gof = &I::workers_gone_finishing;
+  constexpr Handler prog = &I::progress, goal = &I::step_goal;
+  constexpr Handler end = &I::end_signal, end2 = &I::end_signal_again, usr = &I::user_signal;
+  constexpr Handler th = &I::hello_overdue, tp = &I::port_overdue, ts = &I::start_overdue;
+  constexpr Handler to = &I::stop_overdue, tf = &I::finish_overdue;
+  constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
+  static constexpr Handler kTable[kStimuli][kStates] = {
+      // idle joining reserving starting running stopping backoff finishing finished
+      {run, no, no, no, no, no, no, no, no},                // RunStarted
+      {no, join, no, no, no, join, join, join, no},         // AgentJoined
+      {no, la, la, lw, lw, ls, la, lf, no},                 // AgentLost
+      {no, no, port, no, no, no, no, no, no},               // PortReserved
+      {no, no, no, up, no, no, no, no, no},                 // WorkerStarted
+      {no, no, no, bad, no, bads, no, no, no},              // WorkerStartFailed
+      {no, no, no, exit, exit, exs, no, no, no},            // WorkerExited
+      {no, no, no, gone, gone, gos, no, gof, no},           // WorkersGone
+      {no, no, no, prog, prog, prog, no, no, no},           // Progress
+      {no, no, no, goal, goal, no, no, no, no},             // StepGoalReached
+      {no, end, end, end, end, end, end, end2, no},         // SignalReceived: ends the run
+      {no, no, no, usr, usr, no, no, no, no},               // SignalReceived: the user's own
+      {no, th, tp, ts, no, to, no, tf, no},                 // TimerFired: the state's deadline
+      {no, no, no, no, no, no, back, no, no},               // TimerFired: back-off
+      {no, lim, lim, lim, lim, lim, lim, no, no},           // TimerFired: time limit
+      {no, no, no, no, tick, no, no, no, no},               // TimerFired: uptime
+  };
+  return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
+}
+
+Stimulus Job::Impl::stimulus_of(const EventBody& body) {
+  if (const auto* signal = std::get_if<SignalReceived>(&body)) {
+    return signal->forward_only ? Stimulus::kUserSignal : Stimulus::kEndSignal;
+  }
+  if (const auto* timer = std::get_if<TimerFired>(&body)) {
+    return static_cast<Stimulus>(static_cast<std::size_t>(Stimulus::kStateTimer) +
+                                 static_cast<std::size_t>(timer->id));
+  }
+  return static_cast<Stimulus>(body.index());
+}
+
+bool Job::Impl::is_current(const Event& event) const {
+  return std::visit(
+      [&](const auto& what) {
+        using Body = std::decay_t<decltype(what)>;
+        if constexpr (kFromNode<Body>) {
+          if (event.node.value >= nodes.size()) return false;
+          const NodeState& node = nodes[event.node.value];
+          if (event.generation != node.generation) return false;
+          if (node.agent == NodeState::Agent::kLost) return false;
+        }
+        if constexpr (requires { what.attempt; }) {
+          if (what.attempt != attempt) return false;
+        }
+        if constexpr (requires { what.rank; }) {
+          if (what.rank.value >= plan.world_size()) return false;
+          if (plan.node_of[what.rank.value] != event.node) return false;
+        }
+        if constexpr (std::is_same_v<Body, TimerFired>) {
+          const auto id = static_cast<std::size_t>(what.id);
+          return id < live_timers.size() && what.sequence != 0 && live_timers[id] == what.sequence;
+        }
+        return true;
+      },
+      event.body);
+}
+
+void Job::Impl::handle(const Event& event) {
+  if (!is_current(event)) return;
+  now = event.at;
+  const Handler chosen = handler(state, stimulus_of(event.body));
+  if (const auto* timer = std::get_if<TimerFired>(&event.body)) {
+    live_timers[static_cast<std::size_t>(timer->id)] = 0;  // fires once
+  }
+  (this->*chosen)(event);
+}
+
+void Job::Impl::enter(JobState next) {
+  state = next;
+  for (const TimerId id : {TimerId::kState, TimerId::kBackoff, TimerId::kUptime}) {
+    live_timers[static_cast<std::size_t>(id)] = 0;
+  }
+}
+
+void Job::Impl::set_timer(TimerId id, base::Nanos at) {
+  live_timers[static_cast<std::size_t>(id)] = ++timer_sequence;
+  out.push_back(SetTimer{id, timer_sequence, at});
+}
+
+void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evidence,
+                       std::vector<std::string> alternatives) {
+  out.push_back(
+      Decision{rule, attempt, std::move(text), std::move(evidence), std::move(alternatives)});
+}
+
+bool Job::Impl::workers_may_run() const {
+  return state == JobState::kStarting || state == JobState::kRunning ||
+         state == JobState::kStopping;
+}
+
+std::int64_t Job::Impl::unix_seconds(base::Nanos at) const {
+  return std::chrono::floor<std::chrono::seconds>(wall_time + (at - started_at)).count();
+}
+
+FaultContext Job::Impl::context(base::NodeId node) const {
+  return {name(node), spec.compat,
+          spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
+          unix_seconds(attempt_started), unix_seconds(now)};
+}
+
+const std::string& Job::Impl::name(base::NodeId node) const { return spec.nodes[node.value].name; }
+
+std::string Job::Impl::workers_in_words() const {
+  return fmt::format("{} worker{} on {} node{}", plan.world_size(),
+                     plan.world_size() == 1 ? "" : "s", nodes.size(),
+                     nodes.size() == 1 ? "" : "s");
+}
+
+std::string Job::Impl::seconds_in_words(base::Nanos duration) {
+  return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
+}
+
+Job::Job() : impl_(std::make_unique<Impl>()) {}
+Job::~Job() = default;
+Job::Job(Job&&) noexcept = default;
+Job& Job::operator=(Job&&) noexcept = default;
+
+std::vector<Action> Job::handle(const Event& event) {
+  impl_->out.clear();
+  impl_->handle(event);
+  return std::move(impl_->out);
+}
+
+JobState Job::state() const { return impl_->state; }
+
+base::Attempt Job::attempt() const { return impl_->attempt; }
+
+const Assignment* Job::assignment(base::Rank rank) const {
+  const auto& workers = impl_->plan.workers;
+  return rank.value < workers.size() ? &workers[rank.value] : nullptr;
+}
+
+std::uint64_t Job::digest() const {
+  StateHash hash;
+  JobMemory& memory = *impl_;  // fields() serves readers and writers alike, so it is not const
+  hash.add(memory);
+  return hash.value();
+}
+
+}  // namespace robustrun::supervisor

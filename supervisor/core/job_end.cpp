@@ -1,0 +1,138 @@
+// Orders to end the run, and the end itself.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/core/result.h"
+#include "supervisor/core/exit_code.h"
+#include "supervisor/core/job_impl.h"
+
+namespace robustrun::supervisor {
+
+void Job::Impl::end_signal(const Event& event) {
+  const int signal = body<SignalReceived>(event).signal;
+  ++end_signals;
+  std::string text = base::signal_name(signal) + " ends the run";
+  if (workers_may_run() && !all_gone()) {
+    text += fmt::format("; the workers get it too and have {}",
+                        seconds_in_words(spec.deadlines.shutdown_grace));
+  }
+  decide(Rule::kSignal, std::move(text));
+  end_run({Rule::kSignal, exit_code_for_signal(signal, spec.compat)}, signal,
+          spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::end_signal_again(const Event& event) {
+  const int signal = body<SignalReceived>(event).signal;
+  ++end_signals;
+  if (end_signals == 1) {
+    decide(Rule::kSignal, base::signal_name(signal) + " received; the run is ending already");
+    send_stops(signal, StopCause::kStop);
+  } else if (end_signals == 2) {
+    decide(Rule::kSecondSignal, base::signal_name(signal) + " again: all workers are killed now");
+    kill_at = now;
+    send_stops(SIGKILL, StopCause::kStop);
+    arm_stop_timer();
+  }
+}
+
+void Job::Impl::user_signal(const Event& event) {
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].gone) continue;
+    out.push_back(ForwardSignal{base::NodeId{i}, attempt, body<SignalReceived>(event).signal});
+  }
+}
+
+void Job::Impl::time_limit(const Event&) {
+  decide(Rule::kTimeLimit,
+         fmt::format("the time limit of {} is over", seconds_in_words(now - started_at)));
+  end_run({Rule::kTimeLimit, kExitTimeLimit}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::step_goal(const Event& event) {
+  decide(Rule::kStepGoal, fmt::format("every rank has done {} steps: the goal is reached",
+                                      body<StepGoalReached>(event).steps));
+  end_run({Rule::kStepGoal, kExitSuccess}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::do_not_requeue(const Event& event) {
+  Fault fault = worker_fault(body<WorkerExited>(event), context(event.node));
+  if (state == JobState::kStopping) {
+    outage->add(fault);
+  } else {
+    outage.emplace(fault);
+    decide(Rule::kWorkerFailed, fault.words, outage->evidence.lines());
+  }
+  decide(Rule::kDoNotRequeue,
+         fmt::format("no restart, now or later: a worker asked for it with exit code {}",
+                     kExitDoNotRequeue),
+         outage->evidence.lines());
+  end_run({Rule::kDoNotRequeue, kExitDoNotRequeue}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::give_up(std::string text) {
+  decide(Rule::kInfrastructureGivenUp, std::move(text),
+         outage ? outage->evidence.lines() : std::vector<std::string>{});
+  end_run({Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat)}, SIGTERM,
+          spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {
+  ending = how;
+  if (!workers_may_run()) return finish();
+  const base::Nanos latest = now + grace;
+  kill_at = state == JobState::kStopping ? std::min(kill_at, latest) : latest;
+  enter(JobState::kFinishing);
+  send_stops(signal, StopCause::kStop);
+  arm_stop_timer();
+  finish_if_gone();
+}
+
+void Job::Impl::send_stops(int signal, StopCause cause) {
+  const base::Nanos grace = std::max(base::Nanos{}, kill_at - now);
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].gone) continue;
+    out.push_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause});
+  }
+}
+
+void Job::Impl::arm_stop_timer() {
+  set_timer(TimerId::kState, kill_at + spec.deadlines.kill_margin);
+}
+
+void Job::Impl::workers_gone_finishing(const Event& event) {
+  const auto& gone = body<WorkersGone>(event);
+  if (!note_gone(event.node, gone)) return;
+  if (!gone.unkillable.empty()) {
+    decide(ending.rule, "left behind: " + unkillable.back(), unkillable);
+  }
+  finish_if_gone();
+}
+
+void Job::Impl::finish_overdue(const Event&) {
+  Evidence late;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const base::NodeId node{i};
+    if (at(node).gone) continue;
+    drop_agent(node);
+    late.add(fmt::format("the agent of {} did not stop its workers in time", name(node)));
+  }
+  decide(ending.rule, late.first.front() + "; it is waited for no longer", late.lines());
+  finish_if_gone();
+}
+
+void Job::Impl::finish_if_gone() {
+  if (all_gone()) finish();
+}
+
+void Job::Impl::finish() {
+  RR_ASSERT(all_gone());
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) out.push_back(DismissAgent{base::NodeId{i}});
+  out.push_back(Finish{ending.exit_code});
+  enter(JobState::kFinished);
+  live_timers.fill(0);
+}
+
+}  // namespace robustrun::supervisor

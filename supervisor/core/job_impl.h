@@ -1,0 +1,134 @@
+#pragma once
+// The machine behind Job: one handler per cell of the table in job.cpp that is not `ignore`.
+// Internal to core/. Split by phase:
+//   job.cpp         table, dispatch, currency of events, digest
+//   job_agents.cpp  agents: launch, hello, loss
+//   job_start.cpp   from RunStarted to running workers
+//   job_run.cpp     the life of the workers: exits, progress, success
+//   job_outage.cpp  from the first fault to the restart or the end
+//   job_end.cpp     orders to end: signals, time limit, step goal; the end itself
+// Handlers run with `now` set and append to `out`. None calls another handler.
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "supervisor/core/job_state.h"
+
+namespace robustrun::supervisor {
+
+// What a handler is chosen by: the event's type, with timers and signals told apart.
+enum class Stimulus : std::uint8_t {
+  kRunStarted, kAgentJoined, kAgentLost, kPortReserved, kWorkerStarted, kWorkerStartFailed,
+  kWorkerExited, kWorkersGone, kProgress, kStepGoal, kEndSignal, kUserSignal, kStateTimer,
+  kBackoffTimer, kTimeLimit, kUptimeTimer,
+};
+
+struct Job::Impl : JobMemory {
+  using Handler = void (Impl::*)(const Event&);
+
+  base::Nanos now{};
+  std::vector<Action> out;
+
+  static Handler handler(JobState state, Stimulus stimulus);
+  static Stimulus stimulus_of(const EventBody& body);
+  // Of the present generation, attempt and timer, and about something that exists.
+  [[nodiscard]] bool is_current(const Event& event) const;
+  void handle(const Event& event);
+
+  void ignore(const Event&) {}
+
+  // job_agents.cpp
+  void agent_joined(const Event& event);
+  void agent_lost_idle(const Event& event);       // no worker runs
+  void agent_lost_working(const Event& event);    // starting or running
+  void agent_lost_stopping(const Event& event);
+  void agent_lost_finishing(const Event& event);
+  void hello_overdue(const Event& event);
+  void launch(base::NodeId node);
+  void relaunch_lost();
+  // The node's agent and with it its workers are no more. False: no more launch is allowed.
+  bool drop_agent(base::NodeId node);
+  void arm_hello_timer();
+  [[nodiscard]] bool all_joined() const { return joined_nodes == nodes.size(); }
+
+  // job_start.cpp
+  void run_started(const Event& event);
+  void port_reserved(const Event& event);
+  void port_overdue(const Event& event);
+  void worker_started(const Event& event);
+  void start_failed(const Event& event);
+  void start_overdue(const Event& event);
+  void backoff_over(const Event& event);
+  void join_agents();        // → kJoining, or on at once
+  void begin_attempt();      // → kReserving, or on at once
+  void start_workers();      // → kStarting
+  void check_all_started();  // → kRunning
+  void setback(Rule rule, std::string text);   // an infrastructure fault while nothing runs
+  void wait_before_restart(base::Nanos delay);
+
+  // job_run.cpp
+  void worker_exited(const Event& event);
+  void workers_gone(const Event& event);
+  void progress(const Event& event);
+  void uptime(const Event& event);
+  void note_progress();
+  void arm_uptime_timer();
+  bool note_seen(base::Rank rank);
+  bool note_ended(base::Rank rank);   // false: known already
+  bool note_gone(base::NodeId node, const WorkersGone& body);
+  void succeed();
+
+  // job_outage.cpp
+  struct Verdict {
+    bool restart = false;
+    Rule rule = Rule::kRestart;
+    int exit_code = 0;
+    std::string text;
+  };
+  void worker_exited_stopping(const Event& event);
+  void start_failed_stopping(const Event& event);
+  void workers_gone_stopping(const Event& event);
+  void stop_overdue(const Event& event);
+  void break_down(Fault fault);       // starting or running → kStopping
+  void add_fault(Fault fault);
+  void conclude_if_gone();
+  [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] bool asks_not_to_requeue(const WorkerExited& exited) const;
+  [[nodiscard]] base::Nanos restart_delay() const;
+
+  // job_end.cpp
+  void end_signal(const Event& event);
+  void end_signal_again(const Event& event);   // while the run is ending
+  void user_signal(const Event& event);
+  void time_limit(const Event& event);
+  void step_goal(const Event& event);
+  void workers_gone_finishing(const Event& event);
+  void finish_overdue(const Event& event);
+  void do_not_requeue(const Event& event);
+  void give_up(std::string text);
+  // The run ends: stops what runs (a stop under way keeps its deadline), then finishes.
+  void end_run(Ending how, int signal, base::Nanos grace);
+  void finish_if_gone();
+  void finish();
+  void send_stops(int signal, StopCause cause);
+  void arm_stop_timer();
+
+  // Small change.
+  void enter(JobState next);
+  void set_timer(TimerId id, base::Nanos at);
+  void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
+              std::vector<std::string> alternatives = {});
+  [[nodiscard]] bool workers_may_run() const;
+  [[nodiscard]] bool all_gone() const { return gone_nodes == nodes.size(); }
+  [[nodiscard]] std::int64_t unix_seconds(base::Nanos at) const;
+  [[nodiscard]] FaultContext context(base::NodeId node) const;
+  [[nodiscard]] const std::string& name(base::NodeId node) const;
+  [[nodiscard]] std::string workers_in_words() const;   // "8 workers on 2 nodes"
+  static std::string seconds_in_words(base::Nanos duration);   // "1.5 s"
+  NodeState& at(base::NodeId node) { return nodes[node.value]; }
+  template <class Body>
+  static const Body& body(const Event& event) { return std::get<Body>(event.body); }
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,125 @@
+// From the first fault of an attempt until nothing of it is left: then a restart, or the end.
+
+#include <fmt/core.h>
+
+#include <csignal>
+
+#include "supervisor/core/exit_code.h"
+#include "supervisor/core/job_impl.h"
+
+namespace robustrun::supervisor {
+
+bool Job::Impl::asks_not_to_requeue(const WorkerExited& exited) const {
+  return !spec.compat && exited.kind == base::ExitStatus::Kind::kExited &&
+         exited.code == kExitDoNotRequeue;
+}
+
+void Job::Impl::break_down(Fault fault) {
+  outage.emplace(std::move(fault));
+  // What follows is decided when the group is down, with all evidence; but workers are told by
+  // now whether it is a restart, as far as can be seen.
+  const bool restart = verdict().restart;
+  decide(outage->root.rule,
+         outage->root.words + (plan.world_size() > 1 ? "; the others are stopped" : ""),
+         outage->evidence.lines());
+  kill_at = now + spec.deadlines.shutdown_grace;
+  enter(JobState::kStopping);
+  send_stops(SIGTERM, restart ? StopCause::kRestart : StopCause::kStop);
+  arm_stop_timer();
+  if (restart) relaunch_lost();
+  conclude_if_gone();
+}
+
+void Job::Impl::add_fault(Fault fault) {
+  if (outage->add(std::move(fault)) && outage->root.rule == Rule::kPortConflict) {
+    decide(Rule::kPortConflict, outage->root.words, outage->evidence.lines());
+  }
+}
+
+void Job::Impl::worker_exited_stopping(const Event& event) {
+  const auto& exited = body<WorkerExited>(event);
+  if (!note_ended(exited.rank) || exited.status().success()) return;
+  if (asks_not_to_requeue(exited)) return do_not_requeue(event);
+  if (!exited.stopped_by_us) add_fault(worker_fault(exited, context(event.node)));
+}
+
+void Job::Impl::start_failed_stopping(const Event& event) {
+  const auto& failed = body<WorkerStartFailed>(event);
+  if (note_ended(failed.rank)) add_fault(start_fault(failed, context(event.node)));
+}
+
+void Job::Impl::workers_gone_stopping(const Event& event) {
+  if (note_gone(event.node, body<WorkersGone>(event))) conclude_if_gone();
+}
+
+void Job::Impl::stop_overdue(const Event&) {
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const base::NodeId node{i};
+    if (at(node).gone) continue;
+    drop_agent(node);
+    add_fault(infrastructure_fault(
+        Rule::kAgentLost,
+        fmt::format("the agent of {} did not stop its workers in time and is replaced", name(node)),
+        context(node)));
+  }
+  conclude_if_gone();
+}
+
+Job::Impl::Verdict Job::Impl::verdict() const {
+  const Fault& root = outage->root;
+  const std::uint32_t allowed = budget.policy().max_restarts;
+  if (!unkillable.empty()) {
+    return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+            unkillable.front() + ": nothing is started beside what is left"};
+  }
+  if (root.fault_class == FaultClass::kPermanent) {
+    return {false, Rule::kBudgetExhausted, root.exit_code,
+            "no restart: what cannot be run now cannot be run next time"};
+  }
+  const bool counted = is_counted(root.fault_class);
+  if (counted && !made_progress && budget.is_crash_loop(root.signature)) {
+    return {false, Rule::kCrashLoop, kExitCrashLoop,
+            "no restart: the same failure again, before any progress: " + root.signature};
+  }
+  if (budget.allows(root.fault_class)) {
+    return {true, Rule::kRestart, kExitSuccess,
+            counted ? fmt::format("restart {} of {}", budget.used() + 1, allowed)
+                    : std::string("restart, not counted because the script is not to blame")};
+  }
+  if (!counted) {
+    return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+            fmt::format("given up after {} infrastructure faults in a row without progress",
+                        budget.used_uncounted() + 1)};
+  }
+  return {false, Rule::kBudgetExhausted, root.exit_code,
+          allowed == 0 ? "no restart: none is allowed (--max-restarts)"
+                       : fmt::format("no restart left: {} of {} used", budget.used(), allowed)};
+}
+
+void Job::Impl::conclude_if_gone() {
+  if (!all_gone()) return;
+  const Verdict last = verdict();
+  std::vector<std::string> evidence = outage->evidence.lines();
+  evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());
+  if (!last.restart) {
+    decide(last.rule, last.text, std::move(evidence));
+    ending = {last.rule, last.exit_code};
+    return finish();
+  }
+  const base::Nanos delay = restart_delay();
+  std::string text = fmt::format("{}: {} are started again", last.text, workers_in_words());
+  if (delay > base::Nanos{}) text += " in " + seconds_in_words(delay);
+  decide(Rule::kRestart, std::move(text), std::move(evidence),
+         {fmt::format("no restart: {} of {} used", budget.used(), budget.policy().max_restarts)});
+  budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
+  outage.reset();
+  ++attempt.value;
+  relaunch_lost();
+  wait_before_restart(delay);
+}
+
+base::Nanos Job::Impl::restart_delay() const {
+  return budget.delay(base::Rng(seed + attempt.value).next());
+}
+
+}  // namespace robustrun::supervisor

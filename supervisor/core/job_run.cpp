@@ -1,0 +1,102 @@
+// The life of the workers: exits, progress, success.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "supervisor/core/exit_code.h"
+#include "supervisor/core/job_impl.h"
+#include "supervisor/core/limits.h"
+
+namespace robustrun::supervisor {
+
+bool Job::Impl::note_seen(base::Rank rank) {
+  WorkerState& worker = workers[rank.value];
+  if (worker != WorkerState::kAbsent) return false;
+  worker = WorkerState::kAlive;
+  ++seen_workers;
+  return true;
+}
+
+bool Job::Impl::note_ended(base::Rank rank) {
+  note_seen(rank);
+  WorkerState& worker = workers[rank.value];
+  if (worker == WorkerState::kEnded) return false;
+  worker = WorkerState::kEnded;
+  ++at(plan.node_of[rank.value]).ended;
+  return true;
+}
+
+bool Job::Impl::note_gone(base::NodeId node, const WorkersGone& what) {
+  if (at(node).gone) return false;
+  at(node).gone = true;
+  ++gone_nodes;
+  for (const std::string& process : what.unkillable) {
+    if (unkillable.size() == kEvidenceMax) break;
+    unkillable.push_back(fmt::format("{} on {} cannot be killed", process, name(node)));
+  }
+  return true;
+}
+
+void Job::Impl::worker_exited(const Event& event) {
+  const auto& exited = body<WorkerExited>(event);
+  if (!note_ended(exited.rank)) return;
+  if (exited.status().success()) {
+    if (++succeeded_workers == plan.world_size()) return succeed();
+    return check_all_started();
+  }
+  if (asks_not_to_requeue(exited)) return do_not_requeue(event);
+  break_down(worker_fault(exited, context(event.node)));
+}
+
+// An agent may say so by itself once its last worker is reaped.
+void Job::Impl::workers_gone(const Event& event) {
+  if (!note_gone(event.node, body<WorkersGone>(event))) return;
+  const std::uint32_t vanished = plan.slots(event.node) - at(event.node).ended;
+  if (vanished == 0) return;
+  break_down(infrastructure_fault(
+      Rule::kWorkerFailed,
+      fmt::format("{} worker{} of {} vanished: their end was never reported", vanished,
+                  vanished == 1 ? "" : "s", name(event.node)),
+      context(event.node)));
+}
+
+void Job::Impl::succeed() {
+  decide(Rule::kSucceeded, fmt::format("{} ended well", workers_in_words()));
+  end_run({Rule::kSucceeded, kExitSuccess}, SIGTERM,
+          std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));
+}
+
+void Job::Impl::progress(const Event& event) {
+  const auto& mark = body<Progress>(event);
+  const bool first_step = mark.mark == Progress::Mark::kFirstStep;
+  if (!first_step && mark.steps <= steps) return;
+  has_progress_source = true;
+  steps = std::max(steps, mark.steps);
+  note_progress();
+}
+
+void Job::Impl::note_progress() {
+  const base::Nanos amount = now - progress_at;
+  progress_at = now;
+  made_progress = true;
+  if (!budget.note_progress(amount)) return;
+  decide(Rule::kBudgetRefilled,
+         fmt::format("{} of progress: all {} restarts are available again",
+                     seconds_in_words(budget.policy().window), budget.policy().max_restarts));
+}
+
+// Workers that say nothing of steps are taken to make progress by living.
+void Job::Impl::uptime(const Event&) {
+  if (has_progress_source) return;
+  note_progress();
+  arm_uptime_timer();
+}
+
+void Job::Impl::arm_uptime_timer() {
+  const base::Nanos period = budget.policy().uptime_is_progress;
+  if (period > base::Nanos{} && !has_progress_source) set_timer(TimerId::kUptime, now + period);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,140 @@
+// From RunStarted to running workers: agents join, a port is reserved, workers start.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "supervisor/core/job_impl.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr std::uint32_t kPortLast = 65535;
+
+RestartPolicy policy_of(const JobSpec& spec) {
+  RestartPolicy policy = spec.restart;
+  if (spec.compat) {  // torchrun restarts at once and as often as it is told
+    policy.crash_loop_stop = false;
+    policy.backoff_first = base::Nanos{};
+  }
+  return policy;
+}
+
+}  // namespace
+
+void Job::Impl::run_started(const Event& event) {
+  const auto& started = body<RunStarted>(event);
+  if (!can_be_planned(started.spec.nodes)) return;
+  spec = started.spec;
+  seed = started.seed;
+  wall_time = started.wall_time;
+  started_at = now;
+  budget = Budget(policy_of(spec));
+  plan = plan_ranks(spec.nodes);
+  nodes.assign(spec.nodes.size(), {});
+  gone_nodes = static_cast<std::uint32_t>(nodes.size());
+  workers.assign(plan.world_size(), WorkerState::kAbsent);
+  if (spec.time_limit) set_timer(TimerId::kTimeLimit, now + *spec.time_limit);
+  relaunch_lost();
+  join_agents();
+}
+
+void Job::Impl::join_agents() {
+  if (all_joined()) return begin_attempt();
+  enter(JobState::kJoining);
+  arm_hello_timer();
+}
+
+void Job::Impl::begin_attempt() {
+  if (spec.master_port != 0) {
+    port = spec.master_port;
+    return start_workers();
+  }
+  enter(JobState::kReserving);
+  out.push_back(ReservePort{base::NodeId{0}, attempt});
+  set_timer(TimerId::kState, now + spec.deadlines.port);
+}
+
+void Job::Impl::port_reserved(const Event& event) {
+  const auto& reserved = body<PortReserved>(event);
+  if (event.node != base::NodeId{0}) return;
+  if (reserved.port == 0 || reserved.port > kPortLast) {
+    return setback(Rule::kStartFailed,
+                   fmt::format("no free port on {}: {}", name(event.node), reserved.error));
+  }
+  port = reserved.port;
+  start_workers();
+}
+
+void Job::Impl::port_overdue(const Event&) {
+  setback(Rule::kStartFailed,
+          fmt::format("the agent of {} did not name a free port within {}", name(base::NodeId{0}),
+                      seconds_in_words(spec.deadlines.port)));
+}
+
+void Job::Impl::setback(Rule rule, std::string text) {
+  if (!budget.allows(FaultClass::kInfrastructure)) {
+    return give_up(fmt::format("{}; that were {} infrastructure faults in a row without progress",
+                               text, budget.used_uncounted() + 1));
+  }
+  const base::Nanos delay = restart_delay();
+  budget.spend(FaultClass::kInfrastructure, {});
+  decide(rule, text + "; the start is tried again");
+  relaunch_lost();
+  wait_before_restart(delay);
+}
+
+void Job::Impl::wait_before_restart(base::Nanos delay) {
+  if (delay == base::Nanos{}) return join_agents();
+  enter(JobState::kBackoff);
+  set_timer(TimerId::kBackoff, now + delay);
+}
+
+void Job::Impl::backoff_over(const Event&) { join_agents(); }
+
+void Job::Impl::start_workers() {
+  std::ranges::fill(workers, WorkerState::kAbsent);
+  seen_workers = 0;
+  succeeded_workers = 0;
+  gone_nodes = 0;
+  made_progress = false;
+  steps = 0;
+  attempt_started = now;
+  progress_at = now;
+  unkillable.clear();
+  if (attempt == base::Attempt{}) {
+    decide(Rule::kStart, "starting " + workers_in_words());
+  }
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].gone = false;
+    nodes[i].ended = 0;
+    out.push_back(start_order(plan, spec, base::NodeId{i}, attempt, port));
+  }
+  enter(JobState::kStarting);
+  set_timer(TimerId::kState, now + spec.deadlines.workers_started);
+}
+
+void Job::Impl::worker_started(const Event& event) {
+  if (note_seen(body<WorkerStarted>(event).rank)) check_all_started();
+}
+
+void Job::Impl::check_all_started() {
+  if (state != JobState::kStarting || seen_workers < plan.world_size()) return;
+  enter(JobState::kRunning);
+  arm_uptime_timer();
+}
+
+void Job::Impl::start_failed(const Event& event) {
+  const auto& failed = body<WorkerStartFailed>(event);
+  if (note_ended(failed.rank)) break_down(start_fault(failed, context(event.node)));
+}
+
+void Job::Impl::start_overdue(const Event&) {
+  break_down(infrastructure_fault(
+      Rule::kStartFailed,
+      fmt::format("{} of {} workers did not start within {}", plan.world_size() - seen_workers,
+                  plan.world_size(), seconds_in_words(spec.deadlines.workers_started)),
+      context(base::NodeId{0})));
+}
+
+}  // namespace robustrun::supervisor

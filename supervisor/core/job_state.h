@@ -1,0 +1,93 @@
+#pragma once
+// The whole memory of a Job, as plain data: what a replay of the journal must restore, and what
+// digest() hashes. Internal to core/.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/assign.h"
+#include "supervisor/core/budget.h"
+#include "supervisor/core/fault.h"
+#include "supervisor/core/job.h"
+
+namespace robustrun::supervisor {
+
+struct NodeState {
+  enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
+  Agent agent = Agent::kLost;
+  bool gone = true;                    // nothing of the current attempt is left here
+  base::Generation generation;         // of the agent that counts
+  base::Nanos launched_at{};
+  std::uint32_t failed_launches = 0;   // in a row, without a hello
+  std::uint32_t ended = 0;             // workers of the current attempt
+  template <class V>
+  void fields(V& v) {
+    v(1, "agent", agent); v(2, "gone", gone); v(3, "generation", generation);
+    v(4, "launched_at", launched_at); v(5, "failed_launches", failed_launches);
+    v(6, "ended", ended);
+  }
+};
+
+enum class WorkerState : std::uint8_t { kAbsent, kAlive, kEnded };
+
+// Why the run ends, once that is decided.
+struct Ending {
+  Rule rule = Rule::kStart;
+  std::int32_t exit_code = 0;
+  template <class V>
+  void fields(V& v) { v(1, "rule", rule); v(2, "exit_code", exit_code); }
+};
+
+struct JobMemory {
+  JobState state = JobState::kIdle;
+  JobSpec spec;
+  std::uint64_t seed = 0;
+  base::Nanos started_at{};             // supervisor's clock
+  base::Nanos wall_time{};              // Unix time then
+  Budget budget;
+
+  RankPlan plan;                        // follows from spec; not hashed
+  std::vector<NodeState> nodes;
+  std::uint32_t joined_nodes = 0;
+
+  base::Attempt attempt;
+  std::uint32_t port = 0;
+  base::Nanos attempt_started{};
+  std::vector<WorkerState> workers;     // by rank
+  std::uint32_t seen_workers = 0;       // started or ended
+  std::uint32_t succeeded_workers = 0;
+  std::uint32_t gone_nodes = 0;
+
+  bool has_progress_source = false;     // in this run: the workers report steps
+  bool made_progress = false;           // in this attempt
+  std::uint64_t steps = 0;
+  base::Nanos progress_at{};            // progress is counted from here on
+
+  std::optional<Outage> outage;
+  std::vector<std::string> unkillable;
+  base::Nanos kill_at{};                // end of the grace period of the stop under way
+  std::uint32_t end_signals = 0;
+  Ending ending;
+
+  std::uint64_t timer_sequence = 0;
+  std::array<std::uint64_t, 4> live_timers{};   // by TimerId; 0: none
+
+  template <class V>
+  void fields(V& v) {
+    v(1, "state", state); v(2, "spec", spec); v(3, "seed", seed); v(4, "started_at", started_at);
+    v(5, "wall_time", wall_time); v(6, "budget", budget); v(7, "nodes", nodes);
+    v(8, "joined_nodes", joined_nodes); v(9, "attempt", attempt); v(10, "port", port);
+    v(11, "attempt_started", attempt_started); v(12, "workers", workers);
+    v(13, "seen_workers", seen_workers); v(14, "succeeded_workers", succeeded_workers);
+    v(15, "gone_nodes", gone_nodes); v(16, "has_progress_source", has_progress_source);
+    v(17, "made_progress", made_progress); v(18, "steps", steps);
+    v(19, "progress_at", progress_at); v(20, "outage", outage); v(21, "unkillable", unkillable);
+    v(22, "kill_at", kill_at); v(23, "end_signals", end_signals); v(24, "ending", ending);
+    v(25, "timer_sequence", timer_sequence); v(26, "live_timers", live_timers);
+  }
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,199 @@
+// Made for the reader who was called at night: first how it ended and why, then, for each
+// incident, the first rank that failed, its own last words, what the recovery took and what was
+// done.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "supervisor/core/report.h"
+#include "supervisor/core/report_render_text.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr std::size_t kListLinesMax = 8;
+// More incidents than this and only the first and the last ones are shown; --json has all.
+constexpr std::size_t kIncidentsFirst = 5;
+constexpr std::size_t kIncidentsLast = 15;
+
+Ink ink_of(const RunReport& report) {
+  if (report.outcome == "succeeded") return Ink::kGood;
+  return report.outcome == "failed" ? Ink::kBad : Ink::kWarn;
+}
+
+std::string headline(const RunReport& report) {
+  const std::string program = report.program.empty() ? "run" : report.program;
+  if (report.outcome == "unfinished") {
+    return fmt::format("{}: no end known, {} in the journal", program,
+                       duration_words(report.duration));
+  }
+  std::string text = fmt::format("{} {} after {}", program, report.outcome,
+                                 duration_words(report.duration));
+  if (report.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *report.exit_code);
+  if (report.outcome == "succeeded" && !report.incidents.empty()) {
+    text += fmt::format(", with {} on the way", counted(report.incidents.size(), "incident"));
+  }
+  return text;
+}
+
+std::string started_words(base::Nanos unix_time) {
+  if (unix_time.count() <= 0) return "";
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
+  std::tm when{};
+  ::gmtime_r(&seconds, &when);
+  return fmt::format("{}-{:02}-{:02} {:02}:{:02}:{:02} UTC", when.tm_year + 1900, when.tm_mon + 1,
+                     when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
+}
+
+std::string run_words(const RunReport& report) {
+  std::string text = report.run_id;
+  const std::string started = started_words(report.started);
+  if (!started.empty()) text += fmt::format("{}started {}", text.empty() ? "" : ", ", started);
+  return text;
+}
+
+std::string worker_words(const RunReport& report) {
+  if (report.world_size == 0) return "";
+  return fmt::format("{} on {}, {}", report.world_size, counted(report.nodes, "node"),
+                     counted(report.attempts, "attempt"));
+}
+
+std::string progress_words(const RunReport& report) {
+  std::string text;
+  if (report.step) text = fmt::format("reached step {}", *report.step);
+  if (report.steps > 0) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counted(report.steps, "step"),
+                        report.attempts > 1 ? "since the last start" : "done");
+  }
+  for (const MetricValue& metric : report.metrics) {
+    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
+  }
+  return text;
+}
+
+std::string incident_title(const RunReport& report, std::size_t index) {
+  const Incident& incident = report.incidents[index];
+  std::string who = incident.rank ? fmt::format("rank {}", *incident.rank) : "the start";
+  if (!incident.rank && !incident.node.empty()) who = "the agent";
+  if (!incident.node.empty()) who += " on " + incident.node;
+  return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
+                     report.incidents.size(), who, duration_words(incident.at), incident.attempt);
+}
+
+void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
+  const auto& tail = incident.stderr_tail;
+  if (tail.empty()) return;
+  const std::size_t shown = std::min(tail.size(), lines_max);
+  page.item("stderr", shown == tail.size()
+                          ? fmt::format("last {}", counted(shown, "line"))
+                          : fmt::format("last {} of {} lines ({} shows all)", shown, tail.size(),
+                                        "robustrun report"));
+  for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
+}
+
+// What the recovery came to, before the next failure or the end of the journal.
+std::string recovery_words(const Incident& incident) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(incident.phases, name, &Phase::name) != incident.phases.end();
+  };
+  const std::string time = duration_words(incident.recovery);
+  if (has("first step")) return time + " until the first step";
+  if (has("interpreter start")) return time + " until the script ran again";
+  if (has("start processes")) return time + " until the workers were started again";
+  return "began, but no worker was started again";
+}
+
+void show_recovery(const Incident& incident, Page& page) {
+  if (incident.phases.empty()) return;
+  page.item("recovery", recovery_words(incident));
+  for (const Phase& phase : incident.phases) {
+    // One unit for all, so that the long ones stand out.
+    const double seconds = std::chrono::duration<double>(phase.duration).count();
+    page.row(phase.name, fmt::format("{:.4f} s", seconds));
+  }
+}
+
+// Evidence that the lines above do not show already.
+std::vector<std::string> further_evidence(const Incident& incident) {
+  const std::string root = fmt::format("rank {} on {}: {}", incident.rank.value_or(0),
+                                       incident.node, incident.ended);
+  std::vector<std::string> lines;
+  for (const std::string& line : incident.evidence) {
+    const bool said = std::ranges::any_of(incident.also_failed, [&](const std::string& other) {
+      return line.starts_with(other.substr(0, other.find_first_of(" :", 5)) + " ");
+    });
+    if (!said && line != root) lines.push_back(line);
+  }
+  return lines;
+}
+
+void show_list(std::string_view label, const std::vector<std::string>& lines, Page& page) {
+  const std::size_t shown = std::min(lines.size(), kListLinesMax);
+  for (std::size_t i = 0; i < shown; ++i) page.item(i == 0 ? label : "", lines[i]);
+  if (shown < lines.size()) page.item("", fmt::format("and {} more", lines.size() - shown));
+}
+
+std::string step_words(const Incident& incident) {
+  if (!incident.step_before) return "";
+  if (!incident.step_after) {
+    return fmt::format("step {} was the last before the failure", *incident.step_before);
+  }
+  const std::string went_on = fmt::format("step {} was done, training went on with step {}",
+                                          *incident.step_before, *incident.step_after);
+  if (!incident.steps_lost) return went_on;
+  return fmt::format("{} lost: {}",
+                     counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"), went_on);
+}
+
+void show_incident(const RunReport& report, std::size_t index, std::size_t stderr_lines,
+                   Page& page) {
+  const Incident& incident = report.incidents[index];
+  page.gap();
+  page.heading(Ink::kBold, incident_title(report, index));
+  page.item("ended", incident.ended);
+  page.item("error", incident.error_message);
+  show_stderr(incident, stderr_lines, page);
+  show_list("also", incident.also_failed, page);
+  page.item("done", incident.decision.empty()
+                        ? "nothing: the journal ends before a decision was made"
+                        : incident.decision);
+  show_list("because", further_evidence(incident), page);
+  show_list("not done", incident.alternatives, page);
+  show_recovery(incident, page);
+  page.item("steps", step_words(incident));
+}
+
+}  // namespace
+
+std::string render_report(const RunReport& report, bool colour, int width,
+                          std::size_t stderr_lines) {
+  Page page(colour, width);
+  page.heading(ink_of(report), headline(report));
+  const bool clean = report.outcome == "succeeded" && report.incidents.empty();
+  if (report.outcome != "succeeded") page.item("why", report.reason);
+  if (!clean) page.item("run", run_words(report));
+  page.item("workers", worker_words(report));
+  page.item("progress", progress_words(report));
+  page.item("logs", report.log_directory);
+  if (report.dropped_bytes > 0) {
+    page.item("dropped", fmt::format("{} of the workers' output could not be written",
+                                     counted(report.dropped_bytes, "byte")));
+  }
+  const std::size_t count = report.incidents.size();
+  const bool all = count <= kIncidentsFirst + kIncidentsLast;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!all && i == kIncidentsFirst) {
+      page.gap();
+      const std::size_t hidden = count - kIncidentsFirst - kIncidentsLast;
+      page.heading(Ink::kDim, fmt::format("{} more, in the JSON form of this report",
+                                          counted(hidden, "incident")));
+      i += hidden;
+    }
+    show_incident(report, i, stderr_lines, page);
+  }
+  return page.take();
+}
+
+}  // namespace robustrun::supervisor

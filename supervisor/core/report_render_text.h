@@ -1,0 +1,48 @@
+#pragma once
+// Text for a terminal: labelled items that wrap, quoted lines, aligned rows. Pure.
+//
+// Everything added is made printable first (base/core/text.h), so that no worker can move the
+// cursor; line ends in values start new lines. One code point counts as one column.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+enum class Ink : std::uint8_t { kPlain, kDim, kBold, kGood, kBad, kWarn };
+
+class Page {
+ public:
+  Page(bool colour, int width);
+
+  void heading(Ink ink, std::string_view text);
+  // "  label     value", the value wrapped with a hanging indent. Nothing for an empty value.
+  void item(std::string_view label, std::string_view value);
+  // A line of somebody else's output, dimmed, behind a bar; at most kQuoteRowsMax rows.
+  void quote(std::string_view line);
+  // "    name                 12.1 ms", right-aligned.
+  void row(std::string_view name, std::string_view value, Ink ink = Ink::kPlain);
+  void gap();
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void add(Ink ink, std::string_view text);
+  bool colour_;
+  std::size_t width_;
+  std::string text_;
+};
+
+// `text` in lines of at most `width` code points, broken at spaces where there are any.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+// Four or five columns and a unit: "0.41 ms", "12.1 ms", "2.41 s", "3 min 12 s", "2 h 05 min".
+std::string duration_words(base::Nanos duration);
+// "1 step", "3 steps".
+std::string counted(std::uint64_t count, std::string_view noun);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,49 @@
+#pragma once
+// The shell around the core: sockets, timers and signals become events; the core's actions
+// become messages, timers and lines for the user.
+//
+// One per run, on one io_context and its thread. Every event is appended to the journal, then
+// given to the core; actions are carried out in order before the next event is taken. Nothing
+// here decides: what to do about a failure is supervisor/core's.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "launcher/agent_launcher.h"
+#include "supervisor/console.h"
+#include "supervisor/journal.h"
+#include "supervisor/run_request.h"
+
+namespace robustrun::supervisor {
+
+class Driver {
+ public:
+  struct Parts {
+    boost::asio::any_io_executor executor;
+    const base::Clock& clock;
+    launcher::AgentLauncher& launcher;
+    Journal journal;
+    int out_fd = 1;
+    int err_fd = 2;
+  };
+  Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // Records RunStarted and launches the agents. `on_finished` is called once, from the loop,
+  // when the core has finished, the agents are gone and the console is written out.
+  void start();
+  void signal_received(int signal, bool forward_only);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace robustrun::supervisor

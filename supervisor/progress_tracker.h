@@ -1,0 +1,41 @@
+#pragma once
+// Many readings of many workers to few marks of the whole group: pure, no clock.
+//
+// Readings arrive ten times a second and are not journaled; a mark (supervisor/core/events.h,
+// Progress) is, when every rank has reached it. Owned by the driver, one for the run.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "supervisor/core/events.h"
+#include "wire/messages.h"
+
+namespace robustrun::supervisor {
+
+class ProgressTracker {
+ public:
+  void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
+  // Marks reached by this reading, in order. A reading of another attempt gives none.
+  std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading);
+  // The newest state as a kSummary mark; nullopt when nothing changed since the last mark.
+  std::optional<Progress> summary();
+  // Least of all ranks: the script's own step number when every rank gives one, else the count
+  // of optimizer steps since the attempt's start.
+  [[nodiscard]] std::uint64_t steps_done() const;
+
+ private:
+  [[nodiscard]] Progress mark(Progress::Mark kind) const;
+  [[nodiscard]] std::optional<std::int64_t> least_step() const;
+
+  base::Attempt attempt_;
+  std::vector<wire::WorkerProgress> newest_;   // by rank
+  std::optional<std::int64_t> furthest_step_;  // of all attempts before
+  bool user_code_ = false;
+  bool first_step_ = false;
+  bool caught_up_ = false;
+  bool changed_ = false;
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,92 @@
+#include "supervisor/translate.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+Oom to_oom(wire::OomKiller killer) {
+  switch (killer) {
+    case wire::OomKiller::kNo: return Oom::kNo;
+    case wire::OomKiller::kUnknown: return Oom::kUnknown;
+    case wire::OomKiller::kKernel: return Oom::kKernel;
+    case wire::OomKiller::kCgroup: return Oom::kCgroup;
+  }
+  return Oom::kUnknown;  // a value of a newer agent
+}
+
+wire::StopReason to_reason(StopCause cause) {
+  switch (cause) {
+    case StopCause::kRestart: return wire::StopReason::kRestart;
+    case StopCause::kPreempt: return wire::StopReason::kPreempt;
+    case StopCause::kStop: return wire::StopReason::kStop;
+  }
+  return wire::StopReason::kStop;
+}
+
+}  // namespace
+
+WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank) {
+  return {message.attempt, rank, message.pid};
+}
+
+WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank) {
+  return {message.attempt, rank, message.os_errno, message.what};
+}
+
+WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank) {
+  WorkerExited event;
+  event.attempt = message.attempt;
+  event.rank = rank;
+  event.pid = message.pid;
+  event.kind = message.end.kind;
+  event.code = message.end.code;
+  event.core_dumped = message.end.core_dumped;
+  event.stopped_by_us = message.stopped_by_us;
+  event.shim_lost = message.shim_lost;
+  event.oom = to_oom(message.oom);
+  if (message.error_file) {
+    event.error_file = message.error_file->path;
+    event.error_message = message.error_file->message;
+    event.error_callstack = message.error_file->callstack;
+    event.error_timestamp_s = message.error_file->timestamp_s;
+  }
+  event.stderr_tail = message.stderr_tail;
+  event.dropped_bytes = message.dropped_bytes;
+  event.seen_at = message.at;
+  return event;
+}
+
+WorkersGone to_event(const wire::WorkersGone& message) {
+  return {message.attempt, message.descendants_killed, message.unkillable, message.shm_removed};
+}
+
+PortReserved to_event(const wire::PortReserved& message) {
+  return {message.attempt, message.port, message.error};
+}
+
+wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes) {
+  wire::StartWorkers message;
+  message.attempt = action.attempt;
+  message.group_rank = action.group_rank;
+  message.group_world_size = action.group_world_size;
+  message.world_size = action.world_size;
+  message.master_addr = action.master_addr;
+  message.master_port = action.master_port;
+  for (const Assignment& worker : action.workers) {
+    wire::WorkerSlot slot;
+    slot.rank = worker.rank;
+    slot.local_rank = worker.local_rank;
+    slot.role_rank = worker.role_rank;
+    if (worker.local_rank.value < routes.size()) {
+      slot.out = routes[worker.local_rank.value].out;
+      slot.err = routes[worker.local_rank.value].err;
+    }
+    message.slots.push_back(slot);
+  }
+  return message;
+}
+
+wire::StopWorkers to_message(const StopWorkers& action) {
+  return {action.attempt, action.signal, action.grace, to_reason(action.cause)};
+}
+
+}  // namespace robustrun::supervisor

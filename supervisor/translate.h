@@ -1,0 +1,23 @@
+#pragma once
+// Between the core's words and the wire's: events from an agent's messages, orders from actions.
+// Pure; every enum is mapped by name, so that either side may grow on its own.
+
+#include "supervisor/core/actions.h"
+#include "supervisor/core/events.h"
+#include "supervisor/run_request.h"
+#include "wire/messages.h"
+
+namespace robustrun::supervisor {
+
+// `rank` belongs to the message's local rank on its node.
+WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank);
+WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank);
+WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank);
+WorkersGone to_event(const wire::WorkersGone& message);
+PortReserved to_event(const wire::PortReserved& message);
+
+// `routes` by local rank; a rank beyond them gets the default route.
+wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes);
+wire::StopWorkers to_message(const StopWorkers& action);
+
+}  // namespace robustrun::supervisor
