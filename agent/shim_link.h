@@ -1,5 +1,9 @@
 #pragma once
 // The agent's side of one shim: starts it, passes orders, turns its records into callbacks.
+//
+// Lives on the agent's loop, in a process that has called base::become_subreaper(): what a killed
+// shim leaves behind comes to this process and is killed here before on_gone. A handler may
+// destroy the link; none is called after that, and none from within start().
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -18,23 +22,28 @@ struct ShimOptions {
   std::string shim;                      // absolute path of robustrun-shim
   std::vector<std::string> argv;         // the worker's
   std::vector<std::string> environment;  // the worker's
-  std::string working_directory;
+  std::string working_directory;         // empty: the agent's
   int in_fd = -1, out_fd = -1, err_fd = -1;  // the worker's 0, 1, 2; -1: /dev/null
   std::string cgroup;                    // folder of a cgroup v2; empty: none
   std::string cpus;                      // "0-3,8"; empty: no binding
+  // Children of this process that are no shims of ours, asked for when a shim was lost: all
+  // others are then orphans. Null: there are none.
+  std::function<std::vector<pid_t>()> other_children;
 };
 
 class ShimLink {
  public:
-  // Exactly one of on_started / on_start_failed first (unless the shim is lost before it);
-  // on_exited follows on_started; on_gone is always the last and always comes: it says that
-  // nothing of this worker's tree is left below the shim.
+  // Exactly one of on_started and on_start_failed comes first; on_exited follows on_started;
+  // on_gone is always the last and always comes: it says that nothing of this worker's tree is
+  // left, `unkillable` (which says who, and what it waits for) excepted.
   struct Handlers {
     std::function<void(pid_t worker)> on_started;
     std::function<void(int os_errno, const std::string& what)> on_start_failed;
     // `shim_lost`: somebody killed the shim; the status is inferred (SIGKILL).
     std::function<void(base::ExitStatus, base::Nanos at, bool shim_lost)> on_exited;
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
+    // What the worker has to run without (cgroup, processor binding); may be null.
+    std::function<void(const std::string& what)> on_notice;
   };
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,

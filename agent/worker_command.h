@@ -1,9 +1,14 @@
 #pragma once
 // What a worker is started with: argv and environment of torchrun.md a.1.4 and a.2.1. Pure.
+//
+// One rule of torchrun for both: ${local_rank} is replaced in every argument and in the script's
+// or module's name, but not in the name of a plain executable. TORCHELASTIC_USE_AGENT_STORE is
+// "False": rank 0's worker hosts the store at MASTER_ADDR:MASTER_PORT.
 
 #include <string>
 #include <vector>
 
+#include "base/core/result.h"
 #include "wire/messages.h"
 
 namespace robustrun::agent {
@@ -18,14 +23,16 @@ struct WorkerFiles {
 struct WorkerCommand {
   std::vector<std::string> argv;         // argv[0] is found on PATH by the shim when it has no '/'
   std::vector<std::string> environment;  // NAME=VALUE, complete; ours replace the caller's
-  std::vector<std::string> notices;      // for the log, once per node (OMP_NUM_THREADS was set …)
+  std::vector<std::string> notices;      // for the log; only local rank 0's command has any
 };
 
-// `cpus`: processors this worker may use (for omp=auto). With injection the interpreter runs
-// `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…` by absolute path (decisions.md 8).
-WorkerCommand make_worker_command(const wire::WorkerTemplate& workers,
-                                  const wire::StartWorkers& start, const wire::WorkerSlot& slot,
-                                  const WorkerFiles& files, unsigned cpus);
+// `cpus`: processors that this node's workers share (omp=auto; usable_cpus()). With injection the
+// interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…` (decisions.md 8).
+// kInvalidArgument when --virtual-local-rank finds no entry of CUDA_VISIBLE_DEVICES for this rank.
+base::Result<WorkerCommand> make_worker_command(const wire::WorkerTemplate& workers,
+                                                const wire::StartWorkers& start,
+                                                const wire::WorkerSlot& slot,
+                                                const WorkerFiles& files, unsigned cpus);
 
 // Python's string.Template(text).safe_substitute(local_rank=n): ${local_rank}, $local_rank, $$.
 std::string substitute_local_rank(const std::string& text, unsigned local_rank);

@@ -2,6 +2,7 @@
 file(GLOB shim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/agent/shim/*.cpp)
 list(FILTER shim_sources EXCLUDE REGEX "_test\\.cpp$")
 if(shim_sources)
+  list(APPEND shim_sources ${PROJECT_SOURCE_DIR}/base/io/strays.cpp)
   add_executable(robustrun-shim ${shim_sources})
   target_include_directories(robustrun-shim PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(robustrun-shim PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion

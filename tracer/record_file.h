@@ -1,9 +1,13 @@
 #pragma once
 // Making and reading the file of a progress record. Used by the agent, from its loop.
+//
+// The worker may do anything to the file: truncate it, fill it with noise, die in the middle of a
+// write. Every call returns after a few small reads or writes, whatever it did.
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/clock.h"
@@ -18,7 +22,7 @@ struct Reading {
   std::uint64_t steps = 0;
   std::optional<std::int64_t> step;
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
-  std::vector<std::pair<std::string, double>> metrics;
+  std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
   friend bool operator==(const Reading&, const Reading&) = default;
 };
 
@@ -40,5 +44,8 @@ class RecordFile {
   base::Fd fd_;
   std::string path_;
 };
+
+// The bytes of a record, of which the sequence lock has been checked. Pure. kCorrupt as above.
+base::Result<Reading> decode_record(std::string_view bytes);
 
 }  // namespace robustrun::tracer

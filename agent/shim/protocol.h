@@ -5,9 +5,10 @@
 // The shim is one static, single-threaded program per worker: subreaper, parent-death signal
 // SIGTERM; its worker is started in a session of its own with parent-death signal SIGKILL, so
 // that every descendant ends up below the shim whatever it does. argv:
-//     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--nice=N] -- PROGRAM ARGS…
-// The shim's environment, working directory and descriptors 0 to 2 are the worker's. It leads its
-// own session, never writes to descriptors 0 to 2, and exits 0 once nothing below it is left.
+//     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--chdir=DIR] -- PROGRAM ARGS…
+// The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors and working
+// directory are given to the worker alone. The shim leads its own session, never writes to
+// descriptors 0 to 2, and exits 0 once nothing below it is left.
 // Source of the recipe: catern/supervise's "filicide" and PR_SET_CHILD_SUBREAPER(2const).
 
 #include <cstdint>
@@ -16,7 +17,9 @@ namespace robustrun::agent::shim {
 
 inline constexpr int kControlFd = 3;
 
-enum class Stage : std::int32_t { kNone, kControl, kCgroup, kAffinity, kFork, kSession, kExec };
+// The step at which starting failed. kCgroup and kAffinity are never fatal: they come with
+// kStarted and say what the worker runs without.
+enum class Stage : std::int32_t { kNone, kCgroup, kAffinity, kFork, kSession, kDirectory, kExec };
 
 // Agent → shim.
 struct Order {
@@ -25,15 +28,15 @@ struct Order {
   std::int32_t signal;   // kSignalGroup: sent to the worker's process group while it lives
 };
 
-// Shim → agent, in this order: Started or StartFailed; Exited; Gone.
+// Shim → agent, in this order: Started or StartFailed; Exited (after Started only); Gone.
 struct Report {
   enum class Kind : std::int32_t { kStarted = 1, kStartFailed = 2, kExited = 3, kGone = 4 };
   Kind kind;
   std::int32_t pid;          // kStarted: the worker's; kGone: an unkillable pid, or 0
-  Stage stage;               // kStartFailed
-  std::int32_t os_errno;     // kStartFailed
-  std::int32_t si_code;      // kExited: of waitid()
-  std::int32_t si_status;    // kExited
+  Stage stage;               // kStartFailed; kStarted: what the worker runs without
+  std::int32_t os_errno;     // belongs to `stage`
+  std::int32_t wait_code;    // kExited: si_code of waitid()
+  std::int32_t wait_status;  // kExited: si_status of waitid()
   std::int32_t killed;       // kGone: descendants that had to be killed
   std::int32_t reserved;
   std::int64_t at_ns;        // CLOCK_MONOTONIC

@@ -1,0 +1,54 @@
+#pragma once
+// A cgroup v2 per worker, where one can be made: it ends all its members at once, and its memory
+// events are the worker's own.
+//
+// Found, never required: pure v2 or the v2 half of a hybrid, below our own cgroup, when we are
+// root or it is delegated to us. The owner holds a lock on the folder for life; what a dead agent
+// left is known by its free lock, killed and removed when the next one makes a cgroup.
+// cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
+
+#include <optional>
+#include <string>
+
+#include "base/core/ids.h"
+#include "base/core/result.h"
+#include "base/io/fd.h"
+
+namespace robustrun::agent {
+
+class Cgroup {
+ public:
+  // robustrun-RUN-RANK-ATTEMPT.PID below our own cgroup; nothing when it cannot be made. `proc`:
+  // where procfs is.
+  static std::optional<Cgroup> make(const std::string& run_id, base::Rank rank,
+                                    base::Attempt attempt, const std::string& proc = "/proc");
+  Cgroup(Cgroup&&) = default;
+  Cgroup& operator=(Cgroup&& other) noexcept;
+  ~Cgroup() { remove(); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // Folders that the worker made in it are removed, too. One that still has members stays, and is
+  // removed as a dead agent's later.
+  void remove();
+
+ private:
+  Cgroup(std::string path, base::Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  base::Fd lock_;
+};
+
+// SIGKILL for all members at once; does nothing on kernels before 5.14.
+void kill_cgroup(const std::string& path);
+
+// Where a hierarchy is mounted, and the folder of this process in it.
+struct CgroupPlace {
+  std::string mount;
+  std::string folder;
+};
+
+// `controller`: of a v1 hierarchy ("memory"), or empty for v2.
+base::Result<CgroupPlace> own_cgroup(const std::string& controller,
+                                     const std::string& proc = "/proc");
+
+}  // namespace robustrun::agent

@@ -1,0 +1,30 @@
+#pragma once
+// One unix stream socket per worker, for what the worker asks its agent (decisions.md 12):
+// docs/formats/worker-socket.md. Owned by the worker's keeper, on the agent's loop.
+//
+// 0600, and a peer of another user is refused by SO_PEERCRED. A worker may connect several times,
+// up to kControlConnectionsMax. A peer that sends nonsense, too much, or stops in the middle of a
+// message loses its connection; nothing it does reaches anybody else.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+#include <string>
+
+#include "agent/worker_json.h"
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+class ControlSocket {
+ public:
+  // Makes `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
+  static base::Result<std::unique_ptr<ControlSocket>> open(boost::asio::any_io_executor executor,
+                                                           const std::string& path,
+                                                           ControlState state);
+  // Closes all connections and removes `path`; no reply is written afterwards.
+  virtual ~ControlSocket() = default;
+  // From now on the answer to "stop_reason".
+  virtual void set_stop(wire::StopReason reason, base::Nanos deadline) = 0;
+};
+
+}  // namespace robustrun::agent

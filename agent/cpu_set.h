@@ -1,0 +1,16 @@
+#pragma once
+// A set of processor numbers and its text form, as sysfs and the shim write it: "0-3,8". Pure.
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace robustrun::agent {
+
+using CpuSet = std::set<unsigned>;
+
+// Numbers from kCpusMax on and pieces that are no range are left out.
+CpuSet parse_cpu_list(std::string_view text);
+std::string format_cpu_list(const CpuSet& cpus);
+
+}  // namespace robustrun::agent

@@ -1,0 +1,18 @@
+#pragma once
+// Reads what a worker left in its TORCHELASTIC_ERROR_FILE (torchrun.md a.8).
+//
+// The content is the worker's: any size, any bytes, any kind of file. A file that cannot be
+// understood becomes an ErrorFile whose message says so; nothing here fails the agent (torchrun's
+// agent dies of such a file).
+
+#include <optional>
+#include <string>
+
+#include "wire/messages.h"
+
+namespace robustrun::agent {
+
+// nullopt: `path` is empty or there is no such file. Blocks as a small file's read does.
+std::optional<wire::ErrorFile> read_error_file(const std::string& path);
+
+}  // namespace robustrun::agent

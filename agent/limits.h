@@ -1,0 +1,43 @@
+#pragma once
+// Every bound of the agent room (style.md, "Bounded").
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::agent {
+
+// agent
+inline constexpr unsigned kPoolThreads = 2;           // file writes, sweeps of /dev/shm
+inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
+inline constexpr std::chrono::milliseconds kProgressInterval{100};
+inline constexpr std::uint64_t kTicksPerHeartbeat = 10;
+inline constexpr std::chrono::seconds kLeaveMax{10};  // from the order to go until we are gone
+
+// worker
+inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report
+
+// worker_set
+inline constexpr std::uint32_t kSweepLane = 0xffff'ffff;  // of the pool; pumps take lanes from 0
+
+// error_file
+inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;
+
+// control_socket
+inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kControlConnectionsMax = 16;  // of one worker at a time
+inline constexpr std::chrono::seconds kControlMessageTime{5};  // from its first byte to the last
+inline constexpr std::chrono::milliseconds kControlAcceptPause{100};  // out of descriptors
+
+// attempt_dirs
+inline constexpr unsigned kCyclesMax = 10'000;  // earlier incarnations kept of one attempt
+
+// numa
+inline constexpr unsigned kCpusMax = 8192;  // as the kernel's own limit
+inline constexpr std::size_t kSysfsBytesMax = std::size_t{64} << 10;
+
+// port
+inline constexpr unsigned kPortDrawsMax = 256;
+inline constexpr std::size_t kPortCandidatesMin = 1024;  // fewer: take ports below 10000 as well
+
+}  // namespace robustrun::agent

@@ -1,0 +1,26 @@
+#pragma once
+// What every part of the agent shares: loop, pool, the way to the supervisor, and this node's
+// template for workers. Owned by the Agent, outlives all workers; used on the loop alone.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "base/io/blocking_pool.h"
+#include "wire/messages.h"
+
+namespace robustrun::agent {
+
+struct NodeContext {
+  boost::asio::any_io_executor executor;
+  const base::Clock& clock;
+  base::BlockingPool& pool;
+  std::function<void(const wire::Message&)> send;
+  std::string shim;               // absolute path of robustrun-shim
+  std::string runtime_directory;  // records and sockets of this run, 0700, on this node
+  wire::WorkerTemplate workers;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,40 @@
+#pragma once
+// Which processors each worker is bound to (--numa-binding, torchrun.md a.7), from sysfs.
+//
+// The device of local rank i is the i-th GPU in CUDA's visible order; where there are too few
+// GPUs, ranks are spread evenly over the NUMA nodes and a notice says so. Memory is not bound, as
+// in torchrun: first touch puts it on the right node. `root` is put before /sys and /proc (tests).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+struct NumaRequest {
+  std::string mode;             // node, socket, exclusive, core-complex
+  unsigned local_world_size = 1;
+  std::optional<std::string> cuda_visible_devices;  // nullopt: not set
+  std::vector<unsigned> allowed_cpus;               // ascending: allowed_cpus()
+  std::string root;                                 // empty: this machine
+};
+
+struct NumaPlan {
+  std::vector<std::string> cpus;     // by local rank, "0-3,8"
+  std::vector<std::string> notices;  // for the log
+};
+
+// kInvalidArgument: unknown mode, or fewer cores than workers for `exclusive`; kNotFound: a rank
+// would be left without a processor.
+base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request);
+
+// This process's sched_getaffinity, ascending.
+std::vector<unsigned> allowed_cpus();
+
+// How many processors this process may keep busy: its affinity, cut by the cpu quota of its
+// cgroup and of all above it (v1 and v2). At least 1.
+unsigned usable_cpus(const std::string& root = "");
+
+}  // namespace robustrun::agent

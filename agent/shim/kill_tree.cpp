@@ -1,0 +1,48 @@
+#include "agent/shim/kill_tree.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "agent/shim/limits.h"
+
+namespace robustrun::agent::shim {
+namespace {
+
+// Atomic for all members, forking or not; without the file (kernels before 5.14) the sweeps do it.
+void kill_cgroup(const char* cgroup) {
+  const int folder = ::open(cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const int file = folder < 0 ? -1 : ::openat(folder, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+  if (file >= 0 && ::write(file, "1", 1) < 0) return;
+  ::close(file);
+  ::close(folder);
+}
+
+void wait_for_death(int signals) {
+  pollfd watched{signals, POLLIN, 0};
+  if (::poll(&watched, 1, kDeathPollMs) <= 0) return;
+  signalfd_siginfo ignored;
+  while (::read(signals, &ignored, sizeof ignored) == sizeof ignored) continue;
+}
+
+}  // namespace
+
+base::Nanos monotonic_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::chrono::seconds{now.tv_sec} + base::Nanos{now.tv_nsec};
+}
+
+base::StrayKiller kill_tree(const char* cgroup, int signals, base::StrayKiller::ReapSink& sink) {
+  base::StrayKiller killer;
+  if (cgroup != nullptr) kill_cgroup(cgroup);
+  while (killer.sweep({}, monotonic_now(), &sink) == base::StraySweep::kAgain) {
+    wait_for_death(signals);
+  }
+  return killer;
+}
+
+}  // namespace robustrun::agent::shim

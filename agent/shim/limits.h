@@ -1,0 +1,16 @@
+#pragma once
+// Every bound of the shim and of the agent's side of it; those of killing are in base/io/strays.h.
+
+#include <chrono>
+#include <cstddef>
+
+namespace robustrun::agent::shim {
+
+inline constexpr int kDeathPollMs = 5;            // between two sweeps without a SIGCHLD
+inline constexpr std::size_t kProcessorsMax = 8192;  // as the kernel's own limit
+
+// shim_link
+inline constexpr std::chrono::milliseconds kStraySweepInterval{2};
+inline constexpr std::size_t kProcTextBytesMax = 4096;
+
+}  // namespace robustrun::agent::shim

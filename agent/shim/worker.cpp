@@ -1,0 +1,129 @@
+#include "agent/shim/worker.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "agent/shim/limits.h"
+
+namespace robustrun::agent::shim {
+namespace {
+
+constexpr int kSignals = 64;
+constexpr int kCannotExecute = 127;
+constexpr std::string_view kDefaultPath = "/bin:/usr/bin";  // Python's os.defpath
+
+void report(int fd, Stage stage, int os_errno) {
+  const Trouble trouble{stage, os_errno};
+  if (::write(fd, &trouble, sizeof trouble) < 0) return;  // the shim is gone, and so are we
+}
+
+int join_cgroup(const char* folder) {
+  const int directory = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const int procs = directory < 0 ? -1 : ::openat(directory, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  return procs >= 0 && ::write(procs, "0", 1) == 1 ? 0 : errno;
+}
+
+int bind_processors(std::string_view list) {
+  constexpr std::size_t kWordBits = sizeof(unsigned long) * CHAR_BIT;
+  unsigned long mask[kProcessorsMax / kWordBits] = {};
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at != end) {
+    unsigned first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    unsigned last = first;
+    if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == '-') {
+      parsed = std::from_chars(parsed.ptr + 1, end, last);
+    }
+    if (parsed.ec != std::errc{} || last < first || last >= kProcessorsMax) return EINVAL;
+    for (unsigned cpu = first; cpu <= last; ++cpu) mask[cpu / kWordBits] |= 1UL << cpu % kWordBits;
+    at = parsed.ptr;
+    if (at != end && *at++ != ',') return EINVAL;
+  }
+  return ::syscall(SYS_sched_setaffinity, 0, sizeof mask, mask) < 0 ? errno : 0;
+}
+
+std::string_view search_path() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, "PATH=", 5) == 0) return *entry + 5;
+  }
+  return kDefaultPath;
+}
+
+// Python's search (and so torchrun's), not execvp()'s: a file without a known format is an error
+// and is not given to a shell. Returns the first errno that says more than "not here".
+int execute(char** argv) {
+  const std::string_view program = argv[0];
+  if (program.find('/') != std::string_view::npos) {
+    ::execve(argv[0], argv, environ);
+    return errno;
+  }
+  int cause = 0;
+  std::string_view path = search_path();
+  for (bool more = true; more;) {
+    const std::size_t colon = path.find(':');
+    const std::string_view folder = path.substr(0, colon);
+    more = colon != std::string_view::npos;
+    if (more) path.remove_prefix(colon + 1);
+    char candidate[PATH_MAX];
+    if (folder.size() + program.size() + 2 > sizeof candidate) continue;
+    char* end = std::copy(folder.begin(), folder.end(), candidate);
+    if (!folder.empty()) *end++ = '/';
+    *std::copy(program.begin(), program.end(), end) = '\0';
+    ::execve(candidate, argv, environ);
+    if (errno != ENOENT && errno != ENOTDIR && cause == 0) cause = errno;
+  }
+  return cause != 0 ? cause : ENOENT;
+}
+
+}  // namespace
+
+void reset_signal_dispositions() {
+  // All zeros is SIG_DFL without flags in the kernel's own layout, which unlike sigaction() of
+  // the C library also takes signals 32 and 33.
+  const unsigned long default_action[8] = {};
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, default_action, nullptr, sizeof(unsigned long));
+  }
+}
+
+void become_worker(const Options& options, pid_t shim, int report_fd) {
+  const auto fail = [&](Stage stage, int os_errno) {
+    report(report_fd, stage, os_errno);
+    ::_exit(kCannotExecute);
+  };
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != shim) ::_exit(kCannotExecute);  // it died before the line above
+  if (::setsid() < 0) fail(Stage::kSession, errno);
+  if (options.cgroup != nullptr) {
+    if (const int failed = join_cgroup(options.cgroup)) report(report_fd, Stage::kCgroup, failed);
+  }
+  if (options.cpus != nullptr) {
+    if (const int failed = bind_processors(options.cpus)) {
+      report(report_fd, Stage::kAffinity, failed);
+    }
+  }
+  if (options.directory != nullptr && ::chdir(options.directory) != 0) {
+    fail(Stage::kDirectory, errno);
+  }
+  ::syscall(SYS_close_range, kControlFd, ~0U, CLOSE_RANGE_CLOEXEC);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  fail(Stage::kExec, execute(options.argv));
+  __builtin_unreachable();
+}
+
+}  // namespace robustrun::agent::shim

@@ -1,0 +1,31 @@
+#pragma once
+// The worker's side of the fork: from the shim's child to the user's program.
+//
+// Runs between fork and exec, so it uses system calls alone. What goes wrong is written to the
+// report pipe as Trouble records; the pipe closes with the exec.
+
+#include <sys/types.h>
+
+#include "agent/shim/protocol.h"
+
+namespace robustrun::agent::shim {
+
+struct Options {
+  const char* cgroup = nullptr;
+  const char* cpus = nullptr;
+  const char* directory = nullptr;
+  char** argv = nullptr;
+};
+
+struct Trouble {
+  Stage stage;
+  int os_errno;
+};
+
+// Default disposition for every signal, the two that the C library hides included.
+void reset_signal_dispositions();
+
+// Exits with 127 when the program cannot be executed.
+[[noreturn]] void become_worker(const Options& options, pid_t shim, int report_fd);
+
+}  // namespace robustrun::agent::shim

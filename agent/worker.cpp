@@ -1,0 +1,282 @@
+#include "agent/worker.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "agent/cgroup.h"
+#include "agent/control_socket.h"
+#include "agent/error_file.h"
+#include "agent/limits.h"
+#include "agent/log_pump.h"
+#include "agent/oom.h"
+#include "agent/shim_link.h"
+#include "agent/worker_command.h"
+#include "base/io/log.h"
+#include "tracer/record_file.h"
+
+namespace robustrun::agent {
+namespace {
+
+bool captured(wire::StreamRoute route) {
+  return route == wire::StreamRoute::kConsole || route == wire::StreamRoute::kFile ||
+         route == wire::StreamRoute::kFileAndConsole;
+}
+
+bool to_file(wire::StreamRoute route) {
+  return route == wire::StreamRoute::kFile || route == wire::StreamRoute::kFileAndConsole;
+}
+
+class WorkerImpl final : public Worker {
+ public:
+  WorkerImpl(NodeContext& node, const Plan& plan, GoneHandler on_gone)
+      : node_(node),
+        attempt_(plan.start.attempt),
+        slot_(plan.slot),
+        paths_(worker_paths(plan.paths.directory, plan.slot.local_rank)),
+        on_gone_(std::move(on_gone)) {}
+
+  base::Status launch(const Plan& plan);
+
+  void signal(int signal) override {
+    if (!exited_) shim_->signal_group(signal);
+  }
+  void stop(const wire::StopWorkers& order) override;
+  void kill() override {
+    if (!stopped_at_) stopped_at_ = node_.clock.now();
+    if (!tree_gone_) shim_->kill_tree();
+  }
+  void report_progress() override;
+  void set_congested(bool congested) override {
+    for (auto& pump : {out_.get(), err_.get()}) {
+      if (pump != nullptr) pump->set_congested(congested);
+    }
+  }
+  [[nodiscard]] bool gone() const override { return tree_gone_ && pumps_running_ == 0; }
+
+ private:
+  struct Stream {
+    base::Fd write_end;  // for the shim; ours is closed after the start
+    int fd = -1;         // what the shim gets
+  };
+  base::Result<Stream> open_stream(const Plan& plan, bool is_stderr);
+  [[nodiscard]] int stdin_fd() const;
+  LogPump::Handlers pump_handlers(bool is_stderr, bool console);
+  base::Result<WorkerFiles> open_channels(const Plan& plan);
+  void on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost);
+  void on_tree_gone(unsigned killed, const std::string& unkillable);
+  void finish_if_gone();
+
+  NodeContext& node_;
+  const base::Attempt attempt_;
+  const wire::WorkerSlot slot_;
+  const WorkerPaths paths_;
+  GoneHandler on_gone_;
+  std::optional<tracer::RecordFile> record_;
+  std::optional<tracer::Reading> reported_;
+  std::unique_ptr<ControlSocket> socket_;
+  std::unique_ptr<LogPump> out_;
+  std::unique_ptr<LogPump> err_;
+  int pumps_running_ = 0;
+  std::optional<Cgroup> cgroup_;
+  std::optional<OomWatch> oom_;
+  std::unique_ptr<ShimLink> shim_;
+  pid_t pid_ = 0;
+  std::optional<base::Nanos> stopped_at_;
+  bool exited_ = false;
+  bool tree_gone_ = false;
+  Gone gone_;
+};
+
+base::Result<WorkerFiles> WorkerImpl::open_channels(const Plan& plan) {
+  WorkerFiles files;
+  files.error_file = paths_.error_file;
+  if (node_.workers.python_path.empty()) return files;
+  // Both names carry the attempt: a worker of an older one must never meet a newer's.
+  const std::string stem = node_.runtime_directory + "/" + std::to_string(slot_.rank.value) + "." +
+                           std::to_string(plan.start.attempt.value);
+  files.record = stem + ".record";
+  files.socket = stem + ".sock";
+  record_ = RR_TRY(tracer::RecordFile::create(files.record, slot_.rank, attempt_));
+  socket_ = RR_TRY(ControlSocket::open(
+      node_.executor, files.socket,
+      {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
+  return files;
+}
+
+base::Result<WorkerImpl::Stream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr) {
+  const wire::StreamRoute route = is_stderr ? slot_.err : slot_.out;
+  if (route == wire::StreamRoute::kInherit) {
+    return Stream{{}, is_stderr ? STDERR_FILENO : STDOUT_FILENO};
+  }
+  if (!captured(route)) return Stream{};
+  base::FdPair pipe = RR_TRY(base::make_pipe());
+  LogPumpOptions options;
+  options.source = std::move(pipe.first);
+  if (to_file(route)) options.file = is_stderr ? paths_.stderr_log : paths_.stdout_log;
+  options.to_console = route != wire::StreamRoute::kFile;
+  options.tail_lines = is_stderr ? kStderrTailLines : 0;
+  options.filters = is_stderr ? node_.workers.stderr_filters : node_.workers.stdout_filters;
+  if (!options.filters.empty()) {
+    options.filter_file = is_stderr ? plan.paths.filtered_stderr : plan.paths.filtered_stdout;
+  }
+  const bool console = options.to_console;
+  (is_stderr ? err_ : out_) =
+      RR_TRY(LogPump::open(node_.executor, node_.pool, std::move(options),
+                           pump_handlers(is_stderr, console)));
+  ++pumps_running_;
+  const int fd = pipe.second.get();
+  return Stream{std::move(pipe.second), fd};
+}
+
+LogPump::Handlers WorkerImpl::pump_handlers(bool is_stderr, bool console) {
+  LogPump::Handlers handlers;
+  if (console) {
+    handlers.on_console = [this, is_stderr](std::string_view bytes, bool partial) {
+      node_.send(wire::Output{slot_.rank, slot_.local_rank, is_stderr, partial, std::string(bytes)});
+    };
+  }
+  handlers.on_trouble = [this](const std::string& what) {
+    RR_LOG(kWarn, ({.rank = slot_.rank}), "{}", what);
+  };
+  handlers.on_finished = [this] {
+    --pumps_running_;
+    finish_if_gone();
+  };
+  return handlers;
+}
+
+int WorkerImpl::stdin_fd() const {
+  const bool chosen = node_.workers.stdin_rank && *node_.workers.stdin_rank == slot_.rank.value;
+  return chosen || node_.workers.compat ? STDIN_FILENO : -1;
+}
+
+base::Status WorkerImpl::launch(const Plan& plan) {
+  const WorkerFiles files = RR_TRY(open_channels(plan));
+  const Stream out = RR_TRY(open_stream(plan, false));
+  const Stream err = RR_TRY(open_stream(plan, true));
+  WorkerCommand command =
+      RR_TRY(make_worker_command(node_.workers, plan.start, slot_, files, plan.usable_cpus));
+  if (slot_.local_rank.value == 0) {
+    for (const std::string& notice : command.notices) RR_LOG(kWarn, {}, "{}", notice);
+  }
+  cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);
+  oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
+
+  ShimOptions options;
+  options.shim = node_.shim;
+  options.argv = std::move(command.argv);
+  options.environment = std::move(command.environment);
+  options.working_directory = node_.workers.working_directory;
+  options.in_fd = stdin_fd();
+  options.out_fd = out.fd;
+  options.err_fd = err.fd;
+  if (cgroup_) options.cgroup = cgroup_->path();
+  options.cpus = plan.cpus;
+  ShimLink::Handlers handlers;
+  handlers.on_started = [this](pid_t pid) {
+    pid_ = pid;
+    node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now()});
+  };
+  handlers.on_start_failed = [this](int os_errno, const std::string& what) {
+    node_.send(wire::WorkerStartFailed{attempt_, slot_.local_rank, os_errno, what});
+  };
+  handlers.on_exited = [this](base::ExitStatus status, base::Nanos at, bool shim_lost) {
+    on_exited(status, at, shim_lost);
+  };
+  handlers.on_gone = [this](unsigned killed, const std::string& unkillable) {
+    on_tree_gone(killed, unkillable);
+  };
+  shim_ = RR_TRY(ShimLink::start(node_.executor, options, std::move(handlers)));
+  return {};
+}
+
+void WorkerImpl::stop(const wire::StopWorkers& order) {
+  if (exited_) return;
+  const base::Nanos now = node_.clock.now();
+  if (!stopped_at_) stopped_at_ = now;
+  if (record_) {
+    // A worker that broke its record is stopped all the same.
+    static_cast<void>(
+        record_->announce_stop(static_cast<std::uint8_t>(order.reason), now + order.grace));
+  }
+  if (socket_) socket_->set_stop(order.reason, now + order.grace);
+  shim_->signal_group(order.signal);
+  shim_->signal_group(SIGCONT);  // a stopped worker would not see the signal
+}
+
+void WorkerImpl::report_progress() {
+  if (!record_ || exited_) return;
+  auto reading = record_->read();
+  if (!reading || (reported_ && *reported_ == *reading)) return;
+  if (reading->worker_pid == 0) return;  // has not begun
+  wire::WorkerProgress progress;
+  progress.attempt = attempt_;
+  progress.local_rank = slot_.local_rank;
+  progress.steps = reading->steps;
+  progress.step = reading->step;
+  progress.user_code_at = reading->user_code_at;
+  progress.first_step_at = reading->first_step_at;
+  progress.last_step_at = reading->last_step_at;
+  for (const auto& [name, value] : reading->metrics) progress.metrics.push_back({name, value});
+  reported_ = *std::move(reading);
+  node_.send(progress);
+}
+
+void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
+  report_progress();
+  exited_ = true;
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) pump->drain();
+  }
+  wire::WorkerExited report;
+  report.attempt = attempt_;
+  report.local_rank = slot_.local_rank;
+  report.pid = pid_;
+  report.end = {status.kind, status.code, status.core_dumped};
+  report.at = at;
+  report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
+  report.shim_lost = shim_lost;
+  if (!status.success()) {
+    report.error_file = read_error_file(paths_.error_file);
+    if (err_) report.stderr_tail = err_->tail();
+    if (status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL, false} &&
+        !report.stopped_by_us) {
+      report.oom = oom_->killed(pid_);
+    }
+  }
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) report.dropped_bytes += pump->dropped_bytes();
+  }
+  node_.send(report);
+}
+
+void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
+  tree_gone_ = true;
+  gone_.descendants_killed = killed;
+  gone_.unkillable = unkillable;
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) pump->drain();  // a start that failed has no exit before
+  }
+  socket_.reset();
+  if (record_) record_->unlink();
+  if (cgroup_) cgroup_->remove();
+  finish_if_gone();
+}
+
+void WorkerImpl::finish_if_gone() {
+  if (gone() && on_gone_) std::exchange(on_gone_, nullptr)(gone_);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Worker>> Worker::start(NodeContext& node, const Plan& plan,
+                                                    GoneHandler on_gone) {
+  auto worker = std::make_unique<WorkerImpl>(node, plan, std::move(on_gone));
+  RR_TRY(worker->launch(plan));
+  return worker;
+}
+
+}  // namespace robustrun::agent

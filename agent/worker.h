@@ -1,0 +1,48 @@
+#pragma once
+// One worker: its shim, its two captured streams, its progress record, its socket and cgroup.
+//
+// Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or
+// WorkerStartFailed is sent → WorkerExited is sent as soon as the worker is dead, with its last
+// stderr lines → `on_gone` once nothing of its tree is left and its output is written.
+
+#include <functional>
+#include <memory>
+
+#include "agent/attempt_dirs.h"
+#include "agent/node_context.h"
+#include "base/core/result.h"
+#include "wire/messages.h"
+
+namespace robustrun::agent {
+
+class Worker {
+ public:
+  struct Plan {
+    const wire::StartWorkers& start;
+    const wire::WorkerSlot& slot;
+    const AttemptPaths& paths;       // log files of the attempt
+    std::string cpus;                // processors to bind to; empty: all
+    unsigned usable_cpus = 1;        // of this node, for all its workers together
+  };
+  struct Gone {
+    unsigned descendants_killed = 0;
+    std::string unkillable;          // empty: none
+  };
+  using GoneHandler = std::function<void(const Gone&)>;
+
+  // An error means that nothing runs and no handler will be called.
+  static base::Result<std::unique_ptr<Worker>> start(NodeContext& node, const Plan& plan,
+                                                     GoneHandler on_gone);
+  virtual ~Worker() = default;
+
+  virtual void signal(int signal) = 0;
+  // Tells the worker why and until when (decisions.md 12), then signals its group.
+  virtual void stop(const wire::StopWorkers& order) = 0;
+  virtual void kill() = 0;
+  // Reads the progress record and reports what changed.
+  virtual void report_progress() = 0;
+  virtual void set_congested(bool congested) = 0;
+  [[nodiscard]] virtual bool gone() const = 0;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,163 @@
+#include "agent/worker_json.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/core/text.h"
+
+namespace robustrun::agent {
+namespace {
+
+using base::Errc;
+using nlohmann::json;
+
+constexpr int kControlVersion = 1;
+
+// The value of a \uXXXX escape whose digits begin at `at`; -1 when it is none.
+int escaped_unit(std::string_view text, std::size_t at) {
+  if (at + 4 > text.size()) return -1;
+  int unit = 0;
+  const char* const end = text.data() + at + 4;
+  const auto parsed = std::from_chars(text.data() + at, end, unit, 16);
+  return parsed.ptr == end ? unit : -1;
+}
+
+bool is_high_surrogate(int unit) { return unit >= 0xD800 && unit < 0xDC00; }
+bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit < 0xE000; }
+
+// Python writes text that was not UTF-8 as lone surrogates, which strict JSON does not have:
+// they become U+FFFD.
+std::string without_lone_surrogates(std::string_view text) {
+  std::string out(text);
+  for (std::size_t at = out.find('\\'); at < out.size(); at = out.find('\\', at)) {
+    const int unit = at + 1 < out.size() && out[at + 1] == 'u' ? escaped_unit(out, at + 2) : -1;
+    if (unit < 0) {
+      at += 2;
+      continue;
+    }
+    const bool followed = out.compare(at + 6, 2, "\\u") == 0;
+    if (is_high_surrogate(unit) && followed && is_low_surrogate(escaped_unit(out, at + 8))) {
+      at += 12;
+      continue;
+    }
+    if (is_high_surrogate(unit) || is_low_surrogate(unit)) out.replace(at + 2, 4, "fffd");
+    at += 6;
+  }
+  return out;
+}
+
+json parse_leniently(std::string_view text) {
+  json document = json::parse(text, nullptr, false);
+  if (!document.is_discarded()) return document;
+  return json::parse(without_lone_surrogates(text), nullptr, false);
+}
+
+const json* member(const json& value, const char* name) {
+  if (!value.is_object()) return nullptr;
+  const auto found = value.find(name);
+  return found == value.end() ? nullptr : &*found;
+}
+
+std::string text_of(const json* value) {
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+// torchrun's int(): a whole number or its decimal text.
+std::int64_t seconds_of(const json* value) {
+  if (value == nullptr) return 0;
+  if (value->is_number_integer()) return std::max<std::int64_t>(0, value->get<std::int64_t>());
+  const auto parsed = base::parse_int<std::int64_t>(base::trim(text_of(value)));
+  return parsed ? std::max<std::int64_t>(0, *parsed) : 0;
+}
+
+// Socket messages -----------------------------------------------------------------------------
+
+// error_handler replace: nothing that a string may hold can make this throw.
+std::string written(const json& reply) {
+  return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+const char* stop_reason_name(wire::StopReason reason) {
+  switch (reason) {
+    case wire::StopReason::kNone: return "none";
+    case wire::StopReason::kRestart: return "restart";
+    case wire::StopReason::kPreempt: return "preempt";
+    case wire::StopReason::kStop: return "stop";
+  }
+  return "none";
+}
+
+std::string answer_hello(const json& request, const ControlState& state) {
+  const json* version = member(request, "version");
+  if (version == nullptr || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
+    return control_error("hello needs a version, a whole number from 1");
+  }
+  return written(json::object({{"type", "hello"},
+                  {"version", kControlVersion},
+                  {"run_id", state.run_id},
+                  {"rank", state.rank.value},
+                  {"attempt", state.attempt.value}}));
+}
+
+std::string answer_stop_reason(const json&, const ControlState& state) {
+  return written(json::object({{"type", "stop_reason"},
+                  {"reason", stop_reason_name(state.stop_reason)},
+                  {"deadline_ns", state.stop_deadline.count()}}));
+}
+
+std::string answer_ping(const json&, const ControlState&) { return written(json::object({{"type", "ping"}})); }
+
+struct MessageRow {
+  std::string_view type;
+  std::string (*answer)(const json& request, const ControlState& state);
+};
+
+constexpr std::array kMessages = {
+    MessageRow{"hello", answer_hello},
+    MessageRow{"stop_reason", answer_stop_reason},
+    MessageRow{"ping", answer_ping},
+};
+
+}  // namespace
+
+base::Result<wire::ErrorFile> parse_error_file(std::string_view text) {
+  const json document = parse_leniently(text);
+  if (document.is_discarded()) return base::fail(Errc::kCorrupt, "it is not valid JSON");
+  const json* message = member(document, "message");
+  wire::ErrorFile file;
+  if (message != nullptr && message->is_string()) {
+    file.message = text_of(message);
+    file.timestamp_s = seconds_of(member(document, "timestamp"));
+    return file;
+  }
+  if (message == nullptr || !message->is_object()) {
+    return base::fail(Errc::kCorrupt, "it has no \"message\"");
+  }
+  file.message = text_of(member(*message, "message"));
+  if (const json* extra = member(*message, "extraInfo")) {
+    file.callstack = text_of(member(*extra, "py_callstack"));
+    file.timestamp_s = seconds_of(member(*extra, "timestamp"));
+  }
+  return file;
+}
+
+std::string control_error(std::string_view what) {
+  return written(json::object({{"type", "error"}, {"message", what}}));
+}
+
+std::string answer_control_message(std::string_view request, const ControlState& state) {
+  const json document = json::parse(request, nullptr, false);
+  if (!document.is_object()) return control_error("a message is one JSON object");
+  const std::string type = text_of(member(document, "type"));
+  const auto row = std::ranges::find(kMessages, type, &MessageRow::type);
+  if (row == kMessages.end()) {
+    constexpr std::size_t kShown = 64;  // a reply stays small whatever was asked
+    return control_error(fmt::format("unknown type '{}'", base::printable(type.substr(0, kShown))));
+  }
+  return row->answer(document, state);
+}
+
+}  // namespace robustrun::agent

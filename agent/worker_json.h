@@ -1,0 +1,34 @@
+#pragma once
+// The JSON that passes between a worker and its agent: error files and socket messages. Pure; the
+// only place of this room that knows a JSON library.
+//
+// Input is the worker's and hostile until proven otherwise: every function takes any bytes.
+
+#include <string>
+#include <string_view>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "base/core/result.h"
+#include "wire/messages.h"
+
+namespace robustrun::agent {
+
+// Both forms that torchrun accepts: {"message": {"message", "extraInfo": {…}}} and
+// {"message": "text", "timestamp"}. kCorrupt when the text is neither.
+base::Result<wire::ErrorFile> parse_error_file(std::string_view text);
+
+// What a worker may learn through its socket.
+struct ControlState {
+  std::string run_id;
+  base::Rank rank;
+  base::Attempt attempt;
+  wire::StopReason stop_reason = wire::StopReason::kNone;
+  base::Nanos stop_deadline{};  // CLOCK_MONOTONIC; 0: none
+};
+
+// The reply to one message (docs/formats/worker-socket.md); always one JSON object.
+std::string answer_control_message(std::string_view request, const ControlState& state);
+std::string control_error(std::string_view what);
+
+}  // namespace robustrun::agent

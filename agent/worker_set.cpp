@@ -1,0 +1,237 @@
+#include "agent/worker_set.h"
+
+#include <signal.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "agent/attempt_dirs.h"
+#include "agent/environment.h"
+#include "agent/limits.h"
+#include "agent/numa.h"
+#include "agent/shm_sweep.h"
+#include "agent/worker.h"
+#include "base/io/log.h"
+
+namespace robustrun::agent {
+
+namespace asio = boost::asio;
+
+class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  explicit Impl(NodeContext& node) : node_(node), grace_(node.executor) {}
+
+  void start(wire::StartWorkers order);
+  void stop(const wire::StopWorkers& order);
+  void signal(const wire::SignalWorkers& order);
+  void kill_all(std::function<void()> done);
+  void set_congested(bool congested);
+  void report_progress();
+  void abandon();
+
+ private:
+  [[nodiscard]] AttemptPaths make_paths() const;
+  base::Status bind_cpus();
+  void start_next();
+  void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
+  void on_worker_gone(const Worker::Gone& gone);
+  void finish_if_empty();
+  void sweep_shared_memory();
+  void report_gone();
+  [[nodiscard]] bool empty() const;
+
+  NodeContext& node_;
+  asio::steady_timer grace_;
+  std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
+  AttemptPaths paths_;
+  std::vector<std::string> bindings_;  // by local rank; empty: none
+  const unsigned usable_cpus_ = usable_cpus();
+  std::size_t next_slot_ = 0;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  bool stopping_ = false;
+  bool sweeping_ = false;
+  bool gone_ = true;           // nothing of order_'s attempt is left
+  bool congested_ = false;
+  base::Nanos started_wall_time_{};
+  wire::WorkersGone summary_;
+  std::function<void()> on_empty_;
+};
+
+void WorkerSet::Impl::start(wire::StartWorkers order) {
+  if (!gone_ || on_empty_) return;  // a repeated order, or we are on our way out
+  if (order_ && order.attempt <= order_->attempt) return;
+  order_ = std::move(order);
+  workers_.clear();
+  next_slot_ = 0;
+  stopping_ = gone_ = false;
+  summary_ = {};
+  summary_.attempt = order_->attempt;
+  started_wall_time_ = node_.clock.wall_time();
+  paths_ = make_paths();
+  if (auto bound = bind_cpus(); !bound) {
+    start_failed(order_->slots.front(), bound.error());
+    stopping_ = true;
+  }
+  start_next();
+}
+
+AttemptPaths WorkerSet::Impl::make_paths() const {
+  std::vector<base::LocalRank> ranks;
+  for (const auto& slot : order_->slots) ranks.push_back(slot.local_rank);
+  auto paths = make_attempt_dirs(node_.workers.log_directory, order_->attempt, ranks,
+                                 node_.workers.compat);
+  if (paths) return *std::move(paths);
+  // Training matters more than its log: the console still shows everything.
+  RR_LOG(kError, {}, "{}; this attempt has no log files", paths.error().what);
+  return {};
+}
+
+base::Status WorkerSet::Impl::bind_cpus() {
+  bindings_.clear();
+  if (node_.workers.numa_binding.empty()) return {};
+  NumaRequest request;
+  request.mode = node_.workers.numa_binding;
+  request.local_world_size = static_cast<unsigned>(order_->slots.size());
+  request.cuda_visible_devices =
+      Environment(node_.workers.environment).get("CUDA_VISIBLE_DEVICES");
+  request.allowed_cpus = allowed_cpus();
+  auto plan = RR_TRY(plan_numa_binding(request));
+  for (const std::string& notice : plan.notices) RR_LOG(kInfo, {}, "{}", notice);
+  bindings_ = std::move(plan.cpus);
+  return {};
+}
+
+// One worker per turn of the loop, so that starting 64 of them never blocks it for long.
+void WorkerSet::Impl::start_next() {
+  if (stopping_ || next_slot_ >= order_->slots.size()) return finish_if_empty();
+  const wire::WorkerSlot& slot = order_->slots[next_slot_++];
+  Worker::Plan plan{*order_, slot, paths_, {}, usable_cpus_};
+  if (slot.local_rank.value < bindings_.size()) plan.cpus = bindings_[slot.local_rank.value];
+  auto worker = Worker::start(node_, plan, [self = weak_from_this()](const Worker::Gone& gone) {
+    if (auto set = self.lock()) set->on_worker_gone(gone);
+  });
+  if (worker) {
+    workers_.push_back(*std::move(worker));
+    workers_.back()->set_congested(congested_);
+  } else {
+    start_failed(slot, worker.error());
+  }
+  asio::post(node_.executor, [self = weak_from_this()] {
+    if (auto set = self.lock()) set->start_next();
+  });
+}
+
+void WorkerSet::Impl::start_failed(const wire::WorkerSlot& slot, const base::Error& error) {
+  node_.send(wire::WorkerStartFailed{order_->attempt, slot.local_rank, error.os_errno, error.what});
+}
+
+void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
+  if (!order_ || order.attempt != order_->attempt) {
+    // Nothing of such an attempt is here, which is what the supervisor wants to hear.
+    wire::WorkersGone none;
+    none.attempt = order.attempt;
+    node_.send(none);
+    return;
+  }
+  if (gone_) return report_gone();  // the answer was lost, or the attempt ended by itself
+  stopping_ = true;
+  if (order.grace <= base::Nanos::zero()) {
+    for (auto& worker : workers_) worker->kill();
+  } else {
+    for (auto& worker : workers_) worker->stop(order);
+    grace_.expires_after(order.grace);
+    grace_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+      auto set = error ? nullptr : self.lock();
+      if (!set) return;
+      for (auto& worker : set->workers_) worker->kill();
+    });
+  }
+  finish_if_empty();
+}
+
+void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
+  if (!order_ || order.attempt != order_->attempt) return;
+  for (auto& worker : workers_) worker->signal(order.signal);
+}
+
+void WorkerSet::Impl::kill_all(std::function<void()> done) {
+  on_empty_ = std::move(done);
+  stopping_ = true;
+  for (auto& worker : workers_) worker->kill();
+  finish_if_empty();
+}
+
+void WorkerSet::Impl::on_worker_gone(const Worker::Gone& gone) {
+  summary_.descendants_killed += gone.descendants_killed;
+  if (!gone.unkillable.empty()) summary_.unkillable.push_back(gone.unkillable);
+  finish_if_empty();
+}
+
+bool WorkerSet::Impl::empty() const {
+  if (!order_) return true;
+  if (!stopping_ && next_slot_ < order_->slots.size()) return false;
+  for (const auto& worker : workers_) {
+    if (!worker->gone()) return false;
+  }
+  return true;
+}
+
+void WorkerSet::Impl::finish_if_empty() {
+  if (!empty()) return;
+  grace_.cancel();
+  if (!gone_ && !sweeping_) {
+    sweeping_ = true;
+    sweep_shared_memory();
+  } else if (gone_ && on_empty_) {
+    std::exchange(on_empty_, nullptr)();
+  }
+}
+
+void WorkerSet::Impl::sweep_shared_memory() {
+  auto removed = std::make_shared<std::vector<std::string>>();
+  const auto done = [self = weak_from_this(), removed] {
+    auto set = self.lock();
+    if (!set) return;
+    set->sweeping_ = false;
+    set->gone_ = true;
+    set->summary_.shm_removed = std::move(*removed);
+    // Their last progress and output were sent before; the objects go with the next start.
+    set->report_gone();
+    set->finish_if_empty();
+  };
+  const auto submitted = node_.pool.submit(
+      kSweepLane,
+      [removed, since = started_wall_time_] { *removed = sweep_shm(since); },
+      done);
+  if (!submitted) asio::post(node_.executor, done);
+}
+
+void WorkerSet::Impl::report_gone() { node_.send(summary_); }
+
+void WorkerSet::Impl::set_congested(bool congested) {
+  congested_ = congested;
+  for (auto& worker : workers_) worker->set_congested(congested);
+}
+
+void WorkerSet::Impl::report_progress() {
+  for (auto& worker : workers_) worker->report_progress();
+}
+
+void WorkerSet::Impl::abandon() {
+  grace_.cancel();
+  workers_.clear();
+}
+
+WorkerSet::WorkerSet(NodeContext& node) : impl_(std::make_shared<Impl>(node)) {}
+WorkerSet::~WorkerSet() { impl_->abandon(); }
+void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
+void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }
+void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order); }
+void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
+void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
+void WorkerSet::report_progress() { impl_->report_progress(); }
+
+}  // namespace robustrun::agent

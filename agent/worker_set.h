@@ -1,0 +1,36 @@
+#pragma once
+// All workers of the current attempt on this node.
+//
+// Owned by the Agent, on its loop. Starts one worker per turn of the loop, stops them all
+// (signal, grace, kill), and reports WorkersGone when nothing of the attempt is left, stale
+// /dev/shm segments included.
+
+#include <functional>
+#include <memory>
+
+#include "agent/node_context.h"
+#include "wire/messages.h"
+
+namespace robustrun::agent {
+
+class WorkerSet {
+ public:
+  explicit WorkerSet(NodeContext& node);
+  ~WorkerSet();
+  WorkerSet(const WorkerSet&) = delete;
+  WorkerSet& operator=(const WorkerSet&) = delete;
+
+  void start(wire::StartWorkers order);
+  void stop(const wire::StopWorkers& order);
+  void signal(const wire::SignalWorkers& order);
+  // Kills everything at once; `done` is called when nothing is left.
+  void kill_all(std::function<void()> done);
+  void set_congested(bool congested);
+  void report_progress();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace robustrun::agent

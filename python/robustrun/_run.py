@@ -1,0 +1,165 @@
+"""Runs the user's program in the real __main__, exactly as the interpreter itself would.
+
+Called by boot.py alone. What cannot be done exactly here (a script that does not compile, is
+missing, or is byte code) is left to plain Python by exec: its error messages are the right ones.
+"""
+
+import os
+import sys
+
+from . import _record
+
+_OUR_FRAMES = 2  # below the user's first: boot.py and run()
+
+
+def run():
+    mode, program = sys.argv[1:3]
+    _observe()
+    namespace = _clean_main()
+    if mode == "module":
+        start, arguments = _prepare_module(program, namespace)
+    else:
+        start, arguments = _prepare_script(program, namespace)
+    _record.mark_user_code()
+    try:
+        start(*arguments)
+    except SystemExit:
+        raise
+    except BaseException:
+        _hide_our_frames()
+        raise
+
+
+def _observe():
+    """Hangs up the record, the stack dump and the step counter; each may fail alone."""
+    for attach in (_record.attach, _register_stack_dump, _count_steps):
+        try:
+            attach()
+        except Exception:
+            pass  # the program matters more than our view of it
+
+
+def _register_stack_dump():
+    number = int(os.environ.get("ROBUSTRUN_STACK_SIGNAL") or 0)
+    if number:
+        import faulthandler
+
+        # By descriptor: sys.stderr may be replaced or closed by the time of the dump.
+        faulthandler.register(number, file=2, all_threads=True, chain=False)
+
+
+def _count_steps():
+    if _record.current() is not None:
+        from . import _steps
+
+        _steps.install()
+
+
+def _clean_main():
+    """Undoes what boot.py left in __main__ and in sys; returns the dictionary of __main__."""
+    namespace = sys.modules["__main__"].__dict__
+    for name in [name for name in namespace if not name.startswith("__")]:
+        del namespace[name]
+    del sys.path[0]  # boot.py's own entry, then Python's for boot.py
+    if not _safe_path():
+        del sys.path[0]
+    if hasattr(sys, "orig_argv"):  # 3.10
+        where = len(sys.orig_argv) - len(sys.argv)
+        module = ["-m"] if sys.argv[1] == "module" else []
+        sys.orig_argv[where : where + 2] = module
+    del sys.argv[:2]
+    return namespace
+
+
+def _safe_path():
+    return getattr(sys.flags, "safe_path", bool(sys.flags.isolated))  # 3.11, -P
+
+
+def _prepare_module(module, namespace):
+    import runpy
+
+    for name in ("__file__", "__cached__"):
+        namespace.pop(name, None)
+    sys.argv[0] = "-m"  # until runpy has found the file, as with the real -m
+    if not _safe_path():
+        try:
+            sys.path.insert(0, os.getcwd())
+        except OSError:
+            pass  # a deleted working directory: Python leaves it out too
+    return runpy._run_module_as_main, (module,)
+
+
+def _prepare_script(script, namespace):
+    try:
+        path = _absolute(script)
+        if _is_container(path):
+            import runpy
+
+            sys.path.insert(0, path)
+            return runpy._run_module_as_main, ("__main__", False)
+        with open(script, "rb") as file:
+            source = file.read()
+        code = compile(source, path, "exec", dont_inherit=True)
+    except Exception:
+        _become_plain_python()
+    if not _safe_path():
+        sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    namespace["__file__"] = path
+    namespace["__loader__"] = type(namespace["__loader__"])("__main__", path)
+    return exec, (code, namespace)
+
+
+def _absolute(script):
+    """__file__ of a script: joined to the working directory but not normalised, from 3.9 on."""
+    if sys.version_info < (3, 9) or script.startswith("/"):
+        return script
+    return os.getcwd() + "/" + script
+
+
+def _is_container(path):
+    """A folder or an archive with a __main__.py: whatever an import hook accepts."""
+    for hook in sys.path_hooks:
+        try:
+            hook(path)
+            return True
+        except ImportError:
+            pass
+    return False
+
+
+def _become_plain_python():
+    first = getattr(sys, "orig_argv", [sys.executable])[0]
+    os.execv(sys.executable, [first, "-u"] + sys.argv)
+
+
+def _hide_our_frames():
+    """Lets sys.excepthook, whoever's it is, see the traceback that plain Python would show."""
+    theirs = getattr(sys, "excepthook", _missing_hook)
+
+    def excepthook(kind, error, trace):
+        sys.excepthook = theirs
+        for _ in range(_OUR_FRAMES):
+            trace = trace and trace.tb_next
+        error.__traceback__ = sys.last_traceback = trace
+        try:
+            theirs(kind, error, trace)
+        except SystemExit:
+            raise
+        except BaseException as failure:
+            _report_broken_hook(failure, error)
+
+    sys.excepthook = excepthook
+
+
+def _missing_hook(kind, error, trace):
+    sys.stderr.write("sys.excepthook is missing\n")
+    sys.__excepthook__(kind, error, trace)
+
+
+def _report_broken_hook(failure, error):
+    """What the interpreter prints when sys.excepthook itself raises, without our frame."""
+    sys.stderr.write("Error in sys.excepthook:\n")
+    trace = failure.__traceback__.tb_next
+    sys.__excepthook__(type(failure), failure.with_traceback(trace), trace)
+    sys.stderr.write("\nOriginal exception was:\n")
+    sys.__excepthook__(type(error), error, error.__traceback__)

@@ -1,0 +1,18 @@
+# How robustrun starts a worker:  python -u /…/robustrun/boot.py MODE PROGRAM ARGUMENTS…
+#
+# Runs PROGRAM in this very __main__ as `python -u PROGRAM` (MODE script, path) or
+# `python -u -m PROGRAM` (MODE module) would, after hanging up what makes it observable. Nothing
+# here may keep the user's program from running: without our package plain Python takes over.
+# Short because the main script alone is compiled anew at every start; the rest is in _run.py.
+import sys
+
+try:
+    sys.path.insert(0, __file__[: -len("/robustrun/boot.py")])
+    from robustrun import _run
+except Exception:
+    import os
+
+    switches = ["-u", "-m"] if sys.argv[1] == "module" else ["-u"]
+    os.execv(sys.executable, [sys.executable] + switches + sys.argv[2:])
+
+_run.run()

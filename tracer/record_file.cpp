@@ -1,0 +1,159 @@
+#include "tracer/record_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "base/core/text.h"
+#include "tracer/limits.h"
+#include "tracer/progress_record.h"
+
+namespace robustrun::tracer {
+namespace {
+
+using base::Errc;
+
+base::Status write_at(int fd, const void* data, std::size_t size, std::size_t offset) {
+  const char* bytes = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::pwrite(fd, bytes, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return base::fail_errno("cannot write the progress record", errno);
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+    offset += static_cast<std::size_t>(written);
+  }
+  return {};
+}
+
+// The bytes that are there: fewer than `size` at the end of the file.
+base::Result<std::string> read_at(int fd, std::size_t size, std::size_t offset) {
+  std::string bytes(size, '\0');
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got = ::pread(fd, bytes.data() + have, size - have,
+                                static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::fail_errno("cannot read the progress record", errno);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+base::Result<std::uint64_t> read_sequence(int fd) {
+  std::uint64_t sequence = 0;
+  const std::string bytes =
+      RR_TRY(read_at(fd, sizeof sequence, offsetof(ProgressRecord, sequence)));
+  // A file that was cut is not told from sequence 0 here; decode_record() sees its length.
+  if (bytes.size() == sizeof sequence) std::memcpy(&sequence, bytes.data(), sizeof sequence);
+  return sequence;
+}
+
+std::unexpected<base::Error> corrupt(const char* what) {
+  return base::fail(Errc::kCorrupt, std::string("cannot use the progress record: ") + what);
+}
+
+bool is_time(std::uint64_t word) {
+  return word <= static_cast<std::uint64_t>(std::numeric_limits<base::Nanos::rep>::max());
+}
+
+std::optional<base::Nanos> time_of(std::uint64_t word) {
+  if (word == 0) return std::nullopt;
+  return base::Nanos(static_cast<base::Nanos::rep>(word));
+}
+
+std::string name_of(const RecordMetric& metric) {
+  return base::printable({metric.name.data(), ::strnlen(metric.name.data(), metric.name.size())});
+}
+
+}  // namespace
+
+base::Result<Reading> decode_record(std::string_view bytes) {
+  ProgressRecord record;
+  if (bytes.size() < sizeof record) return corrupt("it was cut short");
+  std::memcpy(&record, bytes.data(), sizeof record);
+  if (record.magic != kRecordMagic) return corrupt("its first bytes were overwritten");
+  if (record.major != kRecordMajor) return corrupt("its version was overwritten");
+  if (record.metric_count > kMetricsMax) return corrupt("it claims too many metrics");
+  if (record.has_step > 1) return corrupt("its step flag is neither 0 nor 1");
+  for (const std::uint64_t at : {record.boot_at_ns, record.user_code_at_ns,
+                                 record.first_step_at_ns, record.last_step_at_ns}) {
+    if (!is_time(at)) return corrupt("it holds an impossible time");
+  }
+  Reading reading;
+  reading.worker_pid = record.worker_pid;
+  reading.steps = record.steps;
+  if (record.has_step == 1) reading.step = record.step;
+  reading.boot_at = time_of(record.boot_at_ns);
+  reading.user_code_at = time_of(record.user_code_at_ns);
+  reading.first_step_at = time_of(record.first_step_at_ns);
+  reading.last_step_at = time_of(record.last_step_at_ns);
+  for (std::size_t i = 0; i < record.metric_count; ++i) {
+    std::string name = name_of(record.metrics[i]);
+    if (!name.empty()) reading.metrics.emplace_back(std::move(name), record.metrics[i].value);
+  }
+  return reading;
+}
+
+base::Result<RecordFile> RecordFile::create(const std::string& path, base::Rank rank,
+                                            base::Attempt attempt) {
+  // Never written through what is there already: it may be a link, or still mapped by a stray.
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return base::fail_errno("cannot replace the progress record " + path, errno);
+  }
+  base::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return base::fail_errno("cannot make the progress record " + path, errno);
+  RecordFile file(std::move(fd), path);
+
+  ProgressRecord record{};
+  record.magic = kRecordMagic;
+  record.major = kRecordMajor;
+  record.minor = kRecordMinor;
+  record.rank = rank.value;
+  record.attempt = attempt.value;
+  std::string page(kRecordBytes, '\0');
+  std::memcpy(page.data(), &record, sizeof record);
+  // Allocated blocks, not a hole: the worker's first store must not find the disk full.
+  int failed = 0;
+  do {
+    failed = ::posix_fallocate(file.fd_.get(), 0, kRecordBytes);
+  } while (failed == EINTR);
+  base::Status status;
+  if (failed != 0) status = base::fail_errno("cannot reserve its blocks", failed);
+  if (status) status = write_at(file.fd_.get(), page.data(), page.size(), 0);
+  if (!status) {
+    file.unlink();
+    return base::fail_errno("cannot make the progress record " + path, status.error().os_errno);
+  }
+  return file;
+}
+
+base::Result<Reading> RecordFile::read() const {
+  for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
+    const std::uint64_t before = RR_TRY(read_sequence(fd_.get()));
+    const std::string bytes = RR_TRY(read_at(fd_.get(), sizeof(ProgressRecord), 0));
+    const std::uint64_t after = RR_TRY(read_sequence(fd_.get()));
+    if (before == after && before % 2 == 0) return decode_record(bytes);
+  }
+  return base::fail(Errc::kUnavailable,
+                    "cannot read the progress record: the worker is in the middle of a write");
+}
+
+base::Status RecordFile::announce_stop(std::uint8_t reason, base::Nanos deadline) {
+  const auto deadline_ns = static_cast<std::uint64_t>(deadline.count());
+  const auto reason_word = static_cast<std::uint64_t>(reason);
+  // The deadline first: who sees the reason finds the deadline in place.
+  RR_TRY(write_at(fd_.get(), &deadline_ns, sizeof deadline_ns,
+                  offsetof(ProgressRecord, stop_deadline_ns)));
+  return write_at(fd_.get(), &reason_word, sizeof reason_word,
+                  offsetof(ProgressRecord, stop_reason));
+}
+
+void RecordFile::unlink() { ::unlink(path_.c_str()); }
+
+}  // namespace robustrun::tracer
