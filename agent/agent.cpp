@@ -58,7 +58,6 @@ class Agent {
   ~Agent() {
     base::redirect_log({});
     workers_.reset();
-    if (!node_.runtime_directory.empty()) remove_runtime_directory(node_.runtime_directory);
   }
 
  private:
@@ -93,12 +92,13 @@ class Agent {
 
   void on_welcome(wire::Welcome welcome) {
     if (workers_) return;
-    auto runtime = make_runtime_directory(welcome.workers.environment, welcome.workers.run_id);
+    auto runtime = RuntimeDirectory::make(welcome.workers.environment, welcome.workers.run_id);
     if (!runtime) {
       RR_LOG(kError, {}, "{}", runtime.error().what);
       return leave();
     }
-    node_.runtime_directory = *std::move(runtime);
+    runtime_directory_.emplace(*std::move(runtime));
+    node_.runtime_directory = runtime_directory_->path();
     node_.workers = std::move(welcome.workers);
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -160,6 +160,7 @@ class Agent {
   base::BlockingPool pool_;
   NodeContext node_;
   std::shared_ptr<wire::Channel> channel_;
+  std::optional<RuntimeDirectory> runtime_directory_;
   std::optional<WorkerSet> workers_;
   asio::steady_timer tick_;
   asio::steady_timer give_up_;

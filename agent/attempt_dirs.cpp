@@ -17,7 +17,7 @@ namespace {
 mode_t folder_mode(bool compat) { return compat ? 0777 : 0700; }
 
 bool exists(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   return ::lstat(path.c_str(), &found) == 0;
 }
 
@@ -32,12 +32,13 @@ base::Status keep_earlier(const std::string& path) {
     const std::string kept = fmt::format("{}.cycle_{}", path, cycle);
     if (exists(kept)) continue;
     if (::rename(path.c_str(), kept.c_str()) == 0) return {};
-    return base::fail_errno(fmt::format("cannot rename the earlier log folder {} to {}", path,
-                                        kept), errno);
+    return base::fail_errno(
+        fmt::format("cannot rename the earlier log folder {} to {}", path, kept), errno);
   }
   return base::fail(base::Errc::kLimit,
                     fmt::format("cannot keep the earlier log folder {}: {} are kept already; "
-                                "remove some", path, kCyclesMax));
+                                "remove some",
+                                path, kCyclesMax));
 }
 
 // remove_all() never follows symbolic links: a link is removed itself, what it names stays.

@@ -84,9 +84,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::size_t size = 0;
     for (std::size_t i = kLengthBytes; i-- > 0;) size = size << 8 | length_[i];
     if (size > kControlMessageBytesMax) {
-      return reply(control_error(fmt::format("a message has at most {} bytes",
-                                             kControlMessageBytesMax)),
-                   true);
+      return reply(
+          control_error(fmt::format("a message has at most {} bytes", kControlMessageBytesMax)),
+          true);
     }
     message_.assign(size, '\0');
     asio::async_read(socket_, asio::buffer(message_),
@@ -172,8 +172,8 @@ class Listener : public std::enable_shared_from_this<Listener>, public Connectio
  private:
   void take() {
     // Asio's own accept leaves the descriptor inheritable.
-    base::Fd peer(::accept4(socket_.native_handle(), nullptr, nullptr,
-                            SOCK_CLOEXEC | SOCK_NONBLOCK));
+    base::Fd peer(
+        ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
       return accept_later();
     }
@@ -196,8 +196,7 @@ class Listener : public std::enable_shared_from_this<Listener>, public Connectio
   static bool is_ours(int fd) {
     ucred peer{};
     socklen_t size = sizeof peer;
-    return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           peer.uid == ::geteuid();
+    return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
   }
 
   asio::any_io_executor executor_;

@@ -19,7 +19,7 @@ base::Result<std::string> read_bounded(const std::string& path) {
   // O_NONBLOCK: the worker may have put a FIFO there.
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd) return base::fail_errno("it cannot be opened", errno);
-  struct stat found {};
+  struct stat found{};
   if (::fstat(fd.get(), &found) != 0) return base::fail_errno("it cannot be read", errno);
   if (!S_ISREG(found.st_mode)) return base::fail(Errc::kCorrupt, "it is not a regular file");
   std::string text(kErrorFileBytesMax + 1, '\0');

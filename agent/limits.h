@@ -22,6 +22,7 @@ inline constexpr std::uint32_t kSweepLane = 0xffff'ffff;  // of the pool; pumps 
 
 // error_file
 inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kJsonDepthMax = 64;  // lists and objects within each other
 
 // control_socket
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;

@@ -40,7 +40,7 @@ void LineFilter::feed(std::string_view bytes, std::string& out) {
 
 void LineFilter::finish(std::string& out) {
   if (!rest_.empty()) judge(rest_, out);
-  rest_ = {};
+  rest_.clear();
 }
 
 }  // namespace robustrun::agent

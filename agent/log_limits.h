@@ -7,7 +7,7 @@
 namespace robustrun::agent {
 
 inline constexpr std::size_t kLogReadBytes = std::size_t{256} << 10;  // one read, one console chunk
-inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 10;   // longer lines go in pieces
+inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 10;  // longer lines go in pieces
 // A read of this much or more: the stream is busy, its pipe is enlarged and read without a pause.
 inline constexpr std::size_t kBusyReadBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kBusyPipeBytes = std::size_t{1} << 20;

@@ -36,8 +36,12 @@ std::size_t last_line_end(std::string_view bytes) {
 class Pump final : public std::enable_shared_from_this<Pump> {
  public:
   Pump(boost::asio::any_io_executor executor, LogPumpOptions options, LogPump::Handlers handlers)
-      : source_(executor), pause_(executor), partial_timer_(executor), congestion_timer_(executor),
-        options_(std::move(options)), handlers_(std::move(handlers)) {}
+      : source_(executor),
+        pause_(executor),
+        partial_timer_(executor),
+        congestion_timer_(executor),
+        options_(std::move(options)),
+        handlers_(std::move(handlers)) {}
 
   base::Status open(base::BlockingPool& pool);
   void close();
@@ -248,7 +252,7 @@ void Pump::watch_rest() {
 
 void Pump::on_rest_due() {
   if (rest_.empty()) {
-    rest_ = {};  // gives its memory back
+    std::string().swap(rest_);  // gives its memory back
   } else if (rest_fresh_ || congested_) {
     rest_fresh_ = false;
     watch_rest();
@@ -270,8 +274,9 @@ void Pump::set_congested(bool congested) {
     if (error || self->closed_ || !self->congested_) return;
     self->console_given_up_ = true;
     if (!std::exchange(self->told_console_, true)) {
-      self->trouble("the console takes no output: what follows goes to the log files alone until "
-                    "it moves again");
+      self->trouble(
+          "the console takes no output: what follows goes to the log files alone until "
+          "it moves again");
     }
     self->wait_for_input();
   });
@@ -297,6 +302,8 @@ void Pump::end() {
   if (closed_ || std::exchange(ended_, true)) return;
   error_code ignored;
   source_.close(ignored);
+  pause_.cancel();
+  partial_timer_.cancel();
   if (!rest_.empty()) to_console(std::exchange(rest_, {}), true);
   if (closed_) return;
   if (file_) file_->finish();

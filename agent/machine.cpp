@@ -54,8 +54,7 @@ std::vector<unsigned> Machine::nodes() const {
 
 CpuSet Machine::cpus_of_node(unsigned node) const {
   if (list("/sys/devices/system/node").empty()) return node == 0 ? allowed_ : CpuSet();
-  CpuSet cpus =
-      parse_cpu_list(read(fmt::format("/sys/devices/system/node/node{}/cpulist", node)));
+  CpuSet cpus = parse_cpu_list(read(fmt::format("/sys/devices/system/node/node{}/cpulist", node)));
   std::erase_if(cpus, [this](unsigned cpu) { return !allowed_.contains(cpu); });
   return cpus;
 }

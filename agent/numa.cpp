@@ -39,8 +39,7 @@ base::Result<CpuSet> bind_node(const Machine& machine, const Devices& devices, s
   return machine.cpus_of_node(devices.nodes[rank]);
 }
 
-base::Result<CpuSet> bind_socket(const Machine& machine, const Devices& devices,
-                                 std::size_t rank) {
+base::Result<CpuSet> bind_socket(const Machine& machine, const Devices& devices, std::size_t rank) {
   const CpuSet own = machine.cpus_of_node(devices.nodes[rank]);
   if (own.empty()) return own;
   const unsigned socket = machine.socket_of(*own.begin());
@@ -118,17 +117,18 @@ base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request) {
   if (mode == std::end(kModes)) {
     return base::fail(Errc::kInvalidArgument,
                       fmt::format("cannot use --numa-binding={}: choose node, socket, exclusive "
-                                  "or core-complex", request.mode));
+                                  "or core-complex",
+                                  request.mode));
   }
   const Machine machine(request.root,
                         CpuSet(request.allowed_cpus.begin(), request.allowed_cpus.end()));
   NumaPlan plan;
   Devices devices{machine.nodes_of_gpus(request.cuda_visible_devices)};
   if (devices.nodes.size() < request.local_world_size) {
-    plan.notices.push_back(
-        fmt::format("--numa-binding={}: {} GPUs for {} workers, so the workers are spread evenly "
-                    "over the {} NUMA nodes", request.mode, devices.nodes.size(),
-                    request.local_world_size, machine.nodes().size()));
+    plan.notices.push_back(fmt::format(
+        "--numa-binding={}: {} GPUs for {} workers, so the workers are spread evenly "
+        "over the {} NUMA nodes",
+        request.mode, devices.nodes.size(), request.local_world_size, machine.nodes().size()));
     devices = spread(machine, request.local_world_size);
   }
   for (unsigned rank = 0; rank < request.local_world_size; ++rank) {
@@ -137,7 +137,8 @@ base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request) {
       return base::fail(Errc::kNotFound,
                         fmt::format("cannot bind local rank {}: none of the processors of NUMA "
                                     "node {} may be used by this process (see taskset or the "
-                                    "cgroup's cpuset)", rank, devices.nodes[rank]));
+                                    "cgroup's cpuset)",
+                                    rank, devices.nodes[rank]));
     }
     plan.cpus.push_back(format_cpu_list(cpus));
   }

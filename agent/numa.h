@@ -14,7 +14,7 @@
 namespace robustrun::agent {
 
 struct NumaRequest {
-  std::string mode;             // node, socket, exclusive, core-complex
+  std::string mode;  // node, socket, exclusive, core-complex
   unsigned local_world_size = 1;
   std::optional<std::string> cuda_visible_devices;  // nullopt: not set
   std::vector<unsigned> allowed_cpus;               // ascending: allowed_cpus()

@@ -79,7 +79,8 @@ base::Status try_bind(std::uint16_t port, bool reuse) {
   const base::Fd v4 = RR_TRY(bind_any(AF_INET, port, reuse));
   const base::Fd v6 = RR_TRY(bind_any(AF_INET6, port, reuse));
   if (v4 || v6) return {};
-  return base::fail(Errc::kUnavailable, "cannot bind a port: this machine has neither IPv4 nor IPv6");
+  return base::fail(Errc::kUnavailable,
+                    "cannot bind a port: this machine has neither IPv4 nor IPv6");
 }
 
 }  // namespace
@@ -114,8 +115,8 @@ std::vector<std::uint16_t> candidate_ports(std::string_view ephemeral, std::stri
 }
 
 base::Result<std::uint16_t> reserve_port(base::Rng& rng) {
-  const auto ports = candidate_ports(read_setting("ip_local_port_range"),
-                                     read_setting("ip_local_reserved_ports"));
+  const auto ports =
+      candidate_ports(read_setting("ip_local_port_range"), read_setting("ip_local_reserved_ports"));
   std::string last_failure = "the administrator reserves all of them";
   for (unsigned draw = 0; draw < kPortDrawsMax && !ports.empty(); ++draw) {
     const std::uint16_t port = ports[rng.below(ports.size())];

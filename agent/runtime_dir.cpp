@@ -1,9 +1,12 @@
 #include "agent/runtime_dir.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 
@@ -12,6 +15,8 @@
 namespace robustrun::agent {
 namespace {
 
+constexpr int kLockRounds = 5;
+constexpr std::size_t kKeyDigits = 16;
 constexpr std::string_view kXdgName = "XDG_RUNTIME_DIR=";
 
 std::string base_directory(const std::vector<std::string>& environment) {
@@ -45,26 +50,61 @@ base::Status make_private(const std::string& path) {
   return {};
 }
 
-}  // namespace
-
-base::Result<std::string> make_runtime_directory(const std::vector<std::string>& environment,
-                                                 const std::string& run_id) {
-  const std::string base = base_directory(environment);
-  RR_TRY(make_private(base));
-  // Short, because a socket's path holds at most 107 bytes; the pid keeps agents apart.
-  char key[17];
-  std::snprintf(key, sizeof key, "%016lx", static_cast<unsigned long>(base::hash64(run_id)));
-  const std::string path = base + "/" + key + "-" + std::to_string(::getpid());
-  RR_TRY(make_private(path));
-  return path;
+// The lock of a folder, if nobody has it.
+base::Fd try_lock(const std::string& path) {
+  base::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
+  return fd;
 }
 
-void remove_runtime_directory(const std::string& path) {
+// Plain files and sockets only: nothing here has folders of its own.
+void remove_with_files(const std::string& path) {
   std::error_code ignored;  // what cannot be removed is a few bytes in a temporary folder
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
     ::unlink(entry.path().c_str());
   }
   ::rmdir(path.c_str());
+}
+
+void remove_what_dead_agents_left(const std::string& base) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(base, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() <= kKeyDigits || name[kKeyDigits] != '-') continue;  // not one of these folders
+    if (const base::Fd lock = try_lock(entry.path().string())) {
+      remove_with_files(entry.path().string());
+    }
+  }
+}
+
+}  // namespace
+
+base::Result<RuntimeDirectory> RuntimeDirectory::make(const std::vector<std::string>& environment,
+                                                      const std::string& run_id) {
+  const std::string base = base_directory(environment);
+  RR_TRY(make_private(base));
+  remove_what_dead_agents_left(base);
+  // Short, because a socket's path holds at most 107 bytes; the pid keeps agents apart.
+  char key[kKeyDigits + 1];
+  std::snprintf(key, sizeof key, "%016lx", static_cast<unsigned long>(base::hash64(run_id)));
+  const std::string path = base + "/" + key + "-" + std::to_string(::getpid());
+  // Another agent's clean-up may take the new folder for a dead one's until it is locked.
+  for (int round = 0; round < kLockRounds; ++round) {
+    RR_TRY(make_private(path));
+    base::Fd lock = try_lock(path);
+    struct stat named {};
+    struct stat held {};
+    if (lock && ::stat(path.c_str(), &named) == 0 && ::fstat(lock.get(), &held) == 0 &&
+        named.st_ino == held.st_ino) {
+      return RuntimeDirectory(path, std::move(lock));
+    }
+  }
+  return base::fail(base::Errc::kConflict, "cannot lock the folder " + path +
+                                               ": another robustrun holds it");
+}
+
+RuntimeDirectory::~RuntimeDirectory() {
+  if (lock_) remove_with_files(path_);
 }
 
 }  // namespace robustrun::agent

@@ -204,12 +204,12 @@ void Session::on_shim_exit(base::ExitStatus status) {
   if (!started_ && !start_failed_) {
     start_failed_ = true;
     call(handlers_.on_start_failed, 0,
-         "cannot start '" + base::printable(options_.argv.front()) + "': its shim ended too early (" +
-             base::describe(status) + ")");
+         "cannot start '" + base::printable(options_.argv.front()) +
+             "': its shim ended too early (" + base::describe(status) + ")");
   } else if (started_ && !exited_) {
     exited_ = true;
     call(handlers_.on_exited, base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL},
-         clock_.now(), true);
+         clock_.now(), !gone_);
   }
   // Not from within the child's own handler: the last handler often destroys everything.
   boost::asio::post(control_.get_executor(), [self] {

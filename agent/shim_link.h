@@ -39,7 +39,8 @@ class ShimLink {
   struct Handlers {
     std::function<void(pid_t worker)> on_started;
     std::function<void(int os_errno, const std::string& what)> on_start_failed;
-    // `shim_lost`: somebody killed the shim; the status is inferred (SIGKILL).
+    // `shim_lost`: somebody killed the shim; the status is inferred (SIGKILL), as it is for a
+    // worker that does not die.
     std::function<void(base::ExitStatus, base::Nanos at, bool shim_lost)> on_exited;
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
     // What the worker has to run without (cgroup, processor binding); may be null.

@@ -39,19 +39,18 @@ bool take_alone(int fd) {
 }
 
 bool remove_if_nobodys(int folder, const char* name, base::Nanos since) {
-  struct stat listed {};
+  struct stat listed{};
   if (::fstatat(folder, name, &listed, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (!is_candidate(listed, since)) return false;
   const base::Fd fd(
       ::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd || !take_alone(fd.get())) return false;
   // While the lease is held: the name still means the file that we looked at.
-  struct stat held {};
-  struct stat named {};
+  struct stat held{};
+  struct stat named{};
   return ::fstat(fd.get(), &held) == 0 && is_candidate(held, since) &&
-         ::fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         named.st_ino == held.st_ino && named.st_dev == held.st_dev &&
-         ::unlinkat(folder, name, 0) == 0;
+         ::fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == held.st_ino &&
+         named.st_dev == held.st_dev && ::unlinkat(folder, name, 0) == 0;
 }
 
 }  // namespace

@@ -35,8 +35,7 @@ std::vector<std::string> TailBuffer::lines(std::size_t count) const {
   std::vector<std::string> found;
   while (found.size() < count) {
     const std::size_t end = rest.rfind('\n');
-    found.emplace_back(
-        visible_part(end == std::string_view::npos ? rest : rest.substr(end + 1)));
+    found.emplace_back(visible_part(end == std::string_view::npos ? rest : rest.substr(end + 1)));
     if (end == std::string_view::npos) break;
     rest = rest.substr(0, end);
   }

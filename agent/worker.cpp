@@ -159,8 +159,12 @@ base::Status WorkerImpl::launch(const Plan& plan) {
   const Stream err = RR_TRY(open_stream(plan, true));
   WorkerCommand command =
       RR_TRY(make_worker_command(node_.workers, plan.start, slot_, files, plan.usable_cpus));
-  if (slot_.local_rank.value == 0) {
-    for (const std::string& notice : command.notices) RR_LOG(kWarn, {}, "{}", notice);
+  if (slot_.local_rank.value == 0 && attempt_.value == 0) {
+    for (const std::string& notice : command.notices) {
+      // torchrun warns of what it sets; natively it is a documented default.
+      base::log_line(node_.workers.compat ? base::LogLevel::kWarn : base::LogLevel::kDebug, {},
+                     notice);
+    }
   }
   cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);
   oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
@@ -185,6 +189,9 @@ base::Status WorkerImpl::launch(const Plan& plan) {
   };
   handlers.on_exited = [this](base::ExitStatus status, base::Nanos at, bool shim_lost) {
     on_exited(status, at, shim_lost);
+  };
+  handlers.on_notice = [this](const std::string& what) {
+    RR_LOG(kWarn, ({.rank = slot_.rank}), "{}", what);
   };
   handlers.on_gone = [this](unsigned killed, const std::string& unkillable) {
     on_tree_gone(killed, unkillable);

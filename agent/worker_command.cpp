@@ -31,10 +31,14 @@ constexpr const char* kRunPathProgram =
 
 const char* boot_mode(LaunchMode mode) {
   switch (mode) {
-    case LaunchMode::kScript: return "script";
-    case LaunchMode::kModule: return "module";
-    case LaunchMode::kRunPath: return "path";
-    case LaunchMode::kExecutable: break;
+    case LaunchMode::kScript:
+      return "script";
+    case LaunchMode::kModule:
+      return "module";
+    case LaunchMode::kRunPath:
+      return "path";
+    case LaunchMode::kExecutable:
+      break;
   }
   RR_ASSERT(!"an executable has no boot mode");
   return "";
@@ -67,8 +71,7 @@ void set_ranks(Environment& env, const wire::WorkerTemplate& workers,
                const wire::StartWorkers& start, const wire::WorkerSlot& slot) {
   const std::string world_size = std::to_string(start.world_size);
   const std::string group_rank = std::to_string(start.group_rank);
-  env.set("LOCAL_RANK",
-          workers.virtual_local_rank ? "0" : std::to_string(slot.local_rank.value));
+  env.set("LOCAL_RANK", workers.virtual_local_rank ? "0" : std::to_string(slot.local_rank.value));
   env.set("RANK", std::to_string(slot.rank.value));
   env.set("GROUP_RANK", group_rank);
   env.set("NODE_RANK", group_rank);
@@ -106,8 +109,8 @@ void set_or_unset(Environment& env, std::string_view name, const std::string& va
   }
 }
 
-void set_own(Environment& env, const wire::WorkerTemplate& workers,
-             const wire::StartWorkers& start, const WorkerFiles& files) {
+void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::StartWorkers& start,
+             const WorkerFiles& files) {
   env.set("ROBUSTRUN_RUN_ID", workers.run_id);
   env.set("ROBUSTRUN_ATTEMPT", std::to_string(start.attempt.value));
   set_or_unset(env, "ROBUSTRUN_RECORD", files.record);
@@ -150,8 +153,10 @@ std::optional<std::string> set_omp(Environment& env, const wire::WorkerTemplate&
     if (is_set) return std::nullopt;
     const std::size_t threads = std::max<std::size_t>(1, cpus / local_world_size);
     env.set("OMP_NUM_THREADS", std::to_string(threads));
-    return fmt::format("each worker has OMP_NUM_THREADS={} ({} processors for {} workers); set "
-                       "the variable or --omp to change that", threads, cpus, local_world_size);
+    return fmt::format(
+        "each worker has OMP_NUM_THREADS={} ({} processors for {} workers); set "
+        "the variable or --omp to change that",
+        threads, cpus, local_world_size);
   }
   env.set("OMP_NUM_THREADS", workers.omp);
   return std::nullopt;

@@ -15,9 +15,9 @@ namespace robustrun::agent {
 
 // Paths of this worker's own files; empty where there is none.
 struct WorkerFiles {
-  std::string error_file;   // TORCHELASTIC_ERROR_FILE
-  std::string record;       // ROBUSTRUN_RECORD
-  std::string socket;       // ROBUSTRUN_SOCKET
+  std::string error_file;  // TORCHELASTIC_ERROR_FILE
+  std::string record;      // ROBUSTRUN_RECORD
+  std::string socket;      // ROBUSTRUN_SOCKET
 };
 
 struct WorkerCommand {

@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "agent/limits.h"
 #include "base/core/text.h"
 
 namespace robustrun::agent {
@@ -49,10 +50,35 @@ std::string without_lone_surrogates(std::string_view text) {
   return out;
 }
 
+// The library builds a million nested lists one by one, for longer than the loop may wait.
+bool is_flat(std::string_view text) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string && c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '[' || c == '{')) {
+      if (++depth > kJsonDepthMax) return false;
+    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return true;
+}
+
+json parse(std::string_view text) {
+  if (!is_flat(text)) return json(json::value_t::discarded);
+  return json::parse(text, nullptr, false);
+}
+
 json parse_leniently(std::string_view text) {
-  json document = json::parse(text, nullptr, false);
+  json document = parse(text);
   if (!document.is_discarded()) return document;
-  return json::parse(without_lone_surrogates(text), nullptr, false);
+  const std::string repaired = without_lone_surrogates(text);
+  return repaired == text ? document : parse(repaired);
 }
 
 const json* member(const json& value, const char* name) {
@@ -96,19 +122,21 @@ std::string answer_hello(const json& request, const ControlState& state) {
     return control_error("hello needs a version, a whole number from 1");
   }
   return written(json::object({{"type", "hello"},
-                  {"version", kControlVersion},
-                  {"run_id", state.run_id},
-                  {"rank", state.rank.value},
-                  {"attempt", state.attempt.value}}));
+                               {"version", kControlVersion},
+                               {"run_id", state.run_id},
+                               {"rank", state.rank.value},
+                               {"attempt", state.attempt.value}}));
 }
 
 std::string answer_stop_reason(const json&, const ControlState& state) {
   return written(json::object({{"type", "stop_reason"},
-                  {"reason", stop_reason_name(state.stop_reason)},
-                  {"deadline_ns", state.stop_deadline.count()}}));
+                               {"reason", stop_reason_name(state.stop_reason)},
+                               {"deadline_ns", state.stop_deadline.count()}}));
 }
 
-std::string answer_ping(const json&, const ControlState&) { return written(json::object({{"type", "ping"}})); }
+std::string answer_ping(const json&, const ControlState&) {
+  return written(json::object({{"type", "ping"}}));
+}
 
 struct MessageRow {
   std::string_view type;
@@ -125,7 +153,8 @@ constexpr std::array kMessages = {
 
 base::Result<wire::ErrorFile> parse_error_file(std::string_view text) {
   const json document = parse_leniently(text);
-  if (document.is_discarded()) return base::fail(Errc::kCorrupt, "it is not valid JSON");
+  if (document.is_discarded())
+    return base::fail(Errc::kCorrupt, "it is not valid JSON, or nested too deeply");
   const json* message = member(document, "message");
   wire::ErrorFile file;
   if (message != nullptr && message->is_string()) {
@@ -149,7 +178,7 @@ std::string control_error(std::string_view what) {
 }
 
 std::string answer_control_message(std::string_view request, const ControlState& state) {
-  const json document = json::parse(request, nullptr, false);
+  const json document = parse(request);
   if (!document.is_object()) return control_error("a message is one JSON object");
   const std::string type = text_of(member(document, "type"));
   const auto row = std::ranges::find(kMessages, type, &MessageRow::type);

@@ -21,8 +21,8 @@ constexpr unsigned kThreads = 2;       // one per destination
 constexpr std::size_t kJobsMax = 4;    // a destination has at most one job waiting
 
 bool same_destination(int a, int b) {
-  struct stat first {};
-  struct stat second {};
+  struct stat first{};
+  struct stat second{};
   return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
 }
@@ -31,8 +31,12 @@ class LocalConsole final : public Console {
  public:
   LocalConsole(boost::asio::any_io_executor executor, ConsoleStyle style, std::string role,
                std::function<void()> on_drained, ConsoleLimits limits)
-      : executor_(executor), style_(std::move(style)), role_(std::move(role)),
-        on_drained_(std::move(on_drained)), limits_(limits), pool_(executor, kThreads, kJobsMax) {}
+      : executor_(executor),
+        style_(std::move(style)),
+        role_(std::move(role)),
+        on_drained_(std::move(on_drained)),
+        limits_(limits),
+        pool_(executor, kThreads, kJobsMax) {}
 
   void open(int out_fd, int err_fd) {
     const bool shared = same_destination(out_fd, err_fd);

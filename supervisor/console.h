@@ -36,8 +36,7 @@ class Console {
   // then kept apart there.
   static std::unique_ptr<Console> open(boost::asio::any_io_executor executor, int out_fd,
                                        int err_fd, ConsoleStyle style, std::string role,
-                                       std::function<void()> on_drained,
-                                       ConsoleLimits limits = {});
+                                       std::function<void()> on_drained, ConsoleLimits limits = {});
   virtual ~Console() = default;
   virtual void write(const wire::Output& output) = 0;
   [[nodiscard]] virtual bool congested() const = 0;

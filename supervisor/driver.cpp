@@ -195,13 +195,17 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   // Posted: a launcher may answer at once, and the action list is still being carried out.
   asio::post(parts_.executor, [self = weak_from_this(), node, generation,
                                handlers = std::move(handlers)]() mutable {
-    if (auto driver = self.lock()) driver->parts_.launcher.launch(node, generation, std::move(handlers));
+    auto driver = self.lock();
+    if (driver && !driver->finished_) {
+      driver->parts_.launcher.launch(node, generation, std::move(handlers));
+    }
   });
 }
 
 void Driver::Impl::on_channel(base::NodeId node, base::Generation generation, base::Fd socket) {
   NodeLink& link = nodes_[node.value];
-  if (link.generation != generation) return;
+  // A run that ended meanwhile has no use for it: the closed channel tells the agent to go.
+  if (link.generation != generation || finished_) return;
   wire::Channel::Handlers handlers;
   handlers.on_message = [self = weak_from_this(), node, generation](wire::Message message) {
     if (auto driver = self.lock()) driver->on_message(node, generation, std::move(message));
@@ -395,6 +399,10 @@ void Driver::Impl::finish(int exit_code) {
   finished_ = true;
   static_cast<void>(parts_.journal.sync());  // the report is only poorer without it
   exit_code_ = exit_code;
+  for (NodeLink& link : nodes_) {
+    // An agent that has not joined yet was not dismissed: the end of its channel tells it to go.
+    if (!link.joined && link.channel) std::exchange(link.channel, nullptr)->close();
+  }
   if (parts_.launcher.idle()) return say_goodbye();
   // Otherwise the agents are on their way out, after the last of the output; on_lost tells.
   farewell_timer_.expires_after(kFarewellMax);

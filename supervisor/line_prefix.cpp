@@ -41,9 +41,7 @@ void LinePrefixer::append(std::string& out, StreamId stream, std::string_view pr
     const bool bare = end == from && (returns || position_ == Position::kAfterReturn);
     if (position_ != Position::kInLine && !bare) out.append(prefix);
     out.append(bytes, from, end - from + (ends ? 1 : 0));
-    position_ = !ends     ? Position::kInLine
-                : returns ? Position::kAfterReturn
-                          : Position::kLineStart;
+    position_ = !ends ? Position::kInLine : returns ? Position::kAfterReturn : Position::kLineStart;
     from = end + 1;
   }
 }
@@ -56,10 +54,8 @@ std::string line_prefix(const ConsoleStyle& style, std::string_view role,
   const std::string_view on = colour ? kDim : "";
   const std::string_view off = colour ? kPlain : "";
   switch (style.prefix) {
-    case ConsoleStyle::Prefix::kNone:
-      return {};
-    case ConsoleStyle::Prefix::kRank:
-      return fmt::format("{}[rank {}]{} ", on, rank, off);
+    case ConsoleStyle::Prefix::kNone: return {};
+    case ConsoleStyle::Prefix::kRank: return fmt::format("{}[rank {}]{} ", on, rank, off);
     case ConsoleStyle::Prefix::kTemplate: {
       const std::array<base::TemplateValue, 3> values{
           {{"role_name", role}, {"rank", rank}, {"local_rank", local_rank}}};

@@ -34,8 +34,8 @@ base::Result<std::string> read_at(int fd, std::size_t size, std::size_t offset) 
   std::string bytes(size, '\0');
   std::size_t have = 0;
   while (have < size) {
-    const ssize_t got = ::pread(fd, bytes.data() + have, size - have,
-                                static_cast<off_t>(offset + have));
+    const ssize_t got =
+        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno("cannot read the progress record", errno);
     if (got == 0) break;
@@ -81,8 +81,8 @@ base::Result<Reading> decode_record(std::string_view bytes) {
   if (record.major != kRecordMajor) return corrupt("its version was overwritten");
   if (record.metric_count > kMetricsMax) return corrupt("it claims too many metrics");
   if (record.has_step > 1) return corrupt("its step flag is neither 0 nor 1");
-  for (const std::uint64_t at : {record.boot_at_ns, record.user_code_at_ns,
-                                 record.first_step_at_ns, record.last_step_at_ns}) {
+  for (const std::uint64_t at : {record.boot_at_ns, record.user_code_at_ns, record.first_step_at_ns,
+                                 record.last_step_at_ns}) {
     if (!is_time(at)) return corrupt("it holds an impossible time");
   }
   Reading reading;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@ void kill_cgroup(const char* cgroup) {
   if (file >= 0 && ::write(file, "1", 1) < 0) return;
   ::close(file);
   ::close(folder);
+}
+
+// A tree that takes all processors must not keep us from ending it: one turn among a thousand
+// runnable processes takes seconds. Refused without privilege, which only makes it slower.
+void come_first() {
+  sched_param parameter{};
+  parameter.sched_priority = ::sched_get_priority_min(SCHED_RR);
+  if (::sched_setscheduler(0, SCHED_RR, &parameter) != 0) return;
 }
 
 void wait_for_death(int signals) {
@@ -39,6 +48,7 @@ base::Nanos monotonic_now() {
 base::StrayKiller kill_tree(const char* cgroup, int signals, base::StrayKiller::ReapSink& sink) {
   base::StrayKiller killer;
   if (cgroup != nullptr) kill_cgroup(cgroup);
+  come_first();
   while (killer.sweep({}, monotonic_now(), &sink) == base::StraySweep::kAgain) {
     wait_for_death(signals);
   }

@@ -35,8 +35,8 @@ std::string substitute(std::string_view text, std::span<const TemplateValue> val
     const std::string_view name = leading_name(text.substr(braced ? 2 : 1));
     const std::size_t size = name.size() + (braced ? 3 : 1);
     const bool closed = !braced || (text.size() >= size && text[size - 1] == '}');
-    const auto found =
-        std::ranges::find_if(values, [&](const TemplateValue& value) { return value.first == name; });
+    const auto found = std::ranges::find_if(
+        values, [&](const TemplateValue& value) { return value.first == name; });
     if (name.empty() || !closed || found == values.end()) {
       out += '$';
       text.remove_prefix(1);

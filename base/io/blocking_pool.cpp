@@ -1,6 +1,7 @@
 #include "base/io/blocking_pool.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
@@ -14,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/io/limits.h"
+
 namespace robustrun::base {
 namespace {
 
@@ -23,6 +26,13 @@ struct Job {
   // Counts as work of the loop, whose run() must not return before `done` was posted.
   boost::asio::any_io_executor executor;
 };
+
+// A thread whose job came back too late: the loop that the job would report to may be gone, so it
+// waits for the end of the process. (All signals are blocked.)
+[[noreturn]] void park(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  while (true) ::pause();
+}
 
 }  // namespace
 
@@ -37,7 +47,10 @@ struct BlockingPool::State {
   std::map<Lane, std::deque<Job>> lanes;
   std::deque<Lane> ready;
   std::size_t waiting = 0;
+  unsigned running = 0;
   bool stopping = false;
+  bool abandoned = false;
+  std::condition_variable ended;  // a job has, while stopping
 
   std::vector<std::jthread> threads;
 
@@ -56,14 +69,20 @@ void BlockingPool::State::run_jobs() {
       Job job = std::move(queue.front());
       queue.pop_front();
       --waiting;
+      ++running;
       lock.unlock();
       job.work();
       job.work = nullptr;  // what it owns is released before `done` can look at it
       lock.lock();
+      --running;
+      if (abandoned) park(lock);
       // Under the lock, so that nothing is posted once the destructor has set `stopping`.
       if (!stopping && job.done) boost::asio::post(job.executor, std::move(job.done));
     }
-    if (stopping) return;
+    if (stopping) {
+      ended.notify_all();
+      return;
+    }
     if (queue.empty()) {
       lanes.erase(lane);
     } else {
@@ -85,7 +104,7 @@ BlockingPool::BlockingPool(boost::asio::any_io_executor executor, unsigned threa
   ::sigfillset(&all);
   RR_ASSERT(::pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
   for (unsigned i = 0; i < threads; ++i) {
-    state_->threads.emplace_back([state = state_.get()] { state->run_jobs(); });
+    state_->threads.emplace_back([state = state_] { state->run_jobs(); });
   }
   RR_ASSERT(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }
@@ -99,7 +118,15 @@ BlockingPool::~BlockingPool() {
   }
   dropped.clear();
   state_->wake.notify_all();
-  state_->threads.clear();  // joins
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->abandoned =
+        !state_->ended.wait_for(lock, kPoolAbandonAfter, [this] { return state_->running == 0; });
+    if (state_->abandoned) {
+      for (std::jthread& thread : state_->threads) thread.detach();
+    }
+  }
+  state_->threads.clear();  // joins, unless they are abandoned
 }
 
 Status BlockingPool::submit(Lane lane, std::move_only_function<void()> work,
@@ -110,8 +137,8 @@ Status BlockingPool::submit(Lane lane, std::move_only_function<void()> work,
     return fail(Errc::kLimit, "cannot queue more work for the blocking pool: " +
                                   std::to_string(state_->queue_max) + " jobs are waiting");
   }
-  auto tracked = boost::asio::prefer(state_->executor,
-                                     boost::asio::execution::outstanding_work.tracked);
+  auto tracked =
+      boost::asio::prefer(state_->executor, boost::asio::execution::outstanding_work.tracked);
   const auto [entry, idle] = state_->lanes.try_emplace(lane);
   entry->second.push_back({std::move(work), std::move(done), std::move(tracked)});
   ++state_->waiting;

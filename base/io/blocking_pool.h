@@ -20,7 +20,9 @@ class BlockingPool {
   using Lane = std::uint32_t;
   // `queue_max`: jobs waiting over all lanes; submit() beyond it is refused with kLimit.
   BlockingPool(boost::asio::any_io_executor executor, unsigned threads, std::size_t queue_max);
-  // Waits for running jobs, drops waiting ones; no `done` is posted afterwards.
+  // Waits for running jobs, drops waiting ones; no `done` is posted afterwards. A job that does not
+  // come back within kPoolAbandonAfter (a dead mount, a stopped terminal) is left to its thread,
+  // which never touches anything of ours again.
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;

@@ -72,7 +72,7 @@ void run(Job& job) {
 }
 
 bool pollable(int fd) {
-  struct stat found {};
+  struct stat found{};
   if (::fstat(fd, &found) != 0) return false;
   return S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode) || ::isatty(fd) == 1;
 }
@@ -88,8 +88,12 @@ struct Notes {
 struct BoundedWriter::State : std::enable_shared_from_this<State> {
   State(boost::asio::any_io_executor executor, BlockingPool& blocking, BlockingPool::Lane on,
         Options wanted, Handlers callbacks)
-      : watch(executor), pool(blocking), lane(on), options(std::move(wanted)),
-        handlers(std::move(callbacks)), target(std::make_shared<Target>()) {
+      : watch(executor),
+        pool(blocking),
+        lane(on),
+        options(std::move(wanted)),
+        handlers(std::move(callbacks)),
+        target(std::make_shared<Target>()) {
     target->fd = std::move(options.fd);
     if (pollable(target->fd.get())) target->stop = Fd(::eventfd(0, EFD_CLOEXEC));
   }
@@ -123,6 +127,18 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
     notes.bytes += queue.size() - before;
     notes.announced += std::exchange(missing, 0);
     at_line_start = true;
+  }
+
+  void release() {  // assigning an empty string would keep the memory
+    std::string().swap(spare);
+    std::string().swap(queue);
+  }
+
+  // A loop that waits for its last timers must not wait for ours.
+  void release_if_finished() {
+    if (!finishing || busy) return;
+    watch.cancel();
+    release();
   }
 
   void start();
@@ -167,9 +183,8 @@ void BoundedWriter::State::start() {
   if (queue.empty()) return;
   auto job = std::make_shared<Job>();
   job->target = target;
-  job->bytes = std::exchange(queue, std::move(spare));
-  spare = {};
-  queue.clear();
+  job->bytes.swap(queue);
+  queue.swap(spare);
   in_flight_held = job->bytes.capacity();
   notes_in_flight = std::exchange(notes, {});
   quiet_ticks = 0;
@@ -200,13 +215,14 @@ void BoundedWriter::State::ended(Job& job, const std::string& why) {
   stalled = false;
   const std::size_t lost = job.bytes.size() - job.written;
   const std::size_t payload = job.bytes.size() - notes_in_flight.bytes;
-  spare = std::move(job.bytes);
-  spare.clear();
+  job.bytes.clear();
+  spare.swap(job.bytes);
   if (lost == 0) {
     retry_at = {};
     if (congested && queue.size() <= options.congested_bytes / 2) congested = false;
     if (finishing && queue.empty() && missing > 0) append_note();
     start();
+    release_if_finished();
     return;
   }
   // A note stands at the front, as a rule: it is lost when nothing at all was written.
@@ -216,9 +232,11 @@ void BoundedWriter::State::ended(Job& job, const std::string& why) {
   cause = why;
   at_line_start = false;
   retry_at = clock.now() + options.retry_after;
+  release_if_finished();
   if (dead) return;  // nobody reads it any more: nothing to say
   trouble(told_error, fmt::format("cannot write {}: {}; its output is dropped until it takes "
-                                  "bytes again", options.name, why));
+                                  "bytes again",
+                                  options.name, why));
 }
 
 void BoundedWriter::State::arm_watch() {
@@ -226,17 +244,14 @@ void BoundedWriter::State::arm_watch() {
   watch.expires_after(options.stall_max / kStallTicks);
   watch.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (self && !error) self->on_watch();
+    if (!self) return;
+    self->watching = false;
+    if (!error) self->on_watch();
   });
 }
 
 void BoundedWriter::State::on_watch() {
-  watching = false;
-  if (!busy) {
-    spare = {};
-    if (queue.empty()) queue = {};
-    return;
-  }
+  if (!busy) return release();
   arm_watch();
   const std::uint64_t progress = target->progress.load(std::memory_order_relaxed);
   if (std::exchange(seen_progress, progress) != progress) {
@@ -247,7 +262,7 @@ void BoundedWriter::State::on_watch() {
   if (++quiet_ticks < kStallTicks || stalled) return;
   stalled = true;
   congested = false;
-  cause = fmt::format("{} took no bytes for {:.0f} s", options.name,
+  cause = fmt::format("{} took no bytes for {:.3g} s", options.name,
                       std::chrono::duration<double>(options.stall_max).count());
   trouble(told_stall, cause + "; what does not fit into memory is dropped");
   report_progress();
@@ -311,17 +326,18 @@ bool BoundedWriter::settled() const {
 void BoundedWriter::finish() {
   State& state = *state_;
   state.finishing = true;
-  if (state.busy || state.dead || state.missing == 0) return;
-  state.append_note();
-  state.start();
+  if (!state.busy && !state.dead && state.missing > 0) {
+    state.append_note();
+    state.start();
+  }
+  state.release_if_finished();
 }
 
 std::uint64_t BoundedWriter::dropped_bytes() const { return state_->dropped; }
 
 std::size_t BoundedWriter::held_bytes() const {
   const State& state = *state_;
-  return state.queue.capacity() + state.spare.capacity() +
-         (state.busy ? state.in_flight_held : 0);
+  return state.queue.capacity() + state.spare.capacity() + (state.busy ? state.in_flight_held : 0);
 }
 
 }  // namespace robustrun::base

@@ -1,13 +1,13 @@
 #include "base/io/journal_file.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cerrno>
 #include <cstring>
 
+#include "base/core/clock.h"
 #include "base/core/hash.h"
 #include "base/io/fd.h"
 #include "base/io/limits.h"
@@ -46,9 +46,9 @@ std::string make_header() {
   std::string header(kMagic);
   put(header, kJournalFormatVersion);
   put(header, std::uint32_t{0});
-  char key[kKeyBytes];
-  RR_ASSERT(::getrandom(key, sizeof key, 0) == static_cast<ssize_t>(sizeof key));
-  header.append(key, sizeof key);
+  static_assert(kKeyBytes == 2 * sizeof(std::uint64_t));
+  put(header, system_seed());
+  put(header, system_seed());
   header.resize(kHeaderBytes - kHashBytes, '\0');
   put(header, hash64(header));
   return header;

@@ -10,6 +10,8 @@ namespace robustrun::base {
 inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
 // How long a log line waits for a stderr that nobody reads, before it is dropped and counted.
 inline constexpr std::chrono::milliseconds kLogStallMax{50};
+// How long the end of a blocking pool waits for its running jobs before it leaves them behind.
+inline constexpr std::chrono::milliseconds kPoolAbandonAfter{500};
 // How long a killed tool may take to go; one in D state never does.
 inline constexpr std::chrono::milliseconds kToolKillWait{1000};
 

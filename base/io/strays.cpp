@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -33,10 +34,10 @@ namespace {
 
 constexpr std::size_t kChildrenPerPass = 1024;  // the rest is met in the next pass
 constexpr std::size_t kInheritedMax = 256;
-constexpr std::size_t kFrozenMax = 2048;  // processes of one walk; the rest is met in the next
-constexpr unsigned kFreezeRounds = 16;
+constexpr std::size_t kTreeMax = 2048;  // processes of one walk; the rest is met in the next
+constexpr unsigned kTreeRounds = 16;
 constexpr unsigned kPassesPerSweep = 8;
-constexpr unsigned kEagerSweeps = 8;
+constexpr unsigned kEagerSweeps = 2;
 constexpr std::size_t kReadBytes = 4096;
 
 template <std::size_t N>
@@ -153,17 +154,12 @@ void scan_children(pid_t parent, Children& out) {
 // May miss some while others die: whoever needs to be sure looks again.
 void list_children(pid_t parent, Children& out) {
   out.size = 0;
-  bool supported = true;
+  if (::access("/proc/thread-self/children", R_OK) != 0) return scan_children(parent, out);
   for_each_number(ProcPath(parent, "/task").text, [&](int folder, const char* thread) {
     char path[64];
     *std::copy_n("/children", 9, std::copy_n(thread, std::strlen(thread), path)) = '\0';
-    if (const File file(folder, path); file) {
-      parse_pids(file.get(), out);
-    } else if (parent == ::getpid()) {
-      supported = false;
-    }
+    if (const File file(folder, path); file) parse_pids(file.get(), out);
   });
-  if (!supported) scan_children(parent, out);
 }
 
 // Where everybody is to go, the kernel's word counts, not the listing (there may be no /proc).
@@ -171,6 +167,8 @@ bool has_children() {
   siginfo_t info{};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
+
+bool spares_none(std::span<const pid_t> known) { return known.empty() && inherited.size == 0; }
 
 bool is_orphan(pid_t pid, std::span<const pid_t> known) {
   return !contains(known, pid) && !contains(inherited.view(), pid);
@@ -183,7 +181,7 @@ void kill_group_of(pid_t pid) {
   if (group > 1 && ::getsid(pid) != ::getsid(0)) ::kill(-group, SIGKILL);
 }
 
-struct Frozen {
+struct Process {
   pid_t pid;
   unsigned long long start;
 };
@@ -191,7 +189,7 @@ struct Frozen {
 // Signals `pid` if it is a child of `parent` (our own process, or one whose start is known).
 // The pidfd is opened first: if the process that was examined had been replaced meanwhile, the
 // one that the pidfd means is dead, and the signal goes nowhere.
-bool signal_child(pid_t pid, const Frozen& parent, int signal, Frozen& child) {
+bool signal_child(pid_t pid, const Process& parent, int signal, Process& child) {
   const int pidfd = ::pidfd_open(pid, 0);
   if (pidfd < 0) return false;
   Stat stat;
@@ -206,7 +204,7 @@ bool signal_child(pid_t pid, const Frozen& parent, int signal, Frozen& child) {
   return sent;
 }
 
-void kill_frozen(const Frozen& process) {
+void kill_process(const Process& process) {
   const int pidfd = ::pidfd_open(process.pid, 0);
   if (pidfd < 0) return;
   Stat stat;
@@ -216,29 +214,52 @@ void kill_frozen(const Frozen& process) {
   ::close(pidfd);
 }
 
-void freeze_and_kill(std::span<const pid_t> known) {
-  Frozen tree[kFrozenMax];
-  tree[0] = {::getpid(), 0};
-  std::size_t size = 1;
-  const auto seen = [&](pid_t pid) {
-    return std::any_of(tree, tree + size, [&](const Frozen& one) { return one.pid == pid; });
-  };
-  bool grown = true;
-  for (unsigned round = 0; grown && round < kFreezeRounds; ++round) {
-    grown = false;
-    for (std::size_t i = 0; i < size; ++i) {
-      Children children;
-      list_children(tree[i].pid, children);
-      for (const pid_t pid : children.view()) {
-        if (size == kFrozenMax || (i == 0 && !is_orphan(pid, known)) || seen(pid)) continue;
-        Frozen child;
-        if (!signal_child(pid, tree[i], SIGSTOP, child)) continue;
-        tree[size++] = child;
-        grown = true;
-      }
+// The orphans and all below them, parents first; the first entry is this process.
+struct Tree {
+  std::span<const pid_t> known;
+  Process processes[kTreeMax];
+  std::size_t size = 0;
+
+  explicit Tree(std::span<const pid_t> spared) : known(spared) {
+    processes[size++] = {::getpid(), 0};
+  }
+
+  [[nodiscard]] bool has(pid_t pid) const {
+    return std::any_of(processes, processes + size,
+                       [&](const Process& one) { return one.pid == pid; });
+  }
+
+  // Signals the children that entry `i` has and the tree has not, and adds them.
+  void grow(std::size_t i, int signal) {
+    Children children;
+    list_children(processes[i].pid, children);
+    for (const pid_t pid : children.view()) {
+      if (size == kTreeMax || (i == 0 && !is_orphan(pid, known)) || has(pid)) continue;
+      Process child;
+      if (signal_child(pid, processes[i], signal, child)) processes[size++] = child;
     }
   }
-  for (std::size_t i = 1; i < size; ++i) kill_frozen(tree[i]);
+
+  // Until a whole round finds nobody new.
+  void grow_all(int signal) {
+    std::size_t before = 0;
+    for (unsigned round = 0; before != size && round < kTreeRounds; ++round) {
+      before = size;
+      for (std::size_t i = 0; i < size; ++i) grow(i, signal);
+    }
+  }
+};
+
+// A process that is about to stop may still finish a fork(); one that has got SIGKILL does not
+// (copy_process() looks for a fatal signal last), so children are listed after it, too.
+void freeze_and_kill(std::span<const pid_t> known) {
+  Tree tree(known);
+  tree.grow_all(SIGSTOP);
+  for (std::size_t i = 0; i < tree.size; ++i) {
+    if (i > 0) kill_process(tree.processes[i]);
+    tree.grow(i, SIGKILL);
+  }
+  tree.grow_all(SIGKILL);
 }
 
 }  // namespace
@@ -267,7 +288,7 @@ StrayKiller::Pass StrayKiller::kill_children(std::span<const pid_t> known, ReapS
       ::kill(pid, SIGKILL);
       continue;
     }
-    if (known.empty()) kill_group_of(pid);
+    if (spares_none(known)) kill_group_of(pid);
     ::waitid(P_PID, id, &info, WEXITED | WNOHANG);
     ++pass.reaped;
     if (info.si_code == CLD_KILLED && info.si_status == SIGKILL) ++killed_;
@@ -293,13 +314,13 @@ StraySweep StrayKiller::sweep(std::span<const pid_t> known, Nanos now, ReapSink*
     // Those who died during the listing may have hidden others from it.
     empty_passes = pass.alive == 0 && pass.reaped == 0 ? empty_passes + 1 : 0;
     if (empty_passes < 2) continue;
-    const bool spare_none = known.empty() && inherited.size == 0;
-    if (!spare_none || !has_children()) return finish(StraySweep::kDone);
+    if (!spares_none(known) || !has_children()) return finish(StraySweep::kDone);
   }
   if (now - last_death_ > kStrayStuckAfter || now - started_ > kStrayGiveUpAfter) {
     return finish(StraySweep::kStuck);
   }
-  if (++sweeps_ > kEagerSweeps) freeze_and_kill(known);
+  // Rarer and rarer: who is already dying needs the processor more than we do.
+  if (++sweeps_ > kEagerSweeps && std::has_single_bit(sweeps_)) freeze_and_kill(known);
   return StraySweep::kAgain;
 }
 

@@ -30,7 +30,7 @@ enum class StraySweep {
 };
 
 inline constexpr std::chrono::seconds kStrayStuckAfter{2};    // without one death
-inline constexpr std::chrono::seconds kStrayGiveUpAfter{10};  // in spite of deaths
+inline constexpr std::chrono::seconds kStrayGiveUpAfter{30};  // in spite of deaths
 
 class StrayKiller {
  public:

@@ -87,7 +87,7 @@ class Capture {
 
 ExitStatus from_wait_status(int status) {
   if (WIFEXITED(status)) return {ExitStatus::Kind::kExited, WEXITSTATUS(status), false};
-  return {ExitStatus::Kind::kSignaled, WTERMSIG(status), WCOREDUMP(status)};
+  return {ExitStatus::Kind::kSignaled, WTERMSIG(status), WCOREDUMP(status) != 0};
 }
 
 Status check_executable(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <csignal>
 #include <ctime>
 
 #include "supervisor/core/report.h"
@@ -19,12 +20,14 @@ constexpr const char* kNoTraceback =
 constexpr const char* kNotAvailable = "<N/A>";
 constexpr std::size_t kBorderMax = 60;
 
-// Python's name; it knows of the real-time signals the first and the last alone.
+// Python's name; it knows of the real-time signals the first and the last alone, and SIGPOLL as
+// SIGIO.
 std::string python_signal_name(int signal) {
   constexpr int kFirstRealTime = 34;
   constexpr int kLastRealTime = 64;
   if (signal == kFirstRealTime) return "SIGRTMIN";
   if (signal == kLastRealTime) return "SIGRTMAX";
+  if (signal == SIGIO) return "SIGIO";
   const std::string name = base::signal_name(signal);
   return name.starts_with("SIG") && signal < kFirstRealTime ? name : kNotAvailable;
 }

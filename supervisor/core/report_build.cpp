@@ -1,6 +1,6 @@
-// One walk over the journal. Each attempt that failed is one incident: its causes are failures of
-// workers (report_facts), lost agents, and decisions that name one (a deadline that passed without
-// any answer has no event of its own); the verdict is the decision that follows.
+// One walk over the journal. Each attempt whose workers failed is one incident; so is every
+// setback before an attempt had workers (an agent that does not start, a deadline that passes
+// without any answer). What was done is in the decisions that follow: a cause, then a verdict.
 
 #include <fmt/core.h>
 
@@ -16,10 +16,10 @@ void append_unique(std::vector<std::string>& list, const std::string& text) {
   if (!text.empty() && std::ranges::find(list, text) == list.end()) list.push_back(text);
 }
 
-void append_sentence(std::string& text, const std::string& sentence) {
-  if (sentence.empty() || text.ends_with(sentence)) return;
-  if (!text.empty()) text += text.ends_with('.') ? " " : ". ";
-  text += sentence;
+void append_part(std::string& text, const std::string& part, const char* separator) {
+  if (part.empty() || text.ends_with(part)) return;
+  if (!text.empty()) text += separator;
+  text += part;
 }
 
 // "12 ms later"; how much later than the first, as people say it.
@@ -32,51 +32,51 @@ class IncidentList {
  public:
   explicit IncidentList(const Facts& facts) : facts_(facts) {
     for (const auto& [number, attempt] : facts.attempts) {
-      if (!attempt.failures.empty()) describe_failures(attempt.failures, incident(number));
+      if (!attempt.failures.empty()) describe_failures(attempt.failures, of_attempt(number));
     }
   }
 
-  void note(const Event& event) {
+  void note(base::Nanos, const Event& event) {
     if (std::holds_alternative<AgentLost>(event.body)) lost_ = &event;
-    std::visit([this](const auto& body) {
-      if constexpr (requires { body.attempt; }) attempt_ = std::max(attempt_, body.attempt.value);
-    }, event.body);
+    std::visit(
+        [this](const auto& body) {
+          if constexpr (requires { body.attempt; }) attempt_ = body.attempt.value;
+          if constexpr (requires { body.attempt, body.rank; }) with_workers_ = attempt_;
+        },
+        event.body);
   }
 
-  void note(const Decision& decision) {
+  void note(base::Nanos at, const Decision& decision) {
     const RuleRole role = role_of(decision.rule);
     if (role == RuleRole::kCause) {
-      open_ = decision.attempt.value;
-      Draft& draft = incident(*open_);
-      if (draft.seen_at == base::Nanos{}) draft.seen_at = draft.handled_at = at_;
-      if (decision.rule == Rule::kAgentLost && lost_ != nullptr) describe_loss(draft);
+      open_ = affected_by(decision.attempt.value);
+      Draft& draft = drafts_[*open_];
+      if (draft.seen_at == base::Nanos{}) draft.seen_at = draft.handled_at = at;
+      if (decision.rule == Rule::kAgentLost && lost_ != nullptr) describe_loss(*lost_, draft);
       take_reasons(decision, draft.incident);
     } else if (role == RuleRole::kVerdict) {
-      // The verdict may carry the number of the attempt that it starts.
-      if (!open_ && drafts_.contains(decision.attempt.value)) open_ = decision.attempt.value;
-      if (open_) take_reasons(decision, incident(*open_).incident);
+      if (!open_ && by_attempt_.contains(decision.attempt.value)) {
+        open_ = by_attempt_.at(decision.attempt.value);
+      }
+      if (open_) {
+        drafts_[*open_].replaced |= decision.rule == Rule::kRestart;
+        take_reasons(decision, drafts_[*open_].incident);
+      }
       open_.reset();
     }
     lost_ = nullptr;
   }
 
-  void at(base::Nanos now) { at_ = now; }
+  void note(base::Nanos, const Finish&) { lost_ = nullptr; }
 
-  std::vector<Incident> finish(bool ended) {
+  std::vector<Incident> finish() {
     // The journal stops right behind the loss of an agent: nobody decided any more.
-    if (lost_ != nullptr && !ended) describe_loss(incident(attempt_));
+    if (lost_ != nullptr) describe_loss(*lost_, drafts_[affected_by(attempt_)]);
+    std::ranges::stable_sort(drafts_, {}, &Draft::seen_at);
     std::vector<Incident> incidents;
-    for (auto& [number, draft] : drafts_) {
+    for (Draft& draft : drafts_) {
       draft.incident.at = elapsed(facts_.first_at, draft.seen_at);
-      const auto failed = facts_.attempts.find(number);
-      const auto next = facts_.attempts.upper_bound(number);
-      if (next != facts_.attempts.end()) {
-        static const AttemptFacts kNothing;
-        describe_recovery(facts_, failed == facts_.attempts.end() ? kNothing : failed->second,
-                          next->second, draft.seen_at, draft.handled_at, draft.incident);
-      } else if (failed != facts_.attempts.end()) {
-        draft.incident.step_before = last_step(failed->second);
-      }
+      describe_aftermath(draft);
       incidents.push_back(std::move(draft.incident));
     }
     return incidents;
@@ -87,19 +87,33 @@ class IncidentList {
     Incident incident;
     base::Nanos seen_at{};
     base::Nanos handled_at{};
+    bool replaced = false;   // by a new attempt
   };
 
-  Draft& incident(std::uint32_t attempt) {
-    Draft& draft = drafts_[attempt];
-    draft.incident.attempt = attempt;
-    return draft;
+  std::size_t new_draft(std::uint32_t attempt) {
+    drafts_.emplace_back().incident.attempt = attempt;
+    return drafts_.size() - 1;
   }
 
-  void describe_failures(const std::vector<Failure>& failures, Draft& draft) {
+  Draft& of_attempt(std::uint32_t attempt) {
+    const auto [place, is_new] = by_attempt_.try_emplace(attempt, drafts_.size());
+    if (is_new) new_draft(attempt);
+    return drafts_[place->second];
+  }
+
+  // The attempt's own incident when it had workers, else a new one.
+  std::size_t affected_by(std::uint32_t attempt) {
+    if (!with_workers_ || attempt > *with_workers_) return new_draft(attempt);
+    of_attempt(attempt);
+    return by_attempt_.at(attempt);
+  }
+
+  void describe_failures(const std::vector<Failure>& failures, Draft& draft) const {
     const Failure& first = failures.front();
     Incident& out = draft.incident;
     draft.seen_at = first.seen_at;
     draft.handled_at = first.handled_at;
+    draft.replaced = true;
     out.rank = first.rank.value;
     out.node = node_name(facts_, first.node);
     out.ended = how_it_ended(first);
@@ -117,8 +131,7 @@ class IncidentList {
     }
   }
 
-  void describe_loss(Draft& draft) {
-    const Event& event = *lost_;
+  void describe_loss(const Event& event, Draft& draft) const {
     Incident& out = draft.incident;
     if (out.rank) return;  // a worker failed first
     draft.seen_at = draft.handled_at = event.at;
@@ -126,18 +139,32 @@ class IncidentList {
     out.ended = "its agent was lost: " + std::get<AgentLost>(event.body).why;
   }
 
+  void describe_aftermath(Draft& draft) const {
+    static const AttemptFacts kNothing;
+    const auto failed = facts_.attempts.find(draft.incident.attempt);
+    const auto next = facts_.attempts.upper_bound(draft.incident.attempt);
+    const AttemptFacts& before = failed == facts_.attempts.end() ? kNothing : failed->second;
+    if (draft.replaced && next != facts_.attempts.end()) {
+      describe_recovery(facts_, before, next->second, draft.seen_at, draft.handled_at,
+                        draft.incident);
+    } else {
+      draft.incident.step_before = last_step(before);
+    }
+  }
+
   static void take_reasons(const Decision& decision, Incident& out) {
-    append_sentence(out.decision, decision.text);
+    append_part(out.decision, decision.text, "; ");
     for (const std::string& line : decision.evidence) append_unique(out.evidence, line);
     for (const std::string& line : decision.alternatives) append_unique(out.alternatives, line);
   }
 
   const Facts& facts_;
-  std::map<std::uint32_t, Draft> drafts_;
-  std::optional<std::uint32_t> open_;   // the incident whose verdict is not known yet
-  const Event* lost_ = nullptr;         // an agent's loss that no decision followed yet
-  std::uint32_t attempt_ = 0;           // newest that an event named
-  base::Nanos at_{};
+  std::vector<Draft> drafts_;
+  std::map<std::uint32_t, std::size_t> by_attempt_;
+  std::optional<std::size_t> open_;             // the draft whose verdict is not known yet
+  const Event* lost_ = nullptr;                 // an agent's loss that no decision followed yet
+  std::uint32_t attempt_ = 0;                   // newest that an event named
+  std::optional<std::uint32_t> with_workers_;   // newest that had any
 };
 
 std::string outcome_of(const Facts& facts) {
@@ -156,9 +183,9 @@ std::string last_known(const Facts& facts, const Decision* last_decision) {
   std::string text = facts.run == nullptr
                          ? "The journal does not tell how the run began"
                          : "The journal has no end: the run goes on, or robustrun was killed";
-  if (last_decision != nullptr) append_sentence(text, "Last decision: " + last_decision->text);
+  if (last_decision != nullptr) append_part(text, "Last decision: " + last_decision->text, ". ");
   if (facts.attempts.empty()) {
-    append_sentence(text, "No worker was started");
+    append_part(text, "No worker was started", ". ");
     return text;
   }
   const auto& [number, attempt] = *facts.attempts.rbegin();
@@ -173,7 +200,7 @@ std::string last_known(const Facts& facts, const Decision* last_decision) {
     where += ", workers started";
   }
   if (attempt.gone) where += ", workers stopped";
-  append_sentence(text, where);
+  append_part(text, where, ". ");
   return text;
 }
 
@@ -219,17 +246,15 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   IncidentList incidents(facts);
   const Decision* last_decision = nullptr;
   for (const JournalEntry& entry : entries) {
-    incidents.at(entry.at);
+    std::visit([&](const auto& what) { incidents.note(entry.at, what); }, entry.what);
+    if (const auto* decision = std::get_if<Decision>(&entry.what)) last_decision = decision;
     if (const auto* event = std::get_if<Event>(&entry.what)) {
-      incidents.note(*event);
       const auto* exited = std::get_if<WorkerExited>(&event->body);
       if (exited != nullptr) report.dropped_bytes += exited->dropped_bytes;
-    } else if (const auto* decision = std::get_if<Decision>(&entry.what)) {
-      incidents.note(*decision);
-      last_decision = decision;
     }
+    if (std::holds_alternative<Finish>(entry.what)) break;  // then agents only say goodbye
   }
-  report.incidents = incidents.finish(facts.finish != nullptr);
+  report.incidents = incidents.finish();
   report.outcome = outcome_of(facts);
   if (facts.finish != nullptr) {
     report.exit_code = facts.finish->exit_code;

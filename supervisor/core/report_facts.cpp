@@ -193,7 +193,9 @@ std::int64_t failure_second(const Facts& facts, const Failure& failure) {
   };
   if (failure.exited != nullptr) {
     const std::int64_t own = failure.exited->error_timestamp_s;
-    if (own >= unix_second(facts.first_at) && own <= unix_second(failure.handled_at)) return own;
+    const bool possible =
+        own >= unix_second(facts.first_at) && own <= unix_second(failure.handled_at);
+    if (own != 0 && possible) return own;
   }
   return unix_second(failure.seen_at);
 }

@@ -74,11 +74,13 @@ std::string nested_error_json(const std::vector<JournalEntry>& entries) {
   const WorkerExited& worker = *root->exited;
   const std::string message = base::json_string(worker.error_message);
   const std::string timestamp = fmt::format("\"timestamp\":\"{}\"", failure_second(facts, *root));
-  if (worker.error_callstack.empty()) return fmt::format("{{\"message\":{},{}}}", message, timestamp);
-  return fmt::format(
-      "{{\"message\":{{\"message\":{},\"extraInfo\":{{\"py_callstack\":{},{}}},\"errorCode\":{}}}}}",
-      message, base::json_string(worker.error_callstack), timestamp,
-      worker.status().torchrun_code());
+  if (worker.error_callstack.empty()) {
+    return fmt::format("{{\"message\":{},{}}}", message, timestamp);
+  }
+  const std::string extra = fmt::format("{{\"py_callstack\":{},{}}}",
+                                        base::json_string(worker.error_callstack), timestamp);
+  return fmt::format("{{\"message\":{{\"message\":{},\"extraInfo\":{},\"errorCode\":{}}}}}",
+                     message, extra, worker.status().torchrun_code());
 }
 
 }  // namespace robustrun::supervisor

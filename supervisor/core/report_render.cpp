@@ -38,6 +38,15 @@ std::string headline(const RunReport& report) {
   return text;
 }
 
+// The last failure is why a run failed; the decision says why it was not started again.
+std::string why_words(const RunReport& report) {
+  if (report.outcome == "succeeded") return "";
+  if (report.outcome != "failed" || report.incidents.empty()) return report.reason;
+  const Incident& last = report.incidents.back();
+  if (!last.rank) return report.reason;
+  return fmt::format("rank {} on {}: {}; {}", *last.rank, last.node, last.ended, report.reason);
+}
+
 std::string started_words(base::Nanos unix_time) {
   if (unix_time.count() <= 0) return "";
   const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
@@ -172,7 +181,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   Page page(colour, width);
   page.heading(ink_of(report), headline(report));
   const bool clean = report.outcome == "succeeded" && report.incidents.empty();
-  if (report.outcome != "succeeded") page.item("why", report.reason);
+  page.item("why", why_words(report));
   if (!clean) page.item("run", run_words(report));
   page.item("workers", worker_words(report));
   page.item("progress", progress_words(report));

@@ -1,5 +1,7 @@
 #include "base/io/blocking_pool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/io/fd.h"
 #include "tests/base/support.h"
 
 using namespace robustrun::base;
@@ -130,4 +133,24 @@ TEST_CASE("threads of the pool take no signals") {
   loop.run();
   CHECK(::sigismember(&mask, SIGTERM) == 1);
   CHECK(::sigismember(&mask, SIGINT) == 1);
+}
+
+TEST_CASE("a job that does not come back is left behind, and touches no loop when it does") {
+  auto pipe = make_pipe();
+  REQUIRE(pipe);
+  {
+    boost::asio::io_context loop;
+    std::latch running(1);
+    BlockingPool pool(loop.get_executor(), 1, 10);
+    REQUIRE(pool.submit(
+        0,
+        [stuck = std::move(pipe->first), &running] {
+          running.count_down();
+          char byte = 0;
+          static_cast<void>(::read(stuck.get(), &byte, 1) == 1);
+        },
+        [] {}));
+    running.wait();
+  }
+  pipe->second.reset();  // the job ends; a use of the loop would now be found by ASan
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 using namespace robustrun::base;
 using robustrun::test::run_until;
+using robustrun::test::wait_until;
 
 namespace {
 
@@ -62,6 +64,10 @@ struct Sleeper {
     auto spawned = Child::spawn(loop.get_executor(), options, [this](ExitStatus s) { status = s; });
     REQUIRE(spawned);
     child = *std::move(spawned);
+    // Once it has read a byte its loader is done, which opens files of its own.
+    REQUIRE(write_all(in.second.get(), "x"));
+    int unread = 1;
+    CHECK(wait_until([&] { return ::ioctl(in.first.get(), FIONREAD, &unread) == 0 && unread == 0; }));
   }
 
   void finish() {

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <regex>
-
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 
@@ -43,10 +41,12 @@ class Capture {
   Fd before_;
 };
 
-bool matches(const std::string& text, const char* pattern) {
-  const bool found = std::regex_match(text, std::regex(pattern));
-  if (!found) MESSAGE(text);
-  return found;
+// Every digit as 0, so that times compare equal.
+std::string shape(std::string text) {
+  for (char& c : text) {
+    if (c >= '0' && c <= '9') c = '0';
+  }
+  return text;
 }
 
 }  // namespace
@@ -54,11 +54,10 @@ bool matches(const std::string& text, const char* pattern) {
 TEST_CASE("a human line has time, level, node, rank and text in columns") {
   Capture capture({});
   RR_LOG(kWarn, ({.node = "node0", .rank = Rank{3}}), "worker late by {} ms", 12);
-  CHECK(matches(capture.text(),
-                R"(\d\d:\d\d:\d\d\.\d{3} warn   node0  rank 3   worker late by 12 ms\n)"));
+  CHECK(shape(capture.text()) == "00:00:00.000 warn   node0  rank 0   worker late by 00 ms\n");
   RR_LOG(kInfo, (), "plain");
   const std::string plain = capture.text();
-  CHECK(matches(plain, R"(\d\d:\d\d:\d\d\.\d{3} info {19,}plain\n)"));
+  CHECK(shape(plain) == "00:00:00.000 info                   plain\n");
   RR_LOG(kError, ({.node = "node0", .rank = Rank{3}}), "plain");
   CHECK(capture.text().find("plain") == plain.find("plain"));
 }
@@ -76,11 +75,12 @@ TEST_CASE("lines below the level are not written, and kOff writes none") {
 TEST_CASE("a JSON line is one object with UTC time and escaped text") {
   Capture capture({.format = LogFormat::kJson});
   RR_LOG(kError, ({.node = "n\"1", .rank = Rank{7}}), "a\n\"b\" \xff {}", "{x} %v");
-  CHECK(matches(capture.text(),
-                R"__(\{"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","level":"error",)__"
-                R"__("node":"n\\"1","rank":7,"text":"a\\n\\"b\\" \\\\xff \{x\} %v"\}\n)__"));
+  CHECK(shape(capture.text()) ==
+        R"__({"time":"0000-00-00T00:00:00.000Z","level":"error",)__"
+        R"__("node":"n\"0","rank":0,"text":"a\n\"b\" \\xff {x} %v"})__" "\n");
   RR_LOG(kInfo, (), "b");
-  CHECK(matches(capture.text(), R"__(\{"time":"[^"]*","level":"info","text":"b"\}\n)__"));
+  CHECK(shape(capture.text()) ==
+        R"__({"time":"0000-00-00T00:00:00.000Z","level":"info","text":"b"})__" "\n");
 }
 
 TEST_CASE("colour marks the level alone, on demand or on a terminal") {

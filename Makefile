@@ -1,0 +1,48 @@
+# A thin face over the CMake presets and scripts/: `make help` lists the goals.
+PREFIX ?= /usr/local
+WERROR ?= OFF
+FUZZ_SECONDS ?= 5
+export PYTHONDONTWRITEBYTECODE = 1
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test nightly lint format bench install clean help
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## /\1\t/p' Makefile | expand -t 10
+
+build: ## what is missing, then build/bin/robustrun (release)
+	@scripts/install-deps.sh build
+	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
+	cmake --build build
+
+demo: ## a real training that loses a rank and recovers
+	@scripts/install-deps.sh demo
+	@$(MAKE) --no-print-directory build
+	@scripts/demo
+
+test: ## every test; ends with "N passed, N failed"
+	@scripts/install-deps.sh test
+	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
+	@scripts/test.sh $(FUZZ_SECONDS)
+
+nightly: ## the tests, with fuzzers and simulator for longer
+	@ROBUSTRUN_SIM_SEEDS=100000 $(MAKE) --no-print-directory test FUZZ_SECONDS=600
+
+lint: ## formatting, clang-tidy, ruff
+	@scripts/install-deps.sh lint
+	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
+	@scripts/lint.sh
+
+format: ## formats all C++ files
+	@scripts/install-deps.sh lint
+	git ls-files -co --exclude-standard -- '*.h' '*.cpp' | xargs clang-format-19 -i
+
+bench: build ## every measurement against torchrun
+	@scripts/install-deps.sh test
+	PATH="$(CURDIR)/.venv/bin:$$PATH" bench/run all
+
+install: build ## into PREFIX (/usr/local)
+	cmake --install build --prefix "$(PREFIX)"
+
+clean: ## removes build/
+	rm -rf build

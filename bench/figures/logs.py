@@ -1,0 +1,49 @@
+"""Log throughput: lines per second through file and console, two workers, against torchrun's tee."""
+
+import pathlib
+import re
+
+from harness import BIN, ROBUSTRUN, TORCHRUN, Figure, Scratch, in_turns, median_ratio, timed
+
+WORKERS = 2
+LINE_BYTES = 80
+RATIO_MIN = 5
+SOURCE = BIN.parent / "test-helpers" / "line_source"
+NUMBER = re.compile(rb"line (\d+) ")
+
+
+def check_complete(console, logs, lines):
+    """Every line of every worker arrived, in order, on the console and in its file."""
+    for local_rank in range(WORKERS):
+        prefix = b"[default%d]:" % local_rank
+        with open(console, "rb") as shown:
+            numbers = [int(NUMBER.search(line).group(1)) for line in shown if line.startswith(prefix)]
+        assert numbers == list(range(lines)), f"console: lines of rank {local_rank} lost or reordered"
+        (file,) = pathlib.Path(logs).glob(f"*/attempt_0/{local_rank}/stdout.log")
+        with open(file, "rb") as kept:
+            assert sum(1 for _ in kept) == lines, f"log file of rank {local_rank} is incomplete"
+
+
+def seconds(command, lines):
+    with Scratch() as folder:
+        console = folder / "console"
+        with open(console, "wb") as out:
+            taken = timed([*command, "--no-python", "--nproc-per-node", str(WORKERS), "--tee", "3",
+                           "--log-dir", str(folder / "logs"), SOURCE, str(lines), str(LINE_BYTES)],
+                          folder, stdout=out)
+        if lines:
+            check_complete(console, folder / "logs", lines)
+        return taken
+
+
+def lines_per_second(command, lines):
+    """Start-up is another figure: what the same run takes without a line is taken off."""
+    return WORKERS * lines / max(1e-3, seconds(command, lines) - seconds(command, 0)) / 1e6
+
+
+def measure(quick):
+    lines = 400_000 if quick else 1_000_000
+    ours, peer = in_turns(3 if quick else 10, lambda: lines_per_second([ROBUSTRUN], lines),
+                          lambda: lines_per_second(TORCHRUN, lines))
+    return [Figure("lines through tee", "M lines/s", ours, peer, f"at least {RATIO_MIN}",
+                   median_ratio(ours, peer) >= RATIO_MIN, "none lost, none reordered")]

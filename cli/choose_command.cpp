@@ -1,0 +1,27 @@
+#include <algorithm>
+#include <array>
+
+#include "cli/commands.h"
+
+namespace robustrun::cli {
+
+Choice choose_command(std::span<const std::string> argv, const Surroundings& around) {
+  struct Name {
+    const char* word;
+    Command command;
+  };
+  constexpr std::array<Name, 4> kNames = {{{"run", Command::kRun},
+                                           {"report", Command::kReport},
+                                           {"help", Command::kHelp},
+                                           {"version", Command::kVersion}}};
+  const Choice run{Command::kRun, argv};
+  if (argv.empty() || around.program_name == "torchrun") return run;
+  const auto found =
+      std::ranges::find_if(kNames, [&](const Name& name) { return argv.front() == name.word; });
+  if (found == kNames.end()) return run;
+  const std::string path = around.working_directory + "/" + argv.front();
+  if (around.machine->kind(path) != PathKind::kMissing) return run;
+  return {found->command, argv.subspan(1)};
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,45 @@
+#pragma once
+// The subcommands, one file each (<name>_command.cpp), and how one is chosen. Each prints and
+// returns the exit code.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "cli/surroundings.h"
+
+namespace robustrun::cli {
+
+enum class Command : std::uint8_t { kRun, kReport, kHelp, kVersion };
+
+struct Choice {
+  Command command = Command::kRun;
+  std::span<const std::string> argv;  // without the subcommand's name
+};
+
+// `argv` without the program's name. A subcommand is its first word, unless a file of that name
+// is in the working directory; called as torchrun there are none. Pure but for that question.
+[[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
+
+int run_command(std::span<const std::string> argv, const Surroundings& around);
+int report_command(std::span<const std::string> argv, const Surroundings& around);
+int help_command(std::span<const std::string> argv, const Surroundings& around);
+int version_command();
+// `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3.
+int agent_command();
+
+// Data to stdout, everything else to stderr. A reader that went away is nobody's fault.
+void print(std::string_view text);
+// "robustrun: <what>" on stderr; returns exit code 2.
+int complain(const base::Error& error);
+// With the usage line before it.
+int complain_of_usage(const Surroundings& around, std::string_view what);
+// Columns of the terminal at stdout; 80 where there is none.
+[[nodiscard]] int terminal_columns(const Surroundings& around);
+
+// All of main(). `argv` with the program's name.
+int robustrun_main(const std::vector<std::string>& argv);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,80 @@
+// robustrun_main(): which subcommand, and the few words that all of them print.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/text.h"
+#include "base/io/fd.h"
+#include "cli/commands.h"
+#include "cli/help_text.h"
+#include "cli/values.h"
+#include "supervisor/core/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr int kChannelFd = 3;
+constexpr int kColumnsWithoutTerminal = 80;
+
+// Descriptors 0 to 2 must be taken, or a socket of ours would become some library's stderr.
+void fill_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
+
+// A script may be called "agent": only a supervisor hands us a socket.
+bool called_as_agent(const std::vector<std::string>& argv) {
+  struct stat status{};
+  return argv.size() == 2 && argv[1] == "agent" && ::fstat(kChannelFd, &status) == 0 &&
+         S_ISSOCK(status.st_mode);
+}
+
+}  // namespace
+
+void print(std::string_view text) { static_cast<void>(base::write_all(STDOUT_FILENO, text)); }
+
+int complain(const base::Error& error) {
+  const std::string line = fmt::format("robustrun: {}\n", base::printable(error.what));
+  static_cast<void>(base::write_all(STDERR_FILENO, line));
+  return supervisor::kExitUsage;
+}
+
+int complain_of_usage(const Surroundings& around, std::string_view what) {
+  const std::string text =
+      fmt::format("{}\n{}: error: {}\n(robustrun --help lists the options)\n",
+                  usage_line(around.program_name), around.program_name, base::printable(what));
+  static_cast<void>(base::write_all(STDERR_FILENO, text));
+  return supervisor::kExitUsage;
+}
+
+int terminal_columns(const Surroundings& around) {
+  if (const auto given = parse_integer(around.variable("COLUMNS").value_or(""))) {
+    if (*given > 0 && *given < 10'000) return static_cast<int>(*given);
+  }
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return kColumnsWithoutTerminal;
+}
+
+int robustrun_main(const std::vector<std::string>& argv) {
+  fill_standard_descriptors();
+  if (called_as_agent(argv)) return agent_command();
+  const Surroundings around =
+      look_around(argv.empty() ? "robustrun" : argv.front(), this_machine());
+  std::span<const std::string> rest(argv);
+  if (!rest.empty()) rest = rest.subspan(1);
+  const Choice choice = choose_command(rest, around);
+  switch (choice.command) {
+    case Command::kRun: return run_command(choice.argv, around);
+    case Command::kReport: return report_command(choice.argv, around);
+    case Command::kHelp: return help_command(choice.argv, around);
+    case Command::kVersion: return version_command();
+  }
+  return supervisor::kExitUsage;
+}
+
+}  // namespace robustrun::cli

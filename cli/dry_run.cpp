@@ -1,0 +1,104 @@
+#include "cli/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/worker_command.h"
+#include "base/core/text.h"
+#include "cli/redact.h"
+#include "cli/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+using wire::StreamRoute;
+
+constexpr const char* kMadeAtStart = "<made at the start>";
+
+const char* route_text(StreamRoute route) {
+  switch (route) {
+    case StreamRoute::kInherit: return "directly to ours";
+    case StreamRoute::kConsole: return "console";
+    case StreamRoute::kFile: return "file";
+    case StreamRoute::kFileAndConsole: return "file and console";
+    case StreamRoute::kDiscard: return "nowhere";
+  }
+  return "";
+}
+
+wire::StartWorkers first_start(const supervisor::RunRequest& request,
+                               const supervisor::NodeSpec& node) {
+  wire::StartWorkers start;
+  start.world_size = node.slots;
+  start.master_addr = request.spec.master_addr.empty() ? node.address : request.spec.master_addr;
+  start.master_port = request.spec.master_port;
+  for (std::uint32_t rank = 0; rank < node.slots; ++rank) {
+    wire::WorkerSlot slot;
+    slot.rank = base::Rank{rank};
+    slot.local_rank = base::LocalRank{rank};
+    slot.role_rank = rank;
+    slot.out = request.routes[rank].out;
+    slot.err = request.routes[rank].err;
+    start.slots.push_back(slot);
+  }
+  return start;
+}
+
+std::string shown_command(std::span<const std::string> argv) {
+  std::string text;
+  for (const std::string& argument : redacted(argv)) {
+    if (!text.empty()) text += ' ';
+    text += shell_quoted(argument);
+  }
+  return base::printable(text);
+}
+
+void append_environment(const std::vector<std::string>& environment,
+                        const std::vector<std::string>& callers, std::string& out) {
+  out += "    environment, besides the caller's\n";
+  for (const std::string& entry : environment) {
+    if (std::ranges::find(callers, entry) != callers.end()) continue;
+    const bool unknown_port = entry == "MASTER_PORT=0";
+    out += fmt::format("      {}\n", unknown_port ? "MASTER_PORT=<a free port>"
+                                                  : base::printable(redacted_assignment(entry)));
+  }
+}
+
+}  // namespace
+
+base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus) {
+  const supervisor::RunRequest& request = plan.request;
+  RR_ASSERT(request.spec.nodes.size() == 1 && request.routes.size() >= request.spec.nodes[0].slots);
+  const supervisor::NodeSpec& node = request.spec.nodes[0];
+  const wire::StartWorkers start = first_start(request, node);
+  const std::string& logs = request.workers.log_directory;
+  std::string out = fmt::format(
+      "node 0: {} ({}), {} worker{}\n"
+      "  run directory {}\n"
+      "  logs          {}\n"
+      "  started in    {}\n",
+      node.name, node.address, node.slots, node.slots == 1 ? "" : "s", request.run_directory,
+      logs.empty() ? "none" : logs, request.workers.working_directory);
+  for (const wire::WorkerSlot& slot : start.slots) {
+    const std::uint32_t local_rank = slot.local_rank.value;
+    const std::string folder = fmt::format("{}/attempt_0/{}", logs, local_rank);
+    agent::WorkerFiles files;
+    if (!logs.empty()) files.error_file = folder + "/error.json";
+    files.record = kMadeAtStart;
+    files.socket = kMadeAtStart;
+    const auto command =
+        RR_TRY(agent::make_worker_command(request.workers, start, slot, files, cpus.usable));
+    const std::string binding = local_rank < cpus.bindings.size() ? cpus.bindings[local_rank] : "";
+    out +=
+        fmt::format("  rank {} (local rank {})\n    command {}\n    cpus    {}\n", slot.rank.value,
+                    local_rank, shown_command(command.argv), binding.empty() ? "all" : binding);
+    out +=
+        fmt::format("    stdout  {}\n    stderr  {}\n", route_text(slot.out), route_text(slot.err));
+    if (!logs.empty()) out += fmt::format("    files   {}\n", folder);
+    append_environment(command.environment, request.workers.environment, out);
+  }
+  return out;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,71 @@
+#include "cli/find_run.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "base/core/text.h"
+#include "cli/places.h"
+#include "cli/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kJournal = "/journal";
+
+std::vector<std::string> runs_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename());
+  }
+  return names;
+}
+
+base::Result<std::string> newest(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::string best;
+    fs::file_time_type best_time = fs::file_time_type::min();
+    for (const std::string& name : runs_in(folder)) {
+      const std::string path = fmt::format("{}/{}{}", folder, name, kJournal);
+      std::error_code error;
+      const auto time = fs::last_write_time(path, error);
+      if (error || (!best.empty() && time <= best_time)) continue;
+      best = path;
+      best_time = time;
+    }
+    if (!best.empty()) return best;
+  }
+  return base::fail(base::Errc::kNotFound,
+                    fmt::format("cannot report: there is no run below {}; name a run's directory",
+                                folders.front()));
+}
+
+}  // namespace
+
+base::Result<std::string> find_journal(const std::string& run, const Surroundings& around) {
+  const std::vector<std::string> folders{runs_folder(around), private_runs_folder(around)};
+  if (run.empty()) return newest(folders);
+  std::vector<std::string> candidates{run.starts_with('/') ? run
+                                                           : around.working_directory + "/" + run};
+  if (run.find('/') == std::string::npos) {
+    for (const std::string& folder : folders) {
+      candidates.push_back(fmt::format("{}/{}", folder, run));
+    }
+  }
+  for (const std::string& candidate : candidates) {
+    if (around.machine->kind(candidate + kJournal) != PathKind::kMissing) {
+      return candidate + kJournal;
+    }
+  }
+  return base::fail(base::Errc::kNotFound,
+                    fmt::format("cannot report on {}: no run of this id, and no directory with a "
+                                "journal{}",
+                                run, did_you_mean(run, runs_in(folders.front()))));
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,176 @@
+#include "cli/help_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/core/text.h"
+#include "cli/limits.h"
+#include "cli/options_table.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::size_t kNameColumns = 28;
+constexpr std::array<Group, kGroupCount> kGroups = {Group::kWhat, Group::kRendezvous,
+                                                    Group::kFailures, Group::kOutput, Group::kSelf};
+
+constexpr std::string_view kIntroduction =
+    "Starts the workers of a distributed PyTorch job on this machine, starts them again after a "
+    "failure, and says what happened. A drop-in for torchrun: same options, same environment.";
+
+constexpr std::string_view kSubcommands = R"(
+Subcommands (a script of the same name in this directory wins):
+  report [RUN] [--json]     What happened in a run: its id or directory, or the
+                            newest.
+  help [--markdown]         This help; --markdown: as in docs/cli.md.
+  version                   The version.
+)";
+
+constexpr std::string_view kValues =
+    "Values come from the command line, then the environment (PET_<NAME> for torchrun's options, "
+    "marked *, and ROBUSTRUN_<NAME> for the others), then the file of --config (the key is the "
+    "option's name with underscores), then the default. --print-config shows what came from where. "
+    "Options of torchrun may be written with underscores and abbreviated. Times are seconds, or "
+    "90s, 15m, 2h.";
+
+// "  -r, --redirects 0-3|RANK:0-3,..."
+std::string left_column(const Option& row) {
+  std::string text = row.short_name != '\0' ? fmt::format("  -{}, ", row.short_name) : "      ";
+  text += fmt::format("--{}", row.name);
+  if (row.type != Type::kFlag) text += fmt::format(" {}", row.values);
+  return text;
+}
+
+std::string default_note(const Option& row) {
+  const bool shown = row.native != nullptr && *row.native != '\0';
+  if (!shown && row.compat == nullptr) return "";
+  if (row.compat == nullptr) return fmt::format(" [{}]", row.native);
+  return fmt::format(" [{}; as torchrun: {}]", shown ? row.native : "none", row.compat);
+}
+
+// `text` in lines of at most `columns`, all but the first behind `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+  std::string out;
+  std::size_t used = 0;
+  for (const std::string_view word : base::split(text, ' ')) {
+    if (used > 0 && indent + used + 1 + word.size() > columns) {
+      out += "\n" + std::string(indent, ' ');
+      used = 0;
+    }
+    if (used > 0) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+  }
+  return out;
+}
+
+void append_row(const Option& row, std::size_t columns, std::string& out) {
+  std::string left = left_column(row);
+  if (row.torchrun) left += " *";
+  if (left.size() + 2 > kNameColumns)
+    left += "\n" + std::string(kNameColumns, ' ');
+  else
+    left.resize(kNameColumns, ' ');
+  out += left + wrapped(row.help + default_note(row), columns, kNameColumns) + "\n";
+}
+
+// A cell of a Markdown table.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string markdown_names(const Option& row) {
+  std::string names;
+  if (row.short_name != '\0') names += fmt::format("`-{}` ", row.short_name);
+  names += fmt::format("`--{}", row.name);
+  if (row.type != Type::kFlag) names += fmt::format(" {}", row.values);
+  names += '`';
+  if (row.alias != nullptr) names += fmt::format(" `--{}`", row.alias);
+  return names;
+}
+
+std::string markdown_default(const Option& row) {
+  const auto shown = [](const char* text) {
+    return text == nullptr || *text == '\0' ? std::string("–") : fmt::format("`{}`", text);
+  };
+  if (row.compat == nullptr) return shown(row.native);
+  return fmt::format("{} (torchrun: {})", shown(row.native), shown(row.compat));
+}
+
+std::string markdown_row(const Option& row) {
+  std::string variable = variable_name(row);
+  if (row.fallback != nullptr) variable += fmt::format("`, `{}", row.fallback);
+  return fmt::format("| {}{} | {} | {} | {} | {} |\n", cell(markdown_names(row)),
+                     row.torchrun ? " \\*" : "", cell(markdown_default(row)),
+                     variable.empty() ? "–" : fmt::format("`{}`", variable),
+                     row.file ? fmt::format("`{}`", underscored(row.name)) : "–", cell(row.help));
+}
+
+}  // namespace
+
+std::string usage_line(std::string_view program_name) {
+  return fmt::format("usage: {} [options] SCRIPT [ARGS...]", program_name);
+}
+
+std::string help_text(std::string_view program_name, int columns) {
+  const auto width =
+      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
+  std::string out = usage_line(program_name) + "\n\n" + wrapped(kIntroduction, width, 0) + "\n";
+  for (const Group group : kGroups) {
+    out += fmt::format("\n{}:\n", title(group));
+    for (const Option& row : options()) {
+      if (row.group == group) append_row(row, width, out);
+    }
+  }
+  out += kSubcommands;
+  out += "\n" + wrapped(kValues, width, 0) + "\n";
+  return out;
+}
+
+std::string help_markdown() {
+  std::string out =
+      "# Command line\n\nMade by `robustrun help --markdown` from the table that the parser uses "
+      "(cli/options_table.cpp); a test compares.\n\n    " +
+      usage_line("robustrun") + "\n\n" + std::string(kIntroduction) + "\n";
+  for (const Group group : kGroups) {
+    out += fmt::format(
+        "\n## {}\n\n| Option | Default | Variable | TOML key | Meaning |\n"
+        "|---|---|---|---|---|\n",
+        title(group));
+    for (const Option& row : options()) {
+      if (row.group == group) out += markdown_row(row);
+    }
+  }
+  out += "\n\\* An option of torchrun's.\n\n## Subcommands\n\n```";
+  out += kSubcommands;
+  out += "```\n\n## Where values come from\n\n";
+  out += kValues;
+  out +=
+      "\n\nEverything after SCRIPT is the script's own. `--` before it ends the options. In a "
+      "file, "
+      "`script` and `args` may name the script and its arguments; a script on the command line "
+      "replaces both. A flag's variable is an integer: `PET_STANDALONE=1`.\n\n"
+      "Exit codes: [operations.md](operations.md). What is the same as with torchrun and what is "
+      "not: [compat.md](compat.md).\n";
+  return out;
+}
+
+std::string report_help() {
+  return "usage: robustrun report [RUN] [--json]\n\n"
+         "Says what happened in a run, from its journal alone; also while it runs, and after its\n"
+         "supervisor was killed. RUN is a run's id or directory; without it, the newest below\n"
+         "./robustrun-runs. --json prints one JSON object.\n";
+}
+
+}  // namespace robustrun::cli

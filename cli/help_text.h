@@ -1,0 +1,20 @@
+#pragma once
+// Help, usage line and docs/cli.md, all made from the options table. Pure.
+
+#include <string>
+#include <string_view>
+
+namespace robustrun::cli {
+
+// "usage: robustrun [options] SCRIPT [ARGS...]", one line without its end.
+[[nodiscard]] std::string usage_line(std::string_view program_name);
+
+// For a terminal of `columns` (kHelpColumnsMin to kHelpColumnsMax are used).
+[[nodiscard]] std::string help_text(std::string_view program_name, int columns);
+
+// docs/cli.md
+[[nodiscard]] std::string help_markdown();
+
+[[nodiscard]] std::string report_help();
+
+}  // namespace robustrun::cli

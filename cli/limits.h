@@ -1,0 +1,20 @@
+#pragma once
+// Every bound of the cli room (style.md, "Bounded").
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::cli {
+
+inline constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
+inline constexpr std::uint32_t kWorkersPerNodeMax = 4096;
+inline constexpr std::size_t kRunNameBytesMax = 128;   // of a run directory's name
+inline constexpr int kRunDirectoryTries = 8;           // names tried when one is taken
+inline constexpr std::int64_t kDurationSecondsMax = std::int64_t{10} * 366 * 24 * 3600;
+// An interpreter that imports torch to count devices may read it from a slow file system.
+inline constexpr std::chrono::seconds kDeviceQueryMax{60};
+inline constexpr int kHelpColumnsMin = 60;
+inline constexpr int kHelpColumnsMax = 100;
+
+}  // namespace robustrun::cli

@@ -1,0 +1,224 @@
+#include "cli/options_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/core/result.h"
+
+namespace robustrun::cli {
+namespace {
+
+using enum OptionId;
+using enum Type;
+using enum Group;
+
+constexpr std::int64_t kPortMax = 65535;
+constexpr std::int64_t kRankMax = 1'000'000;
+
+// clang-format off
+constexpr std::array<Option, kOptionCount> kRows = {{
+  {.id = kNnodes, .name = "nnodes", .type = kWord, .values = "N|MIN:MAX", .native = "1:1",
+   .group = kWhat, .torchrun = true,
+   .help = "Number of nodes, or the least and the most. Only 1 in this version."},
+  {.id = kNprocPerNode, .name = "nproc-per-node", .type = kWord, .values = "N|auto|cpu|gpu|xpu",
+   .native = "1", .group = kWhat, .torchrun = true,
+   .help = "Workers per node: a number, cpu (one per processor we may use), gpu, xpu, or auto (one "
+           "per accelerator, without any one per processor)."},
+  {.id = kRdzvBackend, .name = "rdzv-backend", .values = "static|c10d", .native = "static",
+   .group = kRendezvous, .torchrun = true,
+   .help = "How nodes find each other. On one node both mean the same: no rendezvous is needed."},
+  {.id = kRdzvEndpoint, .name = "rdzv-endpoint", .values = "HOST[:PORT]", .native = "",
+   .group = kRendezvous, .torchrun = true,
+   .help = "With static: MASTER_ADDR and MASTER_PORT. IPv6 in brackets: [::1]:29500."},
+  {.id = kRdzvId, .name = "rdzv-id", .type = kWord, .values = "ID", .native = "none",
+   .group = kRendezvous, .torchrun = true,
+   .help = "The run's id (TORCHELASTIC_RUN_ID). Without it one is made of date and time."},
+  {.id = kRdzvConf, .name = "rdzv-conf", .values = "K=V,...", .native = "", .group = kRendezvous,
+   .torchrun = true,
+   .help = "Settings of the rendezvous; checked, and without effect on one node."},
+  {.id = kStandalone, .name = "standalone", .type = kFlag, .group = kRendezvous, .torchrun = true,
+   .help = "One node and a free port. This is what happens anyway when no port is given."},
+  {.id = kMaxRestarts, .name = "max-restarts", .type = kInteger, .values = "N", .native = "3",
+   .compat = "0", .group = kFailures, .torchrun = true, .min = 0, .max = 1'000'000,
+   .help = "How often the workers are started again after a failure, within --restart-window."},
+  {.id = kMonitorInterval, .name = "monitor-interval", .type = kNumber, .values = "SECONDS",
+   .native = "0.1", .group = kFailures, .torchrun = true, .min = 0,
+   .help = "Accepted; nothing is polled: the end of a worker is seen at once."},
+  {.id = kStartMethod, .name = "start-method", .type = kChoice, .values = "spawn|fork|forkserver",
+   .native = "spawn", .group = kWhat, .torchrun = true,
+   .help = "Accepted; workers are always fresh processes."},
+  {.id = kEventLogHandler, .name = "event-log-handler", .values = "NAME", .native = "null",
+   .group = kOutput, .torchrun = true,
+   .help = "Accepted with null alone; the journal of the run holds every event."},
+  {.id = kRole, .name = "role", .values = "NAME", .native = "default", .group = kWhat,
+   .torchrun = true, .help = "Role of the workers: ROLE_NAME, and part of the prefix of --tee."},
+  {.id = kModule, .name = "module", .short_name = 'm', .type = kFlag, .group = kWhat,
+   .torchrun = true, .help = "SCRIPT is a module: python -m SCRIPT."},
+  {.id = kNoPython, .name = "no-python", .type = kFlag, .group = kWhat, .torchrun = true,
+   .help = "SCRIPT is a program: run it without an interpreter."},
+  {.id = kRunPath, .name = "run-path", .type = kFlag, .group = kWhat, .torchrun = true,
+   .help = "Run SCRIPT with runpy.run_path; wins over --no-python."},
+  {.id = kLogDir, .name = "log-dir", .values = "DIR", .group = kOutput, .torchrun = true,
+   .help = "Where log files go: DIR/<id>_<node>_<random>. Default: logs/ in the run directory. "
+           "/dev/null: no files."},
+  {.id = kRedirects, .name = "redirects", .short_name = 'r', .type = kWord,
+   .values = "0-3|RANK:0-3,...", .native = "0", .group = kOutput, .torchrun = true,
+   .help = "Streams that go to a file and not to the console: 1 stdout, 2 stderr, 3 both; for all "
+           "workers, or by local rank."},
+  {.id = kTee, .name = "tee", .short_name = 't', .type = kWord, .values = "0-3|RANK:0-3,...",
+   .native = "0", .group = kOutput, .torchrun = true,
+   .help = "Streams that go to a file and, with a prefix, to the console; as --redirects."},
+  {.id = kLocalRanksFilter, .name = "local-ranks-filter", .type = kList, .values = "RANK,...",
+   .native = "", .group = kOutput, .torchrun = true,
+   .help = "Show only these local ranks on the console. Files are not affected."},
+  {.id = kDuplicateStdoutFilters, .name = "duplicate-stdout-filters", .type = kFilters,
+   .values = "TEXT,...", .native = "", .group = kOutput, .torchrun = true,
+   .help = "Lines of stdout that hold one of these texts also go to filtered_stdout.log; ,, is a "
+           "comma."},
+  {.id = kDuplicateStderrFilters, .name = "duplicate-stderr-filters", .type = kFilters,
+   .values = "TEXT,...", .native = "", .group = kOutput, .torchrun = true,
+   .help = "The same for stderr and filtered_stderr.log."},
+  {.id = kNodeRank, .name = "node-rank", .type = kInteger, .values = "N", .native = "0",
+   .group = kRendezvous, .torchrun = true, .min = 0, .max = kRankMax,
+   .help = "Rank of this node, with static."},
+  {.id = kMasterAddr, .name = "master-addr", .values = "HOST", .native = "127.0.0.1",
+   .group = kRendezvous, .torchrun = true,
+   .help = "MASTER_ADDR with static and without --rdzv-endpoint."},
+  {.id = kMasterPort, .name = "master-port", .type = kInteger, .values = "PORT",
+   .group = kRendezvous, .torchrun = true, .min = 0, .max = kPortMax,
+   .help = "MASTER_PORT with static. Without it (or 0) every attempt gets a free port."},
+  {.id = kLocalAddr, .name = "local-addr", .values = "HOST", .group = kRendezvous,
+   .torchrun = true, .help = "Address of this node, for MASTER_ADDR."},
+  {.id = kLogsSpecs, .name = "logs-specs", .values = "NAME", .group = kOutput, .torchrun = true,
+   .variable = false, .help = "Not supported: a Python plug-in."},
+  {.id = kNumaBinding, .name = "numa-binding", .type = kChoice,
+   .values = "node|socket|exclusive|core-complex", .group = kWhat, .torchrun = true,
+   .variable = false, .help = "Bind workers to the processors near their GPUs."},
+  {.id = kSignalsToHandle, .name = "signals-to-handle", .type = kList, .values = "NAME,...",
+   .native = "SIGTERM,SIGINT,SIGHUP,SIGQUIT", .group = kFailures, .torchrun = true,
+   .help = "Signals that end the run; they are passed on to the workers first."},
+  {.id = kShutdownTimeout, .name = "shutdown-timeout", .type = kDuration, .values = "SECONDS",
+   .native = "30", .group = kFailures, .torchrun = true,
+   .fallback = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", .min = 0,
+   .help = "Time between the signal that asks workers to end and SIGKILL."},
+  {.id = kVirtualLocalRank, .name = "virtual-local-rank", .type = kFlag, .group = kWhat,
+   .torchrun = true, .help = "Every worker sees LOCAL_RANK=0 and, as device 0, its own GPU."},
+
+  {.id = kConfig, .name = "config", .short_name = 'c', .values = "FILE", .group = kSelf,
+   .file = false, .help = "Read options from a TOML file; see configs/job.toml."},
+  {.id = kPrintConfig, .name = "print-config", .type = kChoice, .values = "json|toml",
+   .group = kSelf, .variable = false, .file = false,
+   .help = "Print every option's value and where it comes from, and exit."},
+  {.id = kDryRun, .name = "dry-run", .type = kFlag, .group = kSelf, .variable = false,
+   .file = false, .help = "Print what would be started where, and exit. Nothing is made."},
+  {.id = kCompat, .name = "compat", .type = kChoice, .values = "native|torchrun",
+   .native = "native", .group = kSelf,
+   .help = "torchrun: behave exactly as torchrun, also where we could do better (docs/compat.md). "
+           "The default when called by that name."},
+  {.id = kRunDir, .name = "run-dir", .values = "DIR", .group = kSelf,
+   .help = "Where journal and logs of this run go. Default: ./robustrun-runs/<id>."},
+  {.id = kTimeLimit, .name = "time-limit", .type = kDuration, .values = "TIME", .group = kFailures,
+   .min = 1, .help = "End the run after this time, with exit code 124 as timeout(1) does."},
+  {.id = kStopAfterSteps, .name = "stop-after-steps", .type = kInteger, .values = "N",
+   .group = kFailures, .min = 1,
+   .help = "End the run, with exit code 0, when every rank has done N steps."},
+  {.id = kSummaryJson, .name = "summary-json", .values = "FILE", .group = kSelf,
+   .help = "Write the report at the end of the run here, too."},
+  {.id = kRestartWindow, .name = "restart-window", .type = kDuration, .values = "TIME",
+   .native = "1h", .compat = "0", .group = kFailures, .min = 0,
+   .help = "After this time of progress the restarts of --max-restarts are there again; 0: never."},
+  {.id = kInject, .name = "inject", .type = kChoice, .values = "on|off", .native = "on",
+   .compat = "off", .group = kWhat,
+   .help = "on: start scripts through our boot module, which reports progress and shows stacks. "
+           "off: plain python -u."},
+  {.id = kOmp, .name = "omp", .type = kWord, .values = "auto|torchrun|off|N", .native = "auto",
+   .compat = "torchrun", .group = kWhat,
+   .help = "OMP_NUM_THREADS where it is not set: auto (processors per worker), torchrun (1 when "
+           "there are several workers), off, or a number."},
+  {.id = kStdin, .name = "stdin", .type = kInteger, .values = "RANK", .group = kWhat, .min = 0,
+   .max = kRankMax, .help = "Connect our standard input to this rank. Others read /dev/null."},
+  {.id = kLinePrefix, .name = "line-prefix", .type = kChoice, .values = "auto|on|off",
+   .native = "auto", .group = kOutput,
+   .help = "Show the rank before each line of workers. auto: on a terminal, with several workers."},
+  {.id = kLogFormat, .name = "log-format", .type = kChoice, .values = "human|json",
+   .native = "human", .group = kSelf, .help = "Form of our own log on stderr."},
+  {.id = kLogLevel, .name = "log-level", .type = kChoice, .values = "debug|info|warn|error|off",
+   .native = "info", .compat = "warn", .group = kSelf, .fallback = "LOGLEVEL",
+   .help = "How much our own log says."},
+  {.id = kColour, .name = "colour", .alias = "color", .type = kChoice,
+   .values = "auto|never|always", .native = "auto", .group = kSelf,
+   .help = "Colour of our own output. auto: on a terminal, unless NO_COLOR is set."},
+  {.id = kStackSignal, .name = "stack-signal", .values = "SIGNAL", .native = "SIGRTMIN+8",
+   .group = kFailures,
+   .help = "Real-time signal at which a script shows its Python stacks; off: none."},
+  {.id = kHelp, .name = "help", .short_name = 'h', .type = kFlag, .group = kSelf, .torchrun = true,
+   .variable = false, .file = false, .help = "Show this help and exit."},
+  {.id = kVersion, .name = "version", .type = kFlag, .group = kSelf, .variable = false,
+   .file = false, .help = "Show the version and exit."},
+}};
+// clang-format on
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    if (static_cast<std::size_t>(kRows[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "rows stand in the order of OptionId");
+
+}  // namespace
+
+std::span<const Option> options() { return kRows; }
+
+const Option& option(OptionId id) {
+  RR_ASSERT(id < OptionId::kCount);
+  return kRows[static_cast<std::size_t>(id)];
+}
+
+const char* title(Group group) {
+  switch (group) {
+    case kWhat: return "What to run";
+    case kRendezvous: return "Nodes and addresses";
+    case kFailures: return "Failures, restarts and the end";
+    case kOutput: return "Output of workers";
+    case kSelf: return "robustrun itself";
+  }
+  return "";
+}
+
+std::string underscored(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+std::string variable_name(const Option& row) {
+  if (!row.variable) return "";
+  std::string text = row.torchrun ? "PET_" : "ROBUSTRUN_";
+  for (const char c : underscored(row.name)) {
+    text += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+std::string display_name(const Option& row) {
+  std::string text;
+  if (row.short_name != '\0') text = std::string("-") + row.short_name + "/";
+  text += std::string("--") + row.name;
+  const std::string second = underscored(row.name);
+  if (row.torchrun && second != row.name) text += "/--" + second;
+  return text;
+}
+
+const Option* find_by_key(std::string_view key) {
+  const std::string wanted = underscored(key);
+  for (const Option& row : kRows) {
+    if (row.file && (underscored(row.name) == wanted || (row.alias && row.alias == wanted))) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,90 @@
+#include "cli/parser.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+
+#include "cli/argv_compat.h"
+#include "cli/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::Errc;
+using base::fail;
+using base::Result;
+
+// CLI11's own --help would end the program's talk; ours is an option like others.
+struct Parser : CLI::App {
+  Parser() { set_help_flag(); }
+};
+
+// CLI11 takes its arguments last one first.
+base::Status run_parser(CLI::App& app, std::span<const std::string> argv) {
+  try {
+    app.parse(std::vector<std::string>(argv.rbegin(), argv.rend()));
+  } catch (const CLI::Error& error) {
+    return fail(Errc::kInvalidArgument, error.what());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RunLine> parse_run_line(std::span<const std::string> argv) {
+  SplitArgv split = RR_TRY(split_argv(argv));
+  Parser app;
+  std::array<CLI::Option*, kOptionCount> parsed{};
+  std::string bad;  // CLI11 puts words of its own around what a check says
+  for (const Option& row : options()) {
+    const std::string name = std::string("--") + row.name;
+    CLI::Option*& target = parsed[static_cast<std::size_t>(row.id)];
+    if (row.type == Type::kFlag) {
+      target = app.add_flag(name);
+      continue;
+    }
+    target = app.add_option(name);
+    target->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    target->check([&row, &bad](const std::string& text) {
+      const auto error = value_error(row, text);
+      if (error) bad = fmt::format("argument {}: {}", display_name(row), *error);
+      return error.value_or("");
+    });
+  }
+  if (const auto status = run_parser(app, split.options); !status) {
+    return fail(Errc::kInvalidArgument, bad.empty() ? status.error().what : bad);
+  }
+  RunLine line;
+  for (const Option& row : options()) {
+    const CLI::Option* given = parsed[static_cast<std::size_t>(row.id)];
+    if (given->count() == 0) continue;
+    line.values[static_cast<std::size_t>(row.id)] =
+        row.type == Type::kFlag ? "1" : given->results().back();
+  }
+  line.script = std::move(split.script);
+  line.arguments = std::move(split.arguments);
+  return line;
+}
+
+Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
+  ReportLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
+  HelpLine line;
+  Parser app;
+  app.add_flag("--markdown", line.markdown);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,44 @@
+#pragma once
+// Command lines to plain data. The only user of CLI11 (in parser.cpp); its exceptions end here.
+//
+// Errors are one sentence (kInvalidArgument) to be printed under the usage line.
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "cli/options_table.h"
+
+namespace robustrun::cli {
+
+// `robustrun [options] SCRIPT [ARGS...]`: what was given, types and ranges checked.
+struct RunLine {
+  std::array<std::optional<std::string>, kOptionCount> values;  // by OptionId; a flag: "1"
+  std::optional<std::string> script;
+  std::vector<std::string> arguments;
+  [[nodiscard]] const std::optional<std::string>& value(OptionId id) const {
+    return values[static_cast<std::size_t>(id)];
+  }
+};
+
+// `robustrun report [RUN] [--json]`
+struct ReportLine {
+  std::string run;  // id or directory; empty: the newest
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun help [--markdown]`
+struct HelpLine {
+  bool markdown = false;
+};
+
+// All without the program's name (and the subcommand's).
+[[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,306 @@
+#include "cli/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "base/core/exit_status.h"
+#include "base/core/text.h"
+#include "cli/limits.h"
+#include "cli/program.h"
+#include "cli/redact.h"
+#include "cli/rendezvous.h"
+#include "cli/routes.h"
+#include "cli/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::Errc;
+using base::fail;
+using base::Result;
+using supervisor::ConsoleStyle;
+
+// torchrun's budget never comes back: longer than any run.
+constexpr base::Nanos kNeverRefilled = std::chrono::hours(24 * 365 * 100);
+constexpr const char* kTeePrefix = "[${role_name}${local_rank}]:";
+constexpr const char* kPrefixVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
+
+// The error of a checked option, with how the user wrote it in front.
+std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
+                                        const base::Error& error) {
+  return fail(error.code, fmt::format("cannot use {}: {}", settings.written(id), error.what));
+}
+
+base::Status check_unsupported(const Settings& settings) {
+  if (settings.has(OptionId::kLogsSpecs)) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("cannot use {}: entry points of torchrun.logs_specs are Python plug-ins, "
+                    "which are not supported; leave the option out",
+                    settings.written(OptionId::kLogsSpecs)));
+  }
+  if (settings.has(OptionId::kStopAfterSteps) && settings.text(OptionId::kInject) == "off") {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("cannot use {} with --inject=off: without our boot module nobody counts "
+                    "steps; add --inject=on",
+                    settings.written(OptionId::kStopAfterSteps)));
+  }
+  return {};
+}
+
+Result<std::uint32_t> stack_signal(const Settings& settings, bool injected) {
+  const std::string text = settings.text(OptionId::kStackSignal);
+  if (text == "off" || text == "0" || !injected) return 0;
+  const int number = base::signal_number(text);
+  if (number >= SIGRTMIN && number <= SIGRTMAX) return static_cast<std::uint32_t>(number);
+  return fail(Errc::kInvalidArgument,
+              fmt::format("cannot use {}: it must be a real-time signal, SIGRTMIN+1 to "
+                          "SIGRTMIN+{}, or off",
+                          settings.written(OptionId::kStackSignal), SIGRTMAX - SIGRTMIN));
+}
+
+base::Status check_omp(const Settings& settings) {
+  const std::string text = settings.text(OptionId::kOmp);
+  if (text == "auto" || text == "torchrun" || text == "off") return {};
+  if (const auto threads = parse_integer(text); threads && *threads > 0) return {};
+  const std::vector<std::string> words{"auto", "torchrun", "off"};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("cannot use {}: it must be auto, torchrun, off or a number of threads{}",
+                          settings.written(OptionId::kOmp), did_you_mean(text, words)));
+}
+
+base::Status plan_signals(const Settings& settings, const Surroundings& around, RunPlan& plan) {
+  const std::string text = settings.text(OptionId::kSignalsToHandle);
+  auto& ends = plan.request.end_signals;
+  for (const std::string_view piece : base::split(text, ',')) {
+    const std::string name(base::trim(piece));
+    if (name.empty()) continue;
+    const int number = base::signal_number(name);
+    if (number == 0 || number == SIGKILL || number == SIGSTOP) {
+      plan.warnings.push_back(
+          fmt::format("{} in {} is ignored: {}", name, settings.written(OptionId::kSignalsToHandle),
+                      number == 0 ? "there is no such signal" : "nobody can handle it"));
+    } else if (number == SIGHUP && around.hangup_ignored) {
+      plan.notes.push_back("SIGHUP stays ignored, as nohup has set it");
+    } else if (std::ranges::find(ends, number) == ends.end()) {
+      ends.push_back(number);
+    }
+  }
+  if (settings.compat()) return {};
+  for (const int number : {SIGUSR1, SIGUSR2}) {
+    if (std::ranges::find(ends, number) == ends.end()) {
+      plan.request.forwarded_signals.push_back(number);
+    }
+  }
+  return {};
+}
+
+base::Status plan_output(const Settings& settings, const Surroundings& around,
+                         std::uint32_t workers, RunPlan& plan) {
+  RouteWishes wishes;
+  wishes.compat = settings.compat();
+  wishes.files = !plan.places.log_directory.empty();
+  const auto streams = [&](OptionId id) -> Result<StreamChoice> {
+    auto choice = parse_stream_choice(settings.text(id));
+    if (!choice) return cannot_use(settings, id, choice.error());
+    return choice;
+  };
+  wishes.redirects = RR_TRY(streams(OptionId::kRedirects));
+  wishes.tee = RR_TRY(streams(OptionId::kTee));
+  auto shown = parse_ranks(settings.text(OptionId::kLocalRanksFilter));
+  if (!shown) return cannot_use(settings, OptionId::kLocalRanksFilter, shown.error());
+  wishes.shown = *std::move(shown);
+  plan.request.routes = plan_routes(wishes, workers);
+
+  ConsoleStyle& style = plan.request.console;
+  style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
+  style.colour_err = use_colour(settings, around, around.stderr_is_terminal);
+  const std::string asked = settings.text(OptionId::kLinePrefix);
+  const std::string own_template = around.variable(kPrefixVariable).value_or("");
+  plan.request.workers.line_prefix_template = own_template;
+  if (asked == "off") {
+    style.prefix = ConsoleStyle::Prefix::kNone;
+  } else if (wishes.tee.any() || !own_template.empty()) {
+    style.prefix = ConsoleStyle::Prefix::kTemplate;
+    style.prefix_template = own_template.empty() ? kTeePrefix : own_template;
+  } else if (asked == "on" || (around.stdout_is_terminal && workers > 1)) {
+    style.prefix = ConsoleStyle::Prefix::kRank;
+  }
+  return {};
+}
+
+// Our boot module, from where it is installed beside the executable.
+Result<std::string> python_path(const Settings& settings, wire::LaunchMode mode,
+                                const Surroundings& around) {
+  if (settings.text(OptionId::kInject) == "off") return "";
+  const auto bin = around.executable.rfind('/');
+  const auto prefix = around.executable.rfind('/', bin == 0 ? 0 : bin - 1);
+  std::string path = around.executable.substr(0, prefix) + "/share/robustrun/python";
+  if (around.machine->kind(path + "/robustrun/boot.py") == PathKind::kFile) return path;
+  if (mode == wire::LaunchMode::kExecutable) return "";
+  return fail(Errc::kNotFound,
+              fmt::format("cannot find our Python module {}/robustrun/boot.py: the installation is "
+                          "incomplete; install robustrun again, or use --inject=off",
+                          path));
+}
+
+Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surroundings& around,
+                                          const Program& program, const Places& places) {
+  wire::WorkerTemplate workers;
+  workers.mode = program.mode;
+  workers.interpreter = program.interpreter;
+  workers.program = program.script;
+  workers.arguments = settings.arguments;
+  for (const std::string& entry : around.environment) {
+    if (!is_denied_variable(entry.substr(0, entry.find('=')))) workers.environment.push_back(entry);
+  }
+  workers.working_directory = around.working_directory;
+  workers.python_path = RR_TRY(python_path(settings, program.mode, around));
+  workers.log_directory = places.log_directory;
+  workers.run_id = places.elastic_id;
+  workers.role = settings.text(OptionId::kRole);
+  workers.numa_binding = settings.text(OptionId::kNumaBinding);
+  RR_TRY(check_omp(settings));
+  workers.omp = settings.text(OptionId::kOmp);
+  workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
+  workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
+  workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);
+  workers.max_restarts =
+      static_cast<std::uint32_t>(settings.integer(OptionId::kMaxRestarts).value_or(0));
+  workers.stack_signal = RR_TRY(stack_signal(settings, !workers.python_path.empty()));
+  workers.compat = settings.compat();
+  workers.virtual_local_rank = settings.flag(OptionId::kVirtualLocalRank);
+  if (const auto rank = settings.integer(OptionId::kStdin)) {
+    if (*rank >= program.workers) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("cannot use {}: the ranks are 0 to {}",
+                              settings.written(OptionId::kStdin), program.workers - 1));
+    }
+    workers.stdin_rank = static_cast<std::uint32_t>(*rank);
+  }
+  return workers;
+}
+
+supervisor::JobSpec plan_job(const Settings& settings, std::span<const std::string> argv,
+                             const Surroundings& around, const Program& program,
+                             const Rendezvous& rendezvous, const Places& places) {
+  supervisor::JobSpec spec;
+  spec.run_id = places.run_name;
+  spec.program = program.script;
+  spec.command = redacted(argv);
+  spec.nodes = {{around.host, rendezvous.node_address, program.workers}};
+  spec.role = settings.text(OptionId::kRole);
+  spec.master_addr = rendezvous.master_addr;
+  spec.master_port = rendezvous.master_port;
+  spec.compat = settings.compat();
+  spec.restart.max_restarts =
+      static_cast<std::uint32_t>(settings.integer(OptionId::kMaxRestarts).value_or(0));
+  const auto window = settings.duration(OptionId::kRestartWindow).value_or(base::Nanos::zero());
+  spec.restart.window = window == base::Nanos::zero() ? kNeverRefilled : window;
+  if (settings.compat()) {
+    spec.restart.crash_loop_stop = false;
+    spec.restart.backoff_first = base::Nanos::zero();
+    spec.restart.backoff_max = base::Nanos::zero();
+  }
+  spec.deadlines.shutdown_grace =
+      settings.duration(OptionId::kShutdownTimeout).value_or(spec.deadlines.shutdown_grace);
+  spec.time_limit = settings.duration(OptionId::kTimeLimit);
+  if (const auto steps = settings.integer(OptionId::kStopAfterSteps)) {
+    spec.stop_after_steps = static_cast<std::uint64_t>(*steps);
+  }
+  spec.log_directory = places.log_directory;
+  return spec;
+}
+
+base::Status plan_summary(const Settings& settings, const Surroundings& around, RunPlan& plan) {
+  if (!settings.has(OptionId::kSummaryJson)) return {};
+  std::string path = settings.text(OptionId::kSummaryJson);
+  if (!path.starts_with('/')) path = around.working_directory + "/" + path;
+  const std::string folder = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+  const PathKind kind = around.machine->kind(folder);
+  if (kind != PathKind::kDirectory && kind != PathKind::kEmptyDirectory) {
+    return fail(Errc::kNotFound, fmt::format("cannot use {}: there is no directory {}; make it "
+                                             "first",
+                                             settings.written(OptionId::kSummaryJson), folder));
+  }
+  plan.request.summary_json = std::move(path);
+  return {};
+}
+
+void warn_of_unused(const Settings& settings, RunPlan& plan) {
+  const auto warn = [&](OptionId id, const char* why) {
+    plan.warnings.push_back(fmt::format("{} has no effect: {}", settings.written(id), why));
+  };
+  if (settings.text(OptionId::kEventLogHandler) != "null") {
+    warn(OptionId::kEventLogHandler, "events are in the run's journal (robustrun report)");
+  }
+  if (settings.given(OptionId::kStartMethod) && settings.text(OptionId::kStartMethod) != "spawn") {
+    warn(OptionId::kStartMethod, "workers are always fresh processes");
+  }
+}
+
+}  // namespace
+
+bool is_denied_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kDenied = {"ROBUSTRUN_RUN_ID", "ROBUSTRUN_ATTEMPT",
+                                                       "ROBUSTRUN_RECORD", "ROBUSTRUN_SOCKET",
+                                                       "ROBUSTRUN_STACK_SIGNAL"};
+  return std::ranges::find(kDenied, name) != kDenied.end();
+}
+
+bool use_colour(const Settings& settings, const Surroundings& around, bool is_terminal) {
+  const std::string choice = settings.text(OptionId::kColour);
+  if (choice != "auto") return choice == "always";
+  const bool refused = !around.variable("NO_COLOR").value_or("").empty();
+  return is_terminal && !refused && around.variable("TERM") != "dumb";
+}
+
+base::LogOptions log_options(const Settings& settings, const Surroundings& around) {
+  base::LogOptions log;
+  const std::string level = settings.text(OptionId::kLogLevel);
+  if (level == "debug") log.level = base::LogLevel::kDebug;
+  if (level == "info") log.level = base::LogLevel::kInfo;
+  if (level == "warn") log.level = base::LogLevel::kWarn;
+  if (level == "error") log.level = base::LogLevel::kError;
+  if (level == "off") log.level = base::LogLevel::kOff;
+  const bool json = settings.text(OptionId::kLogFormat) == "json";
+  log.format = json ? base::LogFormat::kJson : base::LogFormat::kHuman;
+  log.colour = use_colour(settings, around, around.stderr_is_terminal) ? base::LogColour::kAlways
+                                                                       : base::LogColour::kNever;
+  return log;
+}
+
+Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> argv,
+                         const Surroundings& around) {
+  RR_ASSERT(settings.script.has_value() && around.machine != nullptr);
+  if (around.working_directory.empty()) {
+    return fail(Errc::kNotFound,
+                "cannot start anything here: the working directory is gone; "
+                "change to one that exists");
+  }
+  RR_TRY(check_unsupported(settings));
+  const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around));
+  const Program program = RR_TRY(find_program(settings, around));
+  base::Rng rng(around.seed);
+
+  RunPlan plan;
+  plan.warnings = rendezvous.warnings;
+  plan.notes = program.notes;
+  plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
+  plan.request.spec = plan_job(settings, argv, around, program, rendezvous, plan.places);
+  plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
+  plan.request.run_directory = plan.places.run_directory;
+  RR_TRY(plan_output(settings, around, program.workers, plan));
+  RR_TRY(plan_signals(settings, around, plan));
+  RR_TRY(plan_summary(settings, around, plan));
+  plan.request.print_report = !settings.compat();
+  plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");
+  warn_of_unused(settings, plan);
+  return plan;
+}
+
+}  // namespace robustrun::cli

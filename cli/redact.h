@@ -1,0 +1,19 @@
+#pragma once
+// No secrets in what we keep or show (decisions.md 14): values are replaced by *** where their
+// name holds TOKEN, KEY, SECRET or PASSW, in any case. Pure.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace robustrun::cli {
+
+[[nodiscard]] bool is_secret_name(std::string_view name);
+
+// Arguments of a command: `--api-key X`, `--token=X` and `NAME=VALUE`.
+[[nodiscard]] std::vector<std::string> redacted(std::span<const std::string> arguments);
+// One NAME=VALUE entry of an environment.
+[[nodiscard]] std::string redacted_assignment(std::string_view entry);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,13 @@
+# tests/fuzz/<name>_fuzz.cpp becomes bin/fuzz_<name> (libFuzzer; the preset "fuzz" with clang).
+if(ROBUSTRUN_FUZZ)
+  file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+  add_custom_target(fuzzers)
+  foreach(source ${fuzz_sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" name ${name})
+    add_executable(fuzz_${name} ${source})
+    target_link_libraries(fuzz_${name} PRIVATE rr_cli rr_options)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers fuzz_${name})
+  endforeach()
+endif()

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Installs what a goal of the Makefile needs and this machine lacks.
+#
+#   scripts/install-deps.sh build        compiler, CMake, libraries
+#   scripts/install-deps.sh demo         and a Python with PyTorch, if the user's has none
+#   scripts/install-deps.sh test         and .venv with PyTorch and pytest, and clang
+#   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff
+#
+# Made for Debian 12. Does nothing, quickly and without root, when all is there; on another system
+# it says what to install by hand, and goes on.
+set -eu
+cd "$(dirname "$0")/.."
+
+# PyTorch's own index has builds without CUDA, a tenth of the size; else PyPI's is taken.
+TORCH="--retries 1 --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0 numpy"
+BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
+  libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
+  libxxhash-dev nlohmann-json3-dev"
+PYTHON="python3 python3-venv python3-dev"
+CLANG="clang-19 libclang-rt-19-dev"
+LINT="clang-tidy-19 clang-format-19"
+
+say() { echo "install-deps: $*" >&2; }
+
+is_installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_packages() {
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "this is no Debian system: these packages, under their names there, are not checked:"
+    say $*
+    return
+  fi
+  missing=""
+  for package in "$@"; do
+    is_installed "$package" || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    say "cannot install packages: not root and no sudo; let an administrator run"
+    say "  apt-get install$missing"
+    exit 1
+  fi
+  say "installing$missing"
+  as_root apt-get update -qq
+  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+      --no-install-recommends $missing; then
+    . /etc/os-release
+    say "cannot install all packages; they are named as in Debian 12, this is ${PRETTY_NAME:-?}"
+    exit 1
+  fi
+}
+
+has_module() { "$1" -c "
+import importlib.util, sys
+sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))" $2 2>/dev/null; }
+
+install_python() {  # modules that must be there, what pip is asked for
+  has_module .venv/bin/python "$1" && return
+  install_packages $PYTHON
+  [ -x .venv/bin/python ] || python3 -m venv .venv
+  say "installing $1 into .venv"
+  .venv/bin/pip install -q $2
+}
+
+case "${1:-build}" in
+  build) install_packages $BUILD ;;
+  demo)
+    install_packages $BUILD
+    [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
+    ;;
+  test)
+    install_packages $BUILD $PYTHON $CLANG
+    install_python "torch numpy pytest" "$TORCH pytest"
+    ;;
+  lint)
+    install_packages $BUILD $LINT
+    install_python ruff ruff
+    ;;
+  *)
+    say "unknown goal '$1': build, demo, test or lint"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test.
+#
+#   scripts/test.sh [SECONDS]     per fuzzer (default 5)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+fuzz_seconds=${1:-5}
+jobs=$(nproc)
+passed=0
+failed=0
+
+count() {  # passed, failed
+  passed=$((passed + $1))
+  failed=$((failed + $2))
+}
+
+build() {  # folder, targets…; a build that fails is one failed test
+  cmake --build "$@" && return
+  echo "cannot build $*" >&2
+  count 0 1
+  return 1
+}
+
+run_ctest() {  # folder, ctest's options…
+  local folder=$1 log=$1/ctest.log
+  shift
+  ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" | tee "$log"
+  local bad all
+  read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
+  [ -n "${all:-}" ] || { count 0 1; return; }
+  count $((all - bad)) "$bad"
+}
+
+sanitized() {  # preset, ctest's options…
+  local preset=$1 targets
+  shift
+  cmake --preset "$preset" > /dev/null || { count 0 1; return; }
+  targets=$(ninja -C "build/$preset" -t targets all | sed -nE 's/^(test_[a-z_]+): phony$/\1/p')
+  build "build/$preset" --target $targets && run_ctest "build/$preset" -L unit "$@"
+}
+
+fuzz() {
+  local log=build/fuzz.log
+  tests/fuzz/run "$fuzz_seconds" | tee "$log"
+  [ "${PIPESTATUS[0]}" = 0 ] || grep -q 'FOUND SOMETHING' "$log" || count 0 1  # not built
+  count "$(grep -c 'inputs tried' "$log")" "$(grep -c 'FOUND SOMETHING' "$log")"
+}
+
+build build && run_ctest build -L ci
+sanitized asan
+sanitized tsan -E unit.sim
+fuzz
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,242 @@
+#include "agent/oom.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "agent/cgroup.h"
+#include "agent/shim_link.h"
+#include "process_tree.h"
+
+namespace robustrun::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using wire::OomKiller;
+
+constexpr pid_t kWorker = 4711;
+
+// A procfs, cgroup trees and a kernel log of plain files. It has no evidence at first: nothing
+// is readable that a test does not write.
+class FakeSystem {
+ public:
+  FakeSystem() {
+    std::string pattern = (fs::temp_directory_path() / "oom_test.XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+    write("proc/self/cgroup", "5:memory:/job\n0::/slice/job\n");
+    write("proc/self/mountinfo",
+          "35 31 0:32 / " + at("v1") + " rw shared:10 - cgroup cgroup rw,memory\n" +
+              "41 31 0:38 / " + at("v2") + " rw,relatime - cgroup2 cgroup2 rw\n");
+  }
+  ~FakeSystem() { fs::remove_all(root_); }
+  FakeSystem(const FakeSystem&) = delete;
+  FakeSystem& operator=(const FakeSystem&) = delete;
+
+  void write(const std::string& file, const std::string& text) const {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  void append(const std::string& file, const std::string& text) const {
+    std::ofstream(root_ / file, std::ios::app) << text;
+  }
+  void in_pid_namespace(const std::string& inode) const {
+    fs::create_directories(root_ / "proc/self/ns");
+    fs::create_symlink("pid:[" + inode + "]", root_ / "proc/self/ns/pid");
+  }
+  void machine_kills(int count) const {
+    write("proc/vmstat", "pgfault 12\noom_kill " + std::to_string(count) + "\n");
+  }
+  void v2(const std::string& folder, int oom, int oom_kill) const {
+    write("v2/" + folder + "/memory.events",
+          "low 0\nhigh 3\nmax 9\noom " + std::to_string(oom) + "\noom_kill " +
+              std::to_string(oom_kill) + "\noom_group_kill 0\n");
+  }
+  void v1(int failures, int oom_kill) const {
+    write("v1/job/memory.failcnt", std::to_string(failures) + "\n");
+    write("v1/job/memory.oom_control",
+          "oom_kill_disable 0\nunder_oom 0\noom_kill " + std::to_string(oom_kill) + "\n");
+  }
+  [[nodiscard]] std::string at(const std::string& file) const { return (root_ / file).string(); }
+  [[nodiscard]] OomWatch watch(const std::string& worker_cgroup = "") const {
+    return OomWatch::begin(worker_cgroup.empty() ? "" : at(worker_cgroup),
+                           {.proc = at("proc"), .kmsg = at("kmsg")});
+  }
+
+ private:
+  fs::path root_;
+};
+
+std::string fixture(const std::string& name) {
+  return *base::read_file(RR_SOURCE_DIR "/tests/fixtures/oom/" + name, 1 << 20);
+}
+
+OomKiller in_log(const std::string& name, pid_t pid) {
+  const FakeSystem system;
+  system.in_pid_namespace("4026531836");
+  system.machine_kills(7);
+  system.write("kmsg", "6,1,1,-;older\n");
+  OomWatch watch = system.watch();
+  system.append("kmsg", fixture(name));
+  return watch.killed(pid);
+}
+
+TEST_CASE("the kernel's log tells its own OOM killer from a cgroup's, old kernels and new") {
+  CHECK(in_log("kmsg-6.18-cgroup.txt", 17932) == OomKiller::kCgroup);
+  CHECK(in_log("kmsg-5.15-kernel.txt", 48213) == OomKiller::kKernel);
+  CHECK(in_log("kmsg-4.18-both.txt", 7711) == OomKiller::kCgroup);
+  CHECK(in_log("kmsg-4.18-both.txt", 8822) == OomKiller::kKernel);
+}
+
+TEST_CASE("a pid that is only part of the one in the log is not meant") {
+  CHECK(in_log("kmsg-6.18-cgroup.txt", 1793) == OomKiller::kNo);
+  CHECK(in_log("kmsg-6.18-cgroup.txt", 7932) == OomKiller::kNo);
+  CHECK(in_log("kmsg-5.15-kernel.txt", 821) == OomKiller::kNo);
+}
+
+TEST_CASE("what the log said before the worker started is about somebody else") {
+  const FakeSystem system;
+  system.in_pid_namespace("4026531836");
+  system.machine_kills(7);
+  system.write("kmsg", fixture("kmsg-6.18-cgroup.txt"));
+  OomWatch watch = system.watch();
+  CHECK(watch.killed(17932) == OomKiller::kNo);
+}
+
+TEST_CASE("within a pid namespace of our own the log's pids are not ours") {
+  const FakeSystem system;
+  system.in_pid_namespace("4026532200");
+  system.machine_kills(7);
+  system.write("kmsg", "");
+  OomWatch watch = system.watch();
+  system.append("kmsg", fixture("kmsg-6.18-cgroup.txt"));
+  CHECK(watch.killed(17932) == OomKiller::kNo);
+}
+
+TEST_CASE("a kill in the worker's own cgroup is told by the limit that was hit") {
+  const FakeSystem system;
+  system.machine_kills(0);
+  system.v2("slice", 4, 4);
+  system.v2("slice/job", 0, 0);
+  system.v2("slice/job/worker", 0, 0);
+  OomWatch watch = system.watch("v2/slice/job/worker");
+  CHECK(watch.killed(kWorker) == OomKiller::kNo);
+  system.machine_kills(1);
+  system.v2("slice/job/worker", 0, 1);
+  SUBCASE("none: the machine was out of memory") {
+    CHECK(watch.killed(kWorker) == OomKiller::kKernel);
+  }
+  SUBCASE("its own") {
+    system.v2("slice/job/worker", 1, 1);
+    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+  }
+  SUBCASE("that of a cgroup above us") {
+    system.v2("slice", 5, 5);
+    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+  }
+}
+
+TEST_CASE("a kill in the cgroup that we share counts when its limit was hit") {
+  const FakeSystem system;
+  system.machine_kills(0);
+  SUBCASE("v2") {
+    system.v2("slice/job", 1, 1);
+    OomWatch watch = system.watch();
+    CHECK(watch.killed(kWorker) == OomKiller::kNo);
+    system.machine_kills(1);
+    system.v2("slice/job", 1, 2);
+    CHECK(watch.killed(kWorker) == OomKiller::kUnknown);
+    system.v2("slice/job", 2, 2);
+    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+  }
+  SUBCASE("v1") {
+    system.v1(10, 1);
+    OomWatch watch = system.watch();
+    CHECK(watch.killed(kWorker) == OomKiller::kNo);
+    system.machine_kills(1);
+    system.v1(10, 2);
+    CHECK(watch.killed(kWorker) == OomKiller::kUnknown);
+    system.v1(50, 2);
+    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+  }
+}
+
+TEST_CASE("a kill somewhere on the machine is not the worker's when its cgroup had none") {
+  const FakeSystem system;
+  system.machine_kills(0);
+  system.v1(0, 0);
+  OomWatch watch = system.watch();
+  system.machine_kills(1);
+  CHECK(watch.killed(kWorker) == OomKiller::kNo);
+}
+
+TEST_CASE("a kill on the machine without any other evidence is not attributed") {
+  const FakeSystem system;
+  system.machine_kills(3);
+  OomWatch watch = system.watch();
+  CHECK(watch.killed(kWorker) == OomKiller::kNo);
+  system.machine_kills(4);
+  CHECK(watch.killed(kWorker) == OomKiller::kUnknown);
+}
+
+TEST_CASE("where nothing can be read nothing is known") {
+  const FakeSystem system;
+  CHECK(system.watch().killed(kWorker) == OomKiller::kUnknown);
+  system.write("proc/vmstat", "oom_kill many\n");
+  CHECK(system.watch().killed(kWorker) == OomKiller::kUnknown);
+}
+
+TEST_CASE("any bytes are a record that says nothing") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::string parts[] = {"oom-kill:constraint=", ",pid=", "Killed process ",
+                               "4711",                 "\xff",  ""};
+  for (int i = 0; i < 2000; ++i) {
+    std::string record;
+    for (int n = 0; n < 4; ++n) record += parts[random() % 6];
+    CHECK(oom_killer_in_record(record, 1) == OomKiller::kNo);
+  }
+}
+
+TEST_CASE("where this machine has memory cgroups v1, a real kill is attributed to the cgroup") {
+  const auto place = own_cgroup("memory");
+  const std::string folder = place ? place->folder + "/oom_test." + std::to_string(::getpid()) : "";
+  if (!place || ::mkdir(folder.c_str(), 0755) != 0) {
+    MESSAGE("no memory cgroup can be made here: not tested");
+    return;
+  }
+  std::ofstream(folder + "/memory.limit_in_bytes") << "16M";
+  const SubreaperScope subreaper;
+  boost::asio::io_context loop{1};
+  ShimOptions options;
+  options.shim = RR_BIN_DIR "/robustrun-shim";
+  options.argv = {RR_TEST_HELPERS "/shim_tree", "hog"};
+  options.cgroup = folder;
+  OomWatch watch = OomWatch::begin("");
+  pid_t worker = 0;
+  bool gone = false;
+  base::ExitStatus end;
+  ShimLink::Handlers handlers;
+  handlers.on_started = [&](pid_t pid) { worker = pid; };
+  handlers.on_exited = [&](base::ExitStatus status, base::Nanos, bool) { end = status; };
+  handlers.on_gone = [&](unsigned, const std::string&) { gone = true; };
+  auto link = ShimLink::start(loop.get_executor(), options, std::move(handlers));
+  REQUIRE(link);
+  REQUIRE(run_until(loop, [&] { return gone; }));
+  const auto killer = watch.killed(worker);
+  CHECK(::rmdir(folder.c_str()) == 0);
+  CHECK(end == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
+  // The worker's v1 cgroup is not ours, so only the log can tell, and only where its pids are ours.
+  std::error_code error;
+  const bool readable = ::access("/dev/kmsg", R_OK) == 0 &&
+                        fs::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
+  CHECK(killer == (readable ? OomKiller::kCgroup : OomKiller::kNo));
+}
+
+}  // namespace
+}  // namespace robustrun::agent

@@ -1,0 +1,319 @@
+#include "agent/shim_link.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "process_tree.h"
+
+namespace robustrun::agent {
+namespace {
+
+const std::string kShim = RR_BIN_DIR "/robustrun-shim";
+const std::string kTree = RR_TEST_HELPERS "/shim_tree";
+const std::string kReport = RR_TEST_HELPERS "/shim_report";
+
+// One worker under a ShimLink, with everything that was called back.
+struct Run {
+  SubreaperScope subreaper;
+  boost::asio::io_context loop{1};
+  TreePipe out;
+  ShimOptions options;
+  std::unique_ptr<ShimLink> link;
+  std::string calls;  // "s" started, "f" start failed, "e" exited, "g" gone, "n" notice
+  pid_t worker = 0;
+  int os_errno = 0;
+  std::string what;
+  std::string notice;
+  base::ExitStatus status;
+  bool shim_lost = false;
+  unsigned killed = 0;
+  std::string unkillable;
+
+  explicit Run(std::vector<std::string> argv) {
+    options.shim = kShim;
+    options.argv = std::move(argv);
+    options.environment = {"PATH=/usr/bin:/bin"};
+    options.out_fd = out.write_fd();
+  }
+  Run& start() {
+    ShimLink::Handlers handlers;
+    handlers.on_started = [this](pid_t pid) { calls += "s", worker = pid; };
+    handlers.on_start_failed = [this](int error, const std::string& text) {
+      calls += "f", os_errno = error, what = text;
+    };
+    handlers.on_exited = [this](base::ExitStatus end, base::Nanos, bool lost) {
+      calls += "e", status = end, shim_lost = lost;
+    };
+    handlers.on_gone = [this](unsigned count, const std::string& left) {
+      calls += "g", killed = count, unkillable = left;
+    };
+    handlers.on_notice = [this](const std::string& text) { calls += "n", notice = text; };
+    auto started = ShimLink::start(loop.get_executor(), options, std::move(handlers));
+    REQUIRE_MESSAGE(started.has_value(), started.error().what);
+    link = *std::move(started);
+    out.close_write_end();
+    return *this;
+  }
+  bool gone() {
+    return run_until(loop, [&] { return calls.ends_with('g'); });
+  }
+};
+
+std::string value_of(const std::string& text, const std::string& name) {
+  std::string values;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    if (line.starts_with(name + " ")) {
+      values += (values.empty() ? "" : " ") + line.substr(name.size() + 1);
+    }
+    at = end + 1;
+  }
+  return values;
+}
+
+TEST_CASE("a worker's start, exit code and end are reported in this order") {
+  Run run({"sh", "-c", "exit 3"});
+  REQUIRE(run.start().gone());
+  CHECK(run.calls == "seg");
+  CHECK(run.worker > 0);
+  CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kExited, 3});
+  CHECK_FALSE(run.shim_lost);
+  CHECK(run.killed == 0);
+  CHECK(run.unkillable.empty());
+}
+
+TEST_CASE("exit(9) and SIGKILL are told apart") {
+  Run by_code({"sh", "-c", "exit 9"});
+  REQUIRE(by_code.start().gone());
+  CHECK(by_code.status == base::ExitStatus{base::ExitStatus::Kind::kExited, 9});
+  Run by_signal({"sh", "-c", "kill -9 $$"});
+  REQUIRE(by_signal.start().gone());
+  CHECK(by_signal.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
+  CHECK_FALSE(by_signal.shim_lost);
+  CHECK(by_signal.killed == 0);
+}
+
+TEST_CASE("a missing program is a start failure that names it") {
+  Run run({"no-such-program"});
+  REQUIRE(run.start().gone());
+  CHECK(run.calls == "fg");
+  CHECK(run.os_errno == ENOENT);
+  CHECK(run.what == "cannot start 'no-such-program': No such file or directory");
+}
+
+TEST_CASE("a program that is not executable is a start failure") {
+  for (const char* program : {"/etc/passwd", "/etc"}) {
+    Run run({program});
+    REQUIRE(run.start().gone());
+    CHECK(run.calls == "fg");
+    CHECK(run.os_errno == EACCES);
+  }
+}
+
+TEST_CASE("a file without a known format is not given to a shell") {
+  const std::string path = "/tmp/shim_link_test." + std::to_string(::getpid());
+  const base::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700));
+  REQUIRE(base::write_all(file.get(), "exit 0\n"));
+  REQUIRE(::close(base::Fd(::dup(file.get())).release()) == 0);
+  const_cast<base::Fd&>(file).reset();
+  Run run({path});
+  CHECK(run.start().gone());
+  ::unlink(path.c_str());
+  CHECK(run.calls == "fg");
+  CHECK(run.os_errno == ENOEXEC);
+}
+
+TEST_CASE("a missing working directory is a start failure that names it") {
+  Run run({"true"});
+  run.options.working_directory = "/no/such/folder";
+  REQUIRE(run.start().gone());
+  CHECK(run.calls == "fg");
+  CHECK(run.what == "cannot start 'true' in '/no/such/folder': No such file or directory");
+}
+
+TEST_CASE("a missing shim is an error of start()") {
+  boost::asio::io_context loop{1};
+  ShimOptions options;
+  options.shim = "/no/such/shim";
+  options.argv = {"true"};
+  const auto started = ShimLink::start(loop.get_executor(), options, {});
+  REQUIRE_FALSE(started);
+  CHECK(started.error().os_errno == ENOENT);
+}
+
+TEST_CASE("the worker starts clean: its descriptors, signals, session, folder and environment") {
+  Run run({kReport});
+  run.options.working_directory = "/usr/bin";
+  run.options.environment = {"SHIM_REPORT=for you"};
+  REQUIRE(run.start().gone());
+  REQUIRE(run.out.wait_for_end());
+  const std::string& text = run.out.text();
+  CHECK(value_of(text, "fd") == "0 1 2");
+  CHECK(value_of(text, "SigBlk") == "0000000000000000");
+  CHECK(value_of(text, "SigIgn") == "0000000000000000");
+  CHECK(value_of(text, "leads_session") == "1");
+  CHECK(value_of(text, "parent") == std::to_string(run.link->shim_pid()));
+  CHECK(value_of(text, "folder") == "/usr/bin");
+  CHECK(value_of(text, "variable") == "for you");
+}
+
+TEST_CASE("1 MB of arguments, empty ones and bytes that are no UTF-8 arrive unchanged") {
+  std::vector<std::string> argv = {kReport, "", "\xff\xfe\x80 \n'\"$(x)"};
+  for (int i = 0; i < 1024; ++i) argv.push_back(std::string(1023, static_cast<char>('a' + i % 26)));
+  std::size_t bytes = 0;
+  unsigned long long sum = 0;
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    for (const char c : argv[i]) sum = sum * 31 + static_cast<unsigned char>(c), ++bytes;
+  }
+  Run run(argv);
+  REQUIRE(run.start().gone());
+  REQUIRE(run.out.wait_for_end());
+  CHECK(value_of(run.out.text(), "arguments") ==
+        std::to_string(argv.size() - 1) + " " + std::to_string(bytes) + " " + std::to_string(sum));
+}
+
+TEST_CASE("the worker is bound to its processors, and runs unbound where that cannot be") {
+  cpu_set_t allowed;
+  REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &allowed)) --last;
+  Run bound({kReport});
+  bound.options.cpus = std::to_string(last);
+  REQUIRE(bound.start().gone());
+  REQUIRE(bound.out.wait_for_end());
+  CHECK(bound.calls == "seg");
+  CHECK(value_of(bound.out.text(), "Cpus_allowed_list") == std::to_string(last));
+
+  for (const char* cpus : {"8191", "9000", "3-1", "1,,2", "x"}) {
+    Run unbound({"true"});
+    unbound.options.cpus = cpus;
+    REQUIRE(unbound.start().gone());
+    CHECK(unbound.calls == "nseg");
+    CHECK(unbound.notice == std::string("'true' is not bound to processors ") + cpus +
+                                ": Invalid argument");
+    CHECK(unbound.status.success());
+  }
+}
+
+TEST_CASE("a worker whose cgroup is missing runs without") {
+  Run run({"true"});
+  run.options.cgroup = "/no/such/cgroup";
+  REQUIRE(run.start().gone());
+  CHECK(run.calls == "nseg");
+  CHECK(run.notice == "'true' runs without a cgroup of its own: No such file or directory");
+}
+
+TEST_CASE("a signal goes to the worker's whole group") {
+  Run run({"sh", "-c", "sleep 60 & echo; wait"});
+  run.start();
+  REQUIRE(run.out.wait_for_bytes(1));
+  run.link->signal_group(SIGTERM);
+  REQUIRE(run.gone());
+  CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGTERM});
+  CHECK(run.out.wait_for_end());
+}
+
+TEST_CASE("kill_tree ends a worker that ignores every other signal") {
+  Run run({kTree, "stubborn"});
+  run.start();
+  REQUIRE(run.out.wait_for_bytes(1));
+  run.link->signal_group(SIGTERM);
+  run.link->kill_tree();
+  REQUIRE(run.gone());
+  CHECK(run.calls == "seg");
+  CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
+  CHECK_FALSE(run.shim_lost);
+}
+
+TEST_CASE("what a worker left behind is killed when it exits, whatever session it is in") {
+  Run run({kTree, "family", "20", "5"});
+  REQUIRE(run.start().gone());
+  CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kExited, 5});
+  CHECK(run.killed == 20);
+  CHECK(run.out.ended());
+}
+
+TEST_CASE("destroying the link kills the tree and calls nobody") {
+  Run run({kTree, "family", "20"});
+  run.start();
+  REQUIRE(run.out.wait_for_bytes(21));
+  REQUIRE(run_until(run.loop, [&] { return run.calls == "s"; }));
+  run.link.reset();
+  const auto took = run.out.wait_for_end();
+  REQUIRE(took);
+  MESSAGE("20 processes gone ", took->count(), " ms after the lifeline closed");
+  CHECK(*took < Milliseconds{2000});
+  run.loop.restart();
+  run.loop.poll();
+  CHECK(run.calls == "s");
+}
+
+TEST_CASE("a handler may destroy the link") {
+  for (const char last : {'s', 'e', 'g'}) {
+    SubreaperScope subreaper;
+    boost::asio::io_context loop{1};
+    TreePipe out;
+    std::unique_ptr<ShimLink> link;
+    std::string calls;
+    const auto call = [&](char name) {
+      calls += name;
+      if (name == last) link.reset();
+    };
+    ShimOptions options;
+    options.shim = kShim;
+    options.argv = {"/bin/true"};
+    options.out_fd = out.write_fd();
+    ShimLink::Handlers handlers;
+    handlers.on_started = [&](pid_t) { call('s'); };
+    handlers.on_exited = [&](base::ExitStatus, base::Nanos, bool) { call('e'); };
+    handlers.on_gone = [&](unsigned, const std::string&) { call('g'); };
+    link = *ShimLink::start(loop.get_executor(), options, std::move(handlers));
+    out.close_write_end();
+    REQUIRE(run_until(loop, [&] { return link == nullptr; }));
+    REQUIRE(out.wait_for_end());
+    CHECK(calls.ends_with(last));
+  }
+}
+
+TEST_CASE("when the shim is killed its tree is killed, too, and other children are left alone") {
+  Run neighbour({kTree, "stubborn"});
+  neighbour.start();
+  REQUIRE(neighbour.out.wait_for_bytes(1));
+  Run run({kTree, "family", "20"});
+  run.start();
+  REQUIRE(run.out.wait_for_bytes(21));
+  REQUIRE(::kill(run.link->shim_pid(), SIGKILL) == 0);
+  REQUIRE(run.gone());
+  CHECK(run.calls == "seg");
+  CHECK(run.shim_lost);
+  CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
+  CHECK(run.killed >= 20);
+  CHECK(run.out.ended());
+  CHECK_FALSE(neighbour.out.ended());
+  neighbour.link->kill_tree();
+  CHECK(neighbour.gone());
+}
+
+TEST_CASE("a shim that gets SIGTERM ends its tree") {
+  Run run({kTree, "family", "3"});
+  run.start();
+  REQUIRE(run.out.wait_for_bytes(4));
+  REQUIRE(::kill(run.link->shim_pid(), SIGTERM) == 0);
+  REQUIRE(run.gone());
+  CHECK(run.calls == "seg");
+  CHECK_FALSE(run.shim_lost);
+  CHECK(run.out.ended());
+}
+
+}  // namespace
+}  // namespace robustrun::agent

@@ -1,0 +1,41 @@
+#include <doctest/doctest.h>
+
+#include "cli/commands.h"
+#include "fakes.h"
+
+namespace robustrun::cli {
+
+using testing::World;
+using Words = std::vector<std::string>;
+
+TEST_CASE("the first word chooses the subcommand, and is taken away") {
+  World world;
+  const Words report{"report", "--json"};
+  CHECK(choose_command(report, world.around).command == Command::kReport);
+  CHECK(choose_command(report, world.around).argv.size() == 1);
+  CHECK(choose_command(Words{"help"}, world.around).command == Command::kHelp);
+  CHECK(choose_command(Words{"version"}, world.around).command == Command::kVersion);
+  const Words run{"run", "train.py"};
+  CHECK(choose_command(run, world.around).command == Command::kRun);
+  CHECK(choose_command(run, world.around).argv.size() == 1);
+  const Words script{"train.py", "report"};
+  CHECK(choose_command(script, world.around).command == Command::kRun);
+  CHECK(choose_command(script, world.around).argv.size() == 2);
+  CHECK(choose_command(Words{}, world.around).command == Command::kRun);
+}
+
+TEST_CASE("a script of the same name wins over the subcommand") {
+  World world;
+  world.machine.files["/job/report"] = "";
+  const Words report{"report", "x"};
+  CHECK(choose_command(report, world.around).command == Command::kRun);
+  CHECK(choose_command(report, world.around).argv.size() == 2);
+}
+
+TEST_CASE("called as torchrun there are no subcommands") {
+  World world;
+  world.around.program_name = "torchrun";
+  CHECK(choose_command(Words{"version"}, world.around).command == Command::kRun);
+}
+
+}  // namespace robustrun::cli

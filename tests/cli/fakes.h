@@ -1,0 +1,85 @@
+#pragma once
+// A machine made of tables, and surroundings to go with it.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/parser.h"
+#include "cli/settings.h"
+#include "cli/surroundings.h"
+
+namespace robustrun::cli::testing {
+
+class FakeMachine final : public Machine {
+ public:
+  std::map<std::string, std::string> files;
+  std::map<std::string, PathKind> kinds;  // besides files
+  std::set<std::string> executables = {"/usr/bin/python3"};
+  std::map<std::string, Devices> accelerators;
+  std::set<std::uint16_t> taken_ports;
+
+  [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
+    const auto found = files.find(path);
+    if (found == files.end()) return base::fail(base::Errc::kNotFound, "no such file");
+    return found->second;
+  }
+  [[nodiscard]] PathKind kind(const std::string& path) const override {
+    if (files.contains(path)) return PathKind::kFile;
+    const auto found = kinds.find(path);
+    return found == kinds.end() ? PathKind::kMissing : found->second;
+  }
+  [[nodiscard]] base::Result<std::string> find_executable(const std::string& name,
+                                                          const std::string& path) const override {
+    for (std::string_view rest = path;;) {
+      const auto colon = rest.find(':');
+      const std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
+      if (executables.contains(candidate)) return candidate;
+      if (colon == std::string_view::npos) return base::fail(base::Errc::kNotFound, "none");
+      rest.remove_prefix(colon + 1);
+    }
+  }
+  [[nodiscard]] base::Result<Devices> devices(const std::string&,
+                                              const std::string& name) const override {
+    const auto found = accelerators.find(name);
+    if (found != accelerators.end()) return found->second;
+    const bool known = name == "gpu" || name == "xpu" || name == "auto";
+    return Devices{known ? Devices::State::kUnavailable : Devices::State::kUnknownName, 0};
+  }
+  [[nodiscard]] base::Status check_port(std::uint16_t port) const override {
+    if (!taken_ports.contains(port)) return {};
+    return base::fail(base::Errc::kConflict, "port " + std::to_string(port) +
+                                                 " is in use by pid 12 (python3) of user ada");
+  }
+};
+
+// /job holds train.py; nothing of ours is in the environment.
+struct World {
+  FakeMachine machine;
+  Surroundings around;
+
+  World() {
+    machine.files["/job/train.py"] = "";
+    machine.files["/opt/rr/share/robustrun/python/robustrun/boot.py"] = "";
+    around.executable = "/opt/rr/bin/robustrun";
+    around.working_directory = "/job";
+    around.host = "node7";
+    around.environment = {"PATH=/usr/bin", "HOME=/home/ada"};
+    around.uid = 1000;
+    around.cpus = 12;
+    around.wall_time = std::chrono::seconds(1'785'579'300);  // 2026-08-01 10:15:00 UTC
+    around.seed = 42;
+    around.machine = &machine;
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  [[nodiscard]] base::Result<Settings> merge(const std::vector<std::string>& argv) const {
+    const auto line = parse_run_line(argv);
+    if (!line) return std::unexpected(line.error());
+    return merge_settings(*line, around);
+  }
+};
+
+}  // namespace robustrun::cli::testing

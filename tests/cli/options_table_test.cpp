@@ -1,0 +1,83 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "cli/help_text.h"
+#include "cli/limits.h"
+#include "cli/options_table.h"
+#include "cli/values.h"
+
+namespace robustrun::cli {
+
+TEST_CASE("no option of ours is called as one of torchrun's, nor as an abbreviation of one") {
+  for (const Option& own : options()) {
+    if (own.torchrun) continue;
+    for (const Option& theirs : options()) {
+      if (!theirs.torchrun) continue;
+      for (const std::string& spelling : {std::string(theirs.name), underscored(theirs.name)}) {
+        INFO(own.name, " ", spelling);
+        CHECK_FALSE(spelling.starts_with(own.name));
+        if (own.alias != nullptr) CHECK_FALSE(spelling.starts_with(own.alias));
+      }
+      CHECK((own.short_name == '\0' || own.short_name != theirs.short_name));
+    }
+  }
+}
+
+TEST_CASE("names, keys and variables are unique") {
+  std::set<std::string> names;
+  std::set<std::string> variables;
+  for (const Option& row : options()) {
+    CHECK(names.insert(row.name).second);
+    const std::string variable = variable_name(row);
+    if (!variable.empty()) CHECK(variables.insert(variable).second);
+    if (row.file) CHECK(find_by_key(underscored(row.name)) == &row);
+  }
+}
+
+TEST_CASE("every default is a value of its own option") {
+  for (const Option& row : options()) {
+    for (const char* text : {row.native, row.compat}) {
+      INFO(row.name);
+      if (text != nullptr) CHECK_FALSE(value_error(row, text).has_value());
+    }
+  }
+}
+
+TEST_CASE("torchrun's options read PET variables, ours ROBUSTRUN variables") {
+  CHECK(variable_name(option(OptionId::kNprocPerNode)) == "PET_NPROC_PER_NODE");
+  CHECK(variable_name(option(OptionId::kModule)) == "PET_MODULE");
+  CHECK(variable_name(option(OptionId::kTimeLimit)) == "ROBUSTRUN_TIME_LIMIT");
+  // torchrun.md a.1.1, rule 8
+  CHECK(variable_name(option(OptionId::kLogsSpecs)).empty());
+  CHECK(variable_name(option(OptionId::kNumaBinding)).empty());
+}
+
+TEST_CASE("docs/cli.md is what the table makes of it") {
+  std::ifstream file(RR_SOURCE_DIR "/docs/cli.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // To renew it: robustrun help --markdown > docs/cli.md
+  CHECK(text == help_markdown());
+}
+
+TEST_CASE("help fits the terminal and names every option") {
+  for (const int columns : {20, 80, 100, 300}) {
+    std::istringstream lines(help_text("robustrun", columns));
+    const auto widest =
+        static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      if (columns >= 80) CHECK(line.size() <= widest);
+    }
+  }
+  const std::string help = help_text("robustrun", 80);
+  for (const Option& row : options()) {
+    CHECK(help.find(std::string("--") + row.name) != std::string::npos);
+  }
+}
+
+}  // namespace robustrun::cli

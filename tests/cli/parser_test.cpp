@@ -1,0 +1,73 @@
+#include "cli/parser.h"
+
+#include <doctest/doctest.h>
+
+namespace robustrun::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string error_of(const Words& argv) {
+  const auto line = parse_run_line(argv);
+  return line ? "" : line.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("values arrive byte for byte, whatever they look like") {
+  for (const std::string value :
+       {"x", "", "-", "--tee", "[a,b]", "{}", "%%", "a b", "\"q\"", "\xff\xfe", "=", "--", "a,b"}) {
+    INFO(value);
+    const auto line = parse_run_line(Words{"--role=" + value, "train.py"});
+    REQUIRE(line.has_value());
+    CHECK(line->value(OptionId::kRole) == value);
+    CHECK(line->script == "train.py");
+  }
+}
+
+TEST_CASE("the last of several values counts, and a flag may be repeated") {
+  const auto line =
+      parse_run_line(Words{"--tee=1", "--standalone", "--tee=2", "--standalone", "s"});
+  REQUIRE(line.has_value());
+  CHECK(line->value(OptionId::kTee) == "2");
+  CHECK(line->value(OptionId::kStandalone) == "1");
+  CHECK_FALSE(line->value(OptionId::kRedirects).has_value());
+}
+
+TEST_CASE("wrong values of the command line are argparse's errors") {
+  CHECK(error_of({"--master-port=x", "s"}) ==
+        "argument --master-port/--master_port: invalid int value: 'x'");
+  CHECK(error_of({"--start-method=x", "s"}) ==
+        "argument --start-method/--start_method: invalid choice: 'x' (choose from 'spawn', "
+        "'fork', 'forkserver')");
+  CHECK(error_of({"--numa-binding", "all", "s"}).starts_with("argument --numa-binding/"));
+  CHECK(error_of({"--max-restarts=-1", "s"}) ==
+        "argument --max-restarts/--max_restarts: must be between 0 and 1000000: '-1'");
+  CHECK(error_of({"--shutdown-timeout=-5", "s"}).find("not negative") != std::string::npos);
+  CHECK(error_of({"--print-config=xml", "s"}).find("choose from 'json', 'toml'") !=
+        std::string::npos);
+  CHECK(error_of({"--max-restarts=3", "s"}).empty());
+}
+
+TEST_CASE("a missing script is no error of the parser: the file may name one") {
+  const auto line = parse_run_line(Words{});
+  REQUIRE(line.has_value());
+  CHECK_FALSE(line->script.has_value());
+}
+
+TEST_CASE("the lines of the other subcommands") {
+  auto report = parse_report_line(Words{});
+  REQUIRE(report.has_value());
+  CHECK(report->run.empty());
+  CHECK_FALSE(report->json);
+  report = parse_report_line(Words{"20260801-101500-ab12", "--json"});
+  REQUIRE(report.has_value());
+  CHECK(report->run == "20260801-101500-ab12");
+  CHECK(report->json);
+  CHECK_FALSE(parse_report_line(Words{"a", "b"}).has_value());
+  CHECK_FALSE(parse_report_line(Words{"--jsn"}).has_value());
+  CHECK(parse_help_line(Words{"--markdown"})->markdown);
+  CHECK_FALSE(parse_help_line(Words{"--html"}).has_value());
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,226 @@
+#include "cli/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "fakes.h"
+
+namespace robustrun::cli {
+
+using supervisor::ConsoleStyle;
+using testing::World;
+using wire::StreamRoute;
+
+namespace {
+
+base::Result<RunPlan> plan(const World& world, const std::vector<std::string>& argv) {
+  return plan_run(world.merge(argv).value(), argv, world.around);
+}
+
+std::string error_of(const World& world, const std::vector<std::string>& argv) {
+  const auto made = plan(world, argv);
+  return made ? "no error" : made.error().what;
+}
+
+bool has(const std::vector<std::string>& texts, const std::string& text) {
+  return std::ranges::find(texts, text) != texts.end();
+}
+
+}  // namespace
+
+TEST_CASE("a plain native run") {
+  World world;
+  const auto made = plan(world, {"--nproc-per-node=2", "train.py", "--lr", "3", "--api-key", "k"});
+  REQUIRE(made.has_value());
+  const auto& [spec, workers] = std::tie(made->request.spec, made->request.workers);
+  CHECK(spec.program == "train.py");
+  CHECK(spec.command == std::vector<std::string>{"--nproc-per-node=2", "train.py", "--lr", "3",
+                                                 "--api-key", "***"});
+  REQUIRE(spec.nodes.size() == 1);
+  CHECK(spec.nodes[0].name == "node7");
+  CHECK(spec.nodes[0].slots == 2);
+  CHECK(spec.master_port == 0);
+  CHECK_FALSE(spec.compat);
+  CHECK(spec.restart.max_restarts == 3);
+  CHECK(spec.restart.window == std::chrono::hours(1));
+  CHECK(spec.restart.crash_loop_stop);
+  CHECK(spec.deadlines.shutdown_grace == std::chrono::seconds(30));
+  CHECK_FALSE(spec.time_limit.has_value());
+  CHECK(spec.log_directory == made->places.run_directory + "/logs");
+  CHECK(workers.interpreter == "/usr/bin/python3");
+  CHECK(workers.arguments == std::vector<std::string>{"--lr", "3", "--api-key", "k"});
+  CHECK(workers.python_path == "/opt/rr/share/robustrun/python");
+  CHECK(workers.working_directory == "/job");
+  CHECK(workers.run_id == spec.run_id);
+  CHECK(workers.max_restarts == 3);
+  CHECK(workers.omp == "auto");
+  CHECK(workers.stack_signal == static_cast<unsigned>(SIGRTMIN + 8));
+  CHECK_FALSE(workers.stdin_rank.has_value());
+  CHECK(workers.signals_to_handle == "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+  CHECK(made->request.routes.size() == 2);
+  CHECK(made->request.end_signals == std::vector<int>{SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+  CHECK(made->request.forwarded_signals == std::vector<int>{SIGUSR1, SIGUSR2});
+  CHECK(made->request.print_report);
+  CHECK(made->warnings.empty());
+}
+
+TEST_CASE("a plain run with torchrun's behaviour") {
+  World world;
+  world.around.environment.push_back("TORCHELASTIC_ERROR_FILE=/outer/error.json");
+  const auto made = plan(world, {"--compat=torchrun", "train.py"});
+  REQUIRE(made.has_value());
+  const auto& [spec, workers] = std::tie(made->request.spec, made->request.workers);
+  CHECK(spec.compat);
+  CHECK(spec.restart.max_restarts == 0);
+  CHECK_FALSE(spec.restart.crash_loop_stop);
+  CHECK(spec.restart.window > std::chrono::hours(24 * 365));
+  CHECK(spec.restart.backoff_max == base::Nanos::zero());
+  CHECK(workers.compat);
+  CHECK(workers.python_path.empty());
+  CHECK(workers.stack_signal == 0);
+  CHECK(workers.omp == "torchrun");
+  CHECK(workers.run_id.size() == 36);
+  CHECK(spec.run_id != workers.run_id);
+  CHECK(made->request.routes[0].out == StreamRoute::kInherit);
+  CHECK(made->request.forwarded_signals.empty());
+  CHECK_FALSE(made->request.print_report);
+  CHECK(made->request.nested_error_file == "/outer/error.json");
+}
+
+TEST_CASE("workers get the caller's environment without our internal variables") {
+  World world;
+  world.around.environment = {
+      "PATH=/usr/bin", "ROBUSTRUN_RECORD=/r", "ROBUSTRUN_LOG_LEVEL=warn", "RANK=3", "odd",
+      "X=\xff",        "ROBUSTRUN_SOCKET=/s", "ROBUSTRUN_MINE=1"};
+  const auto made = plan(world, {"train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.workers.environment ==
+        std::vector<std::string>{"PATH=/usr/bin", "ROBUSTRUN_LOG_LEVEL=warn", "RANK=3", "odd",
+                                 "X=\xff", "ROBUSTRUN_MINE=1"});
+}
+
+TEST_CASE("prefixes of lines") {
+  World world;
+  const auto prefix = [&](std::vector<std::string> argv) {
+    argv.push_back("train.py");
+    return plan(world, argv)->request.console;
+  };
+  CHECK(prefix({"--nproc-per-node=2"}).prefix == ConsoleStyle::Prefix::kNone);
+  CHECK(prefix({"--line-prefix=on"}).prefix == ConsoleStyle::Prefix::kRank);
+  world.around.stdout_is_terminal = true;
+  CHECK(prefix({"--nproc-per-node=2"}).prefix == ConsoleStyle::Prefix::kRank);
+  CHECK(prefix({}).prefix == ConsoleStyle::Prefix::kNone);
+  CHECK(prefix({"--nproc-per-node=2", "--line-prefix=off"}).prefix == ConsoleStyle::Prefix::kNone);
+  CHECK(prefix({"--tee=3"}).prefix_template == "[${role_name}${local_rank}]:");
+  CHECK(prefix({"--tee=3", "--line-prefix=off"}).prefix == ConsoleStyle::Prefix::kNone);
+  world.around.environment.push_back("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE=<${rank}> ");
+  CHECK(prefix({}).prefix == ConsoleStyle::Prefix::kTemplate);
+  CHECK(prefix({"--tee=3"}).prefix_template == "<${rank}> ");
+}
+
+TEST_CASE("colour is for terminals, and NO_COLOR and TERM=dumb are heard") {
+  World world;
+  const auto colour = [&](std::vector<std::string> argv) {
+    argv.push_back("s");
+    return use_colour(world.merge(argv).value(), world.around, true);
+  };
+  CHECK(colour({}));
+  CHECK_FALSE(colour({"--colour=never"}));
+  world.around.environment.push_back("NO_COLOR=1");
+  CHECK_FALSE(colour({}));
+  CHECK(colour({"--color=always"}));
+  world.around.environment.back() = "TERM=dumb";
+  CHECK_FALSE(colour({}));
+}
+
+TEST_CASE("signals: unknown ones warn, an ignored SIGHUP stays ignored") {
+  World world;
+  auto made =
+      plan(world, {"--signals-to-handle=SIGTERM, SIGUSR1,SIGNONE,SIGKILL,SIGTERM", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.end_signals == std::vector<int>{SIGTERM, SIGUSR1});
+  CHECK(made->request.forwarded_signals == std::vector<int>{SIGUSR2});
+  REQUIRE(made->warnings.size() == 2);
+  CHECK(made->warnings[0].find("SIGNONE") != std::string::npos);
+  CHECK(made->warnings[1].find("SIGKILL") != std::string::npos);
+  world.around.hangup_ignored = true;
+  for (const char* compat : {"native", "torchrun"}) {
+    made = plan(world, {std::string("--compat=") + compat, "train.py"});
+    CHECK(made->request.end_signals == std::vector<int>{SIGTERM, SIGINT, SIGQUIT});
+  }
+}
+
+TEST_CASE("limits and shutdown times arrive") {
+  World world;
+  const auto made = plan(world, {"--time-limit=15m", "--stop-after-steps=100",
+                                 "--shutdown-timeout=5", "--restart-window=0", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.spec.time_limit == std::chrono::minutes(15));
+  CHECK(made->request.spec.stop_after_steps == 100U);
+  CHECK(made->request.spec.deadlines.shutdown_grace == std::chrono::seconds(5));
+  CHECK(made->request.spec.restart.window > std::chrono::hours(24 * 365));
+}
+
+TEST_CASE("options that cannot be met are errors of one line") {
+  World world;
+  struct Row {
+    std::vector<std::string> argv;
+    const char* error;
+  };
+  const std::vector<Row> rows = {
+      {{"--logs-specs=mine", "train.py"}, "torchrun.logs_specs are Python plug-ins"},
+      {{"--inject=off", "--stop-after-steps=1", "train.py"}, "nobody counts steps"},
+      {{"--omp=many", "train.py"}, "cannot use --omp=many: it must be auto, torchrun, off or"},
+      {{"--omp=0", "train.py"}, "cannot use --omp=0"},
+      {{"--stdin=1", "train.py"}, "cannot use --stdin=1: the ranks are 0 to 0"},
+      {{"--stack-signal=SIGUSR1", "train.py"}, "must be a real-time signal"},
+      {{"--tee=9", "train.py"}, "cannot use --tee=9: 9 does not match: <^[0123]$>"},
+      {{"--redirects=1:7", "train.py"}, "cannot use --redirects=1:7: 1:7 does not match"},
+      {{"--local-ranks-filter=a", "train.py"}, "must be a comma-separated list of integers"},
+      {{"--summary-json=/no/such/s.json", "train.py"}, "there is no directory /no/such"},
+      {{"nosuch.py"}, "No such file or directory in /job"},
+  };
+  for (const Row& row : rows) {
+    const std::string error = error_of(world, row.argv);
+    CAPTURE(error);
+    CHECK(error.find(row.error) != std::string::npos);
+    CHECK(error.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("our Python module must be there, unless it is not wanted") {
+  World world;
+  world.machine.executables.insert("/usr/bin/true");
+  world.machine.files.erase("/opt/rr/share/robustrun/python/robustrun/boot.py");
+  CHECK(error_of(world, {"train.py"})
+            .starts_with(
+                "cannot find our Python module /opt/rr/share/robustrun/python/robustrun/boot.py"));
+  CHECK(error_of(world, {"--inject=off", "train.py"}) == "no error");
+  CHECK(error_of(world, {"--compat=torchrun", "train.py"}) == "no error");
+  CHECK(error_of(world, {"--no-python", "true"}) == "no error");
+}
+
+TEST_CASE("accepted options without effect are said") {
+  World world;
+  const auto made = plan(world, {"--event-log-handler=console", "--start-method=fork", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->warnings.size() == 2);
+  CHECK(has(made->notes, "interpreter: /usr/bin/python3"));
+}
+
+TEST_CASE("the summary's path is absolute, the log's options follow") {
+  World world;
+  world.machine.kinds["/job"] = PathKind::kDirectory;
+  const auto made = plan(world, {"--summary-json=s.json", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.summary_json == "/job/s.json");
+  const auto log = log_options(world.merge({"--log-level=debug", "--log-format=json", "s"}).value(),
+                               world.around);
+  CHECK(log.level == base::LogLevel::kDebug);
+  CHECK(log.format == base::LogFormat::kJson);
+  CHECK(log.colour == base::LogColour::kNever);
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,23 @@
+#include "cli/redact.h"
+
+#include <doctest/doctest.h>
+
+namespace robustrun::cli {
+
+TEST_CASE("values of secret names are hidden, whatever form they have") {
+  const std::vector<std::string> argv{"train.py",   "--api-key", "abc",      "--token=xyz",
+                                      "HF_TOKEN=1", "--lr",      "3",        "--password",
+                                      "--verbose",  "monkey",    "--Secret", "s3"};
+  const std::vector<std::string> shown{"train.py",     "--api-key", "***",      "--token=***",
+                                       "HF_TOKEN=***", "--lr",      "3",        "--password",
+                                       "--verbose",    "monkey",    "--Secret", "***"};
+  CHECK(redacted(argv) == shown);
+  CHECK(redacted_assignment("WANDB_API_KEY=abc=def") == "WANDB_API_KEY=***");
+  CHECK(redacted_assignment("PATH=/usr/bin") == "PATH=/usr/bin");
+  CHECK(redacted_assignment("TOKEN") == "TOKEN");
+  CHECK(is_secret_name("db_passwd"));
+  CHECK_FALSE(is_secret_name("--lr"));
+  CHECK(redacted(std::vector<std::string>{}).empty());
+}
+
+}  // namespace robustrun::cli

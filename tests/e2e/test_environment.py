@@ -1,0 +1,149 @@
+"""Worker argv and environment: torchrun.md a.1.4 and a.2.1, side by side with the real torchrun."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from conftest import wait_for
+
+SHOW = r"""
+import json, os, sys
+names = ["LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME",
+         "LOCAL_WORLD_SIZE", "WORLD_SIZE", "GROUP_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+         "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID",
+         "TORCHELASTIC_USE_AGENT_STORE", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+         "TORCHELASTIC_ERROR_FILE", "OMP_NUM_THREADS", "TORCHELASTIC_SIGNALS_TO_HANDLE",
+         "CUDA_VISIBLE_DEVICES", "NODE_RANK"]
+seen = {name: os.environ.get(name) for name in names}
+seen["argv"] = sys.argv
+seen["cwd"] = os.getcwd()
+seen["path0"] = sys.path[0]
+with open(os.path.join(os.environ["OUT"], "rank" + os.environ["RANK"] + ".json"), "w") as out:
+    json.dump(seen, out)
+"""
+
+# Differ between two runs, or on purpose (docs/compat.md): compared by rule below.
+FREE = {
+    "MASTER_PORT",
+    "MASTER_ADDR",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_ERROR_FILE",
+    "TORCHELASTIC_USE_AGENT_STORE",
+    "NODE_RANK",
+}
+
+
+def collect(folder, count):
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(count)]
+
+
+@pytest.fixture
+def shown(robustrun):
+    robustrun.write("show.py", SHOW)
+
+    def run(command, count, *arguments, env=None):
+        out = robustrun.folder / f"out{len(robustrun.started)}"
+        out.mkdir()
+        finished = robustrun.start(
+            *command[1:], "--nproc-per-node", str(count), *arguments, "show.py", "a", "--b=c d",
+            argv0=command[0], env={"OUT": str(out), **(env or {})},
+        ).finish(120)
+        assert finished.code == 0, finished.errors
+        return collect(out, count), finished
+
+    return run
+
+
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_compat_environment_is_torchruns(robustrun, shown, count):
+    theirs, _ = shown(TORCHRUN, count)
+    ours, _ = shown([str(robustrun.binary), "--compat=torchrun"], count)
+    for rank in range(count):
+        for name, value in theirs[rank].items():
+            if name not in FREE:
+                assert ours[rank][name] == value, name
+    assert len({seen["MASTER_PORT"] for seen in ours}) == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_native_environment(robustrun, shown, count):
+    ours, finished = shown([str(robustrun.binary)], count)
+    for rank, seen in enumerate(ours):
+        assert seen["RANK"] == seen["LOCAL_RANK"] == seen["ROLE_RANK"] == str(rank)
+        assert seen["WORLD_SIZE"] == seen["LOCAL_WORLD_SIZE"] == str(count)
+        assert seen["GROUP_RANK"] == seen["NODE_RANK"] == "0"
+        assert seen["ROLE_NAME"] == "default"
+        assert seen["TORCHELASTIC_RESTART_COUNT"] == "0"
+        assert seen["TORCHELASTIC_USE_AGENT_STORE"] == "False"
+        assert seen["argv"] == ["show.py", "a", "--b=c d"]
+        assert seen["path0"] == str(robustrun.folder)
+        assert int(seen["OMP_NUM_THREADS"]) == max(1, len(os.sched_getaffinity(0)) // count)
+        assert 1024 < int(seen["MASTER_PORT"]) < 65536
+        assert seen["TORCHELASTIC_ERROR_FILE"].endswith(f"attempt_0/{rank}/error.json")
+
+
+def test_arguments_are_substituted_as_torchrun_does(robustrun, shown):
+    robustrun.write("args.py", "import sys; print(sys.argv[1:])\n")
+    arguments = ["${local_rank}", "$local_rank", "$$", "$other", "a 'b' \"c\"", "", "--nnodes=2", "-m"]
+    theirs = robustrun.run(*TORCHRUN[1:], "args.py", *arguments, argv0=TORCHRUN[0], timeout=120)
+    ours = robustrun.run("args.py", *arguments)
+    assert ours.text == theirs.text
+    assert ours.text.strip() == str(["0", "0", "$", "$other", "a 'b' \"c\"", "", "--nnodes=2", "-m"])
+
+
+def test_a_module_runs_as_python_m_would(robustrun):
+    package = robustrun.folder / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "other.py").write_text("VALUE = 42\n")
+    (package / "main.py").write_text("from .other import VALUE\nimport sys\nprint(VALUE, sys.argv[1:])\n")
+    assert robustrun.run("-m", "pack.main", "x").text == "42 ['x']\n"
+
+
+def test_an_executable_runs_without_python(robustrun):
+    script = robustrun.write("run.sh", "#!/bin/sh\necho rank $RANK of $WORLD_SIZE: $1\n")
+    script.chmod(0o755)
+    finished = robustrun.run("--no-python", "--nproc-per-node=2", "./run.sh", "x y")
+    assert sorted(finished.text.splitlines()) == ["rank 0 of 2: x y", "rank 1 of 2: x y"]
+
+
+def test_a_megabyte_of_arguments_passes(robustrun):
+    robustrun.write("args.py", "import sys; print(len(sys.argv), sum(map(len, sys.argv[1:])))\n")
+    arguments = [f"{i:0>100}" for i in range(10_000)]
+    assert robustrun.run("args.py", *arguments).text == "10001 1000000\n"
+
+
+def test_bytes_that_are_not_text_pass_both_ways(robustrun):
+    robustrun.write(
+        "bytes.py",
+        "import os, sys\nos.write(1, os.fsencode(sys.argv[1]) + b'\\xff\\x00\\xfe\\n')\n",
+    )
+    finished = robustrun.run("bytes.py", b"caf\xe9")
+    assert finished.out == b"caf\xe9\xff\x00\xfe\n"
+
+
+def test_stdin_is_nobodys_unless_a_rank_is_named(robustrun):
+    robustrun.write("read.py", "import os, sys; print(os.environ['RANK'], repr(sys.stdin.read()))\n")
+    source = robustrun.write("in.txt", "hello")
+    with source.open() as stdin:
+        finished = robustrun.run("--nproc-per-node=2", "read.py", stdin=stdin)
+    assert sorted(finished.text.splitlines()) == ["0 ''", "1 ''"]
+    with source.open() as stdin:
+        finished = robustrun.run("--nproc-per-node=2", "--stdin=1", "read.py", stdin=stdin)
+    assert sorted(finished.text.splitlines()) == ["0 ''", "1 'hello'"]
+
+
+def test_closed_standard_descriptors_do_no_harm(robustrun):
+    robustrun.write("fds.py", "import os\nopen('fds', 'w').write(str(sorted(os.listdir('/proc/self/fd'))))\n")
+    seen = []
+    for closing in ("", "<&- >&- 2>&-"):
+        running = robustrun.start("-c", f"exec {robustrun.binary} fds.py {closing}", argv0="/bin/sh")
+        assert running.finish(30).code == 0
+        seen.append((robustrun.folder / "fds").read_text())
+    assert seen[0] == seen[1]

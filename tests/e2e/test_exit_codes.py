@@ -1,0 +1,134 @@
+"""The exit code table of docs/operations.md, native and compat."""
+
+import signal
+
+import pytest
+from conftest import wait_for
+
+# What the script does, the run's code in native mode, and with --compat=torchrun.
+ENDINGS = [
+    ("pass", 0, 0),
+    ("raise SystemExit(3)", 3, 1),
+    ("raise SystemExit(255)", 255, 1),
+    ("raise SystemExit('words')", 1, 1),
+    ("raise SystemExit(9)", 9, 1),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137, 1),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, 1),
+    ("import os; os.abort()", 134, 1),
+    ("raise SystemExit(93)", 93, 1),
+    ("raise SystemExit(94)", 1, 1),
+    ("raise SystemExit(95)", 1, 1),
+    ("1 / 0", 1, 1),
+]
+
+
+@pytest.mark.parametrize("script, native, compat", ENDINGS)
+def test_the_first_failing_worker_decides(robustrun, script, native, compat):
+    robustrun.write("end.py", script + "\n")
+    assert robustrun.run("--max-restarts", "0", "end.py").code == native
+    assert robustrun.run("--compat=torchrun", "end.py").code == compat
+
+
+def test_called_as_torchrun_means_compat(robustrun):
+    robustrun.write("end.py", "raise SystemExit(7)\n")
+    link = robustrun.folder / "torchrun"
+    link.symlink_to(robustrun.binary)
+    assert robustrun.run("end.py", argv0=str(link)).code == 1
+
+
+def test_a_failure_before_any_progress_that_repeats_is_a_crash_loop(robustrun):
+    robustrun.write("end.py", "open('starts', 'a').write('x')\nraise ValueError('no such dataset')\n")
+    finished = robustrun.run("end.py")
+    assert finished.code == 95
+    assert (robustrun.folder / "starts").read_text() == "xx"
+    assert "no such dataset" in finished.errors
+
+
+def test_compat_restarts_as_often_as_told(robustrun):
+    robustrun.write("end.py", "open('starts', 'a').write('x')\nraise ValueError('boom')\n")
+    assert robustrun.run("--compat=torchrun", "--max-restarts=3", "end.py").code == 1
+    assert (robustrun.folder / "starts").read_text() == "xxxx"
+
+
+def test_time_limit_ends_the_run(robustrun):
+    robustrun.write("wait.py", "import time; time.sleep(100)\n")
+    finished = robustrun.run("--time-limit", "1s", "wait.py", timeout=20)
+    assert finished.code == 124
+    assert "time limit" in finished.errors
+
+
+def test_stop_after_steps_ends_the_run_well(robustrun):
+    robustrun.write(
+        "steps.py",
+        "import itertools, time, robustrun\n"
+        "for n in itertools.count():\n"
+        "    robustrun.step(n, loss=1.0 / (n + 1)); time.sleep(0.01)\n",
+    )
+    finished = robustrun.run("--stop-after-steps", "20", "--summary-json", "s.json", "steps.py")
+    assert finished.code == 0, finished.errors
+    import json
+
+    summary = json.loads((robustrun.folder / "s.json").read_text())
+    assert summary["step"] >= 20
+    assert [m["name"] for m in summary["metrics"]] == ["loss"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
+def test_a_signal_ends_the_run_with_128_plus_n(robustrun, name):
+    number = getattr(signal, name)
+    robustrun.write(
+        "wait.py",
+        "import signal, sys, time\n"
+        f"signal.signal(signal.{name}, lambda *_: (print('got it', flush=True), sys.exit(0)))\n"
+        "open('ready', 'w').close()\ntime.sleep(100)\n",
+    )
+    running = robustrun.start("wait.py")
+    wait_for((robustrun.folder / "ready").exists)
+    running.process.send_signal(number)
+    finished = running.finish(20)
+    assert finished.code == 128 + number
+    assert "got it" in finished.text
+
+
+def test_a_second_signal_kills_at_once(robustrun):
+    robustrun.write(
+        "stubborn.py",
+        "import signal, time\nsignal.signal(signal.SIGINT, lambda *_: open('asked', 'w').close())\n"
+        "open('ready', 'w').close()\nwhile True: time.sleep(1)\n",
+    )
+    running = robustrun.start("stubborn.py")
+    wait_for((robustrun.folder / "ready").exists)
+    running.process.send_signal(signal.SIGINT)
+    wait_for((robustrun.folder / "asked").exists)
+    running.process.send_signal(signal.SIGINT)
+    assert running.finish(5).code == 130
+    robustrun.expect_nothing_left()
+
+
+def test_sighup_under_nohup_is_ignored(robustrun):
+    robustrun.write(
+        "wait.py",
+        "import os, time\nopen('ready', 'w').close()\n"
+        "while not os.path.exists('go'): time.sleep(0.01)\nprint('done')\n",
+    )
+    running = robustrun.start(robustrun.binary, "wait.py", argv0="/usr/bin/nohup")
+    wait_for((robustrun.folder / "ready").exists)
+    running.process.send_signal(signal.SIGHUP)
+    (robustrun.folder / "go").touch()
+    finished = running.finish(20)
+    assert (finished.code, "done" in finished.text) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGUSR2"])
+def test_user_signals_are_passed_on(robustrun, name):
+    robustrun.write(
+        "wait.py",
+        "import signal, sys, time\n"
+        f"signal.signal(signal.{name}, lambda *_: open('got', 'w').close())\n"
+        "open('ready', 'w').close()\nimport os\n"
+        "while not os.path.exists('got'): time.sleep(0.01)\n",
+    )
+    running = robustrun.start("wait.py")
+    wait_for((robustrun.folder / "ready").exists)
+    running.process.send_signal(getattr(signal, name))
+    assert running.finish(20).code == 0

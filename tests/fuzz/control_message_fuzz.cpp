@@ -1,0 +1,15 @@
+// Any bytes as a message on a worker's socket: one small JSON object comes back.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "agent/worker_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const robustrun::agent::ControlState state;
+  const std::string reply =
+      robustrun::agent::answer_control_message({reinterpret_cast<const char*>(data), size}, state);
+  if (reply.size() > 1024 || !reply.starts_with('{') || !reply.ends_with('}')) std::abort();
+  return 0;
+}

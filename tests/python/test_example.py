@@ -1,0 +1,40 @@
+"""examples/train.py learns, and a resumed run repeats the undisturbed one bit for bit."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, clean_environment
+
+pytest.importorskip("torch")
+TRAIN = ROOT / "examples" / "train.py"
+
+
+def train(folder, *args, ranks=2):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+               "--nproc-per-node", str(ranks), str(TRAIN), *args]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200,
+                          env=clean_environment(OMP_NUM_THREADS="1"))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_resumed_run_has_the_same_losses_to_the_last_bit(tmp_path):
+    train(tmp_path, "--steps", "60", "--curve", "whole")
+    stopped = ["--checkpoint", "saved", "--every", "10", "--curve", "halves"]
+    train(tmp_path, "--steps", "34", *stopped)
+    assert "resumed from saved/step-30.pt" in train(tmp_path, "--steps", "60", *stopped)
+    whole = (tmp_path / "whole").read_text().splitlines()
+    halves = (tmp_path / "halves").read_text().splitlines()
+    assert len(whole) == 60 and len(halves) == 34 + 30
+    assert halves[:34] + halves[38:] == whole
+    assert halves[34:38] == halves[30:34]  # done twice, with the same result
+    assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == ["step-50.pt", "step-60.pt"]
+
+
+def test_it_learns(tmp_path):
+    out = train(tmp_path, "--steps", "500", "--pid-dir", "pids", ranks=1)
+    losses = [float(loss) for loss in re.findall(r"loss (\S+)", out)]
+    assert losses[-1] < losses[0] / 4
+    assert (tmp_path / "pids" / "rank-0.pid").read_text().isdigit()

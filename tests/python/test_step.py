@@ -1,0 +1,161 @@
+"""Steps are counted through torch's optimizers, and the script's own count replaces it."""
+
+import mmap
+import sys
+
+import pytest
+from conftest import PACKAGE
+
+torch = pytest.importorskip("torch")
+sys.path.insert(0, str(PACKAGE))
+from robustrun import _record, _steps  # noqa: E402
+from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
+
+STEPS, FIRST_STEP, LAST_STEP, HAS_STEP, STEP = 96, 104, 112, 120, 128
+
+
+def make(cls=torch.optim.SGD, **kw):
+    w = torch.nn.Parameter(torch.ones(3))
+    w.grad = torch.ones(3)
+    return cls([w], lr=0.1, **kw)
+
+
+# name -> (script, steps expected)
+COUNTS = {
+    "no step": ("make()", 0),
+    "plain": ("o = make()\nfor _ in range(5): o.step()", 5),
+    "closure": ("o = make(torch.optim.LBFGS)\n"
+                "o.step(lambda: (o.param_groups[0]['params'][0] ** 2).sum())", 1),
+    "scheduler": ("o = make(); s = torch.optim.lr_scheduler.StepLR(o, 1)\n"
+                  "for _ in range(3): o.step(); s.step()", 3),
+    "two optimizers": ("a, b = make(), make(torch.optim.AdamW)\n"
+                       "for _ in range(4): a.step(); b.step(); b.step()", 4),
+    "one per parameter": ("all = [make() for _ in range(7)]\n"
+                          "for _ in range(3):\n    for o in all: o.step()", 3),
+    "wrapper around an inner optimizer": ("""
+class Outer(torch.optim.Optimizer):
+    def __init__(self, inner):
+        super().__init__(inner.param_groups, {}); self.inner = inner
+    def step(self): self.inner.step()
+o = Outer(make())
+for _ in range(6): o.step()""", 6),
+    "subclass that calls super().step()": ("""
+make()  # wraps SGD.step before the subclass has its own
+class Mine(torch.optim.SGD):
+    @torch.no_grad()
+    def step(self, closure=None): return super().step(closure)
+o = make(Mine)
+for _ in range(6): o.step()""", 6),
+    "a step that raises is not counted, later ones are": ("""
+o = make()
+def bad(): raise ValueError
+for _ in range(3):
+    try: o.step(bad)
+    except ValueError: pass
+    o.step()""", 3),
+    "first optimizer gone": ("make().step()\no = make()\nfor _ in range(2): o.step()", 3),
+    "gradient scaler": ("s = torch.amp.GradScaler('cpu')\no = make()\n"
+                        "w = o.param_groups[0]['params'][0]\n"
+                        "for _ in range(3):\n"
+                        "    w.grad = None; s.scale(w.sum()).backward(); s.step(o); s.update()", 3),
+}
+
+
+@pytest.fixture
+def counting(record, monkeypatch):
+    """The hook in this process, with a record of its own."""
+    with open(record.path, "r+b") as file:
+        mapping = mmap.mmap(file.fileno(), 0)
+    monkeypatch.setattr(_record, "_current", _record.Record(mapping))
+    handle = register_optimizer_step_post_hook(_steps._make_hook(torch))
+    yield record
+    handle.remove()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_steps(name, counting):
+    script, expected = COUNTS[name]
+    exec(script, {"torch": torch, "make": make})
+    assert counting.word(STEPS) == expected
+    assert (counting.word(FIRST_STEP) > 0) == (expected > 0)
+    assert counting.word(LAST_STEP) >= counting.word(FIRST_STEP)
+    assert counting.word(HAS_STEP) == 0
+
+
+def test_the_scripts_own_count_replaces_the_optimizers(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import sys\nassert 'torch' not in sys.modules\n"
+        "import robustrun, torch\n"
+        "w = torch.nn.Parameter(torch.ones(1)); w.grad = torch.ones(1)\n"
+        "o = torch.optim.SGD([w], lr=1)\n"
+        "for n in range(10, 14): o.step(); robustrun.step(n); o.step()\n")
+    done = boot("script", "t.py", env=record.environment())
+    assert done.returncode == 0, done.stderr.decode()
+    assert (record.word(STEPS), record.word(HAS_STEP), record.word(STEP)) == (4, 1, 13)
+
+
+def test_forked_and_spawned_children_do_not_count(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import torch, torch.multiprocessing as m\n"
+        "def f(i):\n"
+        "    import robustrun\n"
+        "    w = torch.nn.Parameter(torch.ones(1)); w.grad = torch.ones(1)\n"
+        "    torch.optim.SGD([w], lr=1).step(); robustrun.step(9)\n"
+        "if __name__ == '__main__':\n"
+        "    m.spawn(f, nprocs=1)\n"
+        "    m.start_processes(f, (), 1, start_method='fork')\n")
+    done = boot("script", "t.py", env=record.environment())
+    assert done.returncode == 0, done.stderr.decode()
+    assert record.word(STEPS) == 0
+
+
+def test_the_hook_leaves_no_trace_in_the_import_system(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import sys, importlib, torch, torch.optim.optimizer as o\n"
+        "print([f for f in sys.meta_path if 'robustrun' in repr(f)],"
+        " 'exec_module' in vars(o.__spec__.loader))\n"
+        "importlib.reload(o)\n")
+    done = boot("script", "t.py", env=record.environment())
+    assert (done.returncode, done.stdout) == (0, b"[] False\n"), done.stderr
+
+
+def test_a_compiled_step_makes_no_more_graphs_than_without_us(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import torch\n"
+        "w = torch.nn.Parameter(torch.ones(1)); w.grad = torch.ones(1)\n"
+        "o = torch.optim.SGD([w], lr=1)\n"
+        "graphs = []\n"
+        "def backend(graph, inputs): graphs.append(graph); return graph.forward\n"
+        "@torch.compile(backend=backend)\n"
+        "def train(): o.step()\n"
+        "for _ in range(3): train()\n"
+        "from torch._dynamo.utils import counters\n"
+        "print(len(graphs), counters['graph_break'])\n")
+    counted = boot("script", "t.py", env=record.environment())
+    assert (counted.returncode, counted.stdout) == (0, boot("script", "t.py").stdout)
+
+
+def test_tensors_are_taken_as_metrics(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import torch, robustrun\n"
+        "loss = torch.tensor(0.75, requires_grad=True)\n"
+        "robustrun.step(1, loss=loss, many=torch.ones(2), meta=torch.ones((), device='meta'))\n")
+    done = boot("script", "t.py", env=record.environment())
+    assert done.returncode == 0, done.stderr.decode()
+    metrics = record.metrics()
+    assert metrics["loss"] == 0.75
+    assert metrics["many"] != metrics["many"] and metrics["meta"] != metrics["meta"]  # NaN
+
+
+def test_a_device_is_waited_for_once_a_second_at_most(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import robustrun, time\n"
+        "class Device: type = 'cuda'\n"
+        "class Tensor:\n"
+        "    device, reads = Device(), 0\n"
+        "    def __float__(self): Tensor.reads += 1; return float(Tensor.reads)\n"
+        "start = time.monotonic()\n"
+        "while time.monotonic() - start < 0.3: robustrun.step(1, a=Tensor(), b=Tensor())\n"
+        "print(Tensor.reads)\n")
+    assert boot("script", "t.py", env=record.environment()).stdout == b"2\n"
+    assert record.metrics() == {"a": 1.0, "b": 2.0}

@@ -1,0 +1,134 @@
+#pragma once
+// A whole run in one process: the core, a driver with a journal, a network with bad days, and
+// virtual nodes, under one virtual clock. One seed, one run.
+
+#include <deque>
+#include <map>
+
+#include "tests/sim/invariants.h"
+#include "tests/sim/mutations.h"
+#include "tests/sim/virtual_node.h"
+
+namespace robustrun::sim {
+
+struct Outcome {
+  std::optional<Invariants::Violation> violation;
+  std::uint64_t trace_hash = 0;
+  std::optional<int> exit_code;
+  std::uint32_t attempts = 0, supervisor_crashes = 0;
+  std::size_t events = 0;
+  std::set<core::Rule> rules;
+  Nanos duration{};
+};
+
+class Cluster {
+ public:
+  Cluster(const Scenario& scenario, Mutation mutation, bool print)
+      : scenario_(scenario), mutation_(mutation), dice_(scenario.seed + 7),
+        invariants_(scenario.spec), trace_(print) {
+    world_.say = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
+      transmit(from_[node.value], [this, node, generation, body = std::move(body)] {
+        tell(node, generation, body);
+      });
+    };
+    world_.lost = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
+      tell(node, generation, std::move(body));
+    };
+    world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank) {
+      const VirtualNode& here = nodes_[node.value];
+      for (std::uint32_t older = 0; older < attempt.value; ++older) {
+        invariants_.never_two_attempts_alive(here.alive({older}) > 0, node, attempt);
+      }
+    };
+    world_.disturbed = [this] { invariants_.disturbed(); };
+    for (std::uint32_t i = 0; i < scenario.spec.nodes.size(); ++i) {
+      nodes_.emplace_back(base::NodeId{i}, queue_, dice_, scenario_, world_);
+    }
+    from_.resize(nodes_.size());
+    to_.resize(nodes_.size());
+  }
+
+  Outcome run() {
+    core::RunStarted started;
+    started.spec = scenario_.spec;
+    started.seed = scenario_.seed;
+    started.wall_time = seconds(1'700'000'000);
+    if (mutation_ == Mutation::kGenerous) started.spec.restart.max_restarts += 3;
+    tell({}, {}, started);
+    for (const Scenario::Signal& signal : scenario_.signals) {
+      queue_.at(signal.at, [this, signal] {
+        tell({}, {}, core::SignalReceived{signal.number, signal.forward_only});
+      });
+    }
+    const auto over = [this] {
+      return outcome_.exit_code ? queue_.now() > outcome_.duration + kAftermath
+                                : queue_.now() > scenario_.latest_end;
+    };
+    while (!queue_.empty() && !invariants_.violation() && !over()) queue_.step();
+    invariants_.every_run_ends(outcome_.exit_code.has_value());
+    for (const VirtualNode& node : nodes_) {
+      invariants_.nothing_outlives_the_run(outcome_.exit_code && node.anything_alive());
+    }
+    outcome_.violation = invariants_.violation();
+    outcome_.trace_hash = trace_.hash();
+    outcome_.events = journal_.size();
+    outcome_.rules = invariants_.rules();
+    return outcome_;
+  }
+
+ private:
+  static constexpr Nanos kAftermath = minutes(1);
+
+  // In order like a channel, except on bad days.
+  void transmit(Nanos& channel, std::function<void()> deliver) {
+    if (dice_.chance(scenario_.lost)) return invariants_.disturbed();
+    if (dice_.chance(scenario_.late)) {
+      invariants_.disturbed();
+      return queue_.after(dice_.between({}, seconds(20)), std::move(deliver));
+    }
+    if (dice_.chance(scenario_.twice)) queue_.after(dice_.between({}, seconds(5)), deliver);
+    channel = std::max(channel, queue_.now() + dice_.between({}, milliseconds(5)));
+    queue_.at(channel, std::move(deliver));
+  }
+  // A channel belongs to one agent: what was on its way to a former one is lost with it.
+  void order(base::NodeId node, std::function<void(VirtualNode&)> what) {
+    VirtualNode& there = nodes_[node.value];
+    transmit(to_[node.value], [&there, what = std::move(what), to = there.generation()] {
+      if (there.generation() == to) what(there);
+    });
+  }
+
+  void tell(base::NodeId node, base::Generation generation, core::EventBody body);
+  void crash();
+  void perform(const core::Action& action);
+  void stop_workers(const core::StopWorkers& stop);
+  void arm(const core::SetTimer& timer);
+  void follow_progress(base::Attempt attempt);
+  const std::vector<WorkerPlan>& plans(base::Attempt attempt);
+  void draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans);
+  void draw_victim(std::vector<WorkerPlan>& plans);
+
+  const Scenario& scenario_;
+  Mutation mutation_;
+  EventQueue queue_;
+  Dice dice_;
+  Invariants invariants_;
+  Trace trace_;
+  VirtualNode::World world_;
+  std::deque<VirtualNode> nodes_;
+  std::vector<Nanos> from_, to_;   // when the last message of a channel arrives
+
+  core::Job job_;
+  std::vector<core::Event> journal_;
+  std::vector<std::string> said_;                  // every action so far
+  std::map<core::TimerId, std::uint64_t> armed_;   // newest sequence of each
+  std::map<base::Attempt, std::vector<WorkerPlan>> plans_;
+  base::Attempt followed_;
+  std::uint64_t steps_ = 0;
+  Outcome outcome_;
+};
+
+}  // namespace robustrun::sim
+
+#include "tests/sim/cluster_driver.h"
+#include "tests/sim/cluster_fate.h"

@@ -1,0 +1,123 @@
+#pragma once
+// The driver's half of a virtual cluster: journal, core, actions, crashes.
+
+#include "tests/sim/cluster.h"
+
+namespace robustrun::sim {
+
+inline void Cluster::tell(base::NodeId node, base::Generation generation, core::EventBody body) {
+  core::Event event{queue_.now(), node, generation, std::move(body)};
+  trace_.line(event.at, "<", words_of(event));
+  invariants_.on_event(event);
+  event = muffle(mutation_, std::move(event));
+  const bool torn = mutation_ == Mutation::kTornJournal && journal_.size() == 5;
+  if (!torn) journal_.push_back(event);
+  const core::JobState before = job_.state();
+  std::vector<core::Action> actions = job_.handle(event);
+  for (const core::Action& action : actions) said_.push_back(words_of(action));
+  actions = distort(mutation_, std::move(actions), nodes_.size(), scenario_.spec.compat);
+  for (const core::Action& action : actions) trace_.line(event.at, ">", words_of(action));
+  invariants_.on_actions(event.at, actions);
+  const auto* timer = std::get_if<core::TimerFired>(&event.body);
+  const auto deadline =
+      before == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
+  const bool passed = timer != nullptr && timer->id == deadline;
+  invariants_.every_wait_has_a_deadline(
+      wait_has_a_deadline(before, job_.state(), passed, actions), job_.state());
+  const bool crashes = dice_.chance(scenario_.crashes);
+  // A crash strikes before the actions are carried out, or after: then they are repeated.
+  if (!crashes || dice_.chance(0.5)) {
+    for (const core::Action& action : actions) perform(action);
+  }
+  if (crashes) {
+    crash();
+    for (const core::Action& action : actions) perform(action);
+  }
+}
+
+// The job is thrown away and folded anew from its journal. It must have the same state, and must
+// have wanted the same; timers are armed again from what it said.
+inline void Cluster::crash() {
+  ++outcome_.supervisor_crashes;
+  trace_.line(queue_.now(), "!", "supervisor crash");
+  const std::uint64_t digest = job_.digest();
+  job_ = core::Job();
+  std::vector<std::string> said;
+  std::map<core::TimerId, core::SetTimer> timers;
+  for (const core::Event& event : journal_) {
+    for (const core::Action& action : job_.handle(event)) {
+      said.push_back(words_of(action));
+      if (const auto* timer = std::get_if<core::SetTimer>(&action)) timers[timer->id] = *timer;
+    }
+  }
+  invariants_.replay_restores_the_state(job_.digest() == digest && said == said_);
+  armed_.clear();
+  for (const auto& [id, timer] : timers) arm(timer);
+}
+
+inline void Cluster::arm(const core::SetTimer& timer) {
+  if (mutation_ == Mutation::kLazyTimers) return;
+  armed_[timer.id] = timer.sequence;
+  queue_.at(timer.at, [this, timer] {
+    if (armed_[timer.id] != timer.sequence) return;
+    tell({}, {}, core::TimerFired{timer.id, timer.sequence});
+  });
+}
+
+inline void Cluster::perform(const core::Action& action) {
+  if (const auto* launch = std::get_if<core::LaunchAgent>(&action)) {
+    nodes_[launch->node.value].launch(launch->generation);
+  } else if (const auto* reserve = std::get_if<core::ReservePort>(&action)) {
+    order(reserve->node, [a = *reserve](VirtualNode& node) { node.reserve_port(a.attempt); });
+  } else if (const auto* start = std::get_if<core::StartWorkers>(&action)) {
+    const std::vector<WorkerPlan>& lives = plans(start->attempt);
+    order(start->node, [a = *start, &lives](VirtualNode& node) { node.start(a, lives); });
+    if (start->node == base::NodeId{} && followed_ != base::Attempt{start->attempt.value + 1}) {
+      followed_ = base::Attempt{start->attempt.value + 1};
+      steps_ = 0;
+      outcome_.attempts = followed_.value;
+      queue_.after(seconds(20), [this, a = start->attempt] { follow_progress(a); });
+    }
+  } else if (const auto* stop = std::get_if<core::StopWorkers>(&action)) {
+    stop_workers(*stop);
+  } else if (const auto* dismiss = std::get_if<core::DismissAgent>(&action)) {
+    if (mutation_ == Mutation::kNeverKills) return;
+    queue_.after(seconds(3), [this, n = dismiss->node.value] { nodes_[n].dismiss(); });
+  } else if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
+    arm(*timer);
+  } else if (const auto* finish = std::get_if<core::Finish>(&action)) {
+    if (!outcome_.exit_code) outcome_.duration = queue_.now();
+    outcome_.exit_code = finish->exit_code;
+  }
+}
+
+inline void Cluster::stop_workers(const core::StopWorkers& stop) {
+  if (mutation_ == Mutation::kNeverKills) return;
+  order(stop.node, [stop](VirtualNode& node) { node.stop(stop); });
+  const core::WorkersGone gone{stop.attempt, 0, {}, {}};
+  const base::Generation generation = nodes_[stop.node.value].generation();
+  if (mutation_ == Mutation::kDoesNotWait) {
+    queue_.after({}, [this, stop, generation, gone] { tell(stop.node, generation, gone); });
+  }
+  if (mutation_ == Mutation::kWhispers) job_.handle({queue_.now(), stop.node, generation, gone});
+}
+
+// The progress tracker of a real driver: steps of the slowest rank, once a minute.
+inline void Cluster::follow_progress(base::Attempt attempt) {
+  if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;
+  std::uint32_t alive = 0;
+  for (const VirtualNode& node : nodes_) alive += node.alive(attempt);
+  std::uint32_t world_size = 0;
+  for (const core::NodeSpec& node : scenario_.spec.nodes) world_size += node.slots;
+  if (scenario_.reports_steps && alive == world_size) {
+    const auto mark = steps_ == 0 ? core::Progress::Mark::kFirstStep
+                                  : core::Progress::Mark::kSummary;
+    steps_ += 30;
+    tell({}, {}, core::Progress{attempt, mark, queue_.now(), steps_, {}, {}, {}});
+    const auto goal = scenario_.spec.stop_after_steps;
+    if (goal && steps_ >= *goal) tell({}, {}, core::StepGoalReached{attempt, steps_});
+  }
+  queue_.after(minutes(1), [this, attempt] { follow_progress(attempt); });
+}
+
+}  // namespace robustrun::sim

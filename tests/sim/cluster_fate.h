@@ -1,0 +1,77 @@
+#pragma once
+// What becomes of the workers of an attempt if nobody intervenes.
+
+#include <cerrno>
+#include <csignal>
+
+#include "tests/sim/cluster.h"
+
+namespace robustrun::sim {
+
+inline const std::vector<WorkerPlan>& Cluster::plans(base::Attempt attempt) {
+  std::vector<WorkerPlan>& plans = plans_[attempt];
+  if (plans.empty()) draw_plans(attempt, plans);
+  return plans;
+}
+
+inline void Cluster::draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans) {
+  constexpr std::uint32_t kAttemptsMax = 200;  // then all goes well: every run ends
+  for (const core::NodeSpec& node : scenario_.spec.nodes) {
+    plans.resize(plans.size() + node.slots);
+  }
+  const Nanos length = dice_.between(seconds(1), minutes(90));
+  for (WorkerPlan& plan : plans) {
+    plan.start_delay = dice_.between(milliseconds(1), milliseconds(30));
+    plan.life = length + dice_.between({}, seconds(2));
+    plan.ignores_term = dice_.chance(scenario_.ignores_term);
+    plan.unkillable = plan.ignores_term && dice_.chance(scenario_.unkillable);
+    if (dice_.chance(scenario_.slow_start)) {
+      plan.start_delay = seconds(90);
+      invariants_.disturbed();
+    }
+  }
+  const bool goes_well = dice_.chance(scenario_.finishes) && !scenario_.has_bug;
+  if (!goes_well && attempt.value < kAttemptsMax) draw_victim(plans);
+}
+
+// One worker fails, in one way; the others may notice.
+inline void Cluster::draw_victim(std::vector<WorkerPlan>& plans) {
+  using Kind = base::ExitStatus::Kind;
+  const auto rank = dice_.below(plans.size());
+  WorkerPlan& victim = plans[rank];
+  victim.life = dice_.chance(0.4) ? dice_.between(milliseconds(100), seconds(10))
+                                  : dice_.between(seconds(10), minutes(60));
+  if (scenario_.has_bug) {
+    victim.life = milliseconds(400);
+    victim.end.code = 1;
+    victim.end.stderr_tail = {"ImportError: line " + std::to_string(dice_.below(1000))};
+  } else if (dice_.chance(scenario_.start_fails)) {
+    victim.start_errno = dice_.one_of({ENOENT, EACCES, EAGAIN, EINVAL});
+    if (victim.start_errno == EAGAIN) invariants_.disturbed();
+  } else if (dice_.chance(scenario_.port_conflicts)) {
+    plans[0].life = seconds(1);
+    plans[0].end.code = 1;
+    plans[0].end.error_message = "EADDRINUSE";
+    invariants_.disturbed();
+  } else if (dice_.chance(0.05)) {
+    victim.end.shim_lost = true;
+    victim.end.kind = Kind::kSignaled;
+    victim.end.code = SIGKILL;
+    invariants_.disturbed();
+  } else if (dice_.chance(0.5)) {
+    victim.end.kind = Kind::kSignaled;
+    victim.end.code = dice_.one_of({SIGKILL, SIGSEGV, SIGABRT});
+    const bool oom = victim.end.code == SIGKILL && dice_.chance(0.5);
+    victim.end.oom = oom ? core::Oom::kKernel : core::Oom::kNo;
+  } else {
+    victim.end.code = dice_.one_of({1, 2, 9, 77, 92, 93, 255});
+    victim.end.error_timestamp_s = dice_.chance(0.5) ? 1'700'000'000 : 0;
+  }
+  for (WorkerPlan& plan : plans) {
+    if (&plan == &victim || !dice_.chance(0.5)) continue;
+    plan.life = std::min(plan.life, victim.life + dice_.between({}, seconds(5)));
+    if (plan.end.code == 0) plan.end.code = 1;
+  }
+}
+
+}  // namespace robustrun::sim

@@ -1,0 +1,75 @@
+#pragma once
+// Drivers that are broken on purpose, one way each: the proof that the invariants can fail.
+
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/job.h"
+
+namespace robustrun::sim {
+
+namespace core = supervisor;
+
+enum class Mutation : std::uint8_t {
+  kNone,
+  kDoesNotWait,        // answers StopWorkers itself, at once
+  kWhispers,           // the same, but tells nobody but the core
+  kSameAttempt,        // every start is attempt 0
+  kRankTwice,          // one rank is given twice
+  kOtherPort,          // the last node gets another MASTER_PORT
+  kGenerous,           // the core is told of more restarts than the user allowed
+  kTwoFinishes,
+  kNoFinish,
+  kLazyTimers,         // timers never fire
+  kNoTimers,           // nor are they set
+  kTornJournal,        // one event is missing after a crash
+  kOptimist,           // the run always ends with 0
+  kSpeaksNative,       // failures end with 94 in compat mode too
+  kKeepsAgents,        // agents are not told to go
+  kNeverKills,         // agents are told neither to stop nor to go, only that they were
+  kSameGeneration,     // every agent is the first
+  kRestless,           // agents are launched again at every restart
+  kBlindToUnkillable,  // the core does not hear of what could not be killed
+  kSilent,             // decisions without words
+};
+
+// What becomes of the core's actions; none of it is visible to the core.
+inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Action> actions,
+                                         std::size_t nodes, bool compat) {
+  std::vector<core::Action> out;
+  for (core::Action& action : actions) {
+    if (auto* start = std::get_if<core::StartWorkers>(&action)) {
+      if (mutation == Mutation::kSameAttempt) start->attempt = {};
+      if (mutation == Mutation::kRankTwice) start->workers.front().rank = {};
+      const bool last = nodes > 1 && start->node.value + 1 == nodes;
+      if (mutation == Mutation::kOtherPort && last) ++start->master_port;
+      if (mutation == Mutation::kRestless && start->attempt.value > 0) {
+        out.push_back(core::LaunchAgent{start->node, {2}});
+      }
+    } else if (auto* launch = std::get_if<core::LaunchAgent>(&action)) {
+      if (mutation == Mutation::kSameGeneration) launch->generation = {1};
+    } else if (auto* decision = std::get_if<core::Decision>(&action)) {
+      if (mutation == Mutation::kSilent) decision->text.clear();
+    } else if (std::holds_alternative<core::DismissAgent>(action)) {
+      if (mutation == Mutation::kKeepsAgents) continue;
+    } else if (std::holds_alternative<core::SetTimer>(action)) {
+      if (mutation == Mutation::kNoTimers) continue;
+    } else if (auto* finish = std::get_if<core::Finish>(&action)) {
+      if (mutation == Mutation::kNoFinish) continue;
+      if (mutation == Mutation::kOptimist) finish->exit_code = 0;
+      if (mutation == Mutation::kSpeaksNative && compat) finish->exit_code = 94;
+      if (mutation == Mutation::kTwoFinishes) out.push_back(*finish);
+    }
+    out.push_back(std::move(action));
+  }
+  return out;
+}
+
+// What the core hears instead of an event.
+inline core::Event muffle(Mutation mutation, core::Event event) {
+  auto* gone = std::get_if<core::WorkersGone>(&event.body);
+  if (mutation == Mutation::kBlindToUnkillable && gone != nullptr) gone->unkillable.clear();
+  return event;
+}
+
+}  // namespace robustrun::sim

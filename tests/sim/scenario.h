@@ -1,0 +1,109 @@
+#pragma once
+// What one seed stands for: a job, and how much goes wrong around it.
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job_spec.h"
+#include "tests/sim/event_queue.h"
+
+namespace robustrun::sim {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  supervisor::JobSpec spec;
+
+  // Messages between supervisor and agents, both ways.
+  double lost = 0, late = 0, twice = 0;
+  // Agents: of each one started.
+  double dies = 0, never_joins = 0, cannot_start = 0, deaf = 0;
+  // Workers: of each one started.
+  double ignores_term = 0, unkillable = 0, slow_start = 0;
+  // Attempts.
+  double finishes = 0.5;        // all ranks end well
+  double start_fails = 0;       // a worker's program cannot be run
+  double port_conflicts = 0, port_fails = 0;
+  bool has_bug = false;         // dies at start, the same way every time
+  bool reports_steps = true;
+
+  double crashes = 0;           // of the supervisor, per event
+  struct Signal {
+    Nanos at;
+    int number;
+    bool forward_only;
+  };
+  std::vector<Signal> signals;
+
+  Nanos latest_end{};           // a run that lasts longer is stuck
+};
+
+inline supervisor::JobSpec draw_spec(Dice& dice) {
+  supervisor::JobSpec spec;
+  spec.run_id = "sim";
+  const std::uint64_t nodes = 1 + dice.below(4);
+  for (std::uint64_t i = 0; i < nodes; ++i) {
+    spec.nodes.push_back({"node" + std::to_string(i), "10.0.0." + std::to_string(i),
+                          static_cast<std::uint32_t>(1 + dice.below(4))});
+  }
+  spec.compat = dice.chance(0.2);
+  if (dice.chance(0.2)) spec.master_port = 29500;
+  spec.restart.max_restarts = dice.one_of({0U, 1U, 2U, 3U, 10U});
+  spec.restart.window = dice.one_of<Nanos>({minutes(5), minutes(30), hours(1)});
+  spec.restart.max_infrastructure_restarts = static_cast<std::uint32_t>(1 + dice.below(8));
+  spec.restart.crash_loop_retries = static_cast<std::uint32_t>(dice.below(3));
+  spec.deadlines.shutdown_grace = dice.one_of<Nanos>({Nanos{}, seconds(5), seconds(30)});
+  return spec;
+}
+
+// Half of all seeds are calm: messages arrive once and in order, agents live. There the budget's
+// arithmetic is exact.
+inline Scenario draw_scenario(std::uint64_t seed) {
+  Dice dice(seed * 2654435761U + 1);
+  Scenario s;
+  s.seed = seed;
+  s.spec = draw_spec(dice);
+  const auto some = [&dice](double probability) { return dice.chance(0.5) ? probability : 0.0; };
+  if (dice.chance(0.5)) {
+    s.lost = some(0.02);
+    s.late = some(0.03);
+    s.twice = some(0.1);
+    s.dies = some(0.3);
+    s.never_joins = some(0.1);
+    s.cannot_start = some(0.1);
+    s.deaf = some(0.1);
+    s.unkillable = some(0.1);
+    s.slow_start = some(0.02);
+    s.port_fails = some(0.1);
+  }
+  s.ignores_term = some(0.2);
+  s.finishes = dice.one_of({0.1, 0.5, 0.9});
+  s.start_fails = some(0.05);
+  s.port_conflicts = some(0.1);
+  s.has_bug = dice.chance(0.15);
+  s.reports_steps = dice.chance(0.7);
+  s.crashes = some(0.02);
+  for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
+    const bool forward = dice.chance(0.4);
+    s.signals.push_back({dice.chance(0.5) ? dice.between({}, seconds(5))
+                                          : dice.between({}, hours(1)),
+                         forward ? SIGUSR1 : dice.one_of({SIGTERM, SIGINT, SIGHUP}), forward});
+  }
+  if (dice.chance(0.2)) s.spec.stop_after_steps = 10 + dice.below(1000);
+  s.latest_end = hours(24 * 20);
+  // Where messages are lost a run may not notice that it has ended: that takes another issue's
+  // hang detection, and here a time limit.
+  if (s.lost > 0 || dice.chance(0.2)) {
+    s.spec.time_limit = s.lost > 0 ? hours(6) : dice.between(seconds(1), hours(2));
+    s.latest_end = *s.spec.time_limit + s.spec.deadlines.shutdown_grace +
+                   s.spec.deadlines.kill_margin + seconds(1);
+  }
+  return s;
+}
+
+}  // namespace robustrun::sim

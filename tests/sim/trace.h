@@ -1,0 +1,108 @@
+#pragma once
+// One line per event and action: hashed always, printed when a single seed is replayed.
+
+#include <fmt/core.h>
+
+#include <string>
+
+#include "base/core/hash.h"
+#include "supervisor/core/job.h"
+#include "tests/sim/event_queue.h"
+
+namespace robustrun::sim {
+
+namespace core = supervisor;
+
+struct EventWords {
+  std::string operator()(const core::RunStarted& e) const {
+    return fmt::format("run started, {} nodes", e.spec.nodes.size());
+  }
+  std::string operator()(const core::AgentJoined&) const { return "agent joined"; }
+  std::string operator()(const core::AgentLost& e) const { return "agent lost: " + e.why; }
+  std::string operator()(const core::PortReserved& e) const {
+    return fmt::format("a{} port {}", e.attempt.value, e.port);
+  }
+  std::string operator()(const core::WorkerStarted& e) const {
+    return fmt::format("a{} rank {} started", e.attempt.value, e.rank.value);
+  }
+  std::string operator()(const core::WorkerStartFailed& e) const {
+    return fmt::format("a{} rank {} not started: {}", e.attempt.value, e.rank.value, e.os_errno);
+  }
+  std::string operator()(const core::WorkerExited& e) const {
+    return fmt::format("a{} rank {} ended: {}{}", e.attempt.value, e.rank.value,
+                       base::describe(e.status()), e.stopped_by_us ? " (stopped)" : "");
+  }
+  std::string operator()(const core::WorkersGone& e) const {
+    return fmt::format("a{} workers gone, {} unkillable", e.attempt.value, e.unkillable.size());
+  }
+  std::string operator()(const core::Progress& e) const {
+    return fmt::format("a{} progress {}", e.attempt.value, e.steps);
+  }
+  std::string operator()(const core::StepGoalReached& e) const {
+    return fmt::format("a{} goal {}", e.attempt.value, e.steps);
+  }
+  std::string operator()(const core::SignalReceived& e) const {
+    return fmt::format("signal {}{}", e.signal, e.forward_only ? " to forward" : "");
+  }
+  std::string operator()(const core::TimerFired& e) const {
+    return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
+  }
+};
+
+struct ActionWords {
+  std::string operator()(const core::LaunchAgent& a) const {
+    return fmt::format("n{} launch agent g{}", a.node.value, a.generation.value);
+  }
+  std::string operator()(const core::ReservePort& a) const {
+    return fmt::format("n{} a{} reserve port", a.node.value, a.attempt.value);
+  }
+  std::string operator()(const core::StartWorkers& a) const {
+    return fmt::format("n{} a{} start {} of {} at {}:{}", a.node.value, a.attempt.value,
+                       a.workers.size(), a.world_size, a.master_addr, a.master_port);
+  }
+  std::string operator()(const core::StopWorkers& a) const {
+    return fmt::format("n{} a{} stop, signal {}, grace {}", a.node.value, a.attempt.value, a.signal,
+                       a.grace.count());
+  }
+  std::string operator()(const core::ForwardSignal& a) const {
+    return fmt::format("n{} a{} forward {}", a.node.value, a.attempt.value, a.signal);
+  }
+  std::string operator()(const core::DismissAgent& a) const {
+    return fmt::format("n{} dismiss", a.node.value);
+  }
+  std::string operator()(const core::SetTimer& a) const {
+    return fmt::format("timer {} #{} at {}", static_cast<int>(a.id), a.sequence, a.at.count());
+  }
+  std::string operator()(const core::Decision& a) const {
+    return fmt::format("decision {}: {}", static_cast<int>(a.rule), a.text);
+  }
+  std::string operator()(const core::Finish& a) const {
+    return fmt::format("finish {}", a.exit_code);
+  }
+};
+
+inline std::string words_of(const core::Event& event) {
+  return fmt::format("n{} g{} {}", event.node.value, event.generation.value,
+                     std::visit(EventWords{}, event.body));
+}
+inline std::string words_of(const core::Action& action) {
+  return std::visit(ActionWords{}, action);
+}
+
+class Trace {
+ public:
+  explicit Trace(bool print) : print_(print) {}
+  void line(Nanos at, const char* sign, const std::string& text) {
+    hash_ = base::hash64(text, hash_ ^ static_cast<std::uint64_t>(at.count()));
+    if (print_) {
+      fmt::print("{:12.6f} {} {}\n", std::chrono::duration<double>(at).count(), sign, text);
+    }
+  }
+  [[nodiscard]] std::uint64_t hash() const { return hash_; }
+
+ private:
+  bool print_;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace robustrun::sim

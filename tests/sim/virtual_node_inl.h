@@ -1,0 +1,95 @@
+#pragma once
+// Life and death on a virtual node: the private half of virtual_node.h.
+
+#include <csignal>
+#include <string>
+
+#include "tests/sim/virtual_node.h"
+
+namespace robustrun::sim {
+
+inline void VirtualNode::spawn(const AgentPtr& agent, const WorkerPtr& worker) {
+  if (worker->state != Worker::kPending || !agent->alive) return;
+  if (worker->plan.start_errno != 0) {
+    worker->state = Worker::kDead;
+    world_.say(id_, agent->generation,
+               core::WorkerStartFailed{worker->attempt, worker->rank, worker->plan.start_errno,
+                                       "exec"});
+    return say_if_gone(agent);
+  }
+  worker->state = Worker::kAlive;
+  ++alive_[worker->attempt];
+  world_.spawned(id_, worker->attempt, worker->rank);
+  world_.say(id_, agent->generation, core::WorkerStarted{worker->attempt, worker->rank, 2});
+  queue_.after(worker->plan.life, [this, agent, worker] {
+    end(agent, worker, worker->plan.end.kind, worker->plan.end.code);
+  });
+}
+
+inline void VirtualNode::end(const AgentPtr& agent, const WorkerPtr& worker,
+                             base::ExitStatus::Kind kind, int code) {
+  if (worker->state != Worker::kAlive) return;
+  forget(worker);
+  if (!agent->alive) return;
+  core::WorkerExited exited = worker->plan.end;
+  exited.attempt = worker->attempt;
+  exited.rank = worker->rank;
+  exited.kind = kind;
+  exited.code = code;
+  exited.stopped_by_us = worker->stopped;
+  if (worker->stopped) exited.shim_lost = false;
+  world_.say(id_, agent->generation, exited);
+  say_if_gone(agent);
+}
+
+inline void VirtualNode::kill_workers(const AgentPtr& agent) {
+  if (!agent->alive || queue_.now() < agent->kill_at) return;
+  const std::vector<WorkerPtr> workers = agent->workers;
+  for (const WorkerPtr& worker : workers) {
+    if (worker->state == Worker::kAlive && worker->plan.unkillable) {
+      forget(worker);
+      worker->state = Worker::kStuck;
+    } else {
+      end(agent, worker, base::ExitStatus::Kind::kSignaled, SIGKILL);
+    }
+  }
+  say_if_gone(agent);
+}
+
+inline void VirtualNode::say_if_gone(const AgentPtr& agent) {
+  core::WorkersGone gone;
+  for (const WorkerPtr& worker : agent->workers) {
+    if (worker->state == Worker::kPending || worker->state == Worker::kAlive) return;
+    if (worker->state == Worker::kStuck) {
+      gone.unkillable.push_back("rank " + std::to_string(worker->rank.value));
+    }
+  }
+  gone.attempt.value = static_cast<std::uint32_t>(agent->newest);
+  world_.say(id_, agent->generation, gone);
+}
+
+inline void VirtualNode::forget(const WorkerPtr& worker) {
+  worker->state = Worker::kDead;
+  if (--alive_[worker->attempt] == 0) alive_.erase(worker->attempt);
+}
+
+inline void VirtualNode::die(const AgentPtr& agent, const char* why) {
+  if (!agent->alive) return;
+  agent->alive = false;
+  for (const WorkerPtr& worker : agent->workers) {
+    queue_.after(dice_.between({}, kStrayLifeMax), [this, worker] {
+      if (worker->state == Worker::kAlive) forget(worker);
+    });
+  }
+  const Nanos noticed = dice_.chance(0.8) ? dice_.between(milliseconds(1), milliseconds(50))
+                                          : dice_.between(milliseconds(1), seconds(10));
+  queue_.after(noticed, [this, generation = agent->generation, why] {
+    world_.lost(id_, generation, core::AgentLost{why});
+  });
+}
+
+inline void VirtualNode::kill_agent() {
+  if (agent_) die(agent_, "killed by its supervisor");
+}
+
+}  // namespace robustrun::sim

@@ -1,0 +1,171 @@
+// Signals, time limit, step goal.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "supervisor/core/job.h"
+#include "tests/supervisor/job_harness.h"
+
+namespace robustrun::supervisor::test {
+namespace {
+
+TEST_CASE("the first signal is forwarded with the grace period and ends the run with 128 + n") {
+  for (const bool compat : {false, true}) {
+    JobSpec spec = make_spec({1, 1});
+    spec.compat = compat;
+    spec.deadlines.shutdown_grace = seconds(7);
+    Harness h(spec);
+    h.run();
+    h.tell(SignalReceived{SIGHUP, false});
+    CHECK(h.decided(Rule::kSignal));
+    REQUIRE(h.all<StopWorkers>().size() == 2);
+    CHECK(h.all<StopWorkers>().front().signal == SIGHUP);
+    CHECK(h.all<StopWorkers>().front().grace == seconds(7));
+    CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+    h.tell_exit(exited(0, 0, 0));
+    h.tell_exit(exited(0, 1, 0));
+    h.all_gone();
+    CHECK(h.exit_code() == (compat ? 1 : 129));
+  }
+}
+
+TEST_CASE("a second signal kills at once, further ones change nothing") {
+  Harness h;
+  h.run();
+  h.tell(SignalReceived{SIGINT, false});
+  h.now += seconds(1);
+  h.tell(SignalReceived{SIGINT, false});
+  CHECK(h.decided(Rule::kSecondSignal));
+  REQUIRE(h.all<StopWorkers>().size() == 1);
+  CHECK(h.all<StopWorkers>().front().grace == Nanos{});
+  CHECK(h.timers[0].at - h.now == seconds(15));
+  h.tell(SignalReceived{SIGINT, false});
+  CHECK(h.actions.empty());
+  h.fire(TimerId::kState);
+  CHECK(h.exit_code() == 130);
+}
+
+TEST_CASE("a signal while no worker runs ends the run at once") {
+  Harness joining;
+  joining.tell(SignalReceived{SIGTERM, false});
+  CHECK(joining.exit_code() == 143);
+  Harness reserving;
+  reserving.join_all();
+  reserving.tell(SignalReceived{SIGTERM, false});
+  CHECK(reserving.exit_code() == 143);
+  Harness backoff;
+  backoff.run();
+  backoff.tell_exit(exited(0, 0, 1));
+  backoff.recover();
+  backoff.tell_exit(exited(1, 0, 2));
+  backoff.all_gone();
+  REQUIRE(backoff.job.state() == JobState::kBackoff);
+  backoff.tell(SignalReceived{SIGTERM, false});
+  CHECK(backoff.exit_code() == 143);
+}
+
+TEST_CASE("a signal during a restart's stop does not lengthen the grace period") {
+  Harness h;
+  h.run();
+  h.tell_exit(exited(0, 0, 1));
+  h.now += seconds(20);
+  h.tell(SignalReceived{SIGTERM, false});
+  REQUIRE(h.all<StopWorkers>().size() == 1);
+  CHECK(h.all<StopWorkers>().front().grace == seconds(10));
+  CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+  h.all_gone();
+  CHECK(h.exit_code() == 143);
+}
+
+TEST_CASE("a signal after success leaves the exit code 0; a second one hurries") {
+  Harness h;
+  h.run();
+  h.tell_exit(exited(0, 0, 0));
+  h.tell_exit(exited(0, 1, 0));
+  h.tell(SignalReceived{SIGTERM, false});
+  CHECK(h.all<StopWorkers>().front().grace == seconds(5));
+  h.tell(SignalReceived{SIGTERM, false});
+  CHECK(h.all<StopWorkers>().front().grace == Nanos{});
+  h.all_gone();
+  CHECK(h.exit_code() == 0);
+}
+
+TEST_CASE("the user's own signals are passed on to living workers and change nothing") {
+  Harness h(make_spec({1, 1}));
+  h.tell(SignalReceived{SIGUSR1, true});
+  CHECK(h.actions.empty());
+  h.run();
+  h.tell_exit(exited(0, 1, 0));
+  h.tell(WorkersGone{{0}, 0, {}, {}}, 1);
+  h.tell(SignalReceived{SIGUSR1, true});
+  REQUIRE(h.all<ForwardSignal>().size() == 1);
+  CHECK(h.all<ForwardSignal>().front().signal == SIGUSR1);
+  CHECK(h.all<ForwardSignal>().front().node.value == 0);
+  CHECK(h.job.state() == JobState::kRunning);
+}
+
+TEST_CASE("the time limit counts from the start of the run and ends it with 124") {
+  JobSpec spec = make_spec();
+  spec.time_limit = seconds(90);
+  Harness h(spec);
+  const Nanos start = h.now;
+  h.run();
+  h.tell_exit(killed(0, 0, SIGKILL));
+  h.recover();
+  h.fire(TimerId::kTimeLimit);
+  CHECK(h.now - start == seconds(90));
+  CHECK(h.text(Rule::kTimeLimit) == "the time limit of 90 s is over");
+  CHECK(h.all<StopWorkers>().front().signal == SIGTERM);
+  h.all_gone();
+  CHECK(h.exit_code() == 124);
+}
+
+TEST_CASE("reaching the step goal ends the run with 0") {
+  Harness h;
+  h.run();
+  h.tell(StepGoalReached{{0}, 100});
+  CHECK(h.decided(Rule::kStepGoal));
+  h.tell_exit(killed(0, 0, SIGTERM));
+  h.all_gone();
+  CHECK(h.exit_code() == 0);
+}
+
+TEST_CASE("an end does not wait for ever: not for lost agents, not for silent ones") {
+  Harness h(make_spec({1, 1}));
+  h.run();
+  h.tell(SignalReceived{SIGTERM, false});
+  h.tell(AgentLost{"killed"}, 0);
+  CHECK(h.all<LaunchAgent>().empty());
+  SUBCASE("lost") { h.tell(AgentLost{"killed"}, 1); }
+  SUBCASE("silent") {
+    h.fire(TimerId::kState);
+    CHECK(h.text(Rule::kSignal).find("agent of node1") != std::string::npos);
+  }
+  CHECK(h.all<DismissAgent>().size() == 2);
+  CHECK(h.exit_code() == 143);
+}
+
+TEST_CASE("what cannot be killed at the end is named") {
+  Harness h;
+  h.run();
+  h.tell(SignalReceived{SIGTERM, false});
+  h.tell(WorkersGone{{0}, 0, {"pid 12 (python)"}, {}});
+  CHECK(h.text(Rule::kSignal) == "left behind: pid 12 (python) on node0 cannot be killed");
+  CHECK(h.exit_code() == 143);
+}
+
+TEST_CASE("nothing moves a finished run") {
+  Harness h;
+  h.tell(SignalReceived{SIGTERM, false});
+  REQUIRE(h.job.state() == JobState::kFinished);
+  const std::uint64_t digest = h.job.digest();
+  h.tell(AgentJoined{10});
+  h.tell(AgentLost{"x"});
+  h.tell(SignalReceived{SIGTERM, false});
+  h.fire(TimerId::kState);
+  CHECK(h.actions.empty());
+  CHECK(h.job.digest() == digest);
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::test

@@ -1,0 +1,178 @@
+// The product of states and events: which are handled, which ignored; and that a replay of the
+// journal restores the machine.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <string_view>
+
+#include "supervisor/core/job.h"
+#include "tests/supervisor/job_harness.h"
+
+namespace robustrun::supervisor::test {
+namespace {
+
+// A two-node run, one worker each, brought into each state. The second node's agent has been
+// replaced and not yet joined where that can be, so that AgentJoined has something to say.
+Harness in_state(JobState state) {
+  JobSpec spec = make_spec({1, 1});
+  spec.time_limit = std::chrono::hours(10);
+  if (state == JobState::kIdle) return Harness(make_spec({0}));
+  Harness h(spec);
+  if (state == JobState::kJoining) return h;
+  h.join_all();
+  if (state == JobState::kReserving) return h;
+  h.reserve();
+  if (state == JobState::kStarting) return h;
+  h.start_all();
+  if (state == JobState::kRunning) return h;
+  h.tell_exit(exited(0, 0, 1));
+  h.recover();
+  h.tell(AgentLost{"killed"}, 1);
+  if (state == JobState::kStopping) return h;
+  if (state == JobState::kBackoff) {
+    h.tell(WorkersGone{{1}, 0, {}, {}}, 0);
+    return h;
+  }
+  h.tell(SignalReceived{SIGTERM, false});
+  if (state == JobState::kFinishing) return h;
+  h.tell(WorkersGone{{1}, 0, {}, {}}, 0);
+  return h;
+}
+
+struct Row {
+  const char* name;
+  // By state: idle joining reserving starting running stopping backoff finishing finished.
+  // 'x' acts, 'n' only takes note, '.' ignores.
+  std::string_view cells;
+  EventBody (*make)(const Harness&);
+  std::uint32_t node = 0;
+};
+
+constexpr JobState kAll[] = {JobState::kIdle,     JobState::kJoining,  JobState::kReserving,
+                             JobState::kStarting, JobState::kRunning,  JobState::kStopping,
+                             JobState::kBackoff,  JobState::kFinishing, JobState::kFinished};
+
+EventBody timer(const Harness& h, TimerId id) {
+  return TimerFired{id, h.timers[static_cast<std::size_t>(id)].sequence};
+}
+
+const Row kRows[] = {
+    {"RunStarted", "x........",
+     [](const Harness&) -> EventBody {
+       RunStarted started;
+       started.spec = make_spec({1});
+       return started;
+     }},
+    {"AgentJoined", ".n...nnn.", [](const Harness&) -> EventBody { return AgentJoined{10}; }, 1},
+    {"AgentLost", ".xxxxxxn.", [](const Harness&) -> EventBody { return AgentLost{"x"}; }, 1},
+    {"PortReserved", "..x......",
+     [](const Harness& h) -> EventBody { return PortReserved{h.job.attempt(), 29500, {}}; }},
+    {"WorkerStarted", "...n.....",
+     [](const Harness& h) -> EventBody { return WorkerStarted{h.job.attempt(), {0}, 5}; }},
+    {"WorkerStartFailed", "...x.n...",
+     [](const Harness& h) -> EventBody { return WorkerStartFailed{h.job.attempt(), {0}, 5, "x"}; }},
+    {"WorkerExited", "...xxn...",
+     [](const Harness& h) -> EventBody { return exited(h.job.attempt().value, 0, 1); }},
+    {"WorkersGone", "...xxx.x.",
+     [](const Harness& h) -> EventBody { return WorkersGone{h.job.attempt(), 0, {}, {}}; }},
+    {"Progress", "...nnn...",
+     [](const Harness& h) -> EventBody {
+       return Progress{h.job.attempt(), Progress::Mark::kFirstStep, h.now, 1, {}, {}, {}};
+     }},
+    {"StepGoalReached", "...xx....",
+     [](const Harness& h) -> EventBody { return StepGoalReached{h.job.attempt(), 1}; }},
+    {"end signal", ".xxxxxxx.",
+     [](const Harness&) -> EventBody { return SignalReceived{SIGTERM, false}; }},
+    {"user signal", "...xx....",
+     [](const Harness&) -> EventBody { return SignalReceived{SIGUSR1, true}; }},
+    {"state timer", ".xxx.x.x.",
+     [](const Harness& h) { return timer(h, TimerId::kState); }},
+    {"back-off timer", "......x..",
+     [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
+    {"time limit", ".xxxxxxn.",
+     [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
+    {"uptime timer", "....x....",
+     [](const Harness& h) { return timer(h, TimerId::kUptime); }},
+};
+
+TEST_CASE("every event is handled, or ignored on purpose, in every state") {
+  for (const Row& row : kRows) {
+    for (std::size_t i = 0; i < std::size(kAll); ++i) {
+      Harness h = in_state(kAll[i]);
+      CAPTURE(row.name);
+      CAPTURE(to_string(kAll[i]));
+      REQUIRE(h.job.state() == kAll[i]);
+      const std::uint64_t before = h.job.digest();
+      h.tell(row.make(h), row.node);
+      const bool changed = h.job.digest() != before;
+      CHECK(changed == (row.cells[i] != '.' && std::string_view(row.name) != "user signal"));
+      CHECK(h.actions.empty() == (row.cells[i] != 'x'));
+    }
+  }
+}
+
+TEST_CASE("events of another attempt, generation, node or rank are ignored in every state") {
+  for (const JobState state : kAll) {
+    Harness h = in_state(state);
+    const std::uint64_t before = h.job.digest();
+    const base::Attempt wrong{h.job.attempt().value + 1};
+    const auto ignored = [&](EventBody body, base::NodeId node, base::Generation generation) {
+      CHECK(h.job.handle(Event{h.now, node, generation, std::move(body)}).empty());
+      CHECK(h.job.digest() == before);
+    };
+    for (const std::uint32_t node : {0U, 1U}) {
+      const base::Generation current{node < h.generation.size() ? h.generation[node] : 0};
+      ignored(WorkersGone{wrong, 0, {}, {}}, {node}, current);
+      ignored(PortReserved{wrong, 1234, {}}, {node}, current);
+      ignored(exited(wrong.value, node, 1), {node}, current);
+      ignored(WorkerStarted{h.job.attempt(), {77}, 1}, {node}, current);
+      ignored(exited(h.job.attempt().value, 1 - node, 1), {node}, current);
+      ignored(AgentLost{"old"}, {node}, {current.value + 1});
+      ignored(AgentJoined{1}, {node}, {0});
+    }
+    ignored(AgentLost{"x"}, {9}, {1});
+    ignored(TimerFired{TimerId::kState, 0}, {}, {});
+    ignored(TimerFired{TimerId::kState, 999}, {}, {});
+    ignored(TimerFired{static_cast<TimerId>(200), 999}, {}, {});
+    ignored(StepGoalReached{wrong, 1}, {}, {});
+    ignored(Progress{wrong, Progress::Mark::kFirstStep, {}, 1, {}, {}, {}}, {}, {});
+  }
+}
+
+TEST_CASE("the same report twice changes nothing") {
+  Harness h = in_state(JobState::kRunning);
+  const auto twice = [&](const EventBody& body, std::uint32_t node) {
+    h.tell(body, node);
+    const std::uint64_t once = h.job.digest();
+    h.tell(body, node);
+    CHECK(h.actions.empty());
+    CHECK(h.job.digest() == once);
+  };
+  twice(WorkerStarted{{0}, {0}, 100}, 0);
+  twice(exited(0, 0, 0), 0);
+  twice(WorkersGone{{0}, 0, {}, {}}, 0);
+  twice(exited(0, 1, 7), 1);
+  twice(WorkersGone{{0}, 0, {}, {}}, 1);
+}
+
+TEST_CASE("a replay of the journal gives the same state and goes on the same way") {
+  for (const JobState state : kAll) {
+    Harness h = in_state(state);
+    Job replayed;
+    for (const Event& event : h.journal) replayed.handle(event);
+    CAPTURE(to_string(state));
+    CHECK(replayed.digest() == h.job.digest());
+    const Event next{h.now, {}, {}, SignalReceived{SIGTERM, false}};
+    CHECK(replayed.handle(next).size() == h.job.handle(next).size());
+    CHECK(replayed.digest() == h.job.digest());
+  }
+}
+
+TEST_CASE("different runs have different digests") {
+  CHECK(Harness(make_spec({1})).job.digest() != Harness(make_spec({2})).job.digest());
+  CHECK(Harness(make_spec(), 1).job.digest() != Harness(make_spec(), 2).job.digest());
+  CHECK(Harness().job.digest() == Harness().job.digest());
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::test

@@ -1,0 +1,272 @@
+// From the start to a good end, and what a first failure does.
+#include "supervisor/core/job.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "tests/supervisor/job_harness.h"
+
+namespace robustrun::supervisor::test {
+namespace {
+
+TEST_CASE("a run launches agents, reserves a port, starts workers and ends with 0") {
+  Harness h(make_spec({2, 1}));
+  CHECK(h.all<LaunchAgent>().size() == 2);
+  CHECK(h.job.state() == JobState::kJoining);
+  h.tell(AgentJoined{10}, 1);
+  CHECK(h.all<ReservePort>().empty());
+  h.tell(AgentJoined{10}, 0);
+  REQUIRE(h.all<ReservePort>().size() == 1);
+  CHECK(h.all<ReservePort>().front().node.value == 0);
+  h.tell(PortReserved{{0}, 29511, {}});
+  CHECK(h.decided(Rule::kStart));
+  const auto starts = h.all<StartWorkers>();
+  REQUIRE(starts.size() == 2);
+  CHECK(starts[0].workers.size() == 2);
+  CHECK(starts[1].workers.front().rank.value == 2);
+  CHECK(starts[1].master_addr == "10.0.0.0");
+  CHECK(starts[1].master_port == 29511);
+  h.start_all();
+  CHECK(h.job.state() == JobState::kRunning);
+  h.tell_exit(exited(0, 1, 0));
+  h.tell_exit(exited(0, 0, 0));
+  CHECK(h.actions.empty());
+  h.tell_exit(exited(0, 2, 0));
+  CHECK(h.decided(Rule::kSucceeded));
+  CHECK(h.all<StopWorkers>().size() == 2);
+  CHECK(h.job.state() == JobState::kFinishing);
+  h.tell(WorkersGone{{0}, 3, {}, {}}, 0);
+  CHECK(h.all<Finish>().empty());
+  h.tell(WorkersGone{{0}, 0, {}, {}}, 1);
+  CHECK(h.all<DismissAgent>().size() == 2);
+  CHECK(h.exit_code() == 0);
+  CHECK(h.job.assignment({2})->local_rank.value == 0);
+  CHECK(h.job.assignment({3}) == nullptr);
+}
+
+TEST_CASE("agents that say by themselves that their workers are gone are not told to stop") {
+  Harness h(make_spec({1, 1}));
+  h.run();
+  h.tell_exit(exited(0, 0, 0));
+  h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
+  CHECK(h.actions.empty());
+  h.tell_exit(exited(0, 1, 0));
+  REQUIRE(h.all<StopWorkers>().size() == 1);
+  CHECK(h.all<StopWorkers>().front().node.value == 1);
+  h.tell(WorkersGone{{0}, 0, {}, {}}, 1);
+  CHECK(h.exit_code() == 0);
+}
+
+TEST_CASE("a given MASTER_PORT is used for every attempt without asking") {
+  JobSpec spec = make_spec();
+  spec.master_port = 29500;
+  spec.master_addr = "head.example";
+  Harness h(spec);
+  h.join_all();
+  CHECK(h.all<ReservePort>().empty());
+  REQUIRE(h.all<StartWorkers>().size() == 1);
+  CHECK(h.all<StartWorkers>().front().master_port == 29500);
+  CHECK(h.all<StartWorkers>().front().master_addr == "head.example");
+}
+
+TEST_CASE("a run without workers never starts") {
+  Harness h(make_spec({0}));
+  CHECK(h.actions.empty());
+  CHECK(h.job.state() == JobState::kIdle);
+}
+
+TEST_CASE("a worker's death stops the others on every node at once, then all start again") {
+  Harness h(make_spec({2, 1}));
+  h.run();
+  WorkerExited death = killed(0, 1, SIGKILL);
+  death.oom = Oom::kKernel;
+  h.tell_exit(death);
+  CHECK(h.text(Rule::kWorkerFailed) ==
+        "rank 1 on node0: SIGKILL (by the kernel's OOM killer); the others are stopped");
+  const auto stops = h.all<StopWorkers>();
+  REQUIRE(stops.size() == 2);
+  CHECK(stops[1].signal == SIGTERM);
+  CHECK(stops[1].grace == seconds(30));
+  CHECK(stops[1].cause == StopCause::kRestart);
+  WorkerExited stopped = killed(0, 0, SIGTERM);
+  stopped.stopped_by_us = true;
+  h.tell_exit(stopped);
+  h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
+  CHECK(h.actions.empty());
+  h.tell(WorkersGone{{0}, 0, {}, {}}, 1);
+  CHECK(h.text(Rule::kRestart) == "restart 1 of 3: 3 workers on 2 nodes are started again");
+  CHECK(h.job.attempt().value == 1);
+  REQUIRE(h.all<ReservePort>().size() == 1);
+  CHECK(h.all<ReservePort>().front().attempt.value == 1);
+  h.reserve();
+  CHECK(h.all<StartWorkers>().size() == 2);
+  CHECK(h.all<StartWorkers>().front().attempt.value == 1);
+  CHECK(h.all<StartWorkers>().front().master_port == 20001);
+}
+
+TEST_CASE("without a restart left the first failing worker's code ends the run") {
+  JobSpec spec = make_spec();
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.run();
+  h.tell_exit(exited(0, 1, 7));
+  CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+  h.tell_exit(exited(0, 0, 8));
+  h.all_gone();
+  CHECK(h.decided(Rule::kBudgetExhausted));
+  CHECK(h.all<Decision>().front().evidence ==
+        std::vector<std::string>{"rank 1 on node0: exit code 7", "rank 0 on node0: exit code 8"});
+  CHECK(h.exit_code() == 7);
+}
+
+TEST_CASE("the error file's own time says who failed first") {
+  JobSpec spec = make_spec();
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.run();
+  h.now += seconds(100);
+  WorkerExited first = exited(0, 0, 5), second = exited(0, 1, 6);
+  SUBCASE("earlier wins") {
+    second.error_timestamp_s = 1'700'000'090;
+    h.tell_exit(first);
+    h.tell_exit(second);
+    h.all_gone();
+    CHECK(h.exit_code() == 6);
+  }
+  SUBCASE("a time before the attempt or in the future is not believed") {
+    second.error_timestamp_s = 12;
+    first.error_timestamp_s = 1'900'000'000;
+    h.tell_exit(first);
+    h.tell_exit(second);
+    h.all_gone();
+    CHECK(h.exit_code() == 5);
+  }
+}
+
+TEST_CASE("workers that were stopped by us are no failures, whatever they exit with") {
+  JobSpec spec = make_spec();
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.run();
+  h.tell_exit(exited(0, 1, 7));
+  WorkerExited stopped = exited(0, 0, 3);
+  stopped.stopped_by_us = true;
+  stopped.error_timestamp_s = 1'700'000'000;
+  h.tell_exit(stopped);
+  h.all_gone();
+  CHECK(h.all<Decision>().front().evidence.size() == 1);
+  CHECK(h.exit_code() == 7);
+}
+
+TEST_CASE("exit code 93 ends the run with 93 and without a restart") {
+  Harness h;
+  h.run();
+  SUBCASE("as the first failure") {
+    h.tell_exit(exited(0, 0, 93));
+    CHECK(h.all<StopWorkers>().size() == 1);
+  }
+  SUBCASE("after another worker's failure") {
+    h.tell_exit(exited(0, 1, 1));
+    h.tell_exit(exited(0, 0, 93));
+  }
+  CHECK(h.decided(Rule::kDoNotRequeue));
+  CHECK(h.job.state() == JobState::kFinishing);
+  h.all_gone();
+  CHECK(h.exit_code() == 93);
+}
+
+TEST_CASE("compat mode: 93 is a failure like any other, every failure is 1") {
+  JobSpec spec = make_spec();
+  spec.compat = true;
+  spec.restart.max_restarts = 1;
+  Harness h(spec);
+  h.run();
+  h.tell_exit(exited(0, 0, 93));
+  h.recover();
+  h.tell_exit(exited(1, 0, 93));
+  h.all_gone();
+  CHECK(h.decided(Rule::kBudgetExhausted));
+  CHECK(h.exit_code() == 1);
+}
+
+TEST_CASE("a program that cannot be run is never retried") {
+  struct Row { int os_errno; bool compat; int code; };
+  for (const Row row : {Row{ENOENT, false, 127}, Row{EACCES, false, 126}, Row{ENOEXEC, false, 126},
+                        Row{ENOENT, true, 1}}) {
+    CAPTURE(row.os_errno);
+    JobSpec spec = make_spec();
+    spec.compat = row.compat;
+    Harness h(spec);
+    h.join_all();
+    h.reserve();
+    h.tell(WorkerStartFailed{{0}, {0}, row.os_errno, "exec python: no"});
+    CHECK(h.text(Rule::kStartFailed) ==
+          "rank 0 on node0 could not be started: exec python: no; the others are stopped");
+    h.all_gone();
+    CHECK(h.exit_code() == row.code);
+  }
+}
+
+TEST_CASE("a start that fails for want of memory is not counted") {
+  JobSpec spec = make_spec();
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.join_all();
+  h.reserve();
+  h.tell(WorkerStartFailed{{0}, {0}, EAGAIN, "fork: try again"});
+  h.recover();
+  CHECK(h.job.attempt().value == 1);
+}
+
+TEST_CASE("a worker may end well before the others have started") {
+  Harness h;
+  h.join_all();
+  h.reserve();
+  h.tell_exit(exited(0, 0, 0));
+  CHECK(h.job.state() == JobState::kStarting);
+  h.tell(WorkerStarted{{0}, {1}, 101});
+  CHECK(h.job.state() == JobState::kRunning);
+  h.tell_exit(exited(0, 1, 0));
+  h.all_gone();
+  CHECK(h.exit_code() == 0);
+}
+
+TEST_CASE("a worker whose end was never reported counts as infrastructure's fault") {
+  JobSpec spec = make_spec();
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.run();
+  h.tell_exit(exited(0, 0, 0));
+  h.tell(WorkersGone{{0}, 0, {}, {}});
+  CHECK(h.decided(Rule::kWorkerFailed));
+  CHECK(h.decided(Rule::kRestart));
+}
+
+TEST_CASE("evidence is bounded: what is too much is counted") {
+  JobSpec spec = make_spec({64});
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.run();
+  for (std::uint32_t rank = 0; rank < 64; ++rank) h.tell_exit(exited(0, rank, 1));
+  h.all_gone();
+  const auto evidence = h.all<Decision>().front().evidence;
+  REQUIRE(evidence.size() == 17);
+  CHECK(evidence.back() == "and 48 more");
+}
+
+TEST_CASE("1,024 nodes with 8 workers each: one attempt is handled within a second") {
+  Harness h(make_spec(std::vector<std::uint32_t>(1024, 8)));
+  const base::SystemClock clock;
+  const Nanos before = clock.now();
+  h.run();
+  h.tell_exit(killed(0, 4711, SIGKILL));
+  for (std::uint32_t rank = 0; rank < 8192; ++rank) h.tell_exit(exited(0, rank, 1));
+  h.recover();
+  CHECK(h.job.attempt().value == 1);
+  CHECK(clock.now() - before < seconds(1));
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::test

@@ -1,0 +1,125 @@
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "base/core/text.h"
+#include "report_scenarios.h"
+#include "supervisor/core/report_render_text.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+std::string golden_path(const std::string& name, int width) {
+  return fmt::format("{}/tests/golden/report/{}_{}.txt", RR_SOURCE_DIR, name, width);
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+constexpr int kWidths[] = {60, 100};
+
+// What `robustrun report` shows at the narrow width, the summary at the wide one.
+std::string rendered(const scenarios::Story& story, int width) {
+  return render_report(build_report(story.entries), false, width,
+                       width == 60 ? kStderrLinesFull : kStderrLinesSummary);
+}
+
+std::size_t code_points(std::string_view line) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+TEST_CASE("reports look as their golden files") {
+  for (const auto& [name, story] : scenarios::all()) {
+    for (const int width : kWidths) {
+      CAPTURE(name);
+      CHECK(rendered(story, width) == content(golden_path(name, width)));
+    }
+  }
+}
+
+// Run with --no-skip after a wanted change of the layout; look at the difference before keeping it.
+TEST_CASE("write the golden files of the report anew" * doctest::skip()) {
+  for (const auto& [name, story] : scenarios::all()) {
+    for (const int width : kWidths) {
+      std::ofstream(golden_path(name, width)) << rendered(story, width);
+    }
+  }
+}
+
+TEST_CASE("no line is wider than the terminal and none ends in spaces") {
+  for (const auto& [name, story] : scenarios::all()) {
+    for (const int width : {40, 60, 83, 100}) {
+      CAPTURE(name);
+      const std::string text = render_report(build_report(story.entries), false, width);
+      for (const std::string_view line : base::split(text, '\n')) {
+        CHECK(code_points(line) <= static_cast<std::size_t>(width));
+        CHECK_FALSE(line.ends_with(' '));
+      }
+    }
+  }
+}
+
+TEST_CASE("colour adds escapes and changes nothing else") {
+  const RunReport report = build_report(scenarios::failed().entries);
+  std::string coloured = render_report(report, true, 100);
+  CHECK(coloured.starts_with("\x1b[1;31m"));
+  std::size_t at = 0;
+  while ((at = coloured.find('\x1b')) != std::string::npos) {
+    coloured.erase(at, coloured.find('m', at) - at + 1);
+  }
+  const std::string plain = render_report(report, false, 100);
+  CHECK(coloured == plain);
+  CHECK(plain.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("what a worker wrote cannot move the cursor") {
+  RunReport report = build_report(scenarios::recovered().entries);
+  report.incidents[0].stderr_tail = {"\x1b]0;title\x07 \x1b[2J\x1b[31mred\x1b[0m\r\b", "\x1b["};
+  report.incidents[0].error_message = "two\nlines\x1b[1A";
+  report.program = "a\x1b[2Jb\nc";
+  for (const char byte : render_report(report, false, 80)) {
+    CHECK((byte == '\n' || static_cast<unsigned char>(byte) >= 0x20));
+  }
+}
+
+TEST_CASE("many incidents are cut in the middle") {
+  RunReport report = build_report(scenarios::recovered().entries);
+  report.incidents.assign(50, report.incidents.front());
+  const std::string text = render_report(report, false, 100);
+  CHECK(text.find("Incident 5 of 50") != std::string::npos);
+  CHECK(text.find("Incident 6 of 50") == std::string::npos);
+  CHECK(text.find("30 incidents more") != std::string::npos);
+  CHECK(text.find("Incident 36 of 50") != std::string::npos);
+  CHECK(text.find("Incident 50 of 50") != std::string::npos);
+}
+
+TEST_CASE("durations read as people say them") {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  CHECK(duration_words(base::Nanos(0)) == "0.00 ms");
+  CHECK(duration_words(std::chrono::microseconds(412)) == "0.41 ms");
+  CHECK(duration_words(milliseconds(12)) == "12.0 ms");
+  CHECK(duration_words(milliseconds(2410)) == "2.41 s");
+  CHECK(duration_words(milliseconds(59999)) == "1 min 00 s");
+  CHECK(duration_words(seconds(192)) == "3 min 12 s");
+  CHECK(duration_words(seconds(7500)) == "2 h 05 min");
+}
+
+TEST_CASE("wrap breaks at spaces, and long words where it must") {
+  CHECK(wrap("", 5) == std::vector<std::string>{""});
+  CHECK(wrap("ab cd ef", 5) == std::vector<std::string>{"ab cd", "ef"});
+  CHECK(wrap("abcdefgh", 3) == std::vector<std::string>{"abc", "def", "gh"});
+  CHECK(wrap("\xc3\xa4\xc3\xb6\xc3\xbc", 2) ==
+        std::vector<std::string>{"\xc3\xa4\xc3\xb6", "\xc3\xbc"});
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor

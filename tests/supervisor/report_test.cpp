@@ -1,0 +1,284 @@
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/core/clock.h"
+#include "report_scenarios.h"
+#include "supervisor/core/report.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using namespace scenarios;
+
+base::Nanos phase(const Incident& incident, const std::string& name) {
+  for (const Phase& one : incident.phases) {
+    if (one.name == name) return one.duration;
+  }
+  return base::Nanos(-1);
+}
+
+TEST_CASE("a clean run succeeds without incidents") {
+  const RunReport report = build_report(clean().entries);
+  CHECK(report.outcome == "succeeded");
+  CHECK(report.exit_code == 0);
+  CHECK(report.run_id == "brave-otter-4711");
+  CHECK(report.duration == ms(192011));
+  CHECK(report.nodes == 1);
+  CHECK(report.world_size == 2);
+  CHECK(report.attempts == 1);
+  CHECK(report.steps == 300);
+  CHECK(report.step == 299);
+  REQUIRE(report.metrics.size() == 1);
+  CHECK(report.metrics[0].value == doctest::Approx(0.042137));
+  CHECK(report.incidents.empty());
+}
+
+TEST_CASE("an incident names the first failing rank, not those we stopped") {
+  const RunReport report = build_report(recovered().entries);
+  CHECK(report.outcome == "succeeded");
+  CHECK(report.attempts == 2);
+  REQUIRE(report.incidents.size() == 1);
+  const Incident& incident = report.incidents[0];
+  CHECK(incident.rank == 1U);
+  CHECK(incident.node == "node0");
+  CHECK(incident.ended == "SIGKILL");
+  CHECK(incident.at == ms(10000));
+  CHECK(incident.also_failed.empty());
+  CHECK(incident.stderr_tail.size() == 14);
+  CHECK(incident.decision ==
+        "rank 1 on node0: SIGKILL; the others are stopped; "
+        "restart 1 of 3: 2 workers are started again");
+  CHECK(incident.evidence == std::vector<std::string>{"rank 1 on node0: SIGKILL"});
+  CHECK(incident.alternatives == std::vector<std::string>{"no restart: 0 of 3 used"});
+}
+
+TEST_CASE("the phases of a recovery add up to its time") {
+  const Incident incident = build_report(recovered().entries).incidents.at(0);
+  CHECK(phase(incident, "detect") == ms(0.4));
+  CHECK(phase(incident, "stop the others") == ms(12.1));
+  CHECK(phase(incident, "back-off") == base::Nanos(-1));
+  CHECK(phase(incident, "prepare") == ms(0.3));
+  CHECK(phase(incident, "start processes") == ms(2.1));
+  CHECK(phase(incident, "interpreter start") == ms(75.1));
+  CHECK(phase(incident, "first step") == ms(2305));
+  CHECK(phase(incident, "catch up") == ms(1600));
+  CHECK(incident.recovery == ms(2395));
+  base::Nanos sum{};
+  for (const Phase& one : incident.phases) sum += one.duration;
+  CHECK(sum == incident.recovery + ms(1600));
+}
+
+TEST_CASE("steps lost are those done twice") {
+  const Incident incident = build_report(recovered().entries).incidents.at(0);
+  CHECK(incident.step_before == 120);
+  CHECK(incident.step_after == 101);  // the first reading came with the third step
+  CHECK(incident.steps_lost == 20);
+}
+
+TEST_CASE("steps lost follow the distance of the script's own numbers") {
+  Story story = recovered();
+  for (JournalEntry& entry : story.entries) {
+    auto* event = std::get_if<Event>(&entry.what);
+    if (event == nullptr) continue;
+    if (auto* body = std::get_if<Progress>(&event->body); body != nullptr && body->step) {
+      body->step = *body->step * 10;
+    }
+  }
+  const Incident incident = build_report(story.entries).incidents.at(0);
+  CHECK(incident.step_before == 1200);
+  CHECK(incident.step_after == 1010);
+  CHECK(incident.steps_lost == 200);
+}
+
+TEST_CASE("no step is lost when training goes on with the next one") {
+  Story story = recovered();
+  for (JournalEntry& entry : story.entries) {
+    auto* event = std::get_if<Event>(&entry.what);
+    if (event == nullptr) continue;
+    auto* body = std::get_if<Progress>(&event->body);
+    if (body != nullptr && body->step && body->attempt == Attempt{1}) *body->step += 20;
+  }
+  const Incident incident = build_report(story.entries).incidents.at(0);
+  CHECK(incident.step_after == 121);
+  CHECK(incident.steps_lost == 0);
+}
+
+TEST_CASE("a script that does not tell its step numbers loses an unknown number") {
+  Story story = recovered();
+  for (JournalEntry& entry : story.entries) {
+    auto* event = std::get_if<Event>(&entry.what);
+    if (event == nullptr) continue;
+    if (auto* body = std::get_if<Progress>(&event->body)) body->step.reset();
+  }
+  const RunReport report = build_report(story.entries);
+  CHECK_FALSE(report.incidents.at(0).steps_lost);
+  CHECK(report.steps == 199);
+}
+
+TEST_CASE("a failed run keeps every incident, its OOM killer, back-off and who failed too") {
+  const RunReport report = build_report(failed().entries);
+  CHECK(report.outcome == "failed");
+  CHECK(report.exit_code == 1);
+  CHECK(report.reason == "no restart left: 1 of 1 used");
+  CHECK(report.dropped_bytes == 4096);
+  REQUIRE(report.incidents.size() == 2);
+  const Incident& first = report.incidents[0];
+  CHECK(first.node == "beta");
+  CHECK(first.ended.find("cgroup's OOM killer") != std::string::npos);
+  CHECK(first.also_failed == std::vector<std::string>{"rank 0 on alpha: exit code 1, 29 ms later"});
+  CHECK(phase(first, "stop the others") == ms(199.7));
+  CHECK(phase(first, "back-off") == ms(1000));
+  CHECK(phase(first, "prepare") == ms(1));
+  CHECK(report.incidents[1].rank == 1U);
+  CHECK(report.incidents[1].phases.empty());
+}
+
+TEST_CASE("the worker whose error file is the oldest is the root, whoever was seen first") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
+  story.event(9000, exited(0, 0, ExitStatus::Kind::kExited, 1, 8999));
+  WorkerExited slow = exited(0, 1, ExitStatus::Kind::kExited, 1, 9100);
+  slow.error_timestamp_s = 1785578400 + 5;
+  story.event(9101, slow);
+  CHECK(build_report(story.entries).incidents.at(0).rank == 1U);
+  slow.error_timestamp_s = 17;  // before the run: nonsense
+  story.entries.pop_back();
+  story.event(9101, slow);
+  CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
+}
+
+TEST_CASE("rank 0 explains a port conflict, whoever was seen first") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
+  story.event(1500, exited(0, 1, ExitStatus::Kind::kExited, 1, 1499));
+  story.event(2600, exited(0, 0, ExitStatus::Kind::kExited, 1, 2599));
+  CHECK(build_report(story.entries).incidents.at(0).rank == 1U);
+  story.decide(2601, Rule::kPortConflict, 0, "MASTER_PORT was taken");
+  CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
+}
+
+TEST_CASE("a lost agent is an incident of its node, and its goodbye is none") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
+  story.event(500, AgentLost{"killed by SIGKILL"});
+  Incident incident = build_report(story.entries).incidents.at(0);
+  CHECK_FALSE(incident.rank);
+  CHECK(incident.node == "node0");
+  CHECK(incident.ended == "its agent was lost: killed by SIGKILL");
+  story.decide(500, Rule::kAgentLost, 0, "The agent of node0 was lost");
+  story.decide(500, Rule::kRestart, 1, "It is launched again").start(600, 1, 2);
+  incident = build_report(story.entries).incidents.at(0);
+  CHECK(incident.decision == "The agent of node0 was lost; It is launched again");
+  CHECK(phase(incident, "prepare") == ms(100));
+  CHECK(phase(incident, "detect") == ms(0));
+
+  Story over = clean();
+  over.event(192020, AgentLost{"channel closed"});
+  CHECK(build_report(over.entries).incidents.empty());
+}
+
+TEST_CASE("a deadline without any event is an incident too") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 1}}).decide(60000, Rule::kStartFailed, 0, "Too slow");
+  const RunReport report = build_report(story.entries);
+  REQUIRE(report.incidents.size() == 1);
+  CHECK(report.incidents[0].decision == "Too slow");
+  CHECK(report.incidents[0].at == ms(60000));
+}
+
+TEST_CASE("setbacks before an attempt has workers are incidents of their own") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 2}});
+  story.event(100, AgentLost{"exit code 1"});
+  story.decide(100, Rule::kAgentLost, 0, "lost; it is started once more");
+  story.event(200, AgentJoined{4300}).start(300, 0, 2);
+  story.event(900, exited(0, 1, ExitStatus::Kind::kExited, 1, 899));
+  story.decide(900, Rule::kWorkerFailed, 0, "rank 1 failed");
+  story.decide(901, Rule::kRestart, 0, "restart").start(950, 1, 2);
+  const RunReport report = build_report(story.entries);
+  REQUIRE(report.incidents.size() == 2);
+  CHECK_FALSE(report.incidents[0].rank);
+  CHECK(report.incidents[0].ended == "its agent was lost: exit code 1");
+  CHECK(report.incidents[0].phases.empty());
+  CHECK(report.incidents[1].rank == 1U);
+  CHECK(report.incidents[1].decision == "rank 1 failed; restart");
+  CHECK_FALSE(report.incidents[1].phases.empty());
+}
+
+TEST_CASE("signals and the time limit stop a run; they do not fail it") {
+  for (const Rule rule : {Rule::kSignal, Rule::kTimeLimit}) {
+    Story story;
+    story.run({{"node0", "127.0.0.1", 1}}).start(4, 0, 1);
+    story.decide(500, rule, 0, "Stopping").finish(600, 143);
+    CHECK(build_report(story.entries).outcome == "stopped");
+    CHECK(build_report(story.entries).reason == "Stopping");
+  }
+}
+
+TEST_CASE("a signal while a failed run is being stopped does not hide the failure") {
+  Story story = failed();
+  const JournalEntry finish = story.entries.back();
+  story.entries.pop_back();
+  story.decide(7001.5, Rule::kSignal, 1, "SIGINT: stopping").entries.push_back(finish);
+  CHECK(build_report(story.entries).outcome == "failed");
+  CHECK_FALSE(child_failed_block(story.entries).empty());
+}
+
+TEST_CASE("a journal without an end tells what was known last") {
+  const RunReport report = build_report(unfinished().entries);
+  CHECK(report.outcome == "unfinished");
+  CHECK_FALSE(report.exit_code);
+  CHECK(report.reason ==
+        "The journal has no end: the run goes on, or robustrun was killed. "
+        "Last decision: restart 1 of 3: 2 workers are started again. "
+        "Last seen: attempt 1 at step 120");
+  CHECK(build_report({}).outcome == "unfinished");
+  CHECK(build_report({}).reason.find("No worker was started") != std::string::npos);
+}
+
+TEST_CASE("seen_at of another machine's clock is not trusted") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 1}}).start(4, 0, 1);
+  WorkerExited dead = exited(0, 0, ExitStatus::Kind::kSignaled, 9, 0);
+  dead.seen_at = std::chrono::seconds(5);
+  story.event(9000, dead);
+  CHECK(build_report(story.entries).incidents.at(0).at == ms(9000));
+}
+
+TEST_CASE("any subset of a journal in any order gives a report") {
+  const std::uint64_t seed = base::system_seed();
+  INFO("seed ", seed);
+  base::Rng rng(seed);
+  std::vector<JournalEntry> pool;
+  for (const auto& [name, story] : all()) {
+    pool.insert(pool.end(), story.entries.begin(), story.entries.end());
+  }
+  for (int round = 0; round < 300; ++round) {
+    std::vector<JournalEntry> entries;
+    const std::uint64_t count = rng.below(40);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      JournalEntry entry = pool[rng.below(pool.size())];
+      if (rng.below(8) == 0) entry.at = base::Nanos(static_cast<std::int64_t>(rng.next()));
+      if (auto* event = std::get_if<Event>(&entry.what)) {
+        if (rng.below(8) == 0) event->at = base::Nanos(static_cast<std::int64_t>(rng.next()));
+        auto* body = std::get_if<Progress>(&event->body);
+        if (body != nullptr && rng.below(8) == 0) {
+          body->step = static_cast<std::int64_t>(rng.next());
+          body->steps = rng.next();
+        }
+      }
+      entries.push_back(std::move(entry));
+    }
+    const RunReport report = build_report(entries);
+    CHECK_FALSE(report.outcome.empty());
+    CHECK_FALSE(render_report(report, rng.below(2) == 0, static_cast<int>(rng.below(120))).empty());
+    CHECK(report_json(report).starts_with("{\"run_id\":"));
+    static_cast<void>(child_failed_block(entries));
+    static_cast<void>(nested_error_json(entries));
+  }
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor

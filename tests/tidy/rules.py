@@ -1,0 +1,88 @@
+"""The tables behind test_tidy.py: who may include whom, and what may be named where.
+
+docs/architecture.md says why. A path that ends in "/" is a folder, another is the beginning of
+file names.
+"""
+
+import re
+
+# Room -> rooms it may include besides itself. Order as in docs/architecture.md.
+LAYERS = {
+    "base/core/": [],
+    "base/io/": ["base/core/"],
+    "wire/": ["base/"],
+    "tracer/": ["base/"],
+    "agent/": ["base/", "wire/", "tracer/"],
+    "launcher/": ["base/", "wire/"],
+    "supervisor/core/": ["base/core/"],
+    "supervisor/": ["base/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
+    "cli/": ["base/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/"],
+}
+
+# The shim is a static program of its own: of ours it has only what kills a tree of processes.
+SHIM = "agent/shim/"
+SHIM_MAY_INCLUDE = ["agent/shim/", "base/io/strays.h"]
+
+# supervisor/core and base/core: no I/O, no clock, no threads, no randomness.
+PURE_ROOMS = ["supervisor/core/"]
+PURE_FORBIDDEN_INCLUDES = re.compile(
+    r"boost/|spdlog/|sys/|unistd\.h|fcntl\.h|filesystem|fstream|iostream|cstdio"
+    r"|thread|mutex|shared_mutex|atomic|condition_variable|future|random|unordered_")
+
+# What is included -> where it may be.
+INCLUDE_CONFINEMENT = [
+    (r"boost/process", ["base/io/tool.cpp"]),
+    (r"spdlog/", ["base/io/log.cpp"]),
+    (r"google/protobuf/|\.pb\.h", ["wire/", "tests/wire/"]),
+    (r"CLI/|toml\+\+", ["cli/"]),
+    (r"openssl/|boost/asio/ssl", ["wire/", "base/io/"]),
+    (r"libssh2", ["launcher/"]),
+    (r"isa-l|liburing", ["checkpoint/"]),
+    (r"fuse3?/|curl/", ["bootstrap/"]),
+    (r"thread|mutex|shared_mutex|condition_variable|future|semaphore",
+     ["base/io/blocking_pool.cpp", "base/io/log.cpp", "tests/"]),
+    (r"xxhash\.h", ["base/core/hash.cpp"]),
+    (r"random", ["tests/"]),
+]
+ONE_CPP_PER_ROOM = [r"nlohmann/", r"CLI/", r"toml\+\+", r"boost/beast"]
+ASIO_IN_HEADERS = "boost/asio/any_io_executor.hpp"  # the only one (style.md)
+
+_SYSTEM = r"(?<![\w.>:])(?:::|std::)?(?:%s)\s*\("
+_CALL = r"(?<![\w.>:])(?:::|std::)(?:%s)\s*\("
+
+# What is written -> where it may be.
+TOKEN_CONFINEMENT = [
+    (_SYSTEM % "fork|vfork|clone3?|posix_spawnp?|exec[vl]p?e?|waitpid|waitid|wait[34]",
+     ["base/io/child", "base/io/tool", "base/io/strays", "agent/shim/", "tests/"]),
+    (_CALL % "kill|killpg|pidfd_send_signal|tgkill|raise",
+     ["base/io/child", "base/io/tool", "base/io/strays", "agent/shim/", "cli/", "tests/"]),
+    (_SYSTEM % "getenv|secure_getenv|setenv|unsetenv|putenv|quick_exit|atexit|system|popen",
+     ["cli/", "tests/"]),
+    (_CALL % "exit|_exit|_Exit|abort",
+     ["cli/", "base/io/tool.cpp", "base/core/result.cpp", "agent/shim/", "tests/"]),
+    (r"\benviron\b", ["cli/", "base/io/tool.cpp", "agent/shim/", "launcher/local_launcher.cpp",
+                      "tests/"]),
+    (r"(?:steady|system|high_resolution)_clock::now|" + _CALL % "clock_gettime|gettimeofday|time",
+     ["base/core/clock.cpp", "agent/shim/", "tests/"]),
+    (r"\brandom_device\b|\bmt19937|" + _CALL % "rand|random|getrandom|getentropy",
+     ["base/core/clock.cpp", "tests/"]),
+    (r"std::(?:jthread|thread|async|mutex|condition_variable)\b",
+     ["base/io/blocking_pool.cpp", "base/io/log.cpp", "tests/"]),
+    (r"\bsleep_(?:for|until)\b|" + _SYSTEM % "sleep|usleep|nanosleep", ["tests/"]),
+    (r"\bco_(?:await|yield|return)\b", []),
+    (r"\bthrow\b(?!\s*\()", []),
+    (r"\.detach\(\)", ["base/io/tool.cpp", "base/io/blocking_pool.cpp"]),
+]
+
+# Words that do not belong into the tree (written so that this file passes its own test).
+FORBIDDEN_WORDS = [r"\bTOD[O]\b", r"\bFIXM[E]\b", r"\bXX[X]\b", r"<{7} ", r">{7} "]
+
+HEADER_LINES_MAX = 200
+SOURCE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+COLUMNS_MAX = 100
+README_LINES_MAX = 60
+OPENING_LINES_MAX = 16
+
+ROOMS_WITH_README = ["base/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/", "cli/",
+                     "python/", "tests/", "bench/"]

@@ -1,0 +1,87 @@
+"""What the tidy tests look at: the files of the tree, and C++ text without comments and strings."""
+
+import functools
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOT_OURS = {".git", ".venv", "build", "robustrun-runs", "__pycache__"}
+
+
+@functools.lru_cache(None)
+def files():
+    """All files that are, or would be, under version control, relative to the root."""
+    try:
+        listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
+                                 capture_output=True, check=True).stdout.decode()
+        names = [name for name in listing.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive
+        names = []
+        for folder, folders, found in os.walk(ROOT):
+            folders[:] = [name for name in folders if name not in NOT_OURS]
+            names += [os.path.relpath(os.path.join(folder, name), ROOT) for name in found]
+    return sorted(name for name in set(names) if (ROOT / name).is_file())
+
+
+def matching(*endings, under=""):
+    return [name for name in files() if name.endswith(endings) and name.startswith(under)]
+
+
+@functools.lru_cache(None)
+def text(name):
+    return (ROOT / name).read_bytes().decode("utf-8", "replace")
+
+
+_SKIPPED = re.compile(
+    r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+@functools.lru_cache(None)
+def code(name):
+    """The C++ text with comments and literals blanked; line numbers stay."""
+    def blank(match):
+        before = match.string[match.start() - 1 : match.start()]
+        if match.group().startswith("'") and before.isalnum():
+            return match.group()  # a digit separator, 1'000
+        return re.sub(r"[^\n]", " ", match.group())
+
+    includes = re.compile(r'(#include\s+)"([^"]*)"')
+    kept = includes.sub(r"\1<\2>", text(name))
+    return _SKIPPED.sub(blank, kept)
+
+
+def lines_with(pattern, content):
+    """(line number, line) of each match."""
+    lines = content.splitlines()
+    numbers = {content.count("\n", 0, match.start()) for match in re.finditer(pattern, content)}
+    return [(number + 1, lines[number].strip()) for number in sorted(numbers)]
+
+
+def includes(name):
+    return re.findall(r"#include\s+<([^>]*)>", code(name))
+
+
+_NOT_A_FUNCTION = re.compile(
+    r"\b(namespace|class|struct|enum|union|if|for|while|switch|catch|do|else)\b")
+
+
+def functions(name):
+    """(line, length in lines) of every function body: a brace after a parameter list."""
+    content = code(name)
+    found, stack, last = [], [], 0
+    for match in re.finditer(r"[{};]", content):
+        here, token = match.start(), match.group()
+        if token == "{":
+            head = content[last:here]
+            is_function = ")" in head and not _NOT_A_FUNCTION.search(head.split("(")[0])
+            stack.append((here, is_function))
+        elif token == "}" and stack:
+            start, is_function = stack.pop()
+            if is_function:
+                first = content.count("\n", 0, start) + 1
+                found.append((first, content.count("\n", start, here) + 1))
+        last = here + 1
+    return found

@@ -1,0 +1,209 @@
+"""docs/architecture.md and the style of the house, enforced.
+
+Each rule returns its violations as {"rule path": detail}. What allow.txt lists is tolerated, and
+that list may only shrink: an entry that no longer occurs fails too.
+"""
+
+import ast
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import pytest
+import rules
+from source_tree import ROOT, code, files, functions, includes, lines_with, matching, text
+
+CPP = (".h", ".cpp")
+ALLOWED_MAX = 0  # entries in allow.txt; never raised
+
+
+def allowed():
+    listed = (pathlib.Path(__file__).parent / "allow.txt").read_text().splitlines()
+    return {line for line in listed if line and not line.startswith("#")}
+
+
+def room_of(name):
+    rooms = [room for room in rules.LAYERS if name.startswith(room)]
+    return max(rooms, key=len) if rooms else None
+
+
+def is_in(name, places):
+    return any(name.startswith(place) for place in places)
+
+
+def rule_layers():
+    """A room includes only itself and the rooms that the table gives it."""
+    for name in matching(*CPP):
+        room = room_of(name)
+        for included in includes(name) if room else []:
+            target = room_of(included)
+            if target and target != room and not is_in(included, rules.LAYERS[room]):
+                yield name, f"includes {included}"
+            if name.startswith(rules.SHIM) and target and not is_in(included, rules.SHIM_MAY_INCLUDE):
+                yield name, f"includes {included}"
+
+
+def rule_pure_rooms():
+    """The core knows no I/O, clock, thread or randomness."""
+    for name in (name for room in rules.PURE_ROOMS for name in matching(*CPP, under=room)):
+        for included in includes(name):
+            if rules.PURE_FORBIDDEN_INCLUDES.match(included):
+                yield name, f"includes <{included}>"
+
+
+def rule_include_confinement():
+    """Third-party libraries and threads stay in their rooms."""
+    for name in matching(*CPP):
+        for included in includes(name):
+            for pattern, places in rules.INCLUDE_CONFINEMENT:
+                if re.match(f"(?:{pattern})", included) and not is_in(name, places):
+                    yield name, f"includes <{included}>"
+            if (name.endswith(".h") and not name.startswith("tests/")
+                    and included.startswith("boost/") and included != rules.ASIO_IN_HEADERS):
+                yield name, f"includes <{included}> in a header"
+
+
+def rule_heavy_headers_once():
+    """Headers that take seconds are in one .cpp of a room."""
+    for pattern in rules.ONE_CPP_PER_ROOM:
+        users = {}
+        for name in matching(*CPP):
+            if room_of(name) and any(re.match(pattern, included) for included in includes(name)):
+                users.setdefault(room_of(name), []).append(name)
+        for names in users.values():
+            for name in names[1:]:
+                yield name, f"includes {pattern} besides {names[0]}"
+
+
+def rule_token_confinement():
+    """Processes, environment, time, randomness and threads only where the table says."""
+    for name in matching(*CPP):
+        for pattern, places in rules.TOKEN_CONFINEMENT:
+            if not is_in(name, places):
+                for line, found in lines_with(pattern, code(name)):
+                    yield name, f"{line}: {found}"
+
+
+def rule_sizes():
+    """Headers, sources, functions and columns have their limits."""
+    for name in matching(*CPP, ".py"):
+        lines = text(name).splitlines()
+        limit = rules.HEADER_LINES_MAX if name.endswith(".h") else rules.SOURCE_LINES_MAX
+        if len(lines) > limit:
+            yield name, f"{len(lines)} lines, at most {limit}"
+        for number, line in enumerate(lines, 1):
+            if len(line) > rules.COLUMNS_MAX:
+                yield name, f"{number}: {len(line)} columns"
+        for line, length in python_functions(name) if name.endswith(".py") else functions(name):
+            if length > rules.FUNCTION_LINES_MAX:
+                yield name, f"{line}: a function of {length} lines"
+
+
+def python_functions(name):
+    for node in ast.walk(ast.parse(text(name))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno - node.lineno + 1
+
+
+def rule_headers():
+    """#pragma once, an opening comment, no `using namespace`."""
+    for name in matching(".h"):
+        opening = re.match(r"#pragma once\n((?://[^\n]*\n)+)", text(name))
+        if not opening:
+            yield name, "does not open with #pragma once and a comment"
+        elif opening.group(1).count("\n") > rules.OPENING_LINES_MAX:
+            yield name, "opens with a treatise"
+        if re.search(r"\busing\s+namespace\b", code(name)):
+            yield name, "has a using namespace"
+
+
+def rule_text():
+    """Plain text: no control characters, no blanks at line ends, no reminders."""
+    endings = (*CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".proto", ".json", ".sh", "Makefile")
+    own_words = re.compile("|".join(rules.FORBIDDEN_WORDS))
+    for name in matching(*endings):
+        if is_in(name, ["tests/golden/", "tests/fixtures/"]):
+            continue
+        content = text(name)
+        tabs = "" if name.endswith("Makefile") else "\t"
+        if re.search(f"[\\x00-\\x08\\x0b-\\x1f\\x7f{tabs}]", content):
+            yield name, "has a control character"
+        if "\ufffd" in content:
+            yield name, "is not UTF-8"
+        if content and not content.endswith("\n"):
+            yield name, "does not end with a line end"
+        if not name.endswith(".md") and re.search(r" +$", content, re.MULTILINE):
+            yield name, "has blanks at a line end"
+        for line, found in lines_with(own_words, content):
+            yield name, f"{line}: {found}"
+
+
+def rule_readmes():
+    """Each room says in a page what it is for."""
+    for room in rules.ROOMS_WITH_README:
+        name = room + "README.md"
+        if not is_in(room, files()) and not any(file.startswith(room) for file in files()):
+            continue
+        if not (ROOT / name).is_file():
+            yield name, "is missing"
+        elif len(text(name).splitlines()) > rules.README_LINES_MAX:
+            yield name, f"has more than {rules.README_LINES_MAX} lines"
+
+
+def headers_to_compile():
+    """Headers that no .cpp of the tree proves self-contained by including them first."""
+    proven = {includes(name)[0] for name in matching(".cpp") if includes(name)}
+    return [name for name in matching(".h") if name not in proven and room_of(name)]
+
+
+def rule_self_contained_headers():
+    """Every header compiles alone."""
+    def compile_alone(name):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = pathlib.Path(folder) / "alone.cpp"
+            alone.write_text(f'#include "{name}"\n')
+            command = ["g++", "-std=c++23", "-fsyntax-only", "-I", str(ROOT), str(alone)]
+            done = subprocess.run(command, capture_output=True, text=True)
+        return name, done.returncode, done.stderr
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, status, errors in pool.map(compile_alone, headers_to_compile()):
+            if status:
+                yield name, errors.strip().splitlines()[0]
+
+
+RULES = [value for key, value in sorted(globals().items()) if key.startswith("rule_")]
+violations_seen = {}
+
+
+def violations(rule):
+    if rule not in violations_seen:
+        found = {}
+        for path, detail in rule():
+            found.setdefault(f"{rule.__name__[len('rule_'):]} {path}", []).append(detail)
+        violations_seen[rule] = found
+    return violations_seen[rule]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__[len("rule_"):])
+def test_rule(rule):
+    new = {key: details for key, details in violations(rule).items() if key not in allowed()}
+    report = [f"{key}: {detail}" for key, details in new.items() for detail in details]
+    assert not report, f"{rule.__doc__}\n" + "\n".join(report)
+
+
+def test_the_allow_list_only_shrinks():
+    still = {key for rule in RULES for key in violations(rule)}
+    assert allowed() <= still, f"take out of allow.txt: {sorted(allowed() - still)}"
+    assert len(allowed()) <= ALLOWED_MAX
+
+
+def test_the_layer_table_has_no_circles():
+    order = list(rules.LAYERS)
+    for room, may_use in rules.LAYERS.items():
+        used = {other for other in order for place in may_use if other.startswith(place)}
+        later = set(order[order.index(room):]) - {room}
+        assert not used & later, room

@@ -1,0 +1,224 @@
+#include "tracer/record_file.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/core/clock.h"
+#include "tests/scratch_folder.h"
+#include "tracer/progress_record.h"
+
+using namespace robustrun;
+using base::Attempt;
+using base::Errc;
+using base::Nanos;
+using base::Rank;
+using tracer::ProgressRecord;
+using tracer::RecordFile;
+
+namespace {
+
+// A record file, and the worker's way of writing to it.
+struct Fixture {
+  test::ScratchFolder folder;
+  std::string path = folder / "0.record";
+  base::Result<RecordFile> file = RecordFile::create(path, Rank{3}, Attempt{2});
+
+  void store(std::size_t offset, const void* data, std::size_t size) const {
+    const base::Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    REQUIRE(::pwrite(fd.get(), data, size, static_cast<off_t>(offset)) ==
+            static_cast<ssize_t>(size));
+  }
+  void store(std::size_t offset, std::uint64_t word) const { store(offset, &word, sizeof word); }
+  [[nodiscard]] ProgressRecord load() const {
+    ProgressRecord record;
+    const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(::pread(fd.get(), &record, sizeof record, 0) == static_cast<ssize_t>(sizeof record));
+    return record;
+  }
+  [[nodiscard]] Errc error() const {
+    const auto reading = file->read();
+    REQUIRE(!reading);
+    return reading.error().code;
+  }
+};
+
+#define AT(member) offsetof(ProgressRecord, member)
+
+}  // namespace
+
+TEST_CASE("a new record is private, whole, allocated, and reads as nothing yet") {
+  const Fixture f;
+  REQUIRE(f.file);
+  struct stat found{};
+  REQUIRE(::stat(f.path.c_str(), &found) == 0);
+  CHECK((found.st_mode & 07777) == 0600);
+  CHECK(found.st_size == static_cast<off_t>(tracer::kRecordBytes));
+  CHECK(found.st_blocks > 0);
+  const ProgressRecord record = f.load();
+  CHECK(record.magic == tracer::kRecordMagic);
+  CHECK(record.rank == 3);
+  CHECK(record.attempt == 2);
+  const auto reading = f.file->read();
+  REQUIRE(reading);
+  CHECK(*reading == tracer::Reading{});
+}
+
+TEST_CASE("what the worker stores is read") {
+  const Fixture f;
+  f.store(AT(worker_pid), 4242);
+  f.store(AT(boot_at_ns), 10);
+  f.store(AT(user_code_at_ns), 20);
+  f.store(AT(steps), 7);
+  f.store(AT(first_step_at_ns), 30);
+  f.store(AT(last_step_at_ns), 40);
+  f.store(AT(has_step), 1);
+  f.store(AT(step), ~std::uint64_t{0});
+  tracer::RecordMetric metrics[3] = {};
+  std::strcpy(metrics[0].name.data(), "loss");
+  metrics[0].value = 0.5;
+  metrics[1].value = 1;                                                // without a name: left out
+  std::memset(metrics[2].name.data(), 'x', tracer::kMetricNameBytes);  // without a NUL
+  metrics[2].value = -1e300;
+  f.store(AT(metrics), metrics, sizeof metrics);
+  f.store(AT(metric_count), 3);
+  f.store(AT(sequence), 2);
+
+  const auto reading = f.file->read();
+  REQUIRE(reading);
+  tracer::Reading expected;
+  expected.worker_pid = 4242;
+  expected.steps = 7;
+  expected.step = -1;
+  expected.boot_at = Nanos(10);
+  expected.user_code_at = Nanos(20);
+  expected.first_step_at = Nanos(30);
+  expected.last_step_at = Nanos(40);
+  expected.metrics = {{"loss", 0.5}, {std::string(tracer::kMetricNameBytes, 'x'), -1e300}};
+  CHECK(*reading == expected);
+}
+
+TEST_CASE("a step is not there until the script gives one") {
+  const Fixture f;
+  f.store(AT(step), 9);
+  CHECK(!f.file->read()->step);
+}
+
+TEST_CASE("a metric that is no number passes as it is") {
+  const Fixture f;
+  tracer::RecordMetric metric{};
+  std::strcpy(metric.name.data(), "loss");
+  metric.value = std::nan("");
+  f.store(AT(metrics), &metric, sizeof metric);
+  f.store(AT(metric_count), 1);
+  REQUIRE(f.file->read());
+  CHECK(std::isnan(f.file->read()->metrics.at(0).second));
+}
+
+TEST_CASE("names of metrics cannot carry control characters or broken text") {
+  const Fixture f;
+  tracer::RecordMetric metric{};
+  std::strcpy(metric.name.data(), "\x1b[2Ja\xff");
+  f.store(AT(metrics), &metric, sizeof metric);
+  f.store(AT(metric_count), 1);
+  CHECK(f.file->read()->metrics.at(0).first == "\\x1b[2Ja\\xff");
+}
+
+TEST_CASE("a record that the worker truncated is corrupt, not a crash") {
+  const Fixture f;
+  for (const off_t size : {0, 1, 90, 655}) {
+    REQUIRE(::truncate(f.path.c_str(), size) == 0);
+    CHECK(f.error() == Errc::kCorrupt);
+  }
+}
+
+TEST_CASE("garbage, a false version and absurd counts are corrupt") {
+  const Fixture f;
+  SUBCASE("noise all over") {
+    const std::string noise(tracer::kRecordBytes, '\xfe');
+    f.store(0, noise.data(), noise.size());
+  }
+  SUBCASE("first bytes") { f.store(AT(magic), 0); }
+  SUBCASE("version") { f.store(AT(major), 99); }
+  SUBCASE("number of metrics") { f.store(AT(metric_count), tracer::kMetricsMax + 1); }
+  SUBCASE("a huge number of metrics") { f.store(AT(metric_count), ~std::uint64_t{0}); }
+  SUBCASE("step flag") { f.store(AT(has_step), 2); }
+  SUBCASE("a time beyond the clock") { f.store(AT(last_step_at_ns), std::uint64_t{1} << 63); }
+  CHECK(f.error() == Errc::kCorrupt);
+}
+
+TEST_CASE("a worker that dies in the middle of a write leaves an answer, not a hang") {
+  const Fixture f;
+  f.store(AT(sequence), 7);
+  CHECK(f.error() == Errc::kUnavailable);
+  f.store(AT(sequence), 8);
+  CHECK(f.file->read());
+}
+
+TEST_CASE("a minor version that we do not know is read") {
+  const Fixture f;
+  const std::uint32_t minor = 77;
+  f.store(AT(minor), &minor, sizeof minor);
+  CHECK(f.file->read());
+}
+
+TEST_CASE("the record is readable after its file is gone") {
+  Fixture f;
+  f.store(AT(steps), 5);
+  f.file->unlink();
+  CHECK(::access(f.path.c_str(), F_OK) != 0);
+  REQUIRE(f.file->read());
+  CHECK(f.file->read()->steps == 5);
+}
+
+TEST_CASE("a stop is announced with its deadline in the control word") {
+  Fixture f;
+  REQUIRE(f.file->announce_stop(2, Nanos(123'456)));
+  CHECK(f.load().stop_reason == 2);
+  CHECK(f.load().stop_deadline_ns == 123'456);
+  REQUIRE(f.file->announce_stop(3, Nanos(0)));
+  CHECK(f.load().stop_reason == 3);
+  CHECK(f.load().stop_deadline_ns == 0);
+}
+
+TEST_CASE("what lay at the path is replaced, never written through") {
+  const test::ScratchFolder folder;
+  const std::string victim = folder.write("victim", "untouched");
+  const std::string path = folder / "record";
+  REQUIRE(::symlink(victim.c_str(), path.c_str()) == 0);
+  REQUIRE(RecordFile::create(path, Rank{0}, Attempt{0}));
+  CHECK(std::filesystem::file_size(victim) == 9);
+  CHECK(!std::filesystem::is_symlink(path));
+}
+
+TEST_CASE("a record that cannot be made is an error that names the file") {
+  const auto file = RecordFile::create("/nonexistent/record", Rank{0}, Attempt{0});
+  REQUIRE(!file);
+  CHECK(file.error().os_errno == ENOENT);
+  CHECK(file.error().what.find("/nonexistent/record") != std::string::npos);
+}
+
+TEST_CASE("any bytes decode to a reading or to an error") {
+  const std::uint64_t seed = base::system_seed();
+  INFO("seed ", seed);
+  base::Rng rng(seed);
+  const Fixture f;
+  const ProgressRecord good = f.load();
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes(sizeof good, '\0');
+    std::memcpy(bytes.data(), &good, sizeof good);
+    for (int i = 0; i < 8; ++i)
+      bytes[64 + rng.below(bytes.size() - 64)] ^= static_cast<char>(rng.next());
+    bytes.resize(rng.below(8) == 0 ? rng.below(bytes.size()) : bytes.size());
+    const auto reading = tracer::decode_record(bytes);
+    if (reading) {
+      CHECK(reading->metrics.size() <= tracer::kMetricsMax);
+    } else {
+      CHECK(reading.error().code == Errc::kCorrupt);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+#pragma once
+// One message of every kind, with every member away from its default: what tests/golden/wire-v1
+// holds in bytes, and where fuzzers and round trips start.
+
+#include <string>
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace robustrun::test {
+
+struct Example {
+  const char* name;  // of the message in robustrun.proto
+  wire::Message message;
+};
+
+std::vector<Example> example_messages();
+
+}  // namespace robustrun::test

@@ -1,0 +1,109 @@
+#include "tests/wire/examples.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+
+using namespace robustrun::wire;
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using robustrun::base::Attempt;
+using robustrun::base::ExitStatus;
+using robustrun::base::Generation;
+using robustrun::base::LocalRank;
+using robustrun::base::NodeId;
+using robustrun::base::Rank;
+
+namespace {
+
+WorkerTemplate worker_template() {
+  return {.mode = LaunchMode::kModule,
+          .interpreter = "/usr/bin/python3",
+          .program = "train",
+          .arguments = {"--lr", "3e-4", "\xff not UTF-8", ""},
+          .environment = {"PATH=/usr/bin", "EMPTY="},
+          .working_directory = "/home/user/job",
+          .python_path = "/usr/share/robustrun/python",
+          .log_directory = "/home/user/job/logs",
+          .run_id = "run-1",
+          .role = "trainer",
+          .line_prefix_template = "[${role_name}${rank}]:",
+          .numa_binding = "node",
+          .omp = "auto",
+          .stdout_filters = {"loss"},
+          .stderr_filters = {"warn", "error"},
+          .signals_to_handle = "SIGTERM,SIGINT",
+          .max_restarts = 3,
+          .stack_signal = 40,
+          .compat = true,
+          .virtual_local_rank = true,
+          .stdin_rank = 0};
+}
+
+WorkerExited worker_exited() {
+  return {.attempt = Attempt{2},
+          .local_rank = LocalRank{1},
+          .pid = 4711,
+          .end = {.kind = ExitStatus::Kind::kSignaled, .code = SIGSEGV, .core_dumped = true},
+          .at = 123456789012ns,
+          .stopped_by_us = true,
+          .shim_lost = true,
+          .oom = OomKiller::kCgroup,
+          .error_file = ErrorFile{.path = "/tmp/error.json",
+                                  .message = "ValueError: no",
+                                  .callstack = "line 1\nline 2",
+                                  .timestamp_s = 1700000000},
+          .stderr_tail = {"Traceback:", "ValueError: no"},
+          .dropped_bytes = 1ULL << 40};
+}
+
+}  // namespace
+
+std::vector<robustrun::test::Example> robustrun::test::example_messages() {
+  return {
+      {"Hello", Hello{.protocol = 1, .host = "host", .pid = 4242}},
+      {"Welcome", Welcome{.protocol = 1, .node = NodeId{2}, .generation = Generation{3},
+                          .workers = worker_template()}},
+      {"ReservePort", ReservePort{.attempt = Attempt{300}}},
+      {"PortReserved", PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
+      {"StartWorkers",
+       StartWorkers{.attempt = Attempt{1},
+                    .slots = {{.rank = Rank{8}, .local_rank = LocalRank{0}, .role_rank = 8,
+                               .out = StreamRoute::kInherit, .err = StreamRoute::kFile},
+                              {.rank = Rank{9}, .local_rank = LocalRank{1}, .role_rank = 9,
+                               .out = StreamRoute::kConsole, .err = StreamRoute::kDiscard}},
+                    .group_rank = 1, .group_world_size = 2, .world_size = 16,
+                    .master_addr = "10.0.0.1", .master_port = 29400}},
+      {"WorkerStarted", WorkerStarted{.attempt = Attempt{1}, .local_rank = LocalRank{2},
+                                      .pid = 4711, .at = 1s}},
+      {"WorkerStartFailed",
+       WorkerStartFailed{.attempt = Attempt{1}, .local_rank = LocalRank{2}, .os_errno = 2,
+                         .what = "cannot start /bin/x: No such file or directory"}},
+      {"StopWorkers", StopWorkers{.attempt = Attempt{1}, .signal = -1, .grace = 30s,
+                                  .reason = StopReason::kPreempt}},
+      {"SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
+      {"WorkerProgress",
+       WorkerProgress{.attempt = Attempt{1}, .local_rank = LocalRank{2}, .steps = 1ULL << 63,
+                      .step = -5, .user_code_at = 1ns, .first_step_at = 2ns, .last_step_at = 3ns,
+                      .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}}}},
+      {"WorkerExited", worker_exited()},
+      {"WorkersGone", WorkersGone{.attempt = Attempt{1}, .descendants_killed = 7,
+                                  .unkillable = {"pid 12 (python), D state in nfs_wait"},
+                                  .shm_removed = {"torch_1", "torch_2"}}},
+      {"Heartbeat", Heartbeat{.sequence = 9, .loop_lag = 1500us}},
+      {"Notice", Notice{.level = 2, .rank = Rank{3}, .text = "slow disk"}},
+      {"Output", Output{.rank = Rank{3}, .local_rank = LocalRank{1}, .is_stderr = true,
+                        .partial = true, .bytes = "line\n\0\xff"s}},
+      {"Dismiss", Dismiss{}},
+      {"Bye", Bye{}},
+  };
+}
+
+TEST_CASE("there is an example of every kind, in the order of the kinds") {
+  const auto examples = robustrun::test::example_messages();
+  REQUIRE(examples.size() == std::variant_size_v<Message>);
+  for (std::size_t kind = 0; kind < examples.size(); ++kind) {
+    CHECK(examples[kind].message.index() == kind);
+  }
+}

@@ -1,0 +1,84 @@
+// The bytes of protocol version 1, as stored when it was made: a later robustrun must write the
+// same and read the same. RR_UPDATE_GOLDEN=1 writes what is missing; what exists never changes.
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/io/fd.h"
+#include "base/io/tool.h"
+#include "tests/wire/examples.h"
+#include "wire/field_codec.h"
+#include "wire/frame.h"
+
+using namespace robustrun;
+using robustrun::test::Example;
+
+namespace {
+
+const std::string kFolder = std::string(RR_SOURCE_DIR) + "/tests/golden/wire-v1/";
+
+std::string payload_of(const wire::Message& message) {
+  return std::visit([](const auto& alternative) { return wire::encode(alternative); }, message);
+}
+
+std::string stored(const std::string& path, const std::string& now) {
+  if (std::getenv("RR_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
+    REQUIRE(base::write_file_atomically(path, now, 0644));
+  }
+  const auto bytes = base::read_file(path, 1 << 20);
+  REQUIRE_MESSAGE(bytes.has_value(), path);
+  return *bytes;
+}
+
+// protoc's reading of a file of bytes, with no code of ours.
+std::string protoc_text(const std::string& message, const std::string& path) {
+  const auto result = base::run_tool(
+      {"/bin/sh", "-c", R"(exec protoc --proto_path="$1" --decode="robustrun.$2" robustrun.proto <"$3")",
+       "sh", std::string(RR_SOURCE_DIR) + "/docs/formats", message, path},
+      std::chrono::seconds(20));
+  REQUIRE(result);
+  REQUIRE_MESSAGE(result->status.success(), result->err);
+  return result->out;
+}
+
+}  // namespace
+
+TEST_CASE("every message is written in the bytes that version 1 has stored") {
+  for (const Example& example : test::example_messages()) {
+    CAPTURE(example.name);
+    const std::string now = payload_of(example.message);
+    CHECK(now == stored(kFolder + example.name + ".bin", now));
+  }
+}
+
+TEST_CASE("stored messages of version 1 are read back whole") {
+  for (const Example& example : test::example_messages()) {
+    CAPTURE(example.name);
+    const std::string payload = base::read_file(kFolder + example.name + ".bin", 1 << 20).value();
+    std::string frame(wire::kFrameHeaderBytes, '\0');
+    REQUIRE(payload.size() < 65536);
+    frame[0] = static_cast<char>(payload.size() & 0xFF);
+    frame[1] = static_cast<char>(payload.size() >> 8);
+    frame[4] = static_cast<char>(example.message.index());
+    wire::FrameReader reader;
+    reader.feed(frame + payload);
+    auto message = reader.next();
+    REQUIRE(message);
+    REQUIRE(message->has_value());
+    CHECK((*message)->index() == example.message.index());
+    CHECK(payload_of(**message) == payload);
+  }
+}
+
+TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as we mean them") {
+  for (const Example& example : test::example_messages()) {
+    CAPTURE(example.name);
+    const std::string now = protoc_text(example.name, kFolder + example.name + ".bin");
+    CHECK(now == stored(kFolder + example.name + ".txt", now));
+    // A field that the schema does not know comes out by its number alone.
+    CHECK(now.find("\n1: ") == std::string::npos);
+    CHECK_FALSE(now.starts_with("1: "));
+  }
+}
