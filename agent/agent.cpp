@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "agent/limits.h"
 #include "agent/node_context.h"
@@ -37,18 +38,24 @@ class Agent {
   Agent(asio::io_context& loop, base::Fd channel)
       : loop_(loop),
         pool_(loop.get_executor(), kPoolThreads, kPoolQueueMax),
-        node_{loop.get_executor(), clock_, pool_, [this](const wire::Message& m) { send(m); }, {}, {}, {}},
+        node_{loop.get_executor(),
+              clock_,
+              pool_,
+              [this](const wire::Message& m) { send(m); },
+              {},
+              {},
+              {}},
         tick_(loop),
         give_up_(loop),
         signals_(loop, SIGTERM, SIGINT) {
-    channel_ = wire::Channel::open(loop.get_executor(), std::move(channel),
-                                   {[this](wire::Message m) { on_message(std::move(m)); },
-                                    [this](const base::Error&) { leave(); },
-                                    [this] { set_congested(false); }});
-    base::redirect_log([this](base::LogLevel level, const base::LogContext& context,
-                              std::string_view text) {
-      send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
-    });
+    channel_ = wire::Channel::open(
+        loop.get_executor(), std::move(channel),
+        {[this](wire::Message m) { on_message(std::move(m)); },
+         [this](const base::Error&) { leave(); }, [this] { set_congested(false); }});
+    base::redirect_log(
+        [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
+          send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
+        });
     signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (!error) leave();
     });
@@ -62,7 +69,7 @@ class Agent {
 
  private:
   void send(const wire::Message& message) {
-    if (leaving_) return;
+    if (leaving_) return;  // the channel is closed
     channel_->send(message);
     if (!congested_ && channel_->congested()) set_congested(true);
   }
@@ -148,10 +155,21 @@ class Agent {
   void say_bye() {
     send(wire::Bye{});
     leaving_ = true;
-    channel_->close();
     tick_.cancel();
-    give_up_.cancel();
     signals_.cancel();
+    channel_->close();
+    const std::weak_ptr<wire::Channel> closing = std::exchange(channel_, nullptr);
+    wait_for_farewell(closing, clock_.now() + kFarewellMax);
+  }
+
+  // The closed channel lives until its last bytes are written. A file write that hangs (a dead
+  // mount) must not keep us: the loop is stopped, whatever the pool still does.
+  void wait_for_farewell(const std::weak_ptr<wire::Channel>& closing, base::Nanos until) {
+    if (closing.expired() || clock_.now() >= until) return loop_.stop();
+    give_up_.expires_after(kFarewellPoll);
+    give_up_.async_wait([this, closing, until](const boost::system::error_code& error) {
+      if (!error) wait_for_farewell(closing, until);
+    });
   }
 
   asio::io_context& loop_;

@@ -68,8 +68,8 @@ std::optional<CgroupPlace> place_in_mount(std::string_view line, const std::stri
   const auto front = base::split(line.substr(0, dash), ' ');
   const auto back = base::split(line.substr(dash + 3), ' ');
   if (front.size() < 6 || back.size() < 3) return std::nullopt;
-  const bool wanted = controller.empty() ? back[0] == "cgroup2"
-                                         : back[0] == "cgroup" && lists(back[2], controller);
+  const bool wanted =
+      controller.empty() ? back[0] == "cgroup2" : back[0] == "cgroup" && lists(back[2], controller);
   if (!wanted) return std::nullopt;
   std::string root = unescape(front[3]);
   if (root == "/") root.clear();
@@ -112,7 +112,7 @@ void remove_stale(const std::string& parent) {
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
     if (!name.starts_with(kPrefix) || name.ends_with(own_suffix)) continue;
-    struct stat status {};
+    struct stat status{};
     if (::lstat(it->path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
     const base::Fd lock = lock_folder(it->path());
     if (!lock) continue;  // its agent lives
@@ -154,7 +154,7 @@ std::optional<Cgroup> Cgroup::make(const std::string& run_id, base::Rank rank,
     if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
     // Another agent may take a folder without a lock for a dead agent's, and remove it.
     base::Fd lock = lock_folder(path);
-    struct stat status {};
+    struct stat status{};
     if (lock && ::stat(path.c_str(), &status) == 0) return Cgroup(path, std::move(lock));
   }
   return std::nullopt;

@@ -13,6 +13,8 @@ inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 inline constexpr std::uint64_t kTicksPerHeartbeat = 10;
 inline constexpr std::chrono::seconds kLeaveMax{10};  // from the order to go until we are gone
+inline constexpr std::chrono::milliseconds kFarewellMax{1500};  // last bytes to the supervisor
+inline constexpr std::chrono::milliseconds kFarewellPoll{1};
 
 // worker
 inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report

@@ -76,8 +76,7 @@ wire::OomKiller oom_killer_in_record(std::string_view record, pid_t pid) {
   const std::string number = std::to_string(pid);
   // Since 5.0: oom-kill:constraint=CONSTRAINT_MEMCG,…,task=python3,pid=4711,uid=0
   if (record.find("oom-kill:constraint=") != record.npos && names(record, ",pid=", number)) {
-    return record.find("CONSTRAINT_MEMCG") != record.npos ? OomKiller::kCgroup
-                                                          : OomKiller::kKernel;
+    return record.find("CONSTRAINT_MEMCG") != record.npos ? OomKiller::kCgroup : OomKiller::kKernel;
   }
   // "Killed process 4711 (python3)" and, before 5.0, "Kill process 4711 (python3) score 900".
   if (!names(record, "Killed process ", number) && !names(record, "Kill process ", number)) {

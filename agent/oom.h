@@ -35,9 +35,9 @@ class OomWatch {
  private:
   struct Counters {
     std::optional<std::uint64_t> worker_kills;  // in the worker's own cgroup
-    std::optional<std::uint64_t> group_kills;   // in ours
+    std::optional<std::uint64_t> group_kills;  // in ours
     std::optional<std::uint64_t> machine_kills;
-    std::uint64_t limit_hits = 0;               // in these cgroups and all above them
+    std::uint64_t limit_hits = 0;  // in these cgroups and all above them
   };
   [[nodiscard]] Counters read_counters() const;
   [[nodiscard]] std::optional<wire::OomKiller> named_in_kernel_log(pid_t pid);

@@ -22,7 +22,7 @@ constexpr std::string_view kXdgName = "XDG_RUNTIME_DIR=";
 std::string base_directory(const std::vector<std::string>& environment) {
   for (const std::string& entry : environment) {
     if (entry.starts_with(kXdgName) && entry.size() > kXdgName.size()) {
-      struct stat info {};
+      struct stat info{};
       const std::string path = entry.substr(kXdgName.size());
       // A login session may have ended and taken its folder along.
       if (::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid() &&
@@ -38,14 +38,15 @@ base::Status make_private(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return base::fail_errno("cannot make the folder " + path, errno);
   }
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) {
     return base::fail_errno("cannot look at the folder " + path, errno);
   }
   if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0) {
     return base::fail(base::Errc::kPermission,
-                      "cannot use " + path + ": it is not a private folder of this user; "
-                      "remove it, or set XDG_RUNTIME_DIR to a folder of yours with mode 0700");
+                      "cannot use " + path +
+                          ": it is not a private folder of this user; "
+                          "remove it, or set XDG_RUNTIME_DIR to a folder of yours with mode 0700");
   }
   return {};
 }
@@ -92,15 +93,15 @@ base::Result<RuntimeDirectory> RuntimeDirectory::make(const std::vector<std::str
   for (int round = 0; round < kLockRounds; ++round) {
     RR_TRY(make_private(path));
     base::Fd lock = try_lock(path);
-    struct stat named {};
-    struct stat held {};
+    struct stat named{};
+    struct stat held{};
     if (lock && ::stat(path.c_str(), &named) == 0 && ::fstat(lock.get(), &held) == 0 &&
         named.st_ino == held.st_ino) {
       return RuntimeDirectory(path, std::move(lock));
     }
   }
-  return base::fail(base::Errc::kConflict, "cannot lock the folder " + path +
-                                               ": another robustrun holds it");
+  return base::fail(base::Errc::kConflict,
+                    "cannot lock the folder " + path + ": another robustrun holds it");
 }
 
 RuntimeDirectory::~RuntimeDirectory() {

@@ -25,7 +25,8 @@ class RuntimeDirectory {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  RuntimeDirectory(std::string path, base::Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  RuntimeDirectory(std::string path, base::Fd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::string path_;
   base::Fd lock_;

@@ -129,11 +129,11 @@ class Session : public std::enable_shared_from_this<Session> {
 base::Status Session::start() {
   RR_ASSERT(!options_.argv.empty());
   base::FdPair pair = RR_TRY(base::make_socket_pair(SOCK_SEQPACKET));
-  child_ = RR_TRY(base::Child::spawn(control_.get_executor(),
-                                     child_options(options_, pair.second.get()),
-                                     [weak = weak_from_this()](base::ExitStatus status) {
-                                       if (auto self = weak.lock()) self->on_shim_exit(status);
-                                     }));
+  child_ =
+      RR_TRY(base::Child::spawn(control_.get_executor(), child_options(options_, pair.second.get()),
+                                [weak = weak_from_this()](base::ExitStatus status) {
+                                  if (auto self = weak.lock()) self->on_shim_exit(status);
+                                }));
   pid_ = child_->pid();
   live_shims().push_back(pid_);
   control_.assign(pair.first.release());
@@ -151,8 +151,8 @@ void Session::close() {
 void Session::send(const shim::Order& order) {
   if (!control_.is_open()) return;
   // It fails when the shim has ended, and then there is nobody left to signal.
-  static_cast<void>(::send(control_.native_handle(), &order, sizeof order,
-                           MSG_DONTWAIT | MSG_NOSIGNAL));
+  static_cast<void>(
+      ::send(control_.native_handle(), &order, sizeof order, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 void Session::await_reports() {

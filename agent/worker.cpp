@@ -14,6 +14,7 @@
 #include "agent/oom.h"
 #include "agent/shim_link.h"
 #include "agent/worker_command.h"
+#include "base/core/text_template.h"
 #include "base/io/log.h"
 #include "tracer/record_file.h"
 
@@ -62,6 +63,7 @@ class WorkerImpl final : public Worker {
     int fd = -1;         // what the shim gets
   };
   base::Result<Stream> open_stream(const Plan& plan, bool is_stderr);
+  [[nodiscard]] std::string line_prefix() const;
   [[nodiscard]] int stdin_fd() const;
   LogPump::Handlers pump_handlers(bool is_stderr, bool console);
   base::Result<WorkerFiles> open_channels(const Plan& plan);
@@ -121,11 +123,11 @@ base::Result<WorkerImpl::Stream> WorkerImpl::open_stream(const Plan& plan, bool 
   options.filters = is_stderr ? node_.workers.stderr_filters : node_.workers.stdout_filters;
   if (!options.filters.empty()) {
     options.filter_file = is_stderr ? plan.paths.filtered_stderr : plan.paths.filtered_stdout;
+    options.filter_prefix = line_prefix();
   }
   const bool console = options.to_console;
-  (is_stderr ? err_ : out_) =
-      RR_TRY(LogPump::open(node_.executor, node_.pool, std::move(options),
-                           pump_handlers(is_stderr, console)));
+  (is_stderr ? err_ : out_) = RR_TRY(LogPump::open(node_.executor, node_.pool, std::move(options),
+                                                   pump_handlers(is_stderr, console)));
   ++pumps_running_;
   const int fd = pipe.second.get();
   return Stream{std::move(pipe.second), fd};
@@ -135,7 +137,8 @@ LogPump::Handlers WorkerImpl::pump_handlers(bool is_stderr, bool console) {
   LogPump::Handlers handlers;
   if (console) {
     handlers.on_console = [this, is_stderr](std::string_view bytes, bool partial) {
-      node_.send(wire::Output{slot_.rank, slot_.local_rank, is_stderr, partial, std::string(bytes)});
+      node_.send(
+          wire::Output{slot_.rank, slot_.local_rank, is_stderr, partial, std::string(bytes)});
     };
   }
   handlers.on_trouble = [this](const std::string& what) {
@@ -146,6 +149,16 @@ LogPump::Handlers WorkerImpl::pump_handlers(bool is_stderr, bool console) {
     finish_if_gone();
   };
   return handlers;
+}
+
+// As torchrun writes it before a teed line (TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE).
+std::string WorkerImpl::line_prefix() const {
+  const std::string& given = node_.workers.line_prefix_template;
+  const std::string rank = std::to_string(slot_.rank.value);
+  const std::string local_rank = std::to_string(slot_.local_rank.value);
+  const base::TemplateValue values[] = {
+      {"role_name", node_.workers.role}, {"rank", rank}, {"local_rank", local_rank}};
+  return base::substitute(given.empty() ? "[${role_name}${local_rank}]:" : given, values);
 }
 
 int WorkerImpl::stdin_fd() const {

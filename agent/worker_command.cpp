@@ -31,14 +31,10 @@ constexpr const char* kRunPathProgram =
 
 const char* boot_mode(LaunchMode mode) {
   switch (mode) {
-    case LaunchMode::kScript:
-      return "script";
-    case LaunchMode::kModule:
-      return "module";
-    case LaunchMode::kRunPath:
-      return "path";
-    case LaunchMode::kExecutable:
-      break;
+    case LaunchMode::kScript: return "script";
+    case LaunchMode::kModule: return "module";
+    case LaunchMode::kRunPath: return "path";
+    case LaunchMode::kExecutable: break;
   }
   RR_ASSERT(!"an executable has no boot mode");
   return "";

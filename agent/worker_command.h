@@ -21,9 +21,9 @@ struct WorkerFiles {
 };
 
 struct WorkerCommand {
-  std::vector<std::string> argv;         // argv[0] is found on PATH by the shim when it has no '/'
+  std::vector<std::string> argv;  // argv[0] is found on PATH by the shim when it has no '/'
   std::vector<std::string> environment;  // NAME=VALUE, complete; ours replace the caller's
-  std::vector<std::string> notices;      // for the log; only local rank 0's command has any
+  std::vector<std::string> notices;  // for the log; only local rank 0's command has any
 };
 
 // `cpus`: processors that this node's workers share (omp=auto; usable_cpus()). With injection the

@@ -81,8 +81,8 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
 AttemptPaths WorkerSet::Impl::make_paths() const {
   std::vector<base::LocalRank> ranks;
   for (const auto& slot : order_->slots) ranks.push_back(slot.local_rank);
-  auto paths = make_attempt_dirs(node_.workers.log_directory, order_->attempt, ranks,
-                                 node_.workers.compat);
+  auto paths =
+      make_attempt_dirs(node_.workers.log_directory, order_->attempt, ranks, node_.workers.compat);
   if (paths) return *std::move(paths);
   // Training matters more than its log: the console still shows everything.
   RR_LOG(kError, {}, "{}; this attempt has no log files", paths.error().what);
@@ -95,8 +95,7 @@ base::Status WorkerSet::Impl::bind_cpus() {
   NumaRequest request;
   request.mode = node_.workers.numa_binding;
   request.local_world_size = static_cast<unsigned>(order_->slots.size());
-  request.cuda_visible_devices =
-      Environment(node_.workers.environment).get("CUDA_VISIBLE_DEVICES");
+  request.cuda_visible_devices = Environment(node_.workers.environment).get("CUDA_VISIBLE_DEVICES");
   request.allowed_cpus = allowed_cpus();
   auto plan = RR_TRY(plan_numa_binding(request));
   for (const std::string& notice : plan.notices) RR_LOG(kInfo, {}, "{}", notice);
@@ -203,9 +202,7 @@ void WorkerSet::Impl::sweep_shared_memory() {
     set->finish_if_empty();
   };
   const auto submitted = node_.pool.submit(
-      kSweepLane,
-      [removed, since = started_wall_time_] { *removed = sweep_shm(since); },
-      done);
+      kSweepLane, [removed, since = started_wall_time_] { *removed = sweep_shm(since); }, done);
   if (!submitted) asio::post(node_.executor, done);
 }
 

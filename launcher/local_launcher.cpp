@@ -73,8 +73,8 @@ class LocalLauncher final : public AgentLauncher {
   }
 
   void on_process_exit(base::ExitStatus status) {
-    const std::string why = "the agent (pid " + std::to_string(process_->pid()) +
-                            ") ended: " + base::describe(status);
+    const std::string why =
+        "the agent (pid " + std::to_string(process_->pid()) + ") ended: " + base::describe(status);
     process_.reset();
     sweeping_ = true;
     sweep(why);

@@ -117,7 +117,18 @@ class LocalConsole final : public Console {
     }
     const bool settled = std::ranges::all_of(
         writers_, [](const auto& writer) { return !writer || writer->settled(); });
-    if (settled && on_flushed_) boost::asio::post(executor_, std::exchange(on_flushed_, {}));
+    if (!settled || !on_flushed_) return;
+    tell_losses();
+    boost::asio::post(executor_, std::exchange(on_flushed_, {}));
+  }
+
+  void tell_losses() const {
+    std::uint64_t lost = 0;
+    for (const auto& writer : writers_) {
+      if (writer && !writer->reader_gone())
+        lost += writer->dropped_bytes() + writer->queued_bytes();
+    }
+    if (lost > 0) RR_LOG(kWarn, {}, "{} bytes of output were not shown", lost);
   }
 
   boost::asio::any_io_executor executor_;

@@ -42,7 +42,7 @@ class Console {
   [[nodiscard]] virtual bool congested() const = 0;
   [[nodiscard]] virtual std::uint64_t dropped_bytes() const = 0;
   // Calls `done` when everything was written or given up (bounded by kConsoleStallMax). An open
-  // line is ended where lines have prefixes.
+  // line is ended where lines have prefixes; what was not shown is counted in a line of the log.
   virtual void flush(std::function<void()> done) = 0;
   [[nodiscard]] virtual std::size_t held_bytes() const = 0;  // memory of its buffers
 };

@@ -1,87 +1,15 @@
 #include "supervisor/driver.h"
 
-#include <array>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <deque>
 #include <type_traits>
 #include <utility>
 
 #include "base/io/log.h"
-#include "supervisor/core/job.h"
+#include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
-#include "supervisor/node_link.h"
-#include "supervisor/progress_tracker.h"
 #include "supervisor/translate.h"
 
 namespace robustrun::supervisor {
-
-namespace asio = boost::asio;
-
-class Driver::Impl : public std::enable_shared_from_this<Impl> {
- public:
-  Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
-      : parts_(std::move(parts)),
-        request_(request),
-        on_finished_(std::move(on_finished)),
-        nodes_(request.spec.nodes.size()),
-        timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-                asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
-        summary_timer_(parts_.executor),
-        lease_timer_(parts_.executor),
-        farewell_timer_(parts_.executor) {}
-
-  void start();
-  void close();
-  void dispatch(EventBody body, base::NodeId node = {});
-
- private:
-  // Actions.
-  void perform(const Action& action);
-  void launch_agent(const LaunchAgent& action);
-  void start_workers(const StartWorkers& action);
-  void set_timer(const SetTimer& action);
-  void announce(const Decision& decision);
-  void finish(int exit_code);
-  void say_goodbye();
-  void send(base::NodeId node, const wire::Message& message);
-
-  // What agents say.
-  void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
-  void on_message(base::NodeId node, base::Generation generation, wire::Message message);
-  void on_report(base::NodeId node, const wire::Hello& hello);
-  void on_report(base::NodeId node, const wire::WorkerProgress& progress);
-  void on_report(base::NodeId node, const wire::WorkerExited& exited);
-  void on_report(base::NodeId node, const wire::Notice& notice);
-  [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
-
-  static void pause(NodeLink& link);
-  void resume(NodeLink& link);
-  void journal(const JournalEntry& entry);
-  void arm_summary();
-  void arm_lease_check();
-  void check_leases();
-  [[nodiscard]] const std::string& node_name(base::NodeId node) const;
-
-  Parts parts_;
-  const RunRequest& request_;
-  std::function<void(int)> on_finished_;
-  Job job_;
-  std::unique_ptr<Console> console_;
-  std::vector<NodeLink> nodes_;
-  ProgressTracker progress_;
-  std::deque<Event> queue_;
-  bool handling_ = false;
-  bool step_goal_sent_ = false;
-  bool finished_ = false;
-  bool said_goodbye_ = false;
-  int exit_code_ = 0;
-  bool journal_failed_ = false;
-  std::array<asio::steady_timer, 4> timers_;  // by TimerId
-  asio::steady_timer summary_timer_;
-  asio::steady_timer lease_timer_;
-  asio::steady_timer farewell_timer_;
-};
 
 void Driver::Impl::start() {
   console_ = Console::open(parts_.executor, parts_.out_fd, parts_.err_fd, request_.console,
@@ -116,7 +44,8 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
   Event event;
   event.at = parts_.clock.now();
   event.node = node;
-  event.generation = node.value < nodes_.size() ? nodes_[node.value].generation : base::Generation{};
+  event.generation =
+      node.value < nodes_.size() ? nodes_[node.value].generation : base::Generation{};
   event.body = std::move(body);
   queue_.push_back(std::move(event));
   if (handling_) return;  // an action below caused it; the loop that is running takes it
@@ -133,7 +62,8 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
 void Driver::Impl::journal(const JournalEntry& entry) {
   const base::Status written = parts_.journal.append(entry);
   if (written) {
-    if (std::exchange(journal_failed_, false)) RR_LOG(kWarn, {}, "the journal can be written again");
+    if (std::exchange(journal_failed_, false))
+      RR_LOG(kWarn, {}, "the journal can be written again");
   } else if (!std::exchange(journal_failed_, true)) {
     // A full disk must not end the training; the report will have a gap and says so.
     RR_LOG(kError, {}, "{}; the run goes on, its report will be incomplete", written.error().what);
@@ -193,107 +123,13 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
     }
   };
   // Posted: a launcher may answer at once, and the action list is still being carried out.
-  asio::post(parts_.executor, [self = weak_from_this(), node, generation,
-                               handlers = std::move(handlers)]() mutable {
-    auto driver = self.lock();
-    if (driver && !driver->finished_) {
-      driver->parts_.launcher.launch(node, generation, std::move(handlers));
-    }
-  });
-}
-
-void Driver::Impl::on_channel(base::NodeId node, base::Generation generation, base::Fd socket) {
-  NodeLink& link = nodes_[node.value];
-  // A run that ended meanwhile has no use for it: the closed channel tells the agent to go.
-  if (link.generation != generation || finished_) return;
-  wire::Channel::Handlers handlers;
-  handlers.on_message = [self = weak_from_this(), node, generation](wire::Message message) {
-    if (auto driver = self.lock()) driver->on_message(node, generation, std::move(message));
-  };
-  handlers.on_closed = [self = weak_from_this(), node, generation](const base::Error& error) {
-    auto driver = self.lock();
-    if (!driver || driver->nodes_[node.value].generation != generation) return;
-    // The launcher reports the end of the process, with the reason; this is only the first sign.
-    driver->nodes_[node.value].channel.reset();
-    RR_LOG(kDebug, ({.node = driver->node_name(node)}), "channel closed: {}", error.what);
-  };
-  link.channel = wire::Channel::open(parts_.executor, std::move(socket), std::move(handlers));
-}
-
-void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
-                              wire::Message message) {
-  NodeLink& link = nodes_[node.value];
-  if (link.generation != generation) return;
-  link.heard_at = parts_.clock.now();
-  std::visit(
-      [&](auto& report) {
-        using T = std::decay_t<decltype(report)>;
-        base::Rank rank;
-        if constexpr (std::is_same_v<T, wire::Output>) {
-          console_->write(report);
-          if (console_->congested()) pause(link);
-        } else if constexpr (std::is_same_v<T, wire::WorkerStarted> ||
-                             std::is_same_v<T, wire::WorkerStartFailed>) {
-          if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
-        } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
-                             std::is_same_v<T, wire::PortReserved>) {
-          dispatch(to_event(report), node);
-        } else if constexpr (requires { on_report(node, report); }) {
-          on_report(node, report);
-        }
-        // Heartbeat and Bye only renew the lease; orders of ours never come back.
-      },
-      message);
-}
-
-void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
-  NodeLink& link = nodes_[node.value];
-  if (hello.protocol != wire::kProtocolVersion) {
-    RR_LOG(kError, ({.node = node_name(node)}),
-           "the agent speaks protocol {}, we speak {}: install the same robustrun everywhere",
-           hello.protocol, wire::kProtocolVersion);
-    link.channel->close();
-    link.channel.reset();
-    return;
-  }
-  link.joined = true;
-  send(node, wire::Welcome{wire::kProtocolVersion, node, link.generation, request_.workers});
-  dispatch(AgentJoined{hello.pid}, node);
-}
-
-void Driver::Impl::on_report(base::NodeId node, const wire::WorkerProgress& report) {
-  base::Rank rank;
-  if (report.attempt != job_.attempt() || !rank_of(node, report.local_rank, &rank)) return;
-  for (Progress& mark : progress_.take(rank, report)) dispatch(std::move(mark), node);
-  if (request_.spec.stop_after_steps && !step_goal_sent_ &&
-      progress_.steps_done() >= *request_.spec.stop_after_steps) {
-    step_goal_sent_ = true;
-    if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
-    dispatch(StepGoalReached{report.attempt, progress_.steps_done()}, node);
-  }
-}
-
-void Driver::Impl::on_report(base::NodeId node, const wire::WorkerExited& report) {
-  base::Rank rank;
-  if (!rank_of(node, report.local_rank, &rank)) return;
-  // So that the journal knows the last step before a failure, and the final metrics.
-  if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
-  dispatch(to_event(report, rank), node);
-}
-
-void Driver::Impl::on_report(base::NodeId node, const wire::Notice& notice) {
-  const auto level = static_cast<base::LogLevel>(std::min<std::uint8_t>(
-      notice.level, static_cast<std::uint8_t>(base::LogLevel::kError)));
-  if (base::log_enabled(level)) {
-    base::log_line(level, {.node = node_name(node), .rank = notice.rank}, notice.text);
-  }
-}
-
-bool Driver::Impl::rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const {
-  const auto& ranks = nodes_[node.value].ranks;
-  if (local_rank.value >= ranks.size()) return false;
-  *rank = ranks[local_rank.value];
-  return true;
+  asio::post(parts_.executor,
+             [self = weak_from_this(), node, generation, handlers = std::move(handlers)]() mutable {
+               auto driver = self.lock();
+               if (driver && !driver->finished_) {
+                 driver->parts_.launcher.launch(node, generation, std::move(handlers));
+               }
+             });
 }
 
 void Driver::Impl::start_workers(const StartWorkers& action) {
@@ -328,39 +164,19 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kSucceeded:
     case Rule::kStepGoal:
     case Rule::kBudgetRefilled:
-    case Rule::kRestart:
-      RR_LOG(kInfo, {}, "{}", decision.text);
-      break;
+    case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
     case Rule::kAgentLost:
     case Rule::kPortConflict:
     case Rule::kSignal:
     case Rule::kSecondSignal:
-    case Rule::kTimeLimit:
-      RR_LOG(kWarn, {}, "{}", decision.text);
-      break;
+    case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
     case Rule::kBudgetExhausted:
     case Rule::kCrashLoop:
     case Rule::kInfrastructureGivenUp:
-    case Rule::kDoNotRequeue:
-      RR_LOG(kError, {}, "{}", decision.text);
-      break;
+    case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
   }
-}
-
-// The console is slower than the workers: the node waits, and cannot be called silent meanwhile.
-void Driver::Impl::pause(NodeLink& link) {
-  if (!link.channel || link.paused) return;
-  link.paused = true;
-  link.channel->pause_reading();
-}
-
-void Driver::Impl::resume(NodeLink& link) {
-  if (!link.channel || !link.paused) return;
-  link.paused = false;
-  link.heard_at = parts_.clock.now();
-  link.channel->resume_reading();
 }
 
 void Driver::Impl::arm_summary() {
@@ -371,28 +187,6 @@ void Driver::Impl::arm_summary() {
     if (auto summary = driver->progress_.summary()) driver->dispatch(*std::move(summary));
     driver->arm_summary();
   });
-}
-
-void Driver::Impl::arm_lease_check() {
-  lease_timer_.expires_after(kLeaseCheckInterval);
-  lease_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    auto driver = error ? nullptr : self.lock();
-    if (!driver || driver->finished_) return;
-    driver->check_leases();
-    driver->arm_lease_check();
-  });
-}
-
-// An agent that is alive but silent (stopped, swapped out) is as good as lost (decisions.md 5).
-void Driver::Impl::check_leases() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    NodeLink& link = nodes_[i];
-    if (!link.joined || link.paused || parts_.clock.now() - link.heard_at < kNodeSilenceMax) continue;
-    link.joined = false;
-    dispatch(AgentLost{"the agent has been silent for " + std::to_string(kNodeSilenceMax.count()) +
-                       " s"},
-             base::NodeId{static_cast<std::uint32_t>(i)});
-  }
 }
 
 void Driver::Impl::finish(int exit_code) {

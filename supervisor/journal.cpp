@@ -51,14 +51,19 @@ struct Record {
   Body body;
   template <class V>
   void fields(V& v) {
-    v(1, "at", at); v(2, "node", node); v(3, "generation", generation); v(4, "body", body);
+    v(1, "at", at);
+    v(2, "node", node);
+    v(3, "generation", generation);
+    v(4, "body", body);
   }
 };
 
 struct FinishBody {
   std::int32_t exit_code = 0;
   template <class V>
-  void fields(V& v) { v(1, "exit_code", exit_code); }
+  void fields(V& v) {
+    v(1, "exit_code", exit_code);
+  }
 };
 
 template <class Body>
@@ -73,8 +78,8 @@ bool decode_event(std::uint32_t kind, std::string_view payload,
   if (kind != kKind<Body>) return false;
   auto record = wire::decode<Record<Body>>(payload);
   if (record) {
-    out = JournalEntry{record->at, Event{record->at, record->node, record->generation,
-                                         std::move(record->body)}};
+    out = JournalEntry{
+        record->at, Event{record->at, record->node, record->generation, std::move(record->body)}};
   } else {
     out = std::unexpected(std::move(record).error());
   }
@@ -101,8 +106,7 @@ EncodedEntry encode_entry(const JournalEntry& entry) {
   return std::visit(
       [&](const auto& body) {
         using Body = std::decay_t<decltype(body)>;
-        return encode_as(kKind<Body>,
-                         Record<Body>{event.at, event.node, event.generation, body});
+        return encode_as(kKind<Body>, Record<Body>{event.at, event.node, event.generation, body});
       },
       event.body);
 }

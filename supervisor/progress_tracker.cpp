@@ -71,7 +71,8 @@ std::optional<Progress> ProgressTracker::summary() {
 }
 
 std::uint64_t ProgressTracker::steps_done() const {
-  if (const auto step = least_step()) return static_cast<std::uint64_t>(std::max<std::int64_t>(0, *step));
+  if (const auto step = least_step())
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, *step));
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const auto& reading : newest_) least = std::min(least, reading.steps);
   return newest_.empty() ? 0 : least;

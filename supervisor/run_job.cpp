@@ -66,8 +66,8 @@ int run_job(const RunRequest& request) {
   const std::string journal_path = request.run_directory + "/journal";
   auto executable = own_executable();
   auto made = base::make_directories(request.run_directory, 0700);
-  auto journal = made ? Journal::create(journal_path)
-                      : base::Result<Journal>(std::unexpected(made.error()));
+  auto journal =
+      made ? Journal::create(journal_path) : base::Result<Journal>(std::unexpected(made.error()));
   if (!executable || !journal) {
     RR_LOG(kError, {}, "{}", executable ? journal.error().what : executable.error().what);
     return kExitUsage;
@@ -80,12 +80,12 @@ int run_job(const RunRequest& request) {
   asio::io_context loop(1);
   {
     auto launcher = launcher::make_local_launcher(loop.get_executor(), *executable);
-    Driver driver({loop.get_executor(), clock, *launcher, *std::move(journal), STDOUT_FILENO,
-                   STDERR_FILENO},
-                  request, [&](int code) {
-                    exit_code = code;
-                    loop.stop();
-                  });
+    Driver driver(
+        {loop.get_executor(), clock, *launcher, *std::move(journal), STDOUT_FILENO, STDERR_FILENO},
+        request, [&](int code) {
+          exit_code = code;
+          loop.stop();
+        });
     SignalWatch end(loop, request.end_signals, false, driver);
     SignalWatch forward(loop, request.forwarded_signals, true, driver);
     driver.start();

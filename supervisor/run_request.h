@@ -18,7 +18,8 @@ struct StreamRoutes {
 struct ConsoleStyle {
   enum class Prefix : std::uint8_t { kNone, kRank, kTemplate };
   Prefix prefix = Prefix::kNone;
-  // kTemplate: ${role_name}, ${rank}, ${local_rank} (torchrun's TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE;
+  // kTemplate: ${role_name}, ${rank}, ${local_rank} (torchrun's
+  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE;
   // "[${role_name}${local_rank}]:" for --tee).
   std::string prefix_template;
   bool colour_out = false;   // dim prefixes; never colours the worker's own text

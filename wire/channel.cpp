@@ -26,7 +26,8 @@ using boost::system::error_code;
 class SocketChannel final : public Channel, public std::enable_shared_from_this<SocketChannel> {
  public:
   SocketChannel(const boost::asio::any_io_executor& executor, Handlers handlers)
-      : socket_(executor), linger_(executor),
+      : socket_(executor),
+        linger_(executor),
         handlers_(std::make_shared<const Handlers>(std::move(handlers))) {}
 
   void start(base::Fd fd);
@@ -215,13 +216,12 @@ void SocketChannel::drop_queue() {
 void SocketChannel::end(base::Error error) {
   if (state_ != State::kOpen && state_ != State::kWriteFailed) return;
   state_ = State::kEnding;
-  boost::asio::post(socket_.get_executor(),
-                    [self = shared_from_this(), error = std::move(error)] {
-                      if (self->state_ != State::kEnding) return;  // closed meanwhile
-                      const auto handlers = self->handlers_;
-                      self->shut();
-                      handlers->on_closed(error);
-                    });
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this(), error = std::move(error)] {
+    if (self->state_ != State::kEnding) return;  // closed meanwhile
+    const auto handlers = self->handlers_;
+    self->shut();
+    handlers->on_closed(error);
+  });
 }
 
 void SocketChannel::close() {

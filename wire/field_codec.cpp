@@ -51,7 +51,8 @@ void FieldWriter::put_bytes(int number, std::string_view value) {
 
 base::Status FieldReader::parse(std::string_view bytes, int depth) {
   if (depth > kNestingMax || bytes.size() > kMessageBytesMax) {
-    return base::fail(base::Errc::kLimit, "cannot read a message: it is nested too deep or too long");
+    return base::fail(base::Errc::kLimit,
+                      "cannot read a message: it is nested too deep or too long");
   }
   const auto corrupt = [] {
     return base::fail(base::Errc::kCorrupt, "cannot read a message: it is damaged");
@@ -87,8 +88,7 @@ base::Status FieldReader::parse(std::string_view bytes, int depth) {
       case kFixed32:  // no member has this form, so a newer version's field is skipped
         if (!in.ReadLittleEndian32(&fixed32)) return corrupt();
         continue;
-      default:
-        return corrupt();
+      default: return corrupt();
     }
     if (fields_.size() == kFieldsMax) {
       return base::fail(base::Errc::kLimit, "cannot read a message: it has too many fields");

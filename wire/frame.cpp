@@ -35,7 +35,8 @@ void put_header(char* at, std::size_t payload_bytes, std::uint8_t kind, bool mor
 // headers of the further frames too, moving the payload's pieces back to front.
 void cut_into_frames(std::string& out, std::size_t start, std::uint8_t kind) {
   const std::size_t payload = out.size() - start - kFrameHeaderBytes;
-  const std::size_t frames = std::max<std::size_t>(1, (payload + kFrameBytesMax - 1) / kFrameBytesMax);
+  const std::size_t frames =
+      std::max<std::size_t>(1, (payload + kFrameBytesMax - 1) / kFrameBytesMax);
   out.resize(out.size() + (frames - 1) * kFrameHeaderBytes);
   for (std::size_t i = frames; i-- > 0;) {
     const std::size_t size = std::min(kFrameBytesMax, payload - i * kFrameBytesMax);
@@ -71,8 +72,8 @@ base::Status check_header(const FrameHeader& header, std::optional<std::uint8_t>
                                   std::to_string(header.payload_bytes) + " bytes");
   }
   if (header.kind >= kDecoders.size()) {
-    return fail(Errc::kProtocol, "cannot read a frame: no message has kind " +
-                                     std::to_string(header.kind));
+    return fail(Errc::kProtocol,
+                "cannot read a frame: no message has kind " + std::to_string(header.kind));
   }
   // Full frames alone may have a successor, so a message takes no more frames than it needs.
   if ((header.flags & kFlagMore) != 0 && header.payload_bytes != kFrameBytesMax) {

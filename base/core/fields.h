@@ -20,8 +20,7 @@ struct FieldProbe {
 };
 
 template <class T>
-concept HasFields = std::is_class_v<T> && requires(T& value, FieldProbe& probe) {
-  value.fields(probe);
-};
+concept HasFields =
+    std::is_class_v<T> && requires(T& value, FieldProbe& probe) { value.fields(probe); };
 
 }  // namespace robustrun::base

@@ -60,7 +60,7 @@ std::unexpected<Error> fail_errno(std::string what, int os_errno);
     *std::move(rr_result);                                                \
   })
 
-#define RR_ASSERT(expression)     \
-  (static_cast<bool>(expression)  \
-       ? static_cast<void>(0)     \
+#define RR_ASSERT(expression)    \
+  (static_cast<bool>(expression) \
+       ? static_cast<void>(0)    \
        : ::robustrun::base::assertion_failed(#expression, __FILE__, __LINE__))

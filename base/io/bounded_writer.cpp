@@ -158,6 +158,7 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
   std::string queue;
   std::string spare;              // the other buffer, while no write holds it
   std::size_t in_flight_held = 0; // capacity of the buffer being written
+  std::uint64_t in_flight_until = 0;  // progress when all of them are written
   bool busy = false;
   bool watching = false;
   bool congested = false;
@@ -186,6 +187,7 @@ void BoundedWriter::State::start() {
   job->bytes.swap(queue);
   queue.swap(spare);
   in_flight_held = job->bytes.capacity();
+  in_flight_until = target->progress.load(std::memory_order_relaxed) + job->bytes.size();
   notes_in_flight = std::exchange(notes, {});
   quiet_ticks = 0;
   busy = true;
@@ -334,6 +336,14 @@ void BoundedWriter::finish() {
 }
 
 std::uint64_t BoundedWriter::dropped_bytes() const { return state_->dropped; }
+
+std::uint64_t BoundedWriter::queued_bytes() const {
+  const State& state = *state_;
+  const std::uint64_t progress = state.target->progress.load(std::memory_order_relaxed);
+  return state.queue.size() + (state.busy ? state.in_flight_until - progress : 0);
+}
+
+bool BoundedWriter::reader_gone() const { return state_->dead; }
 
 std::size_t BoundedWriter::held_bytes() const {
   const State& state = *state_;

@@ -60,6 +60,10 @@ class BoundedWriter {
   // No more will come: says what is missing, even before the next try is due.
   void finish();
   [[nodiscard]] std::uint64_t dropped_bytes() const;
+  // Accepted and not yet taken by the descriptor.
+  [[nodiscard]] std::uint64_t queued_bytes() const;
+  // The reader has closed its end: what was dropped since then is missed by nobody.
+  [[nodiscard]] bool reader_gone() const;
   [[nodiscard]] std::size_t held_bytes() const;  // memory of its buffers
 
  private:

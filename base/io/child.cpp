@@ -22,7 +22,7 @@ constexpr std::size_t kStandardDescriptors = 3;
 
 // Without this an inherited SIG_IGN makes the kernel throw exit statuses away.
 void keep_exit_statuses() {
-  struct sigaction current {};
+  struct sigaction current{};
   RR_ASSERT(::sigaction(SIGCHLD, nullptr, &current) == 0);
   if (current.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
 }
@@ -83,8 +83,8 @@ class Attributes {
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                      (new_session ? POSIX_SPAWN_SETSID : 0);
+    const int flags =
+        POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
     RR_ASSERT(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)) == 0);
   }
   ~Attributes() { ::posix_spawnattr_destroy(&attributes_); }

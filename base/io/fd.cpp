@@ -100,7 +100,7 @@ Status make_directories(const std::string& path, unsigned mode) {
     const std::string part = path.substr(0, end);
     if (::mkdir(part.c_str(), static_cast<mode_t>(mode)) == 0) continue;
     const int cause = errno;
-    struct stat found {};
+    struct stat found{};
     if (::stat(part.c_str(), &found) == 0) {
       if (S_ISDIR(found.st_mode)) continue;
       return fail_errno("cannot make the folder " + path, ENOTDIR);

@@ -200,8 +200,7 @@ Status JournalWriter::sync() {
   }
   if (state_->name_synced) return {};
   const std::size_t slash = state_->path.rfind('/');
-  const std::string folder =
-      slash == std::string::npos ? "." : state_->path.substr(0, slash + 1);
+  const std::string folder = slash == std::string::npos ? "." : state_->path.substr(0, slash + 1);
   const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd || ::fsync(fd.get()) != 0) {
     return fail_errno("cannot write the folder " + folder + " to the disk", errno);

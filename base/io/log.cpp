@@ -138,8 +138,8 @@ void log_line(LogLevel level, const LogContext& context, std::string_view text) 
   Log& log = instance();
   if (log.sink) return log.sink(level, context, text);
   const bool json = log.options.format == LogFormat::kJson;
-  log.logger.log(spdlog::level::info, json ? json_text(level, context, text)
-                                           : human_text(level, context, text));
+  log.logger.log(spdlog::level::info,
+                 json ? json_text(level, context, text) : human_text(level, context, text));
 }
 
 }  // namespace robustrun::base

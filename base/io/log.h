@@ -43,10 +43,10 @@ void log_line(LogLevel level, const LogContext& context, std::string_view text);
 
 }  // namespace robustrun::base
 
-#define RR_LOG(level, context, ...)                                                 \
-  do {                                                                              \
-    if (::robustrun::base::log_enabled(::robustrun::base::LogLevel::level))         \
-      ::robustrun::base::log_line(::robustrun::base::LogLevel::level,               \
-                                  ::robustrun::base::LogContext context,            \
-                                  ::fmt::format(__VA_ARGS__));                      \
+#define RR_LOG(level, context, ...)                                         \
+  do {                                                                      \
+    if (::robustrun::base::log_enabled(::robustrun::base::LogLevel::level)) \
+      ::robustrun::base::log_line(::robustrun::base::LogLevel::level,       \
+                                  ::robustrun::base::LogContext context,    \
+                                  ::fmt::format(__VA_ARGS__));              \
   } while (false)

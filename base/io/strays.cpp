@@ -194,10 +194,9 @@ bool signal_child(pid_t pid, const Process& parent, int signal, Process& child) 
   if (pidfd < 0) return false;
   Stat stat;
   Stat parent_stat;
-  const bool verified =
-      read_stat(pid, stat) && stat.parent == parent.pid &&
-      (parent.pid == ::getpid() ||
-       (read_stat(parent.pid, parent_stat) && parent_stat.start == parent.start));
+  const bool verified = read_stat(pid, stat) && stat.parent == parent.pid &&
+                        (parent.pid == ::getpid() ||
+                         (read_stat(parent.pid, parent_stat) && parent_stat.start == parent.start));
   const bool sent = verified && ::pidfd_send_signal(pidfd, signal, nullptr, 0) == 0;
   ::close(pidfd);
   child = {pid, stat.start};

@@ -54,8 +54,7 @@ struct OwnExec {
 // One of the tool's output streams.
 class Capture {
  public:
-  Capture(boost::asio::io_context& context, Fd read_end)
-      : stream_(context, read_end.release()) {
+  Capture(boost::asio::io_context& context, Fd read_end) : stream_(context, read_end.release()) {
     read();
   }
 
@@ -91,7 +90,7 @@ ExitStatus from_wait_status(int status) {
 }
 
 Status check_executable(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   if (path.empty() || path[0] != '/' || ::stat(path.c_str(), &found) != 0 ||
       !S_ISREG(found.st_mode) || ::access(path.c_str(), X_OK) != 0) {
     return fail(Errc::kNotFound, "cannot run " + path + ": it is no executable file");

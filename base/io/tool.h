@@ -21,7 +21,8 @@ inline constexpr std::size_t kToolOutputBytesMax = std::size_t{1} << 20;
 
 // Blocks: call it before the loop runs, or from the blocking pool. kNotFound when `argv[0]`
 // (absolute path) is no executable file, kTimeout when the deadline passed (it is then killed).
-Result<ToolResult> run_tool(const std::vector<std::string>& argv, std::chrono::milliseconds deadline);
+Result<ToolResult> run_tool(const std::vector<std::string>& argv,
+                            std::chrono::milliseconds deadline);
 
 // The absolute path of `name` on `path` (a PATH value); kNotFound when there is none.
 Result<std::string> find_executable(const std::string& name, const std::string& path);

@@ -19,7 +19,7 @@ class Agent:
     def __init__(self, path=None, timeout_s=5.0):
         path = path or os.environ.get("ROBUSTRUN_SOCKET")
         if not path:
-            raise OSError("cannot reach the agent: ROBUSTRUN_SOCKET is not set (not under robustrun)")
+            raise OSError("cannot reach the agent: no ROBUSTRUN_SOCKET; not under robustrun?")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(timeout_s)

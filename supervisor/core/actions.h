@@ -100,7 +100,10 @@ struct Decision {
   std::vector<std::string> alternatives; // "no restart: 0 of 3 used"
   template <class V>
   void fields(V& v) {
-    v(1, "rule", rule); v(2, "attempt", attempt); v(3, "text", text); v(4, "evidence", evidence);
+    v(1, "rule", rule);
+    v(2, "attempt", attempt);
+    v(3, "text", text);
+    v(4, "evidence", evidence);
     v(5, "alternatives", alternatives);
   }
 };

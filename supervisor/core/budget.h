@@ -41,11 +41,14 @@ class Budget {
 
   template <class V>
   void fields(V& v) {
-    v(1, "policy", policy_); v(2, "used", used_); v(3, "progress", progress_);
+    v(1, "policy", policy_);
+    v(2, "used", used_);
+    v(3, "progress", progress_);
     v(4, "restarts_in_a_row", restarts_in_a_row_);
     v(5, "uncounted_in_a_row", uncounted_in_a_row_);
     v(6, "port_conflicts_in_a_row", port_conflicts_in_a_row_);
-    v(7, "signature", signature_); v(8, "same_signature", same_signature_);
+    v(7, "signature", signature_);
+    v(8, "same_signature", same_signature_);
   }
 
  private:

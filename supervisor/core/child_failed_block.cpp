@@ -36,8 +36,8 @@ std::string local_time(std::int64_t unix_seconds) {
   const std::time_t seconds = unix_seconds;
   std::tm when{};
   if (::localtime_r(&seconds, &when) == nullptr) return kNotAvailable;
-  return fmt::format("{:04}-{:02}-{:02}_{:02}:{:02}:{:02}", when.tm_year + 1900LL,
-                     when.tm_mon + 1, when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}_{:02}:{:02}:{:02}", when.tm_year + 1900LL, when.tm_mon + 1,
+                     when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
 }
 
 std::string indented(const std::string& text) {

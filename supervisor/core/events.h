@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "base/core/exit_status.h"
 #include "base/core/ids.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/core/worker_events.h"
 
 namespace robustrun::supervisor {
 
@@ -24,7 +24,9 @@ struct RunStarted {
   std::string version;       // robustrun's
   template <class V>
   void fields(V& v) {
-    v(1, "spec", spec); v(2, "wall_time", wall_time); v(3, "seed", seed);
+    v(1, "spec", spec);
+    v(2, "wall_time", wall_time);
+    v(3, "seed", seed);
     v(4, "version", version);
   }
 };
@@ -32,14 +34,18 @@ struct RunStarted {
 struct AgentJoined {
   std::int32_t pid = 0;
   template <class V>
-  void fields(V& v) { v(1, "pid", pid); }
+  void fields(V& v) {
+    v(1, "pid", pid);
+  }
 };
 
 // The agent died, its channel broke, or it could not be started.
 struct AgentLost {
   std::string why;
   template <class V>
-  void fields(V& v) { v(1, "why", why); }
+  void fields(V& v) {
+    v(1, "why", why);
+  }
 };
 
 struct PortReserved {
@@ -47,69 +53,10 @@ struct PortReserved {
   std::uint32_t port = 0;   // 0: failed
   std::string error;
   template <class V>
-  void fields(V& v) { v(1, "attempt", attempt); v(2, "port", port); v(3, "error", error); }
-};
-
-struct WorkerStarted {
-  base::Attempt attempt;
-  base::Rank rank;
-  std::int32_t pid = 0;
-  template <class V>
-  void fields(V& v) { v(1, "attempt", attempt); v(2, "rank", rank); v(3, "pid", pid); }
-};
-
-struct WorkerStartFailed {
-  base::Attempt attempt;
-  base::Rank rank;
-  std::int32_t os_errno = 0;
-  std::string what;
-  template <class V>
   void fields(V& v) {
-    v(1, "attempt", attempt); v(2, "rank", rank); v(3, "os_errno", os_errno); v(4, "what", what);
-  }
-};
-
-enum class Oom : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
-
-struct WorkerExited {
-  base::Attempt attempt;
-  base::Rank rank;
-  std::int32_t pid = 0;
-  base::ExitStatus::Kind kind = base::ExitStatus::Kind::kExited;
-  std::int32_t code = 0;
-  bool core_dumped = false;
-  bool stopped_by_us = false;
-  bool shim_lost = false;
-  Oom oom = Oom::kNo;
-  std::string error_file;              // path; empty: none
-  std::string error_message;
-  std::string error_callstack;
-  std::int64_t error_timestamp_s = 0;
-  std::vector<std::string> stderr_tail;
-  std::uint64_t dropped_bytes = 0;
-  base::Nanos seen_at{};               // by the shim, this node's clock (same clock locally)
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt); v(2, "rank", rank); v(3, "pid", pid); v(4, "kind", kind);
-    v(5, "code", code); v(6, "core_dumped", core_dumped); v(7, "stopped_by_us", stopped_by_us);
-    v(8, "shim_lost", shim_lost); v(9, "oom", oom); v(10, "error_file", error_file);
-    v(11, "error_message", error_message); v(12, "error_callstack", error_callstack);
-    v(13, "error_timestamp_s", error_timestamp_s); v(14, "stderr_tail", stderr_tail);
-    v(15, "dropped_bytes", dropped_bytes); v(16, "seen_at", seen_at);
-  }
-  [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
-};
-
-// No worker of the attempt nor a descendant of one is left on the node.
-struct WorkersGone {
-  base::Attempt attempt;
-  std::uint32_t descendants_killed = 0;
-  std::vector<std::string> unkillable;
-  std::vector<std::string> shm_removed;
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt); v(2, "descendants_killed", descendants_killed);
-    v(3, "unkillable", unkillable); v(4, "shm_removed", shm_removed);
+    v(1, "attempt", attempt);
+    v(2, "port", port);
+    v(3, "error", error);
   }
 };
 
@@ -126,8 +73,12 @@ struct Progress {
   std::vector<double> metric_values;
   template <class V>
   void fields(V& v) {
-    v(1, "attempt", attempt); v(2, "mark", mark); v(3, "reached_at", reached_at);
-    v(4, "steps", steps); v(5, "step", step); v(6, "metric_names", metric_names);
+    v(1, "attempt", attempt);
+    v(2, "mark", mark);
+    v(3, "reached_at", reached_at);
+    v(4, "steps", steps);
+    v(5, "step", step);
+    v(6, "metric_names", metric_names);
     v(7, "metric_values", metric_values);
   }
 };
@@ -137,7 +88,10 @@ struct StepGoalReached {
   base::Attempt attempt;
   std::uint64_t steps = 0;
   template <class V>
-  void fields(V& v) { v(1, "attempt", attempt); v(2, "steps", steps); }
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "steps", steps);
+  }
 };
 
 // A signal for the run: SIGTERM, SIGINT, … end it; SIGUSR1/2 are passed on (native mode).
@@ -145,7 +99,10 @@ struct SignalReceived {
   std::int32_t signal = 0;
   bool forward_only = false;
   template <class V>
-  void fields(V& v) { v(1, "signal", signal); v(2, "forward_only", forward_only); }
+  void fields(V& v) {
+    v(1, "signal", signal);
+    v(2, "forward_only", forward_only);
+  }
 };
 
 enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime };
@@ -154,12 +111,15 @@ struct TimerFired {
   TimerId id = TimerId::kState;
   std::uint64_t sequence = 0;   // of the SetTimer that it answers; an older one is ignored
   template <class V>
-  void fields(V& v) { v(1, "id", id); v(2, "sequence", sequence); }
+  void fields(V& v) {
+    v(1, "id", id);
+    v(2, "sequence", sequence);
+  }
 };
 
-using EventBody = std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted,
-                               WorkerStartFailed, WorkerExited, WorkersGone, Progress,
-                               StepGoalReached, SignalReceived, TimerFired>;
+using EventBody =
+    std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
+                 WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired>;
 
 struct Event {
   base::Nanos at{};

@@ -11,10 +11,10 @@ inline constexpr int kExitUsage = 2;            // bad input; nothing was starte
 inline constexpr int kExitDoNotRequeue = 93;    // a worker said: do not requeue
 inline constexpr int kExitInfrastructure = 94;  // not the script's fault: please requeue
 inline constexpr int kExitCrashLoop = 95;       // the same failure before any progress
-inline constexpr int kExitTimeLimit = 124;      // --time-limit, as timeout(1); also in compat mode
-inline constexpr int kExitCannotRun = 126;      // the program is there but cannot be run
-inline constexpr int kExitNotFound = 127;       // no such program on the node
-inline constexpr int kExitSignalBase = 128;     // + signal number
+inline constexpr int kExitTimeLimit = 124;  // --time-limit, as timeout(1); also in compat mode
+inline constexpr int kExitCannotRun = 126;  // the program is there but cannot be run
+inline constexpr int kExitNotFound = 127;  // no such program on the node
+inline constexpr int kExitSignalBase = 128;  // + signal number
 
 // The run's code for a first failing worker: its own (128 + n for signals), but 90 to 99 become
 // 1, except 93; always 1 in compat mode. Never 0.

@@ -19,8 +19,8 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 // Length of the number or address that `text` begins with; 0: none.
 std::size_t number_length(std::string_view text) {
   if (text.size() > 2 && text[0] == '0' && lower(text[1]) == 'x' && is_hex(text[2])) {
-    return 2 + static_cast<std::size_t>(
-                   std::ranges::find_if_not(text.substr(2), is_hex) - text.substr(2).begin());
+    return 2 + static_cast<std::size_t>(std::ranges::find_if_not(text.substr(2), is_hex) -
+                                        text.substr(2).begin());
   }
   const auto hex = static_cast<std::size_t>(std::ranges::find_if_not(text, is_hex) - text.begin());
   if (hex >= kHexWordMin && std::ranges::any_of(text.substr(0, hex), is_digit)) return hex;

@@ -21,7 +21,7 @@ bool is_transient(int os_errno) {
 
 // And those that say: the program is not there, or is none.
 bool is_permanent(int os_errno) {
-  constexpr int kPermanent[] = {ENOENT, EACCES, ENOEXEC, ENOTDIR, EISDIR,
+  constexpr int kPermanent[] = {ENOENT, EACCES, ENOEXEC, ENOTDIR,     EISDIR,
                                 ELOOP,  E2BIG,  EPERM,   ENAMETOOLONG};
   return std::ranges::find(kPermanent, os_errno) != std::end(kPermanent);
 }
@@ -79,8 +79,7 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) 
     fault.fault_class = FaultClass::kInfrastructure;
     fault.exit_code = exit_code_for_infrastructure(context.compat);
   } else {
-    fault.fault_class =
-        is_permanent(failed.os_errno) ? FaultClass::kPermanent : FaultClass::kUser;
+    fault.fault_class = is_permanent(failed.os_errno) ? FaultClass::kPermanent : FaultClass::kUser;
     fault.exit_code = exit_code_for_start_failure(failed.os_errno, context.compat);
     fault.signature = failure_signature(failed);
   }

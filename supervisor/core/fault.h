@@ -34,8 +34,12 @@ struct Fault {
   std::string words;               // "rank 1 on node0: SIGKILL"
   template <class V>
   void fields(V& v) {
-    v(1, "fault_class", fault_class); v(2, "rule", rule); v(3, "exit_code", exit_code);
-    v(4, "time_s", time_s); v(5, "signature", signature); v(6, "words", words);
+    v(1, "fault_class", fault_class);
+    v(2, "rule", rule);
+    v(3, "exit_code", exit_code);
+    v(4, "time_s", time_s);
+    v(5, "signature", signature);
+    v(6, "words", words);
   }
 };
 
@@ -64,7 +68,10 @@ struct Evidence {
   void add(std::string line);
   [[nodiscard]] std::vector<std::string> lines() const;
   template <class V>
-  void fields(V& v) { v(1, "first", first); v(2, "more", more); }
+  void fields(V& v) {
+    v(1, "first", first);
+    v(2, "more", more);
+  }
 };
 
 struct Outage {
@@ -76,7 +83,10 @@ struct Outage {
   // Returns true when it is the new root.
   bool add(Fault fault);
   template <class V>
-  void fields(V& v) { v(1, "root", root); v(2, "evidence", evidence); }
+  void fields(V& v) {
+    v(1, "root", root);
+    v(2, "evidence", evidence);
+  }
 };
 
 }  // namespace robustrun::supervisor

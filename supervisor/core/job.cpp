@@ -164,8 +164,7 @@ const std::string& Job::Impl::name(base::NodeId node) const { return spec.nodes[
 
 std::string Job::Impl::workers_in_words() const {
   return fmt::format("{} worker{} on {} node{}", plan.world_size(),
-                     plan.world_size() == 1 ? "" : "s", nodes.size(),
-                     nodes.size() == 1 ? "" : "s");
+                     plan.world_size() == 1 ? "" : "s", nodes.size(), nodes.size() == 1 ? "" : "s");
 }
 
 std::string Job::Impl::seconds_in_words(base::Nanos duration) {

@@ -27,7 +27,15 @@
 namespace robustrun::supervisor {
 
 enum class JobState : std::uint8_t {
-  kIdle, kJoining, kReserving, kStarting, kRunning, kStopping, kBackoff, kFinishing, kFinished,
+  kIdle,
+  kJoining,
+  kReserving,
+  kStarting,
+  kRunning,
+  kStopping,
+  kBackoff,
+  kFinishing,
+  kFinished,
 };
 
 const char* to_string(JobState state);

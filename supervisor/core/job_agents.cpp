@@ -74,9 +74,9 @@ void Job::Impl::agent_lost_working(const Event& event) {
 void Job::Impl::agent_lost_stopping(const Event& event) {
   const std::string& why = body<AgentLost>(event).why;
   const bool may_launch = drop_agent(event.node);
-  add_fault(infrastructure_fault(
-      Rule::kAgentLost, fmt::format("the agent of {} was lost: {}", name(event.node), why),
-      context(event.node)));
+  add_fault(infrastructure_fault(Rule::kAgentLost,
+                                 fmt::format("the agent of {} was lost: {}", name(event.node), why),
+                                 context(event.node)));
   if (!may_launch) {
     return give_up(fmt::format("the agent of {} cannot be started: {}", name(event.node), why));
   }

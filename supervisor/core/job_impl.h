@@ -19,9 +19,22 @@ namespace robustrun::supervisor {
 
 // What a handler is chosen by: the event's type, with timers and signals told apart.
 enum class Stimulus : std::uint8_t {
-  kRunStarted, kAgentJoined, kAgentLost, kPortReserved, kWorkerStarted, kWorkerStartFailed,
-  kWorkerExited, kWorkersGone, kProgress, kStepGoal, kEndSignal, kUserSignal, kStateTimer,
-  kBackoffTimer, kTimeLimit, kUptimeTimer,
+  kRunStarted,
+  kAgentJoined,
+  kAgentLost,
+  kPortReserved,
+  kWorkerStarted,
+  kWorkerStartFailed,
+  kWorkerExited,
+  kWorkersGone,
+  kProgress,
+  kStepGoal,
+  kEndSignal,
+  kUserSignal,
+  kStateTimer,
+  kBackoffTimer,
+  kTimeLimit,
+  kUptimeTimer,
 };
 
 struct Job::Impl : JobMemory {
@@ -128,7 +141,9 @@ struct Job::Impl : JobMemory {
   static std::string seconds_in_words(base::Nanos duration);   // "1.5 s"
   NodeState& at(base::NodeId node) { return nodes[node.value]; }
   template <class Body>
-  static const Body& body(const Event& event) { return std::get<Body>(event.body); }
+  static const Body& body(const Event& event) {
+    return std::get<Body>(event.body);
+  }
 };
 
 }  // namespace robustrun::supervisor

@@ -55,11 +55,11 @@ void Job::Impl::workers_gone(const Event& event) {
   if (!note_gone(event.node, body<WorkersGone>(event))) return;
   const std::uint32_t vanished = plan.slots(event.node) - at(event.node).ended;
   if (vanished == 0) return;
-  break_down(infrastructure_fault(
-      Rule::kWorkerFailed,
-      fmt::format("{} worker{} of {} vanished: their end was never reported", vanished,
-                  vanished == 1 ? "" : "s", name(event.node)),
-      context(event.node)));
+  break_down(
+      infrastructure_fault(Rule::kWorkerFailed,
+                           fmt::format("{} worker{} of {} vanished: their end was never reported",
+                                       vanished, vanished == 1 ? "" : "s", name(event.node)),
+                           context(event.node)));
 }
 
 void Job::Impl::succeed() {

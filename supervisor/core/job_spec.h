@@ -18,7 +18,11 @@ struct NodeSpec {
   std::string address;       // for MASTER_ADDR
   std::uint32_t slots = 1;   // workers on this node
   template <class V>
-  void fields(V& v) { v(1, "name", name); v(2, "address", address); v(3, "slots", slots); }
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "address", address);
+    v(3, "slots", slots);
+  }
 };
 
 // When to try again after a failure, and how often (decisions.md 6).
@@ -26,17 +30,20 @@ struct RestartPolicy {
   std::uint32_t max_restarts = 3;            // user-fault restarts within `window`
   base::Nanos window = std::chrono::hours(1);  // of progress, after which the budget is full again
   std::uint32_t max_infrastructure_restarts = 16;  // in a row without progress
-  std::uint32_t crash_loop_retries = 1;      // same signature before first progress; see below
-  bool crash_loop_stop = true;               // off with --compat=torchrun
+  std::uint32_t crash_loop_retries = 1;  // same signature before first progress; see below
+  bool crash_loop_stop = true;  // off with --compat=torchrun
   base::Nanos backoff_first = std::chrono::seconds(1);  // from the second restart without progress
   base::Nanos backoff_max = std::chrono::seconds(60);
   base::Nanos uptime_is_progress = std::chrono::seconds(60);  // without any progress source
   template <class V>
   void fields(V& v) {
-    v(1, "max_restarts", max_restarts); v(2, "window", window);
+    v(1, "max_restarts", max_restarts);
+    v(2, "window", window);
     v(3, "max_infrastructure_restarts", max_infrastructure_restarts);
-    v(4, "crash_loop_retries", crash_loop_retries); v(5, "crash_loop_stop", crash_loop_stop);
-    v(6, "backoff_first", backoff_first); v(7, "backoff_max", backoff_max);
+    v(4, "crash_loop_retries", crash_loop_retries);
+    v(5, "crash_loop_stop", crash_loop_stop);
+    v(6, "backoff_first", backoff_first);
+    v(7, "backoff_max", backoff_max);
     v(8, "uptime_is_progress", uptime_is_progress);
   }
 };
@@ -46,37 +53,47 @@ struct Deadlines {
   base::Nanos agent_hello = std::chrono::seconds(30);
   base::Nanos port = std::chrono::seconds(10);
   base::Nanos workers_started = std::chrono::seconds(60);
-  base::Nanos kill_margin = std::chrono::seconds(15);   // after grace: WorkersGone is overdue
+  base::Nanos kill_margin = std::chrono::seconds(15);  // after grace: WorkersGone is overdue
   base::Nanos shutdown_grace = std::chrono::seconds(30);  // --shutdown-timeout
   template <class V>
   void fields(V& v) {
-    v(1, "agent_hello", agent_hello); v(2, "port", port);
-    v(3, "workers_started", workers_started); v(4, "kill_margin", kill_margin);
+    v(1, "agent_hello", agent_hello);
+    v(2, "port", port);
+    v(3, "workers_started", workers_started);
+    v(4, "kill_margin", kill_margin);
     v(5, "shutdown_grace", shutdown_grace);
   }
 };
 
 struct JobSpec {
   std::string run_id;
-  std::string program;                   // for people: "train.py"
-  std::vector<std::string> command;      // redacted argv of the run
-  std::vector<NodeSpec> nodes;           // in rank order
+  std::string program;  // for people: "train.py"
+  std::vector<std::string> command;  // redacted argv of the run
+  std::vector<NodeSpec> nodes;  // in rank order
   std::string role = "default";
-  std::string master_addr;               // empty: the first node's address
-  std::uint32_t master_port = 0;         // 0: a fresh one for every attempt
+  std::string master_addr;  // empty: the first node's address
+  std::uint32_t master_port = 0;  // 0: a fresh one for every attempt
   bool compat = false;
   RestartPolicy restart;
   Deadlines deadlines;
-  std::optional<base::Nanos> time_limit;          // --time-limit
+  std::optional<base::Nanos> time_limit;  // --time-limit
   std::optional<std::uint64_t> stop_after_steps;  // --stop-after-steps
-  std::string log_directory;             // shown in the report
+  std::string log_directory;  // shown in the report
   template <class V>
   void fields(V& v) {
-    v(1, "run_id", run_id); v(2, "program", program); v(3, "command", command);
-    v(4, "nodes", nodes); v(5, "role", role); v(6, "master_addr", master_addr);
-    v(7, "master_port", master_port); v(8, "compat", compat); v(9, "restart", restart);
-    v(10, "deadlines", deadlines); v(11, "time_limit", time_limit);
-    v(12, "stop_after_steps", stop_after_steps); v(13, "log_directory", log_directory);
+    v(1, "run_id", run_id);
+    v(2, "program", program);
+    v(3, "command", command);
+    v(4, "nodes", nodes);
+    v(5, "role", role);
+    v(6, "master_addr", master_addr);
+    v(7, "master_port", master_port);
+    v(8, "compat", compat);
+    v(9, "restart", restart);
+    v(10, "deadlines", deadlines);
+    v(11, "time_limit", time_limit);
+    v(12, "stop_after_steps", stop_after_steps);
+    v(13, "log_directory", log_directory);
   }
 };
 

@@ -25,8 +25,11 @@ struct NodeState {
   std::uint32_t ended = 0;             // workers of the current attempt
   template <class V>
   void fields(V& v) {
-    v(1, "agent", agent); v(2, "gone", gone); v(3, "generation", generation);
-    v(4, "launched_at", launched_at); v(5, "failed_launches", failed_launches);
+    v(1, "agent", agent);
+    v(2, "gone", gone);
+    v(3, "generation", generation);
+    v(4, "launched_at", launched_at);
+    v(5, "failed_launches", failed_launches);
     v(6, "ended", ended);
   }
 };
@@ -38,7 +41,10 @@ struct Ending {
   Rule rule = Rule::kStart;
   std::int32_t exit_code = 0;
   template <class V>
-  void fields(V& v) { v(1, "rule", rule); v(2, "exit_code", exit_code); }
+  void fields(V& v) {
+    v(1, "rule", rule);
+    v(2, "exit_code", exit_code);
+  }
 };
 
 struct JobMemory {
@@ -77,16 +83,32 @@ struct JobMemory {
 
   template <class V>
   void fields(V& v) {
-    v(1, "state", state); v(2, "spec", spec); v(3, "seed", seed); v(4, "started_at", started_at);
-    v(5, "wall_time", wall_time); v(6, "budget", budget); v(7, "nodes", nodes);
-    v(8, "joined_nodes", joined_nodes); v(9, "attempt", attempt); v(10, "port", port);
-    v(11, "attempt_started", attempt_started); v(12, "workers", workers);
-    v(13, "seen_workers", seen_workers); v(14, "succeeded_workers", succeeded_workers);
-    v(15, "gone_nodes", gone_nodes); v(16, "has_progress_source", has_progress_source);
-    v(17, "made_progress", made_progress); v(18, "steps", steps);
-    v(19, "progress_at", progress_at); v(20, "outage", outage); v(21, "unkillable", unkillable);
-    v(22, "kill_at", kill_at); v(23, "end_signals", end_signals); v(24, "ending", ending);
-    v(25, "timer_sequence", timer_sequence); v(26, "live_timers", live_timers);
+    v(1, "state", state);
+    v(2, "spec", spec);
+    v(3, "seed", seed);
+    v(4, "started_at", started_at);
+    v(5, "wall_time", wall_time);
+    v(6, "budget", budget);
+    v(7, "nodes", nodes);
+    v(8, "joined_nodes", joined_nodes);
+    v(9, "attempt", attempt);
+    v(10, "port", port);
+    v(11, "attempt_started", attempt_started);
+    v(12, "workers", workers);
+    v(13, "seen_workers", seen_workers);
+    v(14, "succeeded_workers", succeeded_workers);
+    v(15, "gone_nodes", gone_nodes);
+    v(16, "has_progress_source", has_progress_source);
+    v(17, "made_progress", made_progress);
+    v(18, "steps", steps);
+    v(19, "progress_at", progress_at);
+    v(20, "outage", outage);
+    v(21, "unkillable", unkillable);
+    v(22, "kill_at", kill_at);
+    v(23, "end_signals", end_signals);
+    v(24, "ending", ending);
+    v(25, "timer_sequence", timer_sequence);
+    v(26, "live_timers", live_timers);
   }
 };
 

@@ -29,7 +29,10 @@ struct Phase {
   std::string name;
   base::Nanos duration{};
   template <class V>
-  void fields(V& v) { v(1, "name", name); v(2, "duration", duration); }
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "duration", duration);
+  }
 };
 
 struct Incident {
@@ -52,11 +55,21 @@ struct Incident {
   std::optional<std::int64_t> steps_lost;  // done again
   template <class V>
   void fields(V& v) {
-    v(1, "attempt", attempt); v(2, "at", at); v(3, "rank", rank); v(4, "node", node);
-    v(5, "ended", ended); v(6, "error_message", error_message); v(7, "stderr_tail", stderr_tail);
-    v(8, "also_failed", also_failed); v(9, "decision", decision); v(10, "evidence", evidence);
-    v(11, "phases", phases); v(12, "recovery", recovery); v(13, "step_before", step_before);
-    v(14, "step_after", step_after); v(15, "steps_lost", steps_lost);
+    v(1, "attempt", attempt);
+    v(2, "at", at);
+    v(3, "rank", rank);
+    v(4, "node", node);
+    v(5, "ended", ended);
+    v(6, "error_message", error_message);
+    v(7, "stderr_tail", stderr_tail);
+    v(8, "also_failed", also_failed);
+    v(9, "decision", decision);
+    v(10, "evidence", evidence);
+    v(11, "phases", phases);
+    v(12, "recovery", recovery);
+    v(13, "step_before", step_before);
+    v(14, "step_after", step_after);
+    v(15, "steps_lost", steps_lost);
     v(16, "alternatives", alternatives);
   }
 };
@@ -65,7 +78,10 @@ struct MetricValue {
   std::string name;
   double value = 0;
   template <class V>
-  void fields(V& v) { v(1, "name", name); v(2, "value", value); }
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "value", value);
+  }
 };
 
 struct RunReport {
@@ -88,12 +104,23 @@ struct RunReport {
   std::string log_directory;
   template <class V>
   void fields(V& v) {
-    v(1, "run_id", run_id); v(2, "program", program); v(3, "version", version);
-    v(4, "outcome", outcome); v(5, "reason", reason); v(6, "exit_code", exit_code);
-    v(7, "started", started); v(8, "duration", duration); v(9, "nodes", nodes);
-    v(10, "world_size", world_size); v(11, "attempts", attempts); v(12, "steps", steps);
-    v(13, "step", step); v(14, "metrics", metrics); v(15, "incidents", incidents);
-    v(16, "dropped_bytes", dropped_bytes); v(17, "log_directory", log_directory);
+    v(1, "run_id", run_id);
+    v(2, "program", program);
+    v(3, "version", version);
+    v(4, "outcome", outcome);
+    v(5, "reason", reason);
+    v(6, "exit_code", exit_code);
+    v(7, "started", started);
+    v(8, "duration", duration);
+    v(9, "nodes", nodes);
+    v(10, "world_size", world_size);
+    v(11, "attempts", attempts);
+    v(12, "steps", steps);
+    v(13, "step", step);
+    v(14, "metrics", metrics);
+    v(15, "incidents", incidents);
+    v(16, "dropped_bytes", dropped_bytes);
+    v(17, "log_directory", log_directory);
   }
 };
 

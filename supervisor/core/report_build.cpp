@@ -124,10 +124,10 @@ class IncidentList {
     for (std::size_t i = 1; i < failures.size(); ++i) {
       const Failure& other = failures[i];
       const bool elsewhere = other.node != first.node;
-      out.also_failed.push_back(fmt::format(
-          "rank {}{}: {}, {}", other.rank.value,
-          elsewhere ? " on " + node_name(facts_, other.node) : "", how_it_ended(other),
-          later_words(elapsed(first.seen_at, other.seen_at))));
+      out.also_failed.push_back(fmt::format("rank {}{}: {}, {}", other.rank.value,
+                                            elsewhere ? " on " + node_name(facts_, other.node) : "",
+                                            how_it_ended(other),
+                                            later_words(elapsed(first.seen_at, other.seen_at))));
     }
   }
 

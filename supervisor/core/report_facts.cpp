@@ -45,8 +45,8 @@ struct Gatherer {
   void operator()(const WorkerExited& body) {
     AttemptFacts& attempt = of(body.attempt);
     if (body.stopped_by_us || body.status().success()) return;
-    attempt.failures.push_back({body.rank, event.node, supervisor_time(body.seen_at, event.at),
-                                event.at, &body, nullptr});
+    attempt.failures.push_back(
+        {body.rank, event.node, supervisor_time(body.seen_at, event.at), event.at, &body, nullptr});
   }
   void operator()(const WorkersGone& body) { keep_latest(of(body.attempt).gone, event.at); }
   void operator()(const Progress& body) {
@@ -114,23 +114,19 @@ RuleRole role_of(Rule rule) {
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
     case Rule::kAgentLost:
-    case Rule::kPortConflict:
-      return RuleRole::kCause;
+    case Rule::kPortConflict: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:
     case Rule::kCrashLoop:
     case Rule::kInfrastructureGivenUp:
-    case Rule::kDoNotRequeue:
-      return RuleRole::kVerdict;
+    case Rule::kDoNotRequeue: return RuleRole::kVerdict;
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kTimeLimit:
     case Rule::kStepGoal:
-    case Rule::kSucceeded:
-      return RuleRole::kEnd;
+    case Rule::kSucceeded: return RuleRole::kEnd;
     case Rule::kStart:
-    case Rule::kBudgetRefilled:
-      return RuleRole::kOther;
+    case Rule::kBudgetRefilled: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version
 }
@@ -140,9 +136,8 @@ base::Nanos elapsed(base::Nanos from, base::Nanos to) {
   const auto difference =
       static_cast<std::uint64_t>(to.count()) - static_cast<std::uint64_t>(from.count());
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  return base::Nanos(difference > static_cast<std::uint64_t>(kMax)
-                         ? kMax
-                         : static_cast<std::int64_t>(difference));
+  return base::Nanos(
+      difference > static_cast<std::uint64_t>(kMax) ? kMax : static_cast<std::int64_t>(difference));
 }
 
 base::Nanos later(base::Nanos from, base::Nanos by) {

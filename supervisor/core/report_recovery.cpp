@@ -101,8 +101,8 @@ void describe_recovery(const Facts& facts, const AttemptFacts& failed, const Att
   PhaseList phases(seen_at);
   phases.until("detect", handled_at);
   phases.until("stop the others", failed.gone);
-  phases.until("back-off", backoff_over(facts, phases.last(),
-                                        next.reserved ? next.reserved : next.started));
+  phases.until("back-off",
+               backoff_over(facts, phases.last(), next.reserved ? next.reserved : next.started));
   phases.until("prepare", next.reserved);
   phases.until("start processes", next.started);
   phases.until("interpreter start", next.user_code);

@@ -29,8 +29,8 @@ std::string headline(const RunReport& report) {
     return fmt::format("{}: no end known, {} in the journal", program,
                        duration_words(report.duration));
   }
-  std::string text = fmt::format("{} {} after {}", program, report.outcome,
-                                 duration_words(report.duration));
+  std::string text =
+      fmt::format("{} {} after {}", program, report.outcome, duration_words(report.duration));
   if (report.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *report.exit_code);
   if (report.outcome == "succeeded" && !report.incidents.empty()) {
     text += fmt::format(", with {} on the way", counted(report.incidents.size(), "incident"));
@@ -95,10 +95,9 @@ void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
   const auto& tail = incident.stderr_tail;
   if (tail.empty()) return;
   const std::size_t shown = std::min(tail.size(), lines_max);
-  page.item("stderr", shown == tail.size()
-                          ? fmt::format("last {}", counted(shown, "line"))
-                          : fmt::format("last {} of {} lines ({} shows all)", shown, tail.size(),
-                                        "robustrun report"));
+  page.item("stderr", shown == tail.size() ? fmt::format("last {}", counted(shown, "line"))
+                                           : fmt::format("last {} of {} lines ({} shows all)",
+                                                         shown, tail.size(), "robustrun report"));
   for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
 }
 
@@ -126,8 +125,8 @@ void show_recovery(const Incident& incident, Page& page) {
 
 // Evidence that the lines above do not show already.
 std::vector<std::string> further_evidence(const Incident& incident) {
-  const std::string root = fmt::format("rank {} on {}: {}", incident.rank.value_or(0),
-                                       incident.node, incident.ended);
+  const std::string root =
+      fmt::format("rank {} on {}: {}", incident.rank.value_or(0), incident.node, incident.ended);
   std::vector<std::string> lines;
   for (const std::string& line : incident.evidence) {
     const bool said = std::ranges::any_of(incident.also_failed, [&](const std::string& other) {

@@ -37,10 +37,9 @@ class FakeSystem {
   void describe(const std::string& path, const std::string& mounted = "/") const {
     write("proc/self/cgroup", "5:memory:/v1\n3:cpu,cpuacct:/cpu\n0::" + path + "\n");
     write("proc/self/mountinfo",
-          "31 23 0:28 / " + at("tmp") + " rw,mode=755 - tmpfs tmpfs rw\n" +
-              "34 31 0:31 / " + at("v1/cpu") + " rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n" +
-              "35 31 0:32 / " + at("v1/memory\\040one") +
-              " rw shared:10 - cgroup cgroup rw,memory\n" +
+          "31 23 0:28 / " + at("tmp") + " rw,mode=755 - tmpfs tmpfs rw\n" + "34 31 0:31 / " +
+              at("v1/cpu") + " rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n" + "35 31 0:32 / " +
+              at("v1/memory\\040one") + " rw shared:10 - cgroup cgroup rw,memory\n" +
               "41 31 0:38 " + mounted + " " + at("v2") + " rw,relatime - cgroup2 cgroup2 rw\n");
   }
   [[nodiscard]] std::string at(const std::string& file) const { return (root_ / file).string(); }

@@ -31,8 +31,8 @@ struct StandIn {
     options.argv.insert(options.argv.end(), worker.begin(), worker.end());
     options.environment = {"PATH=/usr/bin:/bin"};
     options.descriptors = {-1, out.write_fd(), -1};
-    auto started = base::Child::spawn(loop.get_executor(), options,
-                                      [this](base::ExitStatus) { dead = true; });
+    auto started =
+        base::Child::spawn(loop.get_executor(), options, [this](base::ExitStatus) { dead = true; });
     REQUIRE_MESSAGE(started.has_value(), started.error().what);
     agent = *std::move(started);
     out.close_write_end();
@@ -89,8 +89,8 @@ TEST_CASE("a shim without an agent starts nothing") {
   options.executable = kShim;
   options.argv = {kShim, "--", kTree, "family", "1", "0"};
   options.descriptors = {-1, out.write_fd(), -1};
-  auto shim = base::Child::spawn(loop.get_executor(), options,
-                                 [&](base::ExitStatus end) { status = end; });
+  auto shim =
+      base::Child::spawn(loop.get_executor(), options, [&](base::ExitStatus end) { status = end; });
   REQUIRE(shim);
   out.close_write_end();
   REQUIRE(run_until(loop, [&] { return status.has_value(); }));

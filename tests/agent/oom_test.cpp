@@ -29,9 +29,9 @@ class FakeSystem {
     std::string pattern = (fs::temp_directory_path() / "oom_test.XXXXXX").string();
     root_ = ::mkdtemp(pattern.data());
     write("proc/self/cgroup", "5:memory:/job\n0::/slice/job\n");
-    write("proc/self/mountinfo",
-          "35 31 0:32 / " + at("v1") + " rw shared:10 - cgroup cgroup rw,memory\n" +
-              "41 31 0:38 / " + at("v2") + " rw,relatime - cgroup2 cgroup2 rw\n");
+    write("proc/self/mountinfo", "35 31 0:32 / " + at("v1") +
+                                     " rw shared:10 - cgroup cgroup rw,memory\n" + "41 31 0:38 / " +
+                                     at("v2") + " rw,relatime - cgroup2 cgroup2 rw\n");
   }
   ~FakeSystem() { fs::remove_all(root_); }
   FakeSystem(const FakeSystem&) = delete;
@@ -52,9 +52,9 @@ class FakeSystem {
     write("proc/vmstat", "pgfault 12\noom_kill " + std::to_string(count) + "\n");
   }
   void v2(const std::string& folder, int oom, int oom_kill) const {
-    write("v2/" + folder + "/memory.events",
-          "low 0\nhigh 3\nmax 9\noom " + std::to_string(oom) + "\noom_kill " +
-              std::to_string(oom_kill) + "\noom_group_kill 0\n");
+    write("v2/" + folder + "/memory.events", "low 0\nhigh 3\nmax 9\noom " + std::to_string(oom) +
+                                                 "\noom_kill " + std::to_string(oom_kill) +
+                                                 "\noom_group_kill 0\n");
   }
   void v1(int failures, int oom_kill) const {
     write("v1/job/memory.failcnt", std::to_string(failures) + "\n");
@@ -194,8 +194,8 @@ TEST_CASE("any bytes are a record that says nothing") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  const std::string parts[] = {"oom-kill:constraint=", ",pid=", "Killed process ",
-                               "4711",                 "\xff",  ""};
+  const std::string parts[] = {
+      "oom-kill:constraint=", ",pid=", "Killed process ", "4711", "\xff", ""};
   for (int i = 0; i < 2000; ++i) {
     std::string record;
     for (int n = 0; n < 4; ++n) record += parts[random() % 6];

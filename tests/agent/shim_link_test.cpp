@@ -199,8 +199,8 @@ TEST_CASE("the worker is bound to its processors, and runs unbound where that ca
     unbound.options.cpus = cpus;
     REQUIRE(unbound.start().gone());
     CHECK(unbound.calls == "nseg");
-    CHECK(unbound.notice == std::string("'true' is not bound to processors ") + cpus +
-                                ": Invalid argument");
+    CHECK(unbound.notice ==
+          std::string("'true' is not bound to processors ") + cpus + ": Invalid argument");
     CHECK(unbound.status.success());
   }
 }

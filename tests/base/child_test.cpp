@@ -24,7 +24,9 @@ using robustrun::test::wait_until;
 namespace {
 
 ChildOptions shell(const std::string& script) {
-  return {.executable = "/bin/sh", .argv = {"sh", "-c", script}, .environment = {"LC_ALL=C"},
+  return {.executable = "/bin/sh",
+          .argv = {"sh", "-c", script},
+          .environment = {"LC_ALL=C"},
           .descriptors = {-1, -1, 2}};
 }
 
@@ -59,7 +61,9 @@ struct Sleeper {
 
   void start(std::vector<int> descriptors) {
     descriptors.at(0) = in.first.get();
-    const ChildOptions options{.executable = "/bin/cat", .argv = {"cat"}, .environment = {},
+    const ChildOptions options{.executable = "/bin/cat",
+                               .argv = {"cat"},
+                               .environment = {},
                                .descriptors = std::move(descriptors)};
     auto spawned = Child::spawn(loop.get_executor(), options, [this](ExitStatus s) { status = s; });
     REQUIRE(spawned);
@@ -67,7 +71,8 @@ struct Sleeper {
     // Once it has read a byte its loader is done, which opens files of its own.
     REQUIRE(write_all(in.second.get(), "x"));
     int unread = 1;
-    CHECK(wait_until([&] { return ::ioctl(in.first.get(), FIONREAD, &unread) == 0 && unread == 0; }));
+    CHECK(
+        wait_until([&] { return ::ioctl(in.first.get(), FIONREAD, &unread) == 0 && unread == 0; }));
   }
 
   void finish() {
@@ -175,7 +180,7 @@ TEST_CASE("source numbers that are also target numbers arrive in the right place
 
 TEST_CASE("one source may be given for several targets, and for its own number") {
   const FdPair given = make_pipe().value();
-  const int number = given.first.get();
+  const int number = given.second.get();
   std::vector<int> descriptors(static_cast<std::size_t>(number) + 2, number);
   Sleeper sleeper;
   sleeper.start(descriptors);
@@ -291,8 +296,8 @@ TEST_CASE("an inherited SIG_IGN for SIGCHLD does not lose exit statuses") {
   auto* const before = ::signal(SIGCHLD, SIG_IGN);
   boost::asio::io_context loop;
   std::optional<ExitStatus> end;
-  const auto child = Child::spawn(loop.get_executor(), shell("exit 7"),
-                                  [&](ExitStatus status) { end = status; });
+  const auto child =
+      Child::spawn(loop.get_executor(), shell("exit 7"), [&](ExitStatus status) { end = status; });
   REQUIRE(child);
   CHECK(run_until(loop, [&] { return end.has_value(); }));
   CHECK(end == ExitStatus{ExitStatus::Kind::kExited, 7, false});

@@ -41,7 +41,8 @@ TEST_CASE("every signal's name leads back to its number") {
 }
 
 TEST_CASE("what is no signal has number 0") {
-  for (const char* name : {"", "0", "SIG", "SIGFOO", "term", "65", "-9", "9x", "RTMIN+99", "SIG9"}) {
+  for (const char* name :
+       {"", "0", "SIG", "SIGFOO", "term", "65", "-9", "9x", "RTMIN+99", "SIG9"}) {
     CAPTURE(name);
     CHECK(signal_number(name) == 0);
   }

@@ -18,7 +18,7 @@ bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
 bool is_cloexec(const Fd& fd) { return (::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) != 0; }
 
 unsigned mode_of(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   REQUIRE(::stat(path.c_str(), &found) == 0);
   return found.st_mode & 07777U;
 }

@@ -90,7 +90,7 @@ TEST_CASE("records come back in order with kind, sequence and payload") {
   }
   CHECK(contents->records[1].payload == std::string("\0\xff", 2));
   CHECK(contents->records[2].payload.size() == 100000);
-  struct stat found {};
+  struct stat found{};
   REQUIRE(::stat(path.c_str(), &found) == 0);
   CHECK((found.st_mode & 0777U) == 0600);
 }

@@ -75,12 +75,13 @@ TEST_CASE("lines below the level are not written, and kOff writes none") {
 TEST_CASE("a JSON line is one object with UTC time and escaped text") {
   Capture capture({.format = LogFormat::kJson});
   RR_LOG(kError, ({.node = "n\"1", .rank = Rank{7}}), "a\n\"b\" \xff {}", "{x} %v");
-  CHECK(shape(capture.text()) ==
-        R"__({"time":"0000-00-00T00:00:00.000Z","level":"error",)__"
-        R"__("node":"n\"0","rank":0,"text":"a\n\"b\" \\xff {x} %v"})__" "\n");
+  CHECK(shape(capture.text()) == R"__({"time":"0000-00-00T00:00:00.000Z","level":"error",)__"
+                                 R"__("node":"n\"0","rank":0,"text":"a\n\"b\" \\xff {x} %v"})__"
+                                 "\n");
   RR_LOG(kInfo, (), "b");
   CHECK(shape(capture.text()) ==
-        R"__({"time":"0000-00-00T00:00:00.000Z","level":"info","text":"b"})__" "\n");
+        R"__({"time":"0000-00-00T00:00:00.000Z","level":"info","text":"b"})__"
+        "\n");
 }
 
 TEST_CASE("colour marks the level alone, on demand or on a terminal") {

@@ -50,7 +50,10 @@ TEST_CASE("printable leaves UTF-8 alone and makes all other bytes visible") {
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");   // surrogate
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
   CHECK(printable("\xe6\x97") == "\\xe6\\x97");            // cut
-  CHECK(printable("\xe6""a") == "\\xe6""a");
+  CHECK(printable("\xe6"
+                  "a") ==
+        "\\xe6"
+        "a");
 }
 
 TEST_CASE("json_string escapes what JSON and UTF-8 forbid") {

@@ -91,8 +91,8 @@ TEST_CASE("a daemon that keeps a tool's output open is not waited for") {
 TEST_CASE("what is no executable file is not started") {
   const Scratch scratch;
   REQUIRE(write_file_atomically(scratch / "text", "x", 0600));
-  for (const std::string& path : {scratch / "none", scratch / "text", scratch.path(),
-                                  std::string("sh"), std::string("")}) {
+  for (const std::string& path :
+       {scratch / "none", scratch / "text", scratch.path(), std::string("sh"), std::string("")}) {
     CAPTURE(path);
     CHECK(run_tool({path}, 1s).error().code == Errc::kNotFound);
   }
@@ -101,7 +101,11 @@ TEST_CASE("what is no executable file is not started") {
 TEST_CASE("an exec that fails all the same is an error, once, without a zombie") {
   const Scratch scratch;
   const std::string path = scratch / "garbage";
-  REQUIRE(write_file_atomically(path, std::string("\x7f""garbage", 8), 0700));
+  REQUIRE(write_file_atomically(path,
+                                std::string("\x7f"
+                                            "garbage",
+                                            8),
+                                0700));
   const auto result = run_tool({path}, 20s);
   REQUIRE_FALSE(result);
   CHECK(result.error().os_errno == ENOEXEC);

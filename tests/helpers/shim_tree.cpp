@@ -121,8 +121,8 @@ int main(int argc, char** argv) {
     sleep_for_ever();
   }
   if (mode == "bomb") {
-    void* memory = mmap(nullptr, sizeof(Places), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        mmap(nullptr, sizeof(Places), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     auto* places = new (memory) Places{};
     places->count = std::atoi(argv[2]);
     places->holders[0] = getpid();

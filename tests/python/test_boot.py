@@ -87,7 +87,8 @@ SCRIPTS = {
                            "m.get_context('spawn').Process(target=f).start()",
     "annotations": "import typing\nx: int\nclass C:\n    y: 'C'\n"
                    "print(typing.get_type_hints(C))",
-    "dataclass": "from dataclasses import dataclass\n@dataclass\nclass C:\n    x: int = 3\nprint(C())",
+    "dataclass": "from dataclasses import dataclass\n"
+                 "@dataclass\nclass C:\n    x: int = 3\nprint(C())",
     "unbuffered": "import sys\nprint(sys.stdout.line_buffering, sys.stdout.write_through)",
     "reload of main by name": "import sys\nimport __main__\nprint(__main__.__file__, "
                               "__main__ is sys.modules['__main__'])",

@@ -24,12 +24,14 @@ struct Outcome {
 class Cluster {
  public:
   Cluster(const Scenario& scenario, Mutation mutation, bool print)
-      : scenario_(scenario), mutation_(mutation), dice_(scenario.seed + 7),
-        invariants_(scenario.spec), trace_(print) {
+      : scenario_(scenario),
+        mutation_(mutation),
+        dice_(scenario.seed + 7),
+        invariants_(scenario.spec),
+        trace_(print) {
     world_.say = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
-      transmit(from_[node.value], [this, node, generation, body = std::move(body)] {
-        tell(node, generation, body);
-      });
+      transmit(from_[node.value],
+               [this, node, generation, body = std::move(body)] { tell(node, generation, body); });
     };
     world_.lost = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
       tell(node, generation, std::move(body));

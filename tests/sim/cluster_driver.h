@@ -22,8 +22,8 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   const auto deadline =
       before == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
   const bool passed = timer != nullptr && timer->id == deadline;
-  invariants_.every_wait_has_a_deadline(
-      wait_has_a_deadline(before, job_.state(), passed, actions), job_.state());
+  invariants_.every_wait_has_a_deadline(wait_has_a_deadline(before, job_.state(), passed, actions),
+                                        job_.state());
   const bool crashes = dice_.chance(scenario_.crashes);
   // A crash strikes before the actions are carried out, or after: then they are repeated.
   if (!crashes || dice_.chance(0.5)) {
@@ -110,8 +110,8 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
   std::uint32_t world_size = 0;
   for (const core::NodeSpec& node : scenario_.spec.nodes) world_size += node.slots;
   if (scenario_.reports_steps && alive == world_size) {
-    const auto mark = steps_ == 0 ? core::Progress::Mark::kFirstStep
-                                  : core::Progress::Mark::kSummary;
+    const auto mark =
+        steps_ == 0 ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
     steps_ += 30;
     tell({}, {}, core::Progress{attempt, mark, queue_.now(), steps_, {}, {}, {}});
     const auto goal = scenario_.spec.stop_after_steps;

@@ -149,9 +149,8 @@ class Invariants {
     if (!attempt_) return;
     ++restarts_;
     if (restarts_ > spec_.restart.max_restarts + disturbances_) {
-      violate("budget_is_kept",
-              fmt::format("{} restarts for {} allowed and {} disturbances", restarts_,
-                          spec_.restart.max_restarts, disturbances_));
+      violate("budget_is_kept", fmt::format("{} restarts for {} allowed and {} disturbances",
+                                            restarts_, spec_.restart.max_restarts, disturbances_));
     }
   }
 

@@ -90,9 +90,9 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   s.crashes = some(0.02);
   for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
     const bool forward = dice.chance(0.4);
-    s.signals.push_back({dice.chance(0.5) ? dice.between({}, seconds(5))
-                                          : dice.between({}, hours(1)),
-                         forward ? SIGUSR1 : dice.one_of({SIGTERM, SIGINT, SIGHUP}), forward});
+    s.signals.push_back(
+        {dice.chance(0.5) ? dice.between({}, seconds(5)) : dice.between({}, hours(1)),
+         forward ? SIGUSR1 : dice.one_of({SIGTERM, SIGINT, SIGHUP}), forward});
   }
   if (dice.chance(0.2)) s.spec.stop_after_steps = 10 + dice.below(1000);
   s.latest_end = hours(24 * 20);

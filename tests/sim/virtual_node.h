@@ -59,8 +59,8 @@ class VirtualNode {
       });
     }
     if (dice_.chance(scenario_.dies)) {
-      const Nanos life = dice_.chance(0.3) ? dice_.between({}, seconds(3))
-                                           : dice_.between({}, minutes(40));
+      const Nanos life =
+          dice_.chance(0.3) ? dice_.between({}, seconds(3)) : dice_.between({}, minutes(40));
       queue_.after(life, [this, agent] {
         if (!agent->alive) return;
         world_.disturbed();

@@ -12,9 +12,9 @@ inline void VirtualNode::spawn(const AgentPtr& agent, const WorkerPtr& worker) {
   if (worker->state != Worker::kPending || !agent->alive) return;
   if (worker->plan.start_errno != 0) {
     worker->state = Worker::kDead;
-    world_.say(id_, agent->generation,
-               core::WorkerStartFailed{worker->attempt, worker->rank, worker->plan.start_errno,
-                                       "exec"});
+    world_.say(
+        id_, agent->generation,
+        core::WorkerStartFailed{worker->attempt, worker->rank, worker->plan.start_errno, "exec"});
     return say_if_gone(agent);
   }
   worker->state = Worker::kAlive;

@@ -29,8 +29,9 @@ Story two_failures(bool stopped) {
 TEST_CASE("the block has torchrun's form") {
   const std::string block = child_failed_block(two_failures(true).entries);
   CAPTURE(block);
-  CHECK(block.starts_with("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
-                          "======"));
+  CHECK(
+      block.starts_with("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                        "======"));
   CHECK(has(block, "\ntrain.py FAILED\n------"));
   CHECK(has(block, "\nFailures:\n  <NO_OTHER_FAILURES>\n------"));
   CHECK(has(block, "\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-08-01_"));

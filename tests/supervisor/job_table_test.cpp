@@ -48,8 +48,8 @@ struct Row {
   std::uint32_t node = 0;
 };
 
-constexpr JobState kAll[] = {JobState::kIdle,     JobState::kJoining,  JobState::kReserving,
-                             JobState::kStarting, JobState::kRunning,  JobState::kStopping,
+constexpr JobState kAll[] = {JobState::kIdle,     JobState::kJoining,   JobState::kReserving,
+                             JobState::kStarting, JobState::kRunning,   JobState::kStopping,
                              JobState::kBackoff,  JobState::kFinishing, JobState::kFinished};
 
 EventBody timer(const Harness& h, TimerId id) {
@@ -85,14 +85,10 @@ const Row kRows[] = {
      [](const Harness&) -> EventBody { return SignalReceived{SIGTERM, false}; }},
     {"user signal", "...xx....",
      [](const Harness&) -> EventBody { return SignalReceived{SIGUSR1, true}; }},
-    {"state timer", ".xxx.x.x.",
-     [](const Harness& h) { return timer(h, TimerId::kState); }},
-    {"back-off timer", "......x..",
-     [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
-    {"time limit", ".xxxxxxn.",
-     [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
-    {"uptime timer", "....x....",
-     [](const Harness& h) { return timer(h, TimerId::kUptime); }},
+    {"state timer", ".xxx.x.x.", [](const Harness& h) { return timer(h, TimerId::kState); }},
+    {"back-off timer", "......x..", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
+    {"time limit", ".xxxxxxn.", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
+    {"uptime timer", "....x....", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
 };
 
 TEST_CASE("every event is handled, or ignored on purpose, in every state") {

@@ -192,7 +192,11 @@ TEST_CASE("compat mode: 93 is a failure like any other, every failure is 1") {
 }
 
 TEST_CASE("a program that cannot be run is never retried") {
-  struct Row { int os_errno; bool compat; int code; };
+  struct Row {
+    int os_errno;
+    bool compat;
+    int code;
+  };
   for (const Row row : {Row{ENOENT, false, 127}, Row{EACCES, false, 126}, Row{ENOEXEC, false, 126},
                         Row{ENOENT, true, 1}}) {
     CAPTURE(row.os_errno);

@@ -35,8 +35,8 @@ TEST_CASE("numbers that JSON does not know are null") {
   RunReport report;
   report.metrics = {{"loss", std::numeric_limits<double>::quiet_NaN()},
                     {"scale", std::numeric_limits<double>::infinity()}};
-  CHECK(has(report_json(report),
-            R"([{"name":"loss","value":null},{"name":"scale","value":null}])"));
+  CHECK(
+      has(report_json(report), R"([{"name":"loss","value":null},{"name":"scale","value":null}])"));
 }
 
 TEST_CASE("bytes that are not UTF-8 are escaped") {

@@ -39,8 +39,7 @@ inline Story recovered() {
   WorkerExited other = exited(0, 0, ExitStatus::Kind::kSignaled, 15, 10012);
   other.stopped_by_us = true;
   story.event(10000.4, killed);
-  story.decide(10000.4, Rule::kWorkerFailed, 0,
-               "rank 1 on node0: SIGKILL; the others are stopped",
+  story.decide(10000.4, Rule::kWorkerFailed, 0, "rank 1 on node0: SIGKILL; the others are stopped",
                {"rank 1 on node0: SIGKILL"});
   story.event(10012.2, other).event(10012.5, WorkersGone{Attempt{0}, 1, {}, {}});
   story.decide(10012.5, Rule::kRestart, 0, "restart 1 of 3: 2 workers are started again",
@@ -76,18 +75,19 @@ inline Story failed() {
   story.event(5030, exited(0, 0, ExitStatus::Kind::kExited, 1, 5029));
   story.event(5040, WorkersGone{Attempt{0}, 0, {}, {}});
   story.event(5200, WorkersGone{Attempt{0}, 0, {}, {}}, 1);
-  story.decide(5200, Rule::kRestart, 0,
-               "restart 1 of 1: 4 workers on 2 nodes are started again in 1 s",
-               {"rank 2 on beta: SIGKILL (by its cgroup's OOM killer)",
-                "rank 0 on alpha: exit code 1"},
-               {"no restart: 0 of 1 used"});
+  story.decide(
+      5200, Rule::kRestart, 0, "restart 1 of 1: 4 workers on 2 nodes are started again in 1 s",
+      {"rank 2 on beta: SIGKILL (by its cgroup's OOM killer)", "rank 0 on alpha: exit code 1"},
+      {"no restart: 0 of 1 used"});
   story.event(6200, TimerFired{TimerId::kBackoff, 7}).start(6201, 1, 4);
   WorkerExited error = exited(1, 1, ExitStatus::Kind::kExited, 1, 7000);
   error.error_file = "/home/ada/robustrun-runs/brave-otter-4711/logs/attempt_1/1/error.json";
-  error.error_message = "RuntimeError: the loss is not a number any more, and the message of this "
-                        "exception is so long that it does not fit into one line of a terminal";
-  error.error_callstack = "Traceback (most recent call last):\n  File \"train.py\", line 3\n"
-                          "RuntimeError: the loss is not a number\n";
+  error.error_message =
+      "RuntimeError: the loss is not a number any more, and the message of this "
+      "exception is so long that it does not fit into one line of a terminal";
+  error.error_callstack =
+      "Traceback (most recent call last):\n  File \"train.py\", line 3\n"
+      "RuntimeError: the loss is not a number\n";
   error.error_timestamp_s = 1785578406;
   error.stderr_tail = {"Traceback (most recent call last):", "  File \"train.py\", line 3",
                        std::string(500, 'x') + " end", "RuntimeError: the loss is not a number"};
@@ -124,8 +124,10 @@ inline Story start_failed() {
 }
 
 inline std::vector<std::pair<std::string, Story>> all() {
-  return {{"clean", clean()},           {"recovered", recovered()},
-          {"failed", failed()},         {"unfinished", unfinished()},
+  return {{"clean", clean()},
+          {"recovered", recovered()},
+          {"failed", failed()},
+          {"unfinished", unfinished()},
           {"start_failed", start_failed()}};
 }
 

@@ -52,8 +52,10 @@ TEST_CASE("a signature is bounded, whatever a worker says") {
 TEST_CASE("an address in use is found in the message, the stack and the last lines") {
   WorkerExited exit = exited(0, 0, 1);
   CHECK_FALSE(says_address_in_use(exit));
-  exit.stderr_tail = {"x", "RuntimeError: failed to bind to port 29500 (errno: 98 - Address "
-                           "already in use).", "[end]"};
+  exit.stderr_tail = {"x",
+                      "RuntimeError: failed to bind to port 29500 (errno: 98 - Address "
+                      "already in use).",
+                      "[end]"};
   CHECK(says_address_in_use(exit));
   exit.stderr_tail.clear();
   exit.error_message = "DistNetworkError: port: 29500, code: -98, name: EADDRINUSE";

@@ -32,9 +32,8 @@ class Story {
 
   Story& decide(double at_ms, Rule rule, std::uint32_t attempt, std::string text,
                 std::vector<std::string> evidence = {}, std::vector<std::string> others = {}) {
-    return add<Decision>(kStart + ms(at_ms),
-                         Decision{rule, Attempt{attempt}, std::move(text), std::move(evidence),
-                                  std::move(others)});
+    return add<Decision>(kStart + ms(at_ms), Decision{rule, Attempt{attempt}, std::move(text),
+                                                      std::move(evidence), std::move(others)});
   }
 
   Story& finish(double at_ms, int exit_code) {

@@ -39,18 +39,22 @@ _SKIPPED = re.compile(
     r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
 @functools.lru_cache(None)
 def code(name):
     """The C++ text with comments and literals blanked; line numbers stay."""
-    def blank(match):
+    def blank_literal(match):
         before = match.string[match.start() - 1 : match.start()]
         if match.group().startswith("'") and before.isalnum():
             return match.group()  # a digit separator, 1'000
-        return re.sub(r"[^\n]", " ", match.group())
+        return blank(match)
 
     includes = re.compile(r'(#include\s+)"([^"]*)"')
     kept = includes.sub(r"\1<\2>", text(name))
-    return _SKIPPED.sub(blank, kept)
+    return _SKIPPED.sub(blank_literal, kept)
 
 
 def lines_with(pattern, content):
@@ -64,13 +68,14 @@ def includes(name):
     return re.findall(r"#include\s+<([^>]*)>", code(name))
 
 
+_DIRECTIVE = re.compile(r"^#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _NOT_A_FUNCTION = re.compile(
     r"\b(namespace|class|struct|enum|union|if|for|while|switch|catch|do|else)\b")
 
 
 def functions(name):
     """(line, length in lines) of every function body: a brace after a parameter list."""
-    content = code(name)
+    content = _DIRECTIVE.sub(blank, code(name))
     found, stack, last = [], [], 0
     for match in re.finditer(r"[{};]", content):
         here, token = match.start(), match.group()

@@ -81,7 +81,7 @@ TEST_CASE("what the worker stores is read") {
   tracer::RecordMetric metrics[3] = {};
   std::strcpy(metrics[0].name.data(), "loss");
   metrics[0].value = 0.5;
-  metrics[1].value = 1;                                                // without a name: left out
+  metrics[1].value = 1;  // without a name: left out
   std::memset(metrics[2].name.data(), 'x', tracer::kMetricNameBytes);  // without a NUL
   metrics[2].value = -1e300;
   f.store(AT(metrics), metrics, sizeof metrics);

@@ -3,98 +3,26 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
+#include <algorithm>
 #include <cerrno>
-#include <memory>
-#include <optional>
 #include <thread>
-#include <vector>
 
-#include "tests/base/support.h"
+#include "tests/wire/channel_ends.h"
 #include "tests/wire/examples.h"
-#include "wire/frame.h"
 #include "wire/limits.h"
 
+using namespace robustrun::test;
 using namespace robustrun::wire;
-using namespace std::chrono_literals;
 using robustrun::base::Errc;
 using robustrun::base::Error;
 using robustrun::base::Fd;
 using robustrun::base::FdPair;
 using robustrun::base::make_socket_pair;
-using robustrun::base::set_nonblocking;
 using robustrun::base::write_all;
-using robustrun::test::example_messages;
-using robustrun::test::run_until;
 
 namespace {
-
-std::string frames_of(const Message& message) {
-  std::string out;
-  REQUIRE(append_frames(message, out));
-  return out;
-}
-
-Output output(std::size_t size, std::uint32_t rank = 0) {
-  return {.rank = {rank}, .local_rank = {}, .is_stderr = false, .partial = false,
-          .bytes = std::string(size, 'x')};
-}
-
-// One end with what its handlers were told.
-struct End {
-  std::shared_ptr<Channel> channel;
-  std::vector<Message> messages;
-  std::optional<Error> closed;
-  int drained = 0;
-
-  void open(boost::asio::io_context& loop, Fd socket) {
-    channel = Channel::open(loop.get_executor(), std::move(socket),
-                            {.on_message =
-                                 [this](Message message) {
-                                   CHECK_FALSE(closed);
-                                   messages.push_back(std::move(message));
-                                 },
-                             .on_closed =
-                                 [this](const Error& error) {
-                                   CHECK_FALSE(closed);
-                                   closed = error;
-                                 },
-                             .on_drained = [this] { ++drained; }});
-  }
-};
-
-struct Pair {
-  boost::asio::io_context loop;
-  End left;
-  End right;
-
-  Pair() {
-    FdPair sockets = make_socket_pair(SOCK_STREAM).value();
-    left.open(loop, std::move(sockets.first));
-    right.open(loop, std::move(sockets.second));
-  }
-};
-
-// One channel against a bare socket.
-struct Half {
-  boost::asio::io_context loop;
-  End end;
-  Fd peer;
-
-  Half() {
-    FdPair sockets = make_socket_pair(SOCK_STREAM).value();
-    end.open(loop, std::move(sockets.first));
-    peer = std::move(sockets.second);
-  }
-
-  bool run_until_closed() {
-    return run_until(loop, [this] { return end.closed.has_value(); });
-  }
-};
 
 FdPair tcp_pair() {
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -162,8 +90,8 @@ TEST_CASE("no handler runs inside send, pause, resume or close") {
 
 TEST_CASE("messages that came before the end are delivered before on_closed") {
   Half half;
-  REQUIRE(write_all(half.peer.get(), frames_of(Heartbeat{.sequence = 1, .loop_lag = {}}) +
-                                         frames_of(Bye{})));
+  REQUIRE(write_all(half.peer.get(),
+                    frames_of(Heartbeat{.sequence = 1, .loop_lag = {}}) + frames_of(Bye{})));
   half.peer.reset();
   REQUIRE(half.run_until_closed());
   CHECK(half.end.messages.size() == 2);
@@ -196,9 +124,9 @@ TEST_CASE("a reset connection is an error with its cause") {
 TEST_CASE("garbage, an oversized frame and an unknown kind end the connection") {
   const std::string oversized("\xff\xff\xff\x7f\x0e\x00\x00\x00", 8);
   const std::string unknown("\x00\x00\x00\x00\x63\x00\x00\x00", 8);
-  const std::pair<std::string, Errc> cases[] = {
-      {"GET / HTTP/1.1\r\n", Errc::kProtocol}, {oversized, Errc::kLimit},
-      {unknown, Errc::kProtocol}};
+  const std::pair<std::string, Errc> cases[] = {{"GET / HTTP/1.1\r\n", Errc::kProtocol},
+                                                {oversized, Errc::kLimit},
+                                                {unknown, Errc::kProtocol}};
   for (const auto& [bytes, code] : cases) {
     Half half;
     REQUIRE(write_all(half.peer.get(), frames_of(Bye{}) + bytes));
@@ -208,154 +136,6 @@ TEST_CASE("garbage, an oversized frame and an unknown kind end the connection") 
     char byte = 0;
     CHECK(::read(half.peer.get(), &byte, 1) <= 0);  // we hung up
   }
-}
-
-TEST_CASE("a peer that does not read makes the sender congested, then closed at the limit") {
-  Half half;
-  Channel& channel = *half.end.channel;
-  CHECK_FALSE(channel.congested());
-  std::size_t sent = 0;
-  while (channel.queued_bytes() + (1 << 20) < kSendQueueBytesMax) {
-    channel.send(output(1 << 19));
-    ++sent;
-    half.loop.poll();
-    half.loop.restart();
-  }
-  CHECK(channel.congested());
-  CHECK_FALSE(half.end.closed);
-  CHECK(sent > 100);
-  for (int i = 0; i < 4; ++i) channel.send(output(1 << 19));
-  REQUIRE(half.run_until_closed());
-  CHECK(half.end.closed->code == Errc::kLimit);
-  channel.send(Bye{});  // ignored
-}
-
-TEST_CASE("on_drained comes once per congestion, when the queue has halved") {
-  Pair pair;
-  Channel& sender = *pair.left.channel;
-  for (int round = 1; round <= 3; ++round) {
-    std::uint32_t sent = 0;
-    while (!sender.congested()) sender.send(output(65536, sent++));
-    CHECK(pair.left.drained == round - 1);
-    REQUIRE(run_until(pair.loop, [&] { return pair.left.drained == round; }));
-    CHECK_FALSE(sender.congested());
-    REQUIRE(run_until(pair.loop, [&] { return pair.right.messages.size() == sent; }));
-    for (std::uint32_t i = 0; i < sent; ++i) {
-      CHECK(std::get<Output>(pair.right.messages[i]).rank.value == i);
-    }
-    pair.right.messages.clear();
-    CHECK(sender.queued_bytes() == 0);
-  }
-}
-
-TEST_CASE("a paused reader delivers nothing, and everything in order once it goes on") {
-  Pair pair;
-  Channel& reader = *pair.right.channel;
-  reader.pause_reading();
-  constexpr std::uint32_t kCount = 200;
-  for (std::uint32_t i = 0; i < kCount; ++i) pair.left.channel->send(output(20000, i));
-  pair.loop.run_for(5ms);
-  CHECK(pair.right.messages.empty());
-  CHECK(pair.left.channel->queued_bytes() > 0);  // it has backed up to the sender
-  reader.resume_reading();
-  REQUIRE(run_until(pair.loop, [&] { return pair.right.messages.size() == kCount; }));
-  for (std::uint32_t i = 0; i < kCount; ++i) {
-    CHECK(std::get<Output>(pair.right.messages[i]).rank.value == i);
-  }
-}
-
-TEST_CASE("a handler may pause after each message and get the next one on resume") {
-  boost::asio::io_context loop;
-  FdPair sockets = make_socket_pair(SOCK_STREAM).value();
-  std::shared_ptr<Channel> channel;
-  std::uint64_t next = 0;
-  bool paused = false;
-  bool closed = false;
-  channel = Channel::open(loop.get_executor(), std::move(sockets.first),
-                          {.on_message =
-                               [&](Message message) {
-                                 CHECK_FALSE(paused);
-                                 CHECK(std::get<Heartbeat>(message).sequence == next++);
-                                 channel->pause_reading();
-                                 if (next % 3 == 0) {
-                                   channel->resume_reading();  // at once, from inside
-                                   return;
-                                 }
-                                 paused = true;
-                                 boost::asio::post(loop, [&] {
-                                   paused = false;
-                                   channel->resume_reading();
-                                 });
-                               },
-                           .on_closed = [&](const Error&) { closed = true; },
-                           .on_drained = nullptr});
-  std::string stream;
-  for (std::uint64_t i = 0; i < 100; ++i) {
-    REQUIRE(append_frames(Heartbeat{.sequence = i, .loop_lag = {}}, stream));
-  }
-  REQUIRE(write_all(sockets.second.get(), stream));
-  sockets.second.reset();
-  REQUIRE(run_until(loop, [&] { return closed; }));
-  CHECK(next == 100);
-}
-
-TEST_CASE("close writes what is queued, calls no handler and frees the channel") {
-  boost::asio::io_context loop;
-  FdPair sockets = make_socket_pair(SOCK_STREAM).value();
-  End left;
-  End right;
-  left.open(loop, std::move(sockets.first));
-  right.open(loop, std::move(sockets.second));
-  const std::weak_ptr<Channel> watched = left.channel;
-  for (int i = 0; i < 20; ++i) left.channel->send(output(100000));
-  left.channel->send(Bye{});
-  left.channel->close();
-  left.channel.reset();
-  REQUIRE(run_until(loop, [&] { return right.closed.has_value(); }));
-  CHECK(right.messages.size() == 21);
-  CHECK(right.closed->code == Errc::kUnavailable);
-  CHECK_FALSE(left.closed);
-  CHECK(left.drained == 0);
-  REQUIRE(run_until(loop, [&] { return watched.expired(); }));
-}
-
-TEST_CASE("close gives up on a peer that does not read after its linger time") {
-  Half half;
-  const std::weak_ptr<Channel> watched = half.end.channel;
-  for (int i = 0; i < 20; ++i) half.end.channel->send(output(100000));
-  const auto start = std::chrono::steady_clock::now();
-  half.end.channel->close();
-  half.end.channel.reset();
-  half.loop.run();
-  CHECK(watched.expired());
-  const auto took = std::chrono::steady_clock::now() - start;
-  CHECK(took >= kCloseLinger);
-  CHECK(took < kCloseLinger + 5s);
-  CHECK_FALSE(half.end.closed);
-}
-
-TEST_CASE("a handler may close and drop its own channel") {
-  boost::asio::io_context loop;
-  FdPair sockets = make_socket_pair(SOCK_STREAM).value();
-  auto owner = std::make_shared<std::shared_ptr<Channel>>();
-  int calls = 0;
-  // The handler owns what owns the channel, as objects of the agent do.
-  *owner = Channel::open(loop.get_executor(), std::move(sockets.first),
-                         {.on_message =
-                              [&calls, owner](Message) {
-                                ++calls;
-                                (*owner)->close();
-                                owner->reset();
-                                CHECK(calls == 1);  // the captures are still alive
-                              },
-                          .on_closed = [&](const Error&) { calls += 100; },
-                          .on_drained = nullptr});
-  const std::weak_ptr<std::shared_ptr<Channel>> watched = owner;
-  owner.reset();
-  REQUIRE(write_all(sockets.second.get(), frames_of(Bye{}) + frames_of(Bye{})));
-  loop.run();
-  CHECK(calls == 1);
-  CHECK(watched.expired());
 }
 
 TEST_CASE("a descriptor that is no socket is told by on_closed") {
@@ -391,8 +171,7 @@ TEST_CASE("an idle channel gives its buffers back") {
   pair.right.channel.reset();
   pair.loop.poll();
   const struct mallinfo2 after = ::mallinfo2();
-  CHECK(before.uordblks + before.hblkhd <
-        after.uordblks + after.hblkhd + 3 * kIdleBufferBytes);
+  CHECK(before.uordblks + before.hblkhd < after.uordblks + after.hblkhd + 3 * kIdleBufferBytes);
 }
 
 TEST_CASE("two loops on two threads talk to each other") {

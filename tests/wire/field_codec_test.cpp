@@ -21,7 +21,9 @@ enum class Colour : std::uint8_t { kRed, kGreen };
 struct Inner {
   std::int32_t number = 0;
   template <class V>
-  void fields(V& v) { v(1, "number", number); }
+  void fields(V& v) {
+    v(1, "number", number);
+  }
 };
 
 struct Everything {
@@ -41,10 +43,20 @@ struct Everything {
   std::vector<Inner> inners;
   template <class V>
   void fields(V& v) {
-    v(1, "flag", flag); v(2, "colour", colour); v(3, "tiny", tiny); v(4, "small", small);
-    v(5, "large", large); v(6, "huge", huge); v(7, "real", real); v(8, "text", text);
-    v(9, "at", at); v(10, "rank", rank); v(11, "maybe", maybe);
-    v(12, "maybe_inner", maybe_inner); v(13, "numbers", numbers); v(1000, "inners", inners);
+    v(1, "flag", flag);
+    v(2, "colour", colour);
+    v(3, "tiny", tiny);
+    v(4, "small", small);
+    v(5, "large", large);
+    v(6, "huge", huge);
+    v(7, "real", real);
+    v(8, "text", text);
+    v(9, "at", at);
+    v(10, "rank", rank);
+    v(11, "maybe", maybe);
+    v(12, "maybe_inner", maybe_inner);
+    v(13, "numbers", numbers);
+    v(1000, "inners", inners);
   }
 };
 
@@ -53,22 +65,35 @@ struct Little {
   std::string text;
   std::vector<Inner> inners;
   template <class V>
-  void fields(V& v) { v(8, "text", text); v(1000, "inners", inners); }
+  void fields(V& v) {
+    v(8, "text", text);
+    v(1000, "inners", inners);
+  }
 };
 
 struct Nested {
   std::vector<Nested> children;
   template <class V>
-  void fields(V& v) { v(1, "children", children); }
+  void fields(V& v) {
+    v(1, "children", children);
+  }
 };
 
 Everything example() {
-  return {.flag = true, .colour = Colour::kGreen, .tiny = 255,
+  return {.flag = true,
+          .colour = Colour::kGreen,
+          .tiny = 255,
           .small = std::numeric_limits<std::int32_t>::min(),
           .large = std::numeric_limits<std::int64_t>::min(),
-          .huge = std::numeric_limits<std::uint64_t>::max(), .real = -0.5,
-          .text = std::string("\0\xff", 2), .at = Nanos(-1), .rank = {7}, .maybe = 0,
-          .maybe_inner = Inner{-3}, .numbers = {0, 1, 4000000000U}, .inners = {{1}, {0}, {-1}}};
+          .huge = std::numeric_limits<std::uint64_t>::max(),
+          .real = -0.5,
+          .text = std::string("\0\xff", 2),
+          .at = Nanos(-1),
+          .rank = {7},
+          .maybe = 0,
+          .maybe_inner = Inner{-3},
+          .numbers = {0, 1, 4000000000U},
+          .inners = {{1}, {0}, {-1}}};
 }
 
 Nested nest(int levels) {
@@ -171,7 +196,10 @@ TEST_CASE("what is no protobuf is refused: groups, number 0, endless varints") {
   for (const std::string& bytes :
        {std::string("\x0b"), std::string("\x0c"), std::string("\x00\x01", 2), std::string("\x07"),
         std::string("\x08") + std::string(11, '\xff'), std::string("\x0a\xff\xff\xff\xff\xff\x0f"),
-        std::string("\x0a\x05""abc"), std::string("\x09""1234567")}) {
+        std::string("\x0a\x05"
+                    "abc"),
+        std::string("\x09"
+                    "1234567")}) {
     const auto out = decode<Everything>(bytes);
     REQUIRE_FALSE(out);
     CHECK(out.error().code == Errc::kCorrupt);

@@ -93,9 +93,9 @@ TEST_CASE("messages come back in order from one piece") {
 
 TEST_CASE("a message larger than a frame is cut and put together again") {
   const std::size_t overhead = encode(output(kFrameBytesMax)).size() - kFrameBytesMax;
-  for (const std::size_t size : {kFrameBytesMax - overhead, kFrameBytesMax - overhead + 1,
-                                 2 * kFrameBytesMax - overhead, 3 * kFrameBytesMax,
-                                 kMessageBytesMax - overhead - 1}) {
+  for (const std::size_t size :
+       {kFrameBytesMax - overhead, kFrameBytesMax - overhead + 1, 2 * kFrameBytesMax - overhead,
+        3 * kFrameBytesMax, kMessageBytesMax - overhead - 1}) {
     CAPTURE(size);
     const std::string bytes = frames_of(output(size));
     const std::size_t payload = encode(output(size)).size();
@@ -116,8 +116,8 @@ TEST_CASE("a message above the limit is refused and leaves nothing behind") {
 
 TEST_CASE("frames that never end are refused before they fill the memory") {
   FrameReader reader;
-  const std::string more = header(kFrameBytesMax, kOutputKind, kFlagMore) +
-                           std::string(kFrameBytesMax, '\0');
+  const std::string more =
+      header(kFrameBytesMax, kOutputKind, kFlagMore) + std::string(kFrameBytesMax, '\0');
   const std::size_t allowed = kMessageBytesMax / kFrameBytesMax;
   for (std::size_t i = 0; i < allowed; ++i) {
     reader.feed(more);
@@ -138,8 +138,8 @@ TEST_CASE("headers that are not ours are protocol errors") {
   CHECK(error_of(header(0, 0, 2)) == Errc::kProtocol);
   CHECK(error_of(header(0, 0, 0, 1)) == Errc::kProtocol);
   CHECK(error_of(header(5, kOutputKind, kFlagMore)) == Errc::kProtocol);  // cut too early
-  const std::string first = header(kFrameBytesMax, kOutputKind, kFlagMore) +
-                            std::string(kFrameBytesMax, '\0');
+  const std::string first =
+      header(kFrameBytesMax, kOutputKind, kFlagMore) + std::string(kFrameBytesMax, '\0');
   CHECK(error_of(first + header(0, 16)) == Errc::kProtocol);  // interrupted by another kind
 }
 

@@ -35,8 +35,9 @@ std::string stored(const std::string& path, const std::string& now) {
 // protoc's reading of a file of bytes, with no code of ours.
 std::string protoc_text(const std::string& message, const std::string& path) {
   const auto result = base::run_tool(
-      {"/bin/sh", "-c", R"(exec protoc --proto_path="$1" --decode="robustrun.$2" robustrun.proto <"$3")",
-       "sh", std::string(RR_SOURCE_DIR) + "/docs/formats", message, path},
+      {"/bin/sh", "-c",
+       R"(exec protoc --proto_path="$1" --decode="robustrun.$2" robustrun.proto <"$3")", "sh",
+       std::string(RR_SOURCE_DIR) + "/docs/formats", message, path},
       std::chrono::seconds(20));
   REQUIRE(result);
   REQUIRE_MESSAGE(result->status.success(), result->err);

@@ -1,0 +1,96 @@
+#pragma once
+// What can happen to workers: the events that an agent reports of an attempt. See events.h.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/exit_status.h"
+#include "base/core/ids.h"
+
+namespace robustrun::supervisor {
+
+struct WorkerStarted {
+  base::Attempt attempt;
+  base::Rank rank;
+  std::int32_t pid = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "rank", rank);
+    v(3, "pid", pid);
+  }
+};
+
+struct WorkerStartFailed {
+  base::Attempt attempt;
+  base::Rank rank;
+  std::int32_t os_errno = 0;
+  std::string what;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "rank", rank);
+    v(3, "os_errno", os_errno);
+    v(4, "what", what);
+  }
+};
+
+enum class Oom : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
+
+struct WorkerExited {
+  base::Attempt attempt;
+  base::Rank rank;
+  std::int32_t pid = 0;
+  base::ExitStatus::Kind kind = base::ExitStatus::Kind::kExited;
+  std::int32_t code = 0;
+  bool core_dumped = false;
+  bool stopped_by_us = false;
+  bool shim_lost = false;
+  Oom oom = Oom::kNo;
+  std::string error_file;              // path; empty: none
+  std::string error_message;
+  std::string error_callstack;
+  std::int64_t error_timestamp_s = 0;
+  std::vector<std::string> stderr_tail;
+  std::uint64_t dropped_bytes = 0;
+  base::Nanos seen_at{};               // by the shim, this node's clock (same clock locally)
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "rank", rank);
+    v(3, "pid", pid);
+    v(4, "kind", kind);
+    v(5, "code", code);
+    v(6, "core_dumped", core_dumped);
+    v(7, "stopped_by_us", stopped_by_us);
+    v(8, "shim_lost", shim_lost);
+    v(9, "oom", oom);
+    v(10, "error_file", error_file);
+    v(11, "error_message", error_message);
+    v(12, "error_callstack", error_callstack);
+    v(13, "error_timestamp_s", error_timestamp_s);
+    v(14, "stderr_tail", stderr_tail);
+    v(15, "dropped_bytes", dropped_bytes);
+    v(16, "seen_at", seen_at);
+  }
+  [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
+};
+
+// No worker of the attempt nor a descendant of one is left on the node.
+struct WorkersGone {
+  base::Attempt attempt;
+  std::uint32_t descendants_killed = 0;
+  std::vector<std::string> unkillable;
+  std::vector<std::string> shm_removed;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "descendants_killed", descendants_killed);
+    v(3, "unkillable", unkillable);
+    v(4, "shm_removed", shm_removed);
+  }
+};
+
+}  // namespace robustrun::supervisor

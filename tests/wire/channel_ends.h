@@ -1,0 +1,85 @@
+#pragma once
+// Channels for tests: one end that remembers what its handlers were told, two connected ends, and
+// one end against a bare socket.
+
+#include <sys/socket.h>
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/base/support.h"
+#include "wire/channel.h"
+#include "wire/frame.h"
+
+namespace robustrun::test {
+
+inline std::string frames_of(const wire::Message& message) {
+  std::string out;
+  REQUIRE(wire::append_frames(message, out));
+  return out;
+}
+
+inline wire::Output output(std::size_t size, std::uint32_t rank = 0) {
+  return {.rank = {rank},
+          .local_rank = {},
+          .is_stderr = false,
+          .partial = false,
+          .bytes = std::string(size, 'x')};
+}
+
+// One end with what its handlers were told.
+struct End {
+  std::shared_ptr<wire::Channel> channel;
+  std::vector<wire::Message> messages;
+  std::optional<base::Error> closed;
+  int drained = 0;
+
+  void open(boost::asio::io_context& loop, base::Fd socket) {
+    channel = wire::Channel::open(loop.get_executor(), std::move(socket),
+                                  {.on_message =
+                                       [this](wire::Message message) {
+                                         CHECK_FALSE(closed);
+                                         messages.push_back(std::move(message));
+                                       },
+                                   .on_closed =
+                                       [this](const base::Error& error) {
+                                         CHECK_FALSE(closed);
+                                         closed = error;
+                                       },
+                                   .on_drained = [this] { ++drained; }});
+  }
+};
+
+struct Pair {
+  boost::asio::io_context loop;
+  End left;
+  End right;
+
+  Pair() {
+    base::FdPair sockets = base::make_socket_pair(SOCK_STREAM).value();
+    left.open(loop, std::move(sockets.first));
+    right.open(loop, std::move(sockets.second));
+  }
+};
+
+// One channel against a bare socket.
+struct Half {
+  boost::asio::io_context loop;
+  End end;
+  base::Fd peer;
+
+  Half() {
+    base::FdPair sockets = base::make_socket_pair(SOCK_STREAM).value();
+    end.open(loop, std::move(sockets.first));
+    peer = std::move(sockets.second);
+  }
+
+  bool run_until_closed() {
+    return run_until(loop, [this] { return end.closed.has_value(); });
+  }
+};
+
+}  // namespace robustrun::test

@@ -1,0 +1,98 @@
+#pragma once
+// What a supervisor tells an agent, as plain structs.
+//
+// Every order carries the attempt it belongs to; an agent ignores orders of one that is not
+// current. An order may come twice and means the same then. docs/formats/robustrun.proto has the
+// same in protobuf's schema language; numbers are never reused.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "wire/version.h"
+#include "wire/worker_template.h"
+
+namespace robustrun::wire {
+
+enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
+
+// First message to an agent, answer to its Hello.
+struct Welcome {
+  std::uint32_t protocol = kProtocolVersion;
+  base::NodeId node;
+  base::Generation generation;
+  WorkerTemplate workers;
+  template <class V>
+  void fields(V& v) {
+    v(1, "protocol", protocol);
+    v(2, "node", node);
+    v(3, "generation", generation);
+    v(4, "workers", workers);
+  }
+};
+
+// Asks for a free TCP port outside the kernel's ephemeral range; answered by PortReserved.
+struct ReservePort {
+  base::Attempt attempt;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+  }
+};
+
+struct StartWorkers {
+  base::Attempt attempt;
+  std::vector<WorkerSlot> slots;
+  std::uint32_t group_rank = 0;
+  std::uint32_t group_world_size = 1;
+  std::uint32_t world_size = 1;
+  std::string master_addr;
+  std::uint32_t master_port = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "slots", slots);
+    v(3, "group_rank", group_rank);
+    v(4, "group_world_size", group_world_size);
+    v(5, "world_size", world_size);
+    v(6, "master_addr", master_addr);
+    v(7, "master_port", master_port);
+  }
+};
+
+// Signal to every living worker's group, SIGKILL of the whole tree after `grace`; answered by
+// WorkersGone. Repeating it with a shorter grace shortens the wait.
+struct StopWorkers {
+  base::Attempt attempt;
+  std::int32_t signal = 15;
+  base::Nanos grace{};
+  StopReason reason = StopReason::kStop;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "signal", signal);
+    v(3, "grace", grace);
+    v(4, "reason", reason);
+  }
+};
+
+// Passes a user's signal (SIGUSR1, SIGUSR2) on to the workers; nothing else happens.
+struct SignalWorkers {
+  base::Attempt attempt;
+  std::int32_t signal = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "signal", signal);
+  }
+};
+
+// The run is over: the agent kills what is left, answers Bye and exits 0.
+struct Dismiss {
+  template <class V>
+  void fields(V&) {}
+};
+
+}  // namespace robustrun::wire

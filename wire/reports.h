@@ -1,0 +1,146 @@
+#pragma once
+// What an agent tells its supervisor, as plain structs (with worker_exit.h).
+//
+// Every report about workers carries the attempt it belongs to; a supervisor ignores those of one
+// that is not current. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has
+// the same in protobuf's schema language; numbers are never reused.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "wire/version.h"
+#include "wire/worker_exit.h"
+
+namespace robustrun::wire {
+
+struct Hello {
+  std::uint32_t protocol = kProtocolVersion;
+  std::string host;
+  std::int32_t pid = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "protocol", protocol);
+    v(2, "host", host);
+    v(3, "pid", pid);
+  }
+};
+
+struct PortReserved {
+  base::Attempt attempt;
+  std::uint32_t port = 0;    // 0: failed
+  std::string error;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "port", port);
+    v(3, "error", error);
+  }
+};
+
+struct WorkerStarted {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::int32_t pid = 0;
+  base::Nanos at{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "pid", pid);
+    v(4, "at", at);
+  }
+};
+
+// The worker's program never ran. `what` names the stage, the object and the cause.
+struct WorkerStartFailed {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::int32_t os_errno = 0;
+  std::string what;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "os_errno", os_errno);
+    v(4, "what", what);
+  }
+};
+
+struct Metric {
+  std::string name;
+  double value = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "value", value);
+  }
+};
+
+// A change in a worker's progress record (tracer/progress_record.h), at most 10 a second.
+struct WorkerProgress {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::uint64_t steps = 0;              // optimizer steps since the process started
+  std::optional<std::int64_t> step;     // the script's own number, from robustrun.step(n)
+  std::optional<base::Nanos> user_code_at;   // when the user's script began
+  std::optional<base::Nanos> first_step_at;
+  std::optional<base::Nanos> last_step_at;
+  std::vector<Metric> metrics;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "steps", steps);
+    v(4, "step", step);
+    v(5, "user_code_at", user_code_at);
+    v(6, "first_step_at", first_step_at);
+    v(7, "last_step_at", last_step_at);
+    v(8, "metrics", metrics);
+  }
+};
+
+struct Heartbeat {
+  std::uint64_t sequence = 0;
+  base::Nanos loop_lag{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "sequence", sequence);
+    v(2, "loop_lag", loop_lag);
+  }
+};
+
+// A line for robustrun's own log, from the agent.
+struct Notice {
+  std::uint8_t level = 0;            // base/io/log.h
+  std::optional<base::Rank> rank;
+  std::string text;
+  template <class V>
+  void fields(V& v) {
+    v(1, "level", level);
+    v(2, "rank", rank);
+    v(3, "text", text);
+  }
+};
+
+// Captured output: whole lines, except when `partial` (the rest follows, or the stream ended).
+struct Output {
+  base::Rank rank;
+  base::LocalRank local_rank;
+  bool is_stderr = false;
+  bool partial = false;
+  std::string bytes;
+  template <class V>
+  void fields(V& v) {
+    v(1, "rank", rank);
+    v(2, "local_rank", local_rank);
+    v(3, "is_stderr", is_stderr);
+    v(4, "partial", partial);
+    v(5, "bytes", bytes);
+  }
+};
+
+}  // namespace robustrun::wire

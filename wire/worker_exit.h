@@ -1,0 +1,92 @@
+#pragma once
+// The end of a worker as its agent reports it, and the end of all of an attempt's workers.
+//
+// Says what was seen, not who is to blame: that is the supervisor's to decide. Numbers of fields
+// are never reused.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/exit_status.h"
+#include "base/core/ids.h"
+
+namespace robustrun::wire {
+
+// ExitStatus for the codecs.
+struct ProcessEnd {
+  base::ExitStatus::Kind kind = base::ExitStatus::Kind::kExited;
+  std::int32_t code = 0;
+  bool core_dumped = false;
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "code", code);
+    v(3, "core_dumped", core_dumped);
+  }
+  [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
+};
+
+enum class OomKiller : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
+
+// TORCHELASTIC_ERROR_FILE as its worker left it (torchrun.md a.8).
+struct ErrorFile {
+  std::string path;
+  std::string message;
+  std::string callstack;
+  std::int64_t timestamp_s = 0;  // Unix seconds; 0: none given
+  template <class V>
+  void fields(V& v) {
+    v(1, "path", path);
+    v(2, "message", message);
+    v(3, "callstack", callstack);
+    v(4, "timestamp_s", timestamp_s);
+  }
+};
+
+struct WorkerExited {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::int32_t pid = 0;
+  ProcessEnd end;
+  base::Nanos at{};                  // when the shim saw it
+  bool stopped_by_us = false;        // after our stop order: no failure of its own
+  bool shim_lost = false;            // the shim was killed; `end` is then SIGKILL by inference
+  OomKiller oom = OomKiller::kNo;
+  std::optional<ErrorFile> error_file;
+  std::vector<std::string> stderr_tail;  // last lines, bounded (agent/limits.h)
+  std::uint64_t dropped_bytes = 0;       // of its output (full disk, blocked console)
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "pid", pid);
+    v(4, "end", end);
+    v(5, "at", at);
+    v(6, "stopped_by_us", stopped_by_us);
+    v(7, "shim_lost", shim_lost);
+    v(8, "oom", oom);
+    v(9, "error_file", error_file);
+    v(10, "stderr_tail", stderr_tail);
+    v(11, "dropped_bytes", dropped_bytes);
+  }
+};
+
+// No worker of the attempt and no descendant of one is left on this node.
+struct WorkersGone {
+  base::Attempt attempt;
+  std::uint32_t descendants_killed = 0;
+  std::vector<std::string> unkillable;    // "pid 12 (python), D state in nfs_wait"
+  std::vector<std::string> shm_removed;   // stale /dev/shm names
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "descendants_killed", descendants_killed);
+    v(3, "unkillable", unkillable);
+    v(4, "shm_removed", shm_removed);
+  }
+};
+
+}  // namespace robustrun::wire

@@ -1,0 +1,93 @@
+#pragma once
+// What all workers of one node share, as part of Welcome, and where their output goes.
+//
+// Plain data, made by cli/ from options and files; agent/worker_command.h says how it becomes argv
+// and environment. Strings are bytes and need not be UTF-8.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/ids.h"
+
+namespace robustrun::wire {
+
+// Where one stream of one worker goes (torchrun's --redirects and --tee, --local-ranks-filter).
+enum class StreamRoute : std::uint8_t {
+  kInherit,         // the worker writes to the launcher's own descriptor (torchrun's default)
+  kConsole,         // captured, passed on to the supervisor's console
+  kFile,            // captured into the log file alone
+  kFileAndConsole,  // both: native default, and --tee
+  kDiscard,         // --local-ranks-filter without a file
+};
+
+enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
+
+// What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
+struct WorkerTemplate {
+  LaunchMode mode = LaunchMode::kScript;
+  std::string interpreter;            // absolute path; empty for kExecutable
+  std::string program;                // script, module or executable, as the user wrote it
+  std::vector<std::string> arguments; // with ${local_rank} still in them
+  std::vector<std::string> environment;  // NAME=VALUE, the caller's minus the deny-list
+  std::string working_directory;
+  std::string python_path;  // folder that holds the robustrun package; empty: no injection
+  std::string log_directory;  // this node's; attempts are made below it; empty: no files
+  std::string run_id;  // TORCHELASTIC_RUN_ID
+  std::string role = "default";
+  std::string line_prefix_template;  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE; empty: none given
+  std::string numa_binding;  // empty, node, socket, exclusive, core-complex
+  std::string omp;  // auto, torchrun, off, or a number
+  std::vector<std::string> stdout_filters;  // --duplicate-stdout-filters
+  std::vector<std::string> stderr_filters;
+  std::string signals_to_handle;  // exported as TORCHELASTIC_SIGNALS_TO_HANDLE
+  std::uint32_t max_restarts = 0;
+  std::uint32_t stack_signal = 0;  // real-time signal number for faulthandler; 0: none
+  bool compat = false;  // --compat=torchrun
+  bool virtual_local_rank = false;
+  std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
+  template <class V>
+  void fields(V& v) {
+    v(1, "mode", mode);
+    v(2, "interpreter", interpreter);
+    v(3, "program", program);
+    v(4, "arguments", arguments);
+    v(5, "environment", environment);
+    v(6, "working_directory", working_directory);
+    v(7, "python_path", python_path);
+    v(8, "log_directory", log_directory);
+    v(9, "run_id", run_id);
+    v(10, "role", role);
+    v(11, "line_prefix_template", line_prefix_template);
+    v(12, "numa_binding", numa_binding);
+    v(13, "omp", omp);
+    v(14, "stdout_filters", stdout_filters);
+    v(15, "stderr_filters", stderr_filters);
+    v(16, "signals_to_handle", signals_to_handle);
+    v(17, "max_restarts", max_restarts);
+    v(18, "stack_signal", stack_signal);
+    v(19, "compat", compat);
+    v(20, "virtual_local_rank", virtual_local_rank);
+    v(21, "stdin_rank", stdin_rank);
+  }
+};
+
+// One worker's place in the job (torchrun.md a.2.1).
+struct WorkerSlot {
+  base::Rank rank;
+  base::LocalRank local_rank;
+  std::uint32_t role_rank = 0;
+  StreamRoute out = StreamRoute::kFileAndConsole;
+  StreamRoute err = StreamRoute::kFileAndConsole;
+  template <class V>
+  void fields(V& v) {
+    v(1, "rank", rank);
+    v(2, "local_rank", local_rank);
+    v(3, "role_rank", role_rank);
+    v(4, "out", out);
+    v(5, "err", err);
+  }
+};
+
+}  // namespace robustrun::wire
