@@ -9,7 +9,7 @@ WORKERS = 2
 LINE_BYTES = 80
 RATIO_MIN = 5
 SOURCE = BIN.parent / "test-helpers" / "line_source"
-NUMBER = re.compile(rb"line (\d+) ")
+NUMBER = re.compile(rb"line (\d+)")
 
 
 def check_complete(console, logs, lines):
