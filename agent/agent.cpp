@@ -194,6 +194,7 @@ int run_agent(base::Fd channel) {
   // The supervisor's death also shows as the end of the channel; this is the second way to it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
   base::become_subreaper();
   asio::io_context loop(1);
   Agent agent(loop, std::move(channel));

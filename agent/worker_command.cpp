@@ -16,14 +16,6 @@ namespace {
 using base::Errc;
 using wire::LaunchMode;
 
-// torchrun's own words: scripts look for them.
-constexpr std::string_view kOmpWarning =
-    "\n*****************************************\n"
-    "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid "
-    "your system being overloaded, please further tune the variable for optimal performance in "
-    "your application as needed. \n"
-    "*****************************************";
-
 // `--run-path` without our boot module: sys.argv is [script, args…], as torchrun leaves it.
 constexpr const char* kRunPathProgram =
     "import runpy, sys; sys.argv = sys.argv[1:]; "
@@ -143,7 +135,10 @@ std::optional<std::string> set_omp(Environment& env, const wire::WorkerTemplate&
   if (workers.omp == "torchrun" || (workers.omp.empty() && workers.compat)) {
     if (is_set || local_world_size <= 1) return std::nullopt;
     env.set("OMP_NUM_THREADS", "1");
-    return std::string(kOmpWarning);
+    return fmt::format(
+        "each of {} workers has OMP_NUM_THREADS=1, as torchrun sets it; set the variable to "
+        "choose another number",
+        local_world_size);
   }
   if (workers.omp == "auto" || workers.omp.empty()) {
     if (is_set) return std::nullopt;

@@ -47,7 +47,7 @@ class Figure:
 
 def ratio_interval(ours, peer):
     """Median, least and greatest of the ratios of the pairs."""
-    ratios = sorted(a / b for a, b in zip(ours, peer))
+    ratios = sorted(a / b for a, b in zip(ours, peer, strict=True))
     return statistics.median(ratios), ratios[0], ratios[-1]
 
 
@@ -90,7 +90,8 @@ def timed(command, folder, stdout=subprocess.DEVNULL, **env):
                               stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     seconds = time.monotonic() - start
     if finished.returncode != 0:
-        sys.exit(f"{command} failed with {finished.returncode}:\n{finished.stderr.decode(errors='replace')}")
+        errors = finished.stderr.decode(errors="replace")
+        sys.exit(f"{command} failed with {finished.returncode}:\n{errors}")
     return seconds
 
 
@@ -109,7 +110,8 @@ def show(figures):
     rows += [figure.row() for figure in figures]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print("  " + "  ".join(cells).rstrip())
     print(flush=True)
 
 

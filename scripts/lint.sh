@@ -12,7 +12,7 @@ echo "clang-format: ${#cpp[@]} files"
 clang-format-19 --dry-run -Werror "${cpp[@]}" || failed=1
 
 echo "ruff"
-.venv/bin/ruff check --isolated --no-cache --quiet --select F,E7,E9,W . bench/run || failed=1
+.venv/bin/ruff check --no-cache --quiet . bench/run || failed=1
 
 mapfile -t sources < <(git ls-files -co --exclude-standard -- '*.cpp' ':!tests')
 mkdir -p build/lint
@@ -21,7 +21,7 @@ common=$(git ls-files -co --exclude-standard -- '*.h' .clang-tidy | xargs cat | 
 tidy_one() {
   stamp=build/lint/$( (echo "$2"; cat "$1") | sha1sum | cut -c1-40)
   [ -e "$stamp" ] && exit 0
-  clang-tidy-19 --quiet -p build "$1" 2>/dev/null && touch "$stamp"
+  clang-tidy-19 --quiet -p build --extra-arg=-Wno-error "$1" 2>/dev/null && touch "$stamp"
 }
 export -f tidy_one
 echo "clang-tidy: ${#sources[@]} files"

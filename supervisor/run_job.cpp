@@ -74,6 +74,7 @@ int run_job(const RunRequest& request) {
   }
   // A reader of ours that went away is an error of write(), never the end of the run.
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
 
   int exit_code = kExitFailure;
   const base::SystemClock clock;

@@ -99,7 +99,7 @@ class Attributes {
 
 // Held by the pending wait as well as by the Child, which may go away inside its own handler.
 struct Watch {
-  explicit Watch(boost::asio::any_io_executor executor) : pidfd(std::move(executor)) {}
+  explicit Watch(const boost::asio::any_io_executor& executor) : pidfd(executor) {}
   stream_descriptor pidfd;
   Child::ExitHandler on_exit;
 };
@@ -178,7 +178,7 @@ Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executo
   const int failure = ::posix_spawn(&pid, options.executable.c_str(), actions.get(),
                                     attributes.get(), argv.data(), environment.data());
   if (failure != 0) return fail_errno("cannot start " + options.executable, failure);
-  auto watch = std::make_shared<Watch>(std::move(executor));
+  auto watch = std::make_shared<Watch>(executor);
   if (const int cause = open_pidfd(pid, watch->pidfd); cause != 0) {
     ::kill(pid, SIGKILL);
     siginfo_t info{};

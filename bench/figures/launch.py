@@ -5,16 +5,20 @@ from harness import ROBUSTRUN, TORCHRUN, Figure, Scratch, in_turns, median_ratio
 TARGETS = {1: 1 / 20, 8: None, 64: 1 / 5}
 
 
+def compare(count, rounds):
+    arguments = ["--no-python", "--nproc-per-node", str(count), "/bin/true"]
+    with Scratch() as folder:
+        return in_turns(
+            rounds,
+            lambda: timed([ROBUSTRUN, *arguments], folder) * 1e3,
+            lambda: timed([*TORCHRUN, *arguments], folder) * 1e3,
+        )
+
+
 def measure(quick):
     figures = []
     for count, limit in TARGETS.items():
-        arguments = ["--no-python", "--nproc-per-node", str(count), "/bin/true"]
-        with Scratch() as folder:
-            ours, peer = in_turns(
-                3 if quick else 10,
-                lambda: timed([ROBUSTRUN, *arguments], folder) * 1e3,
-                lambda: timed([*TORCHRUN, *arguments], folder) * 1e3,
-            )
+        ours, peer = compare(count, 3 if quick else 10)
         met = limit is None or median_ratio(ours, peer) <= limit
         target = f"at most 1/{round(1 / limit)}" if limit else "-"
         figures.append(Figure(f"launch of {count}", "ms", ours, peer, target, met))

@@ -1,4 +1,4 @@
-"""Log throughput: lines per second through file and console, two workers, against torchrun's tee."""
+"""Log throughput: lines per second of two workers, file and console, against torchrun's tee."""
 
 import pathlib
 import re
@@ -17,8 +17,9 @@ def check_complete(console, logs, lines):
     for local_rank in range(WORKERS):
         prefix = b"[default%d]:" % local_rank
         with open(console, "rb") as shown:
-            numbers = [int(NUMBER.search(line).group(1)) for line in shown if line.startswith(prefix)]
-        assert numbers == list(range(lines)), f"console: lines of rank {local_rank} lost or reordered"
+            numbers = [int(NUMBER.search(line).group(1))
+                       for line in shown if line.startswith(prefix)]
+        assert numbers == list(range(lines)), f"console: rank {local_rank} lost or reordered"
         (file,) = pathlib.Path(logs).glob(f"*/attempt_0/{local_rank}/stdout.log")
         with open(file, "rb") as kept:
             assert sum(1 for _ in kept) == lines, f"log file of rank {local_rank} is incomplete"

@@ -6,8 +6,16 @@ import statistics
 import subprocess
 import time
 
-from harness import (PYTHON, ROBUSTRUN, TORCHRUN, Figure, Scratch, clean_environment, in_turns,
-                     wait_for)
+from harness import (
+    PYTHON,
+    ROBUSTRUN,
+    TORCHRUN,
+    Figure,
+    Scratch,
+    clean_environment,
+    in_turns,
+    wait_for,
+)
 
 SCRIPT = """
 import os, time
@@ -25,7 +33,8 @@ OURS_MAX_MS = 50
 def notes(folder, attempt, count):
     def read():
         try:
-            return [(folder / f"start.{rank}.{attempt}").read_text().split() for rank in range(count)]
+            return [(folder / f"start.{rank}.{attempt}").read_text().split()
+                    for rank in range(count)]
         except OSError:
             return None
 
@@ -61,20 +70,23 @@ def interpreters_ms(count):
         return (back - start) / 1e6
 
 
+def compare(count, rounds):
+    bare = []
+
+    def ours():
+        bare.append(interpreters_ms(count))
+        return recovery_ms([ROBUSTRUN], count)
+
+    return *in_turns(rounds, ours, lambda: recovery_ms(TORCHRUN, count)), bare
+
+
 def measure(quick):
     figures = []
     for count in (2, 8):
-        rounds = 3 if quick else 10
-        bare = []
-
-        def ours_and_bare():
-            bare.append(interpreters_ms(count))
-            return recovery_ms([ROBUSTRUN], count)
-
-        ours, peer = in_turns(rounds, ours_and_bare, lambda: recovery_ms(TORCHRUN, count))
+        ours, peer, bare = compare(count, 3 if quick else 10)
         figures.append(Figure(f"restart of {count}", "ms", ours, peer, "never slower",
-                              all(a <= b for a, b in zip(ours, peer))))
-        own = [total - floor for total, floor in zip(ours, bare)]
+                              all(a <= b for a, b in zip(ours, peer, strict=True))))
+        own = [total - floor for total, floor in zip(ours, bare, strict=True)]
         figures.append(Figure(f"our part of {count}", "ms", own, [], f"below {OURS_MAX_MS} ms",
                               statistics.median(own) < OURS_MAX_MS,
                               "all but interpreter start and imports"))

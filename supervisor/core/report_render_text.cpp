@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/core/text.h"
 
@@ -142,7 +143,7 @@ std::string duration_words(base::Nanos duration) {
   if (seconds < 0.00995) return fmt::format("{:.2f} ms", seconds * 1e3);
   if (seconds < 0.9995) return fmt::format("{:.1f} ms", seconds * 1e3);
   if (seconds < 59.995) return fmt::format("{:.2f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
+  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   const std::uint64_t minutes = (whole + 30) / 60;
   return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);

@@ -21,7 +21,9 @@ BUILD = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 BINARY = BUILD / "bin" / "robustrun"
 MARKER = "RR_TEST_MARKER"
 # What a test must not inherit from the shell that runs the suite.
-FOREIGN = ("PET_", "TORCHELASTIC_", "ROBUSTRUN_", "OMP_NUM_THREADS", "MASTER_", "LOGLEVEL", "NO_COLOR")
+FOREIGN = (
+    "PET_", "TORCHELASTIC_", "ROBUSTRUN_", "OMP_NUM_THREADS", "MASTER_", "LOGLEVEL", "NO_COLOR",
+)
 
 
 def wait_for(condition, deadline_s=20.0, what="the condition"):

@@ -2,12 +2,9 @@
 
 import json
 import os
-import pathlib
-import subprocess
 import sys
 
 import pytest
-from conftest import wait_for
 
 SHOW = r"""
 import json, os, sys
@@ -73,7 +70,7 @@ def test_compat_environment_is_torchruns(robustrun, shown, count):
 
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_native_environment(robustrun, shown, count):
-    ours, finished = shown([str(robustrun.binary)], count)
+    ours, _ = shown([str(robustrun.binary)], count)
     for rank, seen in enumerate(ours):
         assert seen["RANK"] == seen["LOCAL_RANK"] == seen["ROLE_RANK"] == str(rank)
         assert seen["WORLD_SIZE"] == seen["LOCAL_WORLD_SIZE"] == str(count)
@@ -90,11 +87,12 @@ def test_native_environment(robustrun, shown, count):
 
 def test_arguments_are_substituted_as_torchrun_does(robustrun, shown):
     robustrun.write("args.py", "import sys; print(sys.argv[1:])\n")
-    arguments = ["${local_rank}", "$local_rank", "$$", "$other", "a 'b' \"c\"", "", "--nnodes=2", "-m"]
+    plain = ["$other", "a 'b' \"c\"", "", "--nnodes=2", "-m"]
+    arguments = ["${local_rank}", "$local_rank", "$$", *plain]
     theirs = robustrun.run(*TORCHRUN[1:], "args.py", *arguments, argv0=TORCHRUN[0], timeout=120)
     ours = robustrun.run("args.py", *arguments)
     assert ours.text == theirs.text
-    assert ours.text.strip() == str(["0", "0", "$", "$other", "a 'b' \"c\"", "", "--nnodes=2", "-m"])
+    assert ours.text.strip() == str(["0", "0", "$", *plain])
 
 
 def test_a_module_runs_as_python_m_would(robustrun):
@@ -102,7 +100,9 @@ def test_a_module_runs_as_python_m_would(robustrun):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "other.py").write_text("VALUE = 42\n")
-    (package / "main.py").write_text("from .other import VALUE\nimport sys\nprint(VALUE, sys.argv[1:])\n")
+    (package / "main.py").write_text(
+        "from .other import VALUE\nimport sys\nprint(VALUE, sys.argv[1:])\n"
+    )
     assert robustrun.run("-m", "pack.main", "x").text == "42 ['x']\n"
 
 
@@ -129,7 +129,9 @@ def test_bytes_that_are_not_text_pass_both_ways(robustrun):
 
 
 def test_stdin_is_nobodys_unless_a_rank_is_named(robustrun):
-    robustrun.write("read.py", "import os, sys; print(os.environ['RANK'], repr(sys.stdin.read()))\n")
+    robustrun.write(
+        "read.py", "import os, sys; print(os.environ['RANK'], repr(sys.stdin.read()))\n"
+    )
     source = robustrun.write("in.txt", "hello")
     with source.open() as stdin:
         finished = robustrun.run("--nproc-per-node=2", "read.py", stdin=stdin)
@@ -140,10 +142,13 @@ def test_stdin_is_nobodys_unless_a_rank_is_named(robustrun):
 
 
 def test_closed_standard_descriptors_do_no_harm(robustrun):
-    robustrun.write("fds.py", "import os\nopen('fds', 'w').write(str(sorted(os.listdir('/proc/self/fd'))))\n")
+    robustrun.write(
+        "fds.py", "import os\nopen('fds', 'w').write(str(sorted(os.listdir('/proc/self/fd'))))\n"
+    )
     seen = []
     for closing in ("", "<&- >&- 2>&-"):
-        running = robustrun.start("-c", f"exec {robustrun.binary} fds.py {closing}", argv0="/bin/sh")
+        script = f"exec {robustrun.binary} fds.py {closing}"
+        running = robustrun.start("-c", script, argv0="/bin/sh")
         assert running.finish(30).code == 0
         seen.append((robustrun.folder / "fds").read_text())
     assert seen[0] == seen[1]

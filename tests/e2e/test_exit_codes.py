@@ -1,5 +1,6 @@
 """The exit code table of docs/operations.md, native and compat."""
 
+import json
 import signal
 
 import pytest
@@ -37,7 +38,9 @@ def test_called_as_torchrun_means_compat(robustrun):
 
 
 def test_a_failure_before_any_progress_that_repeats_is_a_crash_loop(robustrun):
-    robustrun.write("end.py", "open('starts', 'a').write('x')\nraise ValueError('no such dataset')\n")
+    robustrun.write(
+        "end.py", "open('starts', 'a').write('x')\nraise ValueError('no such dataset')\n"
+    )
     finished = robustrun.run("end.py")
     assert finished.code == 95
     assert (robustrun.folder / "starts").read_text() == "xx"
@@ -66,8 +69,6 @@ def test_stop_after_steps_ends_the_run_well(robustrun):
     )
     finished = robustrun.run("--stop-after-steps", "20", "--summary-json", "s.json", "steps.py")
     assert finished.code == 0, finished.errors
-    import json
-
     summary = json.loads((robustrun.folder / "s.json").read_text())
     assert summary["step"] >= 20
     assert [m["name"] for m in summary["metrics"]] == ["loss"]

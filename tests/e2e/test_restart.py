@@ -23,7 +23,8 @@ while attempt == "0":
 def start_notes(folder, attempt, count):
     def read():
         notes = [folder / f"start.{rank}.{attempt}" for rank in range(count)]
-        return all(n.exists() and n.read_text() for n in notes) and [n.read_text().split() for n in notes]
+        texts = [note.read_text() for note in notes if note.exists()]
+        return len(texts) == count and all(texts) and [text.split() for text in texts]
 
     return wait_for(read, what=f"attempt {attempt} on {count} ranks")
 
