@@ -91,8 +91,9 @@ class Shim final : private base::StrayKiller::ReapSink {
   void start_worker() {
     int pipe[2];
     const pid_t self = ::getpid();
-    if (::pipe2(pipe, O_CLOEXEC) == 0) worker_ = ::fork();
-    if (worker_ == 0) become_worker(options_, self, pipe[1]);
+    bool in_cgroup = false;
+    if (::pipe2(pipe, O_CLOEXEC) == 0) worker_ = fork_worker(options_.cgroup, &in_cgroup);
+    if (worker_ == 0) become_worker(options_, in_cgroup, self, pipe[1]);
     if (worker_ < 0) {
       trouble_seen_ = {Stage::kFork, errno};
       killing_ = true;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 #include <charconv>
 #include <climits>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -99,7 +101,22 @@ void reset_signal_dispositions() {
   }
 }
 
-void become_worker(const Options& options, pid_t shim, int report_fd) {
+pid_t fork_worker(const char* cgroup, bool* in_cgroup) {
+  const int folder = cgroup == nullptr ? -1 : ::open(cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    clone_args arguments{};
+    arguments.flags = CLONE_INTO_CGROUP;
+    arguments.exit_signal = SIGCHLD;
+    arguments.cgroup = static_cast<std::uint64_t>(folder);
+    const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+    *in_cgroup = pid >= 0;
+    if (pid != 0) ::close(folder);
+    if (pid >= 0) return static_cast<pid_t>(pid);
+  }
+  return ::fork();
+}
+
+void become_worker(const Options& options, bool in_cgroup, pid_t shim, int report_fd) {
   const auto fail = [&](Stage stage, int os_errno) {
     report(report_fd, stage, os_errno);
     ::_exit(kCannotExecute);
@@ -107,7 +124,7 @@ void become_worker(const Options& options, pid_t shim, int report_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != shim) ::_exit(kCannotExecute);  // it died before the line above
   if (::setsid() < 0) fail(Stage::kSession, errno);
-  if (options.cgroup != nullptr) {
+  if (options.cgroup != nullptr && !in_cgroup) {
     if (const int failed = join_cgroup(options.cgroup)) report(report_fd, Stage::kCgroup, failed);
   }
   if (options.cpus != nullptr) {

@@ -25,7 +25,11 @@ struct Trouble {
 // Default disposition for every signal, the two that the C library hides included.
 void reset_signal_dispositions();
 
+// fork(), straight into `cgroup` (null: none) where the kernel can (clone3(2), Linux 5.7): moving a
+// living process into a cgroup waits for a grace period, milliseconds each. `in_cgroup`: it did.
+pid_t fork_worker(const char* cgroup, bool* in_cgroup);
+
 // Exits with 127 when the program cannot be executed.
-[[noreturn]] void become_worker(const Options& options, pid_t shim, int report_fd);
+[[noreturn]] void become_worker(const Options& options, bool in_cgroup, pid_t shim, int report_fd);
 
 }  // namespace robustrun::agent::shim

@@ -12,9 +12,10 @@ from . import _record
 _OUR_FRAMES = 2  # below the user's first: boot.py and run()
 
 
-def run():
+def run(write_no_bytecode):
     mode, program = sys.argv[1:3]
     _observe()
+    sys.dont_write_bytecode = write_no_bytecode
     namespace = _clean_main()
     if mode == "module":
         start, arguments = _prepare_module(program, namespace)

@@ -6,6 +6,8 @@
 # Short because the main script alone is compiled anew at every start; the rest is in _run.py.
 import sys
 
+# Our own modules are kept compiled whatever the user wants of theirs: it is their start-up time.
+write_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, False
 try:
     sys.path.insert(0, __file__[: -len("/robustrun/boot.py")])
     from robustrun import _run
@@ -15,4 +17,4 @@ except Exception:
     switches = ["-u", "-m"] if sys.argv[1] == "module" else ["-u"]
     os.execv(sys.executable, [sys.executable] + switches + sys.argv[2:])
 
-_run.run()
+_run.run(write_no_bytecode)
