@@ -48,10 +48,15 @@ class Agent {
         tick_(loop),
         give_up_(loop),
         signals_(loop, SIGTERM, SIGINT) {
-    channel_ = wire::Channel::open(
-        loop.get_executor(), std::move(channel),
-        {[this](wire::Message m) { on_message(std::move(m)); },
-         [this](const base::Error&) { leave(); }, [this] { set_congested(false); }});
+    channel_ =
+        wire::Channel::open(loop.get_executor(), std::move(channel),
+                            {[this](wire::Message m) { on_message(std::move(m)); },
+                             [this](const base::Error&) {
+                               deaf_ = true;
+                               set_congested(false);  // nobody will drain the channel any more
+                               leave();
+                             },
+                             [this] { set_congested(false); }});
     base::redirect_log(
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
@@ -69,7 +74,7 @@ class Agent {
 
  private:
   void send(const wire::Message& message) {
-    if (leaving_) return;  // the channel is closed
+    if (leaving_ || deaf_) return;
     channel_->send(message);
     if (!congested_ && channel_->congested()) set_congested(true);
   }
@@ -185,7 +190,8 @@ class Agent {
   asio::signal_set signals_;
   std::uint64_t ticks_ = 0;
   bool congested_ = false;
-  bool leaving_ = false;
+  bool deaf_ = false;     // the supervisor is gone
+  bool leaving_ = false;  // the channel is closed
 };
 
 }  // namespace

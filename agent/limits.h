@@ -8,7 +8,7 @@
 namespace robustrun::agent {
 
 // agent
-inline constexpr unsigned kPoolThreads = 2;           // file writes, sweeps of /dev/shm
+inline constexpr unsigned kPoolThreads = 2;           // file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 inline constexpr std::uint64_t kTicksPerHeartbeat = 10;
@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds kFarewellPoll{1};
 inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report
 
 // worker_set
-inline constexpr std::uint32_t kSweepLane = 0xffff'ffff;  // of the pool; pumps take lanes from 0
+inline constexpr std::uint32_t kSweepLane = 0;  // the only one of the sweeps' own pool
 
 // error_file
 inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;

@@ -295,6 +295,8 @@ void Pump::drain() {
   }
   pause_.cancel();
   pausing_ = false;
+  // Now, not later: tail() is asked for next. At most a pipe's content.
+  while (!closed_ && !ended_ && !blocked()) read_some();
   wait_for_input();
 }
 

@@ -22,7 +22,8 @@ namespace asio = boost::asio;
 
 class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  explicit Impl(NodeContext& node) : node_(node), grace_(node.executor) {}
+  explicit Impl(NodeContext& node)
+      : node_(node), grace_(node.executor), sweep_pool_(node.executor, 1, 1) {}
 
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
@@ -45,6 +46,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 
   NodeContext& node_;
   asio::steady_timer grace_;
+  // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
+  base::BlockingPool sweep_pool_;
   std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
   AttemptPaths paths_;
   std::vector<std::string> bindings_;  // by local rank; empty: none
@@ -201,7 +204,7 @@ void WorkerSet::Impl::sweep_shared_memory() {
     set->report_gone();
     set->finish_if_empty();
   };
-  const auto submitted = node_.pool.submit(
+  const auto submitted = sweep_pool_.submit(
       kSweepLane, [removed, since = started_wall_time_] { *removed = sweep_shm(since); }, done);
   if (!submitted) asio::post(node_.executor, done);
 }

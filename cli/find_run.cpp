@@ -26,30 +26,30 @@ std::vector<std::string> runs_in(const std::string& folder) {
   return names;
 }
 
-base::Result<std::string> newest(const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    std::string best;
-    fs::file_time_type best_time = fs::file_time_type::min();
-    for (const std::string& name : runs_in(folder)) {
-      const std::string path = fmt::format("{}/{}{}", folder, name, kJournal);
-      std::error_code error;
-      const auto time = fs::last_write_time(path, error);
-      if (error || (!best.empty() && time <= best_time)) continue;
-      best = path;
-      best_time = time;
-    }
-    if (!best.empty()) return best;
+// Of this working directory alone: runs with --compat=torchrun were started anywhere.
+base::Result<std::string> newest(const std::string& folder, const std::string& compat_folder) {
+  std::string best;
+  fs::file_time_type best_time = fs::file_time_type::min();
+  for (const std::string& name : runs_in(folder)) {
+    const std::string path = fmt::format("{}/{}{}", folder, name, kJournal);
+    std::error_code error;
+    const auto time = fs::last_write_time(path, error);
+    if (error || (!best.empty() && time <= best_time)) continue;
+    best = path;
+    best_time = time;
   }
+  if (!best.empty()) return best;
   return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot report: there is no run below {}; name a run's directory",
-                                folders.front()));
+                    fmt::format("cannot report: there is no run below {}; name a run's directory "
+                                "(those with --compat=torchrun are below {})",
+                                folder, compat_folder));
 }
 
 }  // namespace
 
 base::Result<std::string> find_journal(const std::string& run, const Surroundings& around) {
   const std::vector<std::string> folders{runs_folder(around), private_runs_folder(around)};
-  if (run.empty()) return newest(folders);
+  if (run.empty()) return newest(folders[0], folders[1]);
   std::vector<std::string> candidates{run.starts_with('/') ? run
                                                            : around.working_directory + "/" + run};
   if (run.find('/') == std::string::npos) {

@@ -35,7 +35,10 @@ base::Status make_private(const std::string& path) {
 
 base::Status make_places(const Places& places) {
   if (!places.private_root.empty()) RR_TRY(make_private(places.private_root));
-  RR_TRY(base::make_directories(places.run_directory, kPrivate));
+  if (auto made = base::make_directories(places.run_directory, kPrivate); !made) {
+    made.error().what += "; name another place with --run-dir";
+    return made;
+  }
   if (!places.log_base.empty()) RR_TRY(base::make_directories(places.log_base, kAsUmask));
   if (!places.log_directory.empty()) {
     RR_TRY(base::make_directories(places.log_directory, kPrivate));

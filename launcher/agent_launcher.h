@@ -24,6 +24,8 @@ class AgentLauncher {
   virtual ~AgentLauncher() = default;
   virtual void launch(base::NodeId node, base::Generation generation, Handlers handlers) = 0;
   // The agent of an older generation, if still there, is ended first and waited for.
+  // The end of a run: SIGKILL for every agent that is still there; on_lost follows.
+  virtual void kill_all() = 0;
   [[nodiscard]] virtual bool idle() const = 0;   // no agent process left
 };
 

@@ -45,6 +45,12 @@ class LocalLauncher final : public AgentLauncher {
     start(std::move(handlers));
   }
 
+  void kill_all() override {
+    next_.reset();
+    // kNotFound: it is ending by itself.
+    if (process_ != nullptr) static_cast<void>(process_->signal(SIGKILL));
+  }
+
   [[nodiscard]] bool idle() const override { return process_ == nullptr && !sweeping_; }
 
  private:

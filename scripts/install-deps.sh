@@ -11,8 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# PyTorch's own index has builds without CUDA, a tenth of the size; else PyPI's is taken.
-TORCH="--retries 1 --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0 numpy"
+TORCH="torch==2.13.0 numpy"
 BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
   libxxhash-dev nlohmann-json3-dev"

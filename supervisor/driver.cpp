@@ -202,6 +202,16 @@ void Driver::Impl::finish(int exit_code) {
   farewell_timer_.expires_after(kFarewellMax);
   farewell_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
     auto driver = error ? nullptr : self.lock();
+    if (driver) driver->part_by_force();
+  });
+}
+
+// An agent that does not go (stopped, hung) would keep its workers for ever.
+void Driver::Impl::part_by_force() {
+  parts_.launcher.kill_all();
+  farewell_timer_.expires_after(kKillMax);
+  farewell_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+    auto driver = error ? nullptr : self.lock();
     if (driver) driver->say_goodbye();
   });
 }

@@ -40,6 +40,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void set_timer(const SetTimer& action);
   void announce(const Decision& decision);
   void finish(int exit_code);
+  void part_by_force();
   void say_goodbye();
   void send(base::NodeId node, const wire::Message& message);
 

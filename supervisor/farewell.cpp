@@ -34,16 +34,17 @@ void say_farewell(const RunRequest& request, const std::string& journal_path) {
     RR_LOG(kError, {}, "{}; there is no summary", readout.error().what);
     return;
   }
-  if (request.print_child_failed) print(child_failed_block(readout->entries));
   const RunReport report = build_report(readout->entries);
-  if (request.print_report) {
-    print(render_report(report, request.console.colour_err, terminal_width()));
-  }
+  // Files first: whoever reads stderr may have stopped.
   if (!request.summary_json.empty()) write_file(request.summary_json, report_json(report));
   if (!request.nested_error_file.empty()) {
     if (auto content = nested_error_json(readout->entries); !content.empty()) {
       write_file(request.nested_error_file, content);
     }
+  }
+  if (request.print_child_failed) print(child_failed_block(readout->entries));
+  if (request.print_report) {
+    print(render_report(report, request.console.colour_err, terminal_width()));
   }
 }
 

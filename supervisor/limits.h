@@ -9,6 +9,8 @@ namespace robustrun::supervisor {
 inline constexpr std::chrono::minutes kSummaryInterval{1};
 // From the core's Finish to our exit: agents say goodbye, the console drains.
 inline constexpr std::chrono::seconds kFarewellMax{5};
+// From SIGKILL of what is left to our exit.
+inline constexpr std::chrono::seconds kKillMax{2};
 // A node that says nothing for so long is lost (decisions.md 5).
 inline constexpr std::chrono::seconds kNodeSilenceMax{10};
 inline constexpr std::chrono::seconds kLeaseCheckInterval{1};

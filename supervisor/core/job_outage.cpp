@@ -107,10 +107,11 @@ void Job::Impl::conclude_if_gone() {
     return finish();
   }
   const base::Nanos delay = restart_delay();
-  std::string text = fmt::format("{}: {} are started again", last.text, workers_in_words());
+  std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
   if (delay > base::Nanos{}) text += " in " + seconds_in_words(delay);
   decide(Rule::kRestart, std::move(text), std::move(evidence),
-         {fmt::format("no restart: {} of {} used", budget.used(), budget.policy().max_restarts)});
+         {fmt::format("end the run: {} of {} restarts were used before", budget.used(),
+                      budget.policy().max_restarts)});
   budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
   outage.reset();
   ++attempt.value;

@@ -161,3 +161,14 @@ def test_no_descriptor_of_ours_reaches_a_worker(robustrun):
     finished = robustrun.run("--inject", "off", "fds.py")
     # 3 is the listing's own.
     assert finished.text.strip() == str(["0", "1", "2", "3"]), finished.errors
+
+
+def test_a_hung_agent_does_not_outlive_the_run(robustrun):
+    """A stopped agent answers nothing: the run ends without it, and takes it along."""
+    robustrun.write("wait.py", "import time; open('ready', 'w').close(); time.sleep(300)")
+    running = robustrun.start("--shutdown-timeout", "1", "wait.py")
+    wait_for((robustrun.folder / "ready").exists, what="the worker")
+    kill(running.agent(), signal.SIGSTOP)
+    running.process.terminate()
+    assert running.finish(60).code == 128 + signal.SIGTERM
+    robustrun.expect_nothing_left()

@@ -96,7 +96,7 @@ TEST_CASE("a worker's death stops the others on every node at once, then all sta
   h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
   CHECK(h.actions.empty());
   h.tell(WorkersGone{{0}, 0, {}, {}}, 1);
-  CHECK(h.text(Rule::kRestart) == "restart 1 of 3: 3 workers on 2 nodes are started again");
+  CHECK(h.text(Rule::kRestart) == "restart 1 of 3: starting 3 workers on 2 nodes again");
   CHECK(h.job.attempt().value == 1);
   REQUIRE(h.all<ReservePort>().size() == 1);
   CHECK(h.all<ReservePort>().front().attempt.value == 1);
