@@ -151,7 +151,8 @@ def drain(master):
 
 def test_the_last_words_of_a_worker_are_all_in_the_report(robustrun):
     """Many small writes right before the end, as a crash dump makes them."""
-    script = "for i in $(seq 200); do echo word $i >&2; done; kill -9 $$$$"  # $$ is a $ to a launcher
+    # $$$$: launchers take $$ for one $.
+    script = "for i in $(seq 200); do echo word $i >&2; done; kill -9 $$$$"
     robustrun.run("--max-restarts", "0", "--no-python", "/bin/bash", "-c", script)
     (incident,) = robustrun.report()["incidents"]
     assert incident["stderr_tail"] == [f"word {i}" for i in range(151, 201)]
