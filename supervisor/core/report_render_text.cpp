@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kWidthMin = 40;
 constexpr std::size_t kLabelColumns = 12;  // "  label     "
 constexpr std::size_t kQuoteRowsMax = 4;
-constexpr std::size_t kWordBytesMax = 300;  // a longer one is broken, not left to stick out
 constexpr std::size_t kRowNameColumns = 20;
 constexpr std::size_t kRowValueColumns = 11;
 constexpr std::string_view kQuoteBar = "    | ";
@@ -84,7 +83,10 @@ void Page::item(std::string_view label, std::string_view value) {
   if (value.empty()) return;
   std::string head = fmt::format("  {:<{}}", label, kLabelColumns - 2);
   for (const std::string_view part : base::split(value, '\n')) {
-    for (const std::string& line : wrap(plain(part), width_ - kLabelColumns)) {
+    // A path that is broken cannot be copied: it sticks out instead.
+    const bool one_word = part.find(' ') == std::string_view::npos;
+    const std::size_t width = one_word ? std::string_view::npos : width_ - kLabelColumns;
+    for (const std::string& line : wrap(plain(part), width)) {
       add(Ink::kDim, line.empty() ? without_end_spaces(head) : std::string_view(head));
       text_ += line;
       text_ += '\n';
@@ -128,14 +130,9 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (columns(text) > width) {
     std::size_t end = prefix_bytes(text, width);
+    // A break that leaves less than half a line is worse than a broken word.
     const std::size_t space = text.substr(0, end + 1).rfind(' ');
-    if (space != std::string_view::npos && space >= end / 2) {
-      end = space;
-    } else if (const std::size_t next = text.find(' ', end); next < kWordBytesMax) {
-      end = next;  // a path that is broken cannot be copied: it sticks out instead
-    } else if (text.size() < kWordBytesMax) {
-      break;
-    }
+    if (space != std::string_view::npos && space >= end / 2) end = space;
     lines.emplace_back(without_end_spaces(text.substr(0, end)));
     text.remove_prefix(end);
     if (text.starts_with(' ')) text.remove_prefix(1);

@@ -54,13 +54,15 @@ TEST_CASE("write the golden files of the report anew" * doctest::skip()) {
   }
 }
 
-TEST_CASE("no line is wider than the terminal and none ends in spaces") {
+TEST_CASE("no line but a path's is wider than the terminal and none ends in spaces") {
   for (const auto& [name, story] : scenarios::all()) {
     for (const int width : {40, 60, 83, 100}) {
       CAPTURE(name);
       const std::string text = render_report(build_report(story.entries), false, width);
       for (const std::string_view line : base::split(text, '\n')) {
-        CHECK(code_points(line) <= static_cast<std::size_t>(width));
+        if (!line.starts_with("  logs ")) {
+          CHECK(code_points(line) <= static_cast<std::size_t>(width));
+        }
         CHECK_FALSE(line.ends_with(' '));
       }
     }
