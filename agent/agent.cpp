@@ -1,17 +1,25 @@
 #include "agent/agent.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "agent/disturbed_link.h"
+#include "agent/home_link.h"
+#include "agent/inject.h"
 #include "agent/limits.h"
 #include "agent/node_context.h"
 #include "agent/port.h"
@@ -21,7 +29,8 @@
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
-#include "wire/channel.h"
+#include "wire/dialer.h"
+#include "wire/limits.h"
 
 namespace robustrun::agent {
 namespace {
@@ -35,8 +44,11 @@ std::string host_name() {
 
 class Agent {
  public:
-  Agent(asio::io_context& loop, base::Fd channel)
+  using MakeLink = std::function<std::unique_ptr<HomeLink>(Agent&, HomeLink::Handlers)>;
+
+  Agent(asio::io_context& loop, bool over_network, const MakeLink& make_link)
       : loop_(loop),
+        over_network_(over_network),
         pool_(loop.get_executor(), kPoolThreads, kPoolQueueMax),
         node_{loop.get_executor(),
               clock_,
@@ -48,15 +60,6 @@ class Agent {
         tick_(loop),
         give_up_(loop),
         signals_(loop, SIGTERM, SIGINT) {
-    channel_ =
-        wire::Channel::open(loop.get_executor(), std::move(channel),
-                            {[this](wire::Message m) { on_message(std::move(m)); },
-                             [this](const base::Error&) {
-                               deaf_ = true;
-                               set_congested(false);  // nobody will drain the channel any more
-                               leave();
-                             },
-                             [this] { set_congested(false); }});
     base::redirect_log(
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
@@ -64,19 +67,52 @@ class Agent {
     signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (!error) leave();
     });
-    send(wire::Hello{wire::kProtocolVersion, host_name(), ::getpid()});
+    HomeLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
+                                [this] { set_congested(false); },
+                                [this](const std::string& why) {
+                                  why_ = why;
+                                  leave();
+                                }};
+    link_ = DisturbedLink::around(
+        loop.get_executor(), clock_, std::move(handlers),
+        [&](HomeLink::Handlers inner) { return make_link(*this, std::move(inner)); });
   }
 
   ~Agent() {
     base::redirect_log({});
+    injector_.reset();
     workers_.reset();
+  }
+
+  void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
+
+  [[nodiscard]] const base::Clock& clock() const { return clock_; }
+  [[nodiscard]] static std::string host() { return host_name(); }
+  [[nodiscard]] bool welcomed() const { return workers_.has_value(); }
+  // The run's, once the supervisor has dismissed us.
+  [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
+  // Why we left without that.
+  [[nodiscard]] const std::string& why() const { return why_; }
+
+  // Dismissed, told to end, or alone: nothing of ours stays behind.
+  void leave() {
+    if (leaving_) return;
+    if (workers_) {
+      give_up_.expires_after(kLeaveMax);
+      give_up_.async_wait([this](const boost::system::error_code& error) {
+        if (!error) loop_.stop();
+      });
+      workers_->kill_all([this] { say_bye(); });
+    } else {
+      asio::post(loop_, [this] { say_bye(); });  // perhaps called while link_ is being made
+    }
   }
 
  private:
   void send(const wire::Message& message) {
-    if (leaving_ || deaf_) return;
-    channel_->send(message);
-    if (!congested_ && channel_->congested()) set_congested(true);
+    if (leaving_ || !link_) return;
+    link_->send(message);
+    if (!congested_ && link_->congested()) set_congested(true);
   }
 
   void set_congested(bool congested) {
@@ -87,26 +123,38 @@ class Agent {
   void on_message(wire::Message message) {
     if (auto* welcome = std::get_if<wire::Welcome>(&message)) {
       on_welcome(std::move(*welcome));
+    } else if (const auto* dismiss = std::get_if<wire::Dismiss>(&message)) {
+      exit_code_ = dismiss->exit_code;
+      leave();
     } else if (!workers_) {
       RR_LOG(kWarn, {}, "an order came before the welcome and was dropped");
     } else if (auto* reserve = std::get_if<wire::ReservePort>(&message)) {
       on_reserve(*reserve);
     } else if (auto* start = std::get_if<wire::StartWorkers>(&message)) {
+      link_->begin_attempt(start->attempt);
       workers_->start(std::move(*start));
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
       workers_->stop(*stop);
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
       workers_->signal(*signal);
-    } else if (std::holds_alternative<wire::Dismiss>(message)) {
-      leave();
+    } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
+      injector_->inject(*fault);
     }
   }
 
   void on_welcome(wire::Welcome welcome) {
-    if (workers_) return;
+    if (workers_) return;  // welcome back
+    if (own_workers_) {
+      own_workers_->run_id = welcome.workers.run_id;
+      if (!own_workers_->log_directory.empty()) {
+        own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
+      }
+      welcome.workers = *std::move(own_workers_);
+    }
     auto runtime = RuntimeDirectory::make(welcome.workers.environment, welcome.workers.run_id);
     if (!runtime) {
       RR_LOG(kError, {}, "{}", runtime.error().what);
+      why_ = runtime.error().what;
       return leave();
     }
     runtime_directory_.emplace(*std::move(runtime));
@@ -115,7 +163,23 @@ class Agent {
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     node_.shim = (self.parent_path() / "robustrun-shim").string();
+    // Where this very build lies: on another machine perhaps in a cache of its own.
+    const auto python = self.parent_path().parent_path() / "share/robustrun/python";
+    if (!node_.workers.python_path.empty() && over_network_) {
+      node_.workers.python_path = python.string();
+    }
+    heartbeat_ticks_ = std::max<std::uint64_t>(
+        1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
+    link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     workers_.emplace(node_);
+    injector_.emplace(
+        node_,
+        FaultInjector::Hands{[this](base::Attempt attempt, base::LocalRank rank) {
+                               return workers_->victim(attempt, rank);
+                             },
+                             [this](wire::FaultKind kind, base::Nanos duration, base::Nanos delay) {
+                               link_->disturb(kind, duration, delay);
+                             }});
     tick();
   }
 
@@ -129,32 +193,19 @@ class Agent {
     send(answer);
   }
 
-  // Ten times a second: progress records; once a second: a sign of life.
+  // Ten times a second: progress records; once an interval: a sign of life.
   void tick() {
     const base::Nanos due = clock_.now() + kProgressInterval;
     tick_.expires_after(kProgressInterval);
     tick_.async_wait([this, due](const boost::system::error_code& error) {
       if (error || leaving_) return;
-      workers_->report_progress();
-      if (++ticks_ % kTicksPerHeartbeat == 0) {
-        send(wire::Heartbeat{ticks_ / kTicksPerHeartbeat, clock_.now() - due});
+      if (workers_->report_progress()) link_->note_progress();
+      if (++ticks_ % heartbeat_ticks_ == 0) {
+        const base::Nanos now = clock_.now();
+        send(wire::Heartbeat{ticks_ / heartbeat_ticks_, now - due, now});
       }
       tick();
     });
-  }
-
-  // Dismissed, told to end, or alone: nothing of ours stays behind.
-  void leave() {
-    if (leaving_) return;
-    if (workers_) {
-      give_up_.expires_after(kLeaveMax);
-      give_up_.async_wait([this](const boost::system::error_code& error) {
-        if (!error) loop_.stop();
-      });
-      workers_->kill_all([this] { say_bye(); });
-    } else {
-      say_bye();
-    }
   }
 
   void say_bye() {
@@ -162,9 +213,7 @@ class Agent {
     leaving_ = true;
     tick_.cancel();
     signals_.cancel();
-    channel_->close();
-    const std::weak_ptr<wire::Channel> closing = std::exchange(channel_, nullptr);
-    wait_for_farewell(closing, clock_.now() + kFarewellMax);
+    wait_for_farewell(link_->close(), clock_.now() + kFarewellMax);
   }
 
   // The closed channel lives until its last bytes are written. A file write that hangs (a dead
@@ -178,20 +227,55 @@ class Agent {
   }
 
   asio::io_context& loop_;
+  bool over_network_;
   base::SystemClock clock_;
   base::Rng rng_{base::system_seed()};
   base::BlockingPool pool_;
   NodeContext node_;
-  std::shared_ptr<wire::Channel> channel_;
+  std::unique_ptr<DisturbedLink> link_;
   std::optional<RuntimeDirectory> runtime_directory_;
   std::optional<WorkerSet> workers_;
+  std::optional<wire::WorkerTemplate> own_workers_;
+  std::optional<FaultInjector> injector_;
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
   asio::signal_set signals_;
   std::uint64_t ticks_ = 0;
+  std::uint64_t heartbeat_ticks_ = 1;
+  std::optional<int> exit_code_;
+  std::string why_ = "ended by a signal";
   bool congested_ = false;
-  bool deaf_ = false;     // the supervisor is gone
-  bool leaving_ = false;  // the channel is closed
+  bool leaving_ = false;  // the link is closed
+};
+
+void prepare_process() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
+  base::become_subreaper();
+}
+
+// Until the welcome, the end of our standard input is the end of who started us.
+class StdinWatch {
+ public:
+  StdinWatch(asio::io_context& loop, Agent& agent) : stdin_(loop), agent_(agent) {
+    boost::system::error_code error;
+    stdin_.assign(::dup(STDIN_FILENO), error);
+    if (!error) stdin_.non_blocking(true, error);
+    if (!error) wait();
+  }
+
+ private:
+  void wait() {
+    stdin_.async_read_some(asio::buffer(ignored_),
+                           [this](const boost::system::error_code& error, std::size_t) {
+                             if (!error) return wait();
+                             if (error != asio::error::operation_aborted && !agent_.welcomed())
+                               agent_.leave();
+                           });
+  }
+  asio::posix::stream_descriptor stdin_;
+  Agent& agent_;
+  char ignored_[64] = {};
 };
 
 }  // namespace
@@ -199,13 +283,63 @@ class Agent {
 int run_agent(base::Fd channel) {
   // The supervisor's death also shows as the end of the channel; this is the second way to it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
-  base::become_subreaper();
+  prepare_process();
   asio::io_context loop(1);
-  Agent agent(loop, std::move(channel));
+  Agent agent(loop, false, [&](Agent& self, HomeLink::Handlers handlers) {
+    auto link = HomeLink::over_socket(loop.get_executor(), std::move(channel), std::move(handlers));
+    link->send(wire::Hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}});
+    return link;
+  });
   loop.run();
   return 0;
+}
+
+int run_remote_agent(RemoteAgent start) {
+  ::signal(SIGHUP, SIG_IGN);  // the session that started us may end before we do
+  prepare_process();
+  asio::io_context loop(1);
+  Agent agent(loop, true, [&](Agent& self, HomeLink::Handlers handlers) {
+    wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {},
+                      start.self.slots,       {},          {}};
+    start.self.host = hello.host;
+    start.self.pid = hello.pid;
+    const std::string interface = start.credential.interface;
+    auto dialer = wire::Dialer::make(loop.get_executor(), std::move(start.credential),
+                                     std::move(start.self), std::move(start.munge));
+    return HomeLink::over_network(loop.get_executor(), self.clock(), std::move(dialer),
+                                  {std::move(hello), interface, start.first_contact_max},
+                                  std::move(handlers));
+  });
+  if (start.own_workers) agent.start_only(*std::move(start.own_workers));
+  std::optional<StdinWatch> watch;
+  if (start.watch_stdin) watch.emplace(loop, agent);
+  loop.run();
+  if (agent.exit_code()) return *agent.exit_code();
+  const std::string line = "robustrun agent: " + agent.why() + "\n";
+  // Nobody else hears it; a closed stderr is nobody's loss.
+  static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
+  return 1;
+}
+
+base::Result<wire::Credential> read_credential() {
+  std::string line;
+  const base::SystemClock clock;
+  const base::Nanos until = clock.now() + kCredentialMax;
+  while (line.find('\n') == std::string::npos) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
+    const int ready = ::poll(&input, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready < 0 && errno == EINTR) continue;
+    char byte = 0;
+    if (ready <= 0 || ::read(STDIN_FILENO, &byte, 1) != 1) {
+      return base::fail(base::Errc::kUnavailable,
+                        "cannot read the credential from standard input: it ended, or nothing "
+                        "came; the agent is started by robustrun itself");
+    }
+    line += byte;
+    if (line.size() > wire::kCredentialBytesMax) break;  // said by the parser
+  }
+  return wire::parse_credential(line);
 }
 
 }  // namespace robustrun::agent

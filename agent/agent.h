@@ -2,12 +2,39 @@
 // `robustrun agent`: turns start orders into running workers on this node and tells the truth
 // about them. Never decides: policy is the supervisor's.
 
+#include <optional>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
 #include "base/io/fd.h"
+#include "wire/credential.h"
+#include "wire/enrolment.h"
+#include "wire/worker_template.h"
 
 namespace robustrun::agent {
 
 // Serves the supervisor at the other end of `channel` until it dismisses us or the channel closes
 // (then everything that was started is killed). Returns the process's exit code.
 int run_agent(base::Fd channel);
+
+struct RemoteAgent {
+  wire::Credential credential;
+  wire::Enrol self;            // what we say of ourselves (wire/dialer.h)
+  bool watch_stdin = false;    // its end before the welcome ends us
+  base::Nanos first_contact_max = std::chrono::seconds(30);   // nobody answers for so long
+  wire::MungeProofs munge;
+  // What we start, whatever the supervisor says: of a machine that joined by itself, whose user
+  // gave the command here (decisions.md 21).
+  std::optional<wire::WorkerTemplate> own_workers;
+};
+
+// Calls the supervisor over the network and serves it as above. A broken connection is made again
+// (home_link.h). One line on stderr says why when the run never began here. Returns the run's exit
+// code once dismissed, 1 when it never came to that.
+int run_remote_agent(RemoteAgent start);
+
+// Reads the line that a launcher writes to our standard input; waits at most kCredentialMax.
+base::Result<wire::Credential> read_credential();
 
 }  // namespace robustrun::agent

@@ -90,9 +90,17 @@ std::string folder_name(const std::string& run_id, base::Rank rank, base::Attemp
          std::to_string(::getpid());
 }
 
+// None when somebody else has it, or when the folder of that name is another one by now: then the
+// lock would be on what a clean-up has just removed.
 base::Fd lock_folder(const std::string& path) {
   base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.reset();
+  struct stat held{};
+  struct stat named{};
+  if (folder && (::fstat(folder.get(), &held) != 0 || ::stat(path.c_str(), &named) != 0 ||
+                 held.st_ino != named.st_ino)) {
+    folder.reset();
+  }
   return folder;
 }
 
@@ -154,8 +162,7 @@ std::optional<Cgroup> Cgroup::make(const std::string& run_id, base::Rank rank,
     if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
     // Another agent may take a folder without a lock for a dead agent's, and remove it.
     base::Fd lock = lock_folder(path);
-    struct stat status{};
-    if (lock && ::stat(path.c_str(), &status) == 0) return Cgroup(path, std::move(lock));
+    if (lock) return Cgroup(path, std::move(lock));
   }
   return std::nullopt;
 }

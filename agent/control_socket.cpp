@@ -1,265 +1,50 @@
 #include "agent/control_socket.h"
 
 #include <fmt/core.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <cerrno>
-#include <cstring>
-#include <set>
+#include <utility>
 
 #include "agent/limits.h"
-#include "base/io/fd.h"
+#include "base/io/request_socket.h"
 
 namespace robustrun::agent {
 namespace {
 
-namespace asio = boost::asio;
-using Stream = asio::local::stream_protocol::socket;
-using base::Errc;
-using boost::system::error_code;
-
-constexpr std::size_t kLengthBytes = 4;
-
-std::string framed(std::string_view message) {
-  const auto length = static_cast<std::uint32_t>(message.size());
-  std::string frame;
-  for (unsigned shift = 0; shift < 32; shift += 8) {
-    frame += static_cast<char>((length >> shift) & 0xFF);
-  }
-  return frame.append(message);
-}
-
-// One peer: read a message, write its reply, again; one of them at a time.
-class Connection : public std::enable_shared_from_this<Connection> {
+class ControlSocketImpl final : public ControlSocket {
  public:
-  struct Owner {
-    virtual ~Owner() = default;
-    [[nodiscard]] virtual const ControlState& state() const = 0;
-    virtual void closed(const std::shared_ptr<Connection>& connection) = 0;
-  };
+  explicit ControlSocketImpl(ControlState state) : state_(std::move(state)) {}
 
-  Connection(asio::any_io_executor executor, Owner& owner, base::Fd fd)
-      : owner_(&owner), socket_(executor), deadline_(executor) {
-    error_code error;
-    socket_.assign(asio::local::stream_protocol(), fd.get(), error);
-    if (!error) (void)fd.release();
+  base::Status serve(const boost::asio::any_io_executor& executor, const std::string& path) {
+    base::RequestSocket::Handlers handlers;
+    handlers.on_message = [this](std::string_view message,
+                                 const base::RequestSocket::Reply& reply) {
+      reply(answer_control_message(message, state_), nullptr);
+    };
+    handlers.too_long =
+        control_error(fmt::format("a message has at most {} bytes", kControlMessageBytesMax));
+    socket_ = RR_TRY(base::RequestSocket::open(
+        executor, path, {kControlMessageBytesMax, kControlConnectionsMax, kControlMessageTime},
+        std::move(handlers)));
+    return {};
   }
 
-  void read_length() {
-    deadline_.cancel();  // a peer may be silent between messages for as long as it lives
-    asio::async_read(socket_, asio::buffer(length_, 1),
-                     [self = shared_from_this()](const error_code& error, std::size_t) {
-                       if (error) return self->close();
-                       self->start_deadline();
-                       self->read_rest_of_length();
-                     });
-  }
-
-  // No handler does anything from here on.
-  void abandon() {
-    owner_ = nullptr;
-    shut();
-  }
-
- private:
-  void read_rest_of_length() {
-    asio::async_read(socket_, asio::buffer(length_.data() + 1, kLengthBytes - 1),
-                     [self = shared_from_this()](const error_code& error, std::size_t) {
-                       if (error) return self->close();
-                       self->read_message();
-                     });
-  }
-
-  void read_message() {
-    std::size_t size = 0;
-    for (std::size_t i = kLengthBytes; i-- > 0;) size = size << 8 | length_[i];
-    if (size > kControlMessageBytesMax) {
-      return reply(
-          control_error(fmt::format("a message has at most {} bytes", kControlMessageBytesMax)),
-          true);
-    }
-    message_.assign(size, '\0');
-    asio::async_read(socket_, asio::buffer(message_),
-                     [self = shared_from_this()](const error_code& error, std::size_t) {
-                       if (error || self->owner_ == nullptr) return self->close();
-                       self->reply(answer_control_message(self->message_, self->owner_->state()),
-                                   false);
-                     });
-  }
-
-  void reply(std::string_view message, bool last) {
-    message_ = framed(message);
-    asio::async_write(socket_, asio::buffer(message_),
-                      [self = shared_from_this(), last](const error_code& error, std::size_t) {
-                        if (error || last) return self->close();
-                        self->read_length();
-                      });
-  }
-
-  void start_deadline() {
-    deadline_.expires_after(kControlMessageTime);
-    deadline_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error) self->close();
-    });
-  }
-
-  void close() {
-    shut();
-    if (Owner* const owner = std::exchange(owner_, nullptr)) owner->closed(shared_from_this());
-  }
-
-  void shut() {
-    error_code ignored;
-    deadline_.cancel();
-    socket_.close(ignored);
-  }
-
-  Owner* owner_;
-  Stream socket_;
-  asio::steady_timer deadline_;
-  std::array<unsigned char, kLengthBytes> length_{};
-  std::string message_;
-};
-
-class Listener : public std::enable_shared_from_this<Listener>, public Connection::Owner {
- public:
-  Listener(asio::any_io_executor executor, ControlState state)
-      : executor_(executor), socket_(executor), pause_(executor), state_(std::move(state)) {}
-
-  error_code take_over(base::Fd fd) {
-    error_code error;
-    socket_.assign(fd.get(), error);
-    if (!error) (void)fd.release();
-    return error;
-  }
-
-  [[nodiscard]] const ControlState& state() const override { return state_; }
-  void closed(const std::shared_ptr<Connection>& connection) override {
-    connections_.erase(connection);
-  }
-
-  void accept() {
-    socket_.async_wait(asio::posix::stream_descriptor::wait_read,
-                       [self = shared_from_this()](const error_code& error) {
-                         if (!error && !self->closed_) self->take();
-                       });
-  }
-
-  void close() {
-    closed_ = true;
-    error_code ignored;
-    socket_.close(ignored);
-    pause_.cancel();
-    for (const auto& connection : connections_) connection->abandon();
-    connections_.clear();
-  }
-
-  void set_stop(wire::StopReason reason, base::Nanos deadline) {
+  void set_stop(wire::StopReason reason, base::Nanos deadline) override {
     state_.stop_reason = reason;
     state_.stop_deadline = deadline;
   }
 
  private:
-  void take() {
-    // Asio's own accept leaves the descriptor inheritable.
-    base::Fd peer(
-        ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!peer && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-      return accept_later();
-    }
-    if (peer && is_ours(peer.get()) && connections_.size() < kControlConnectionsMax) {
-      auto connection = std::make_shared<Connection>(executor_, *this, std::move(peer));
-      connections_.insert(connection);
-      connection->read_length();
-    }
-    accept();
-  }
-
-  // The peer is still waiting in the queue: without a pause this would spin.
-  void accept_later() {
-    pause_.expires_after(kControlAcceptPause);
-    pause_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error && !self->closed_) self->accept();
-    });
-  }
-
-  static bool is_ours(int fd) {
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
-  }
-
-  asio::any_io_executor executor_;
-  asio::posix::stream_descriptor socket_;
-  asio::steady_timer pause_;
   ControlState state_;
-  std::set<std::shared_ptr<Connection>> connections_;
-  bool closed_ = false;
-};
-
-base::Result<base::Fd> listen_at(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return base::fail(Errc::kInvalidArgument,
-                      fmt::format("cannot make the socket {}: its path is longer than {} bytes; "
-                                  "set XDG_RUNTIME_DIR to a shorter one",
-                                  path, sizeof address.sun_path - 1));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return base::fail_errno("cannot make a socket", errno);
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return base::fail_errno("cannot replace the socket " + path, errno);
-  }
-  // The mode of an unbound socket is the mode of the file that bind() makes (less the umask):
-  // there is no moment at which others could connect.
-  if (::fchmod(fd.get(), 0600) != 0 ||
-      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(fd.get(), static_cast<int>(kControlConnectionsMax)) != 0) {
-    return base::fail_errno("cannot make the socket " + path, errno);
-  }
-  return fd;
-}
-
-class ControlSocketImpl final : public ControlSocket {
- public:
-  ControlSocketImpl(std::shared_ptr<Listener> listener, std::string path)
-      : listener_(std::move(listener)), path_(std::move(path)) {}
-  ~ControlSocketImpl() override {
-    listener_->close();
-    ::unlink(path_.c_str());
-  }
-  void set_stop(wire::StopReason reason, base::Nanos deadline) override {
-    listener_->set_stop(reason, deadline);
-  }
-
- private:
-  std::shared_ptr<Listener> listener_;
-  std::string path_;
+  std::unique_ptr<base::RequestSocket> socket_;
 };
 
 }  // namespace
 
 base::Result<std::unique_ptr<ControlSocket>> ControlSocket::open(
     boost::asio::any_io_executor executor, const std::string& path, ControlState state) {
-  base::Fd fd = RR_TRY(listen_at(path));
-  auto listener = std::make_shared<Listener>(executor, std::move(state));
-  if (const error_code error = listener->take_over(std::move(fd))) {
-    return base::fail_errno("cannot wait on the socket " + path, error.value());
-  }
-  listener->accept();
-  return std::make_unique<ControlSocketImpl>(std::move(listener), path);
+  auto socket = std::make_unique<ControlSocketImpl>(std::move(state));
+  RR_TRY(socket->serve(executor, path));
+  return socket;
 }
 
 }  // namespace robustrun::agent

@@ -2,9 +2,8 @@
 // One unix stream socket per worker, for what the worker asks its agent (decisions.md 12):
 // docs/formats/worker-socket.md. Owned by the worker's keeper, on the agent's loop.
 //
-// 0600, and a peer of another user is refused by SO_PEERCRED. A worker may connect several times,
-// up to kControlConnectionsMax. A peer that sends nonsense, too much, or stops in the middle of a
-// message loses its connection; nothing it does reaches anybody else.
+// A worker may connect several times, up to kControlConnectionsMax; who may connect, and what
+// happens to a peer that misbehaves: base/io/request_socket.h.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>

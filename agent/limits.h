@@ -11,10 +11,17 @@ namespace robustrun::agent {
 inline constexpr unsigned kPoolThreads = 2;           // file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
-inline constexpr std::uint64_t kTicksPerHeartbeat = 10;
 inline constexpr std::chrono::seconds kLeaveMax{10};  // from the order to go until we are gone
 inline constexpr std::chrono::milliseconds kFarewellMax{1500};  // last bytes to the supervisor
 inline constexpr std::chrono::milliseconds kFarewellPoll{1};
+
+// home_link
+inline constexpr std::chrono::seconds kFirstContactMax{30};   // until the first connection
+inline constexpr std::chrono::seconds kIdleWithoutHomeMax{30};  // decisions.md 3
+inline constexpr std::chrono::milliseconds kRedialFirst{50};
+inline constexpr std::chrono::milliseconds kRedialMax{1000};
+inline constexpr std::chrono::milliseconds kHomeWatchInterval{500};
+inline constexpr std::chrono::seconds kCredentialMax{30};     // to read it from stdin
 
 // worker
 inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report
@@ -30,7 +37,18 @@ inline constexpr std::size_t kJsonDepthMax = 64;  // lists and objects within ea
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kControlConnectionsMax = 16;  // of one worker at a time
 inline constexpr std::chrono::seconds kControlMessageTime{5};  // from its first byte to the last
-inline constexpr std::chrono::milliseconds kControlAcceptPause{100};  // out of descriptors
+
+// inject, disk_filler, disturbed_link
+inline constexpr std::chrono::seconds kFaultTakenMax{5};  // until the boot module took the order
+inline constexpr std::chrono::milliseconds kFaultPoll{20};
+inline constexpr std::size_t kProcStatusBytesMax = std::size_t{64} << 10;
+inline constexpr std::uint64_t kDiskFillBytesMax = std::uint64_t{64} << 30;
+inline constexpr std::uint64_t kMemoryFillBytesMax = std::uint64_t{1} << 30;  // tmpfs
+inline constexpr std::uint64_t kDiskFillPieceMin = 4096;
+inline constexpr std::uint32_t kDiskFillLane = 0xFFFFFFFF;  // log pumps have their descriptors'
+// A disturbed connection holds so many messages; workers' output waits from the first number on.
+inline constexpr std::size_t kHeldMessagesCongested = 4096;
+inline constexpr std::size_t kHeldMessagesMax = std::size_t{1} << 18;
 
 // attempt_dirs
 inline constexpr unsigned kCyclesMax = 10'000;  // earlier incarnations kept of one attempt

@@ -1,6 +1,6 @@
 #pragma once
-// The private folder of a run on this node, for records and sockets (decisions.md 4):
-// $XDG_RUNTIME_DIR/robustrun or /tmp/robustrun-UID, then one folder per agent.
+// The private folder of a run on this node, for records and sockets: one per agent below
+// base/io/private_dir.h.
 
 #include <string>
 #include <vector>

@@ -246,6 +246,9 @@ class Link final : public ShimLink {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
+  void signal_worker(int signal) override {
+    session_->send({shim::Order::Kind::kSignalWorker, signal});
+  }
   void signal_group(int signal) override {
     session_->send({shim::Order::Kind::kSignalGroup, signal});
   }

@@ -51,6 +51,7 @@ class ShimLink {
                                                        Handlers handlers);
   virtual ~ShimLink() = default;   // closes the lifeline: the shim kills its tree
   virtual void signal_group(int signal) = 0;
+  virtual void signal_worker(int signal) = 0;   // the worker itself, not its children
   virtual void kill_tree() = 0;
   [[nodiscard]] virtual pid_t shim_pid() const = 0;
 };

@@ -49,13 +49,19 @@ class WorkerImpl final : public Worker {
     if (!stopped_at_) stopped_at_ = node_.clock.now();
     if (!tree_gone_) shim_->kill_tree();
   }
-  void report_progress() override;
+  bool report_progress() override;
   void set_congested(bool congested) override {
     for (auto& pump : {out_.get(), err_.get()}) {
       if (pump != nullptr) pump->set_congested(congested);
     }
   }
   [[nodiscard]] bool gone() const override { return tree_gone_ && pumps_running_ == 0; }
+  [[nodiscard]] base::LocalRank local_rank() const override { return slot_.local_rank; }
+  [[nodiscard]] pid_t pid() const override { return exited_ ? 0 : pid_; }
+  [[nodiscard]] const std::string& record_path() const override { return record_path_; }
+  void signal_itself(int signal) override {
+    if (!exited_) shim_->signal_worker(signal);
+  }
 
  private:
   struct Stream {
@@ -77,6 +83,7 @@ class WorkerImpl final : public Worker {
   const WorkerPaths paths_;
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
+  std::string record_path_;
   std::optional<tracer::Reading> reported_;
   std::unique_ptr<ControlSocket> socket_;
   std::unique_ptr<LogPump> out_;
@@ -102,6 +109,7 @@ base::Result<WorkerFiles> WorkerImpl::open_channels(const Plan& plan) {
   files.record = stem + ".record";
   files.socket = stem + ".sock";
   record_ = RR_TRY(tracer::RecordFile::create(files.record, slot_.rank, attempt_));
+  record_path_ = files.record;
   socket_ = RR_TRY(ControlSocket::open(
       node_.executor, files.socket,
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
@@ -227,11 +235,12 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
   shim_->signal_group(SIGCONT);  // a stopped worker would not see the signal
 }
 
-void WorkerImpl::report_progress() {
-  if (!record_ || exited_) return;
+bool WorkerImpl::report_progress() {
+  if (!record_ || exited_) return false;
   auto reading = record_->read();
-  if (!reading || (reported_ && *reported_ == *reading)) return;
-  if (reading->worker_pid == 0) return;  // has not begun
+  if (!reading || (reported_ && *reported_ == *reading)) return false;
+  if (reading->worker_pid == 0) return false;  // has not begun
+  const bool stepped = !reported_ || reported_->steps != reading->steps;
   wire::WorkerProgress progress;
   progress.attempt = attempt_;
   progress.local_rank = slot_.local_rank;
@@ -243,6 +252,7 @@ void WorkerImpl::report_progress() {
   for (const auto& [name, value] : reading->metrics) progress.metrics.push_back({name, value});
   reported_ = *std::move(reading);
   node_.send(progress);
+  return stepped;
 }
 
 void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {

@@ -10,12 +10,13 @@
 
 #include "agent/attempt_dirs.h"
 #include "agent/node_context.h"
+#include "agent/victim.h"
 #include "base/core/result.h"
 #include "wire/messages.h"
 
 namespace robustrun::agent {
 
-class Worker {
+class Worker : public Victim {
  public:
   struct Plan {
     const wire::StartWorkers& start;
@@ -33,16 +34,16 @@ class Worker {
   // An error means that nothing runs and no handler will be called.
   static base::Result<std::unique_ptr<Worker>> start(NodeContext& node, const Plan& plan,
                                                      GoneHandler on_gone);
-  virtual ~Worker() = default;
-
   virtual void signal(int signal) = 0;
   // Tells the worker why and until when (decisions.md 12), then signals its group.
   virtual void stop(const wire::StopWorkers& order) = 0;
   virtual void kill() = 0;
   // Reads the progress record and reports what changed.
-  virtual void report_progress() = 0;
+  // True when it has done a step since the last time.
+  virtual bool report_progress() = 0;
   virtual void set_congested(bool congested) = 0;
   [[nodiscard]] virtual bool gone() const = 0;
+  [[nodiscard]] virtual base::LocalRank local_rank() const = 0;
 };
 
 }  // namespace robustrun::agent

@@ -30,7 +30,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void signal(const wire::SignalWorkers& order);
   void kill_all(std::function<void()> done);
   void set_congested(bool congested);
-  void report_progress();
+  bool report_progress();
+  [[nodiscard]] Victim* victim(base::Attempt attempt, base::LocalRank local_rank);
   void abandon();
 
  private:
@@ -216,8 +217,18 @@ void WorkerSet::Impl::set_congested(bool congested) {
   for (auto& worker : workers_) worker->set_congested(congested);
 }
 
-void WorkerSet::Impl::report_progress() {
-  for (auto& worker : workers_) worker->report_progress();
+bool WorkerSet::Impl::report_progress() {
+  bool progress = false;
+  for (auto& worker : workers_) progress = worker->report_progress() || progress;
+  return progress;
+}
+
+Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_rank) {
+  if (!order_ || order_->attempt != attempt) return nullptr;
+  for (auto& worker : workers_) {
+    if (worker->local_rank() == local_rank) return worker.get();
+  }
+  return nullptr;
 }
 
 void WorkerSet::Impl::abandon() {
@@ -232,6 +243,9 @@ void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }
 void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order); }
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
-void WorkerSet::report_progress() { impl_->report_progress(); }
+bool WorkerSet::report_progress() { return impl_->report_progress(); }
+Victim* WorkerSet::victim(base::Attempt attempt, base::LocalRank local_rank) {
+  return impl_->victim(attempt, local_rank);
+}
 
 }  // namespace robustrun::agent

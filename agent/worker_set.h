@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "agent/node_context.h"
+#include "agent/victim.h"
 #include "wire/messages.h"
 
 namespace robustrun::agent {
@@ -26,7 +27,10 @@ class WorkerSet {
   // Kills everything at once; `done` is called when nothing is left.
   void kill_all(std::function<void()> done);
   void set_congested(bool congested);
-  void report_progress();
+  // True when some worker has done a step since the last time.
+  bool report_progress();
+  // A worker of the current attempt; nullptr when there is none.
+  [[nodiscard]] Victim* victim(base::Attempt attempt, base::LocalRank local_rank);
 
  private:
   class Impl;

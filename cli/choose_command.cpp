@@ -10,8 +10,9 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 4> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 5> kNames = {{{"run", Command::kRun},
                                            {"report", Command::kReport},
+                                           {"inject", Command::kInject},
                                            {"help", Command::kHelp},
                                            {"version", Command::kVersion}}};
   const Choice run{Command::kRun, argv};

@@ -12,7 +12,7 @@
 
 namespace robustrun::cli {
 
-enum class Command : std::uint8_t { kRun, kReport, kHelp, kVersion };
+enum class Command : std::uint8_t { kRun, kReport, kInject, kHelp, kVersion };
 
 struct Choice {
   Command command = Command::kRun;
@@ -25,10 +25,12 @@ struct Choice {
 
 int run_command(std::span<const std::string> argv, const Surroundings& around);
 int report_command(std::span<const std::string> argv, const Surroundings& around);
+int inject_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
-// `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3.
-int agent_command();
+// `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
+// `over_network` (--stdin-credential), with a line on standard input that says where to call.
+int agent_command(bool over_network);
 
 // Data to stdout, everything else to stderr. A reader that went away is nobody's fault.
 void print(std::string_view text);

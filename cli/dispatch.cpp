@@ -26,11 +26,12 @@ void fill_standard_descriptors() {
   }
 }
 
-// A script may be called "agent": only a supervisor hands us a socket.
+// A script may be called "agent": only a supervisor hands us a socket, or this very option.
 bool called_as_agent(const std::vector<std::string>& argv) {
+  if (argv.size() < 2 || argv[1] != "agent") return false;
+  if (argv.size() == 3) return argv[2] == "--stdin-credential";
   struct stat status{};
-  return argv.size() == 2 && argv[1] == "agent" && ::fstat(kChannelFd, &status) == 0 &&
-         S_ISSOCK(status.st_mode);
+  return argv.size() == 2 && ::fstat(kChannelFd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ int terminal_columns(const Surroundings& around) {
 
 int robustrun_main(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
-  if (called_as_agent(argv)) return agent_command();
+  if (called_as_agent(argv)) return agent_command(argv.size() == 3);
   const Surroundings around =
       look_around(argv.empty() ? "robustrun" : argv.front(), this_machine());
   std::span<const std::string> rest(argv);
@@ -71,6 +72,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
   switch (choice.command) {
     case Command::kRun: return run_command(choice.argv, around);
     case Command::kReport: return report_command(choice.argv, around);
+    case Command::kInject: return inject_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
   }

@@ -30,7 +30,10 @@ const char* route_text(StreamRoute route) {
 wire::StartWorkers first_start(const supervisor::RunRequest& request,
                                const supervisor::NodeSpec& node) {
   wire::StartWorkers start;
-  start.world_size = node.slots;
+  const std::uint32_t members =
+      std::min(request.spec.group.max_nodes, static_cast<std::uint32_t>(request.spec.nodes.size()));
+  start.group_world_size = members;
+  for (std::uint32_t i = 0; i < members; ++i) start.world_size += request.spec.nodes[i].slots;
   start.master_addr = request.spec.master_addr.empty() ? node.address : request.spec.master_addr;
   start.master_port = request.spec.master_port;
   for (std::uint32_t rank = 0; rank < node.slots; ++rank) {
@@ -43,6 +46,24 @@ wire::StartWorkers first_start(const supervisor::RunRequest& request,
     start.slots.push_back(slot);
   }
   return start;
+}
+
+// Of several nodes: who is who. The first one is then shown in full.
+std::string node_table(const RunPlan& plan) {
+  const auto& nodes = plan.request.spec.nodes;
+  if (nodes.size() < 2) return "";
+  std::string table;
+  std::uint32_t rank = 0;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (i >= plan.request.spec.group.max_nodes) {
+      table += fmt::format("spare    {:<24} {} workers\n", nodes[i].name, nodes[i].slots);
+      continue;
+    }
+    table += fmt::format("node {:<3} {:<24} ranks {}-{}\n", i, nodes[i].name, rank,
+                         rank + nodes[i].slots - 1);
+    rank += nodes[i].slots;
+  }
+  return table;
 }
 
 std::string shown_command(std::span<const std::string> argv) {
@@ -69,17 +90,19 @@ void append_environment(const std::vector<std::string>& environment,
 
 base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus) {
   const supervisor::RunRequest& request = plan.request;
-  RR_ASSERT(request.spec.nodes.size() == 1 && request.routes.size() >= request.spec.nodes[0].slots);
+  RR_ASSERT(!request.spec.nodes.empty() && request.routes.size() >= request.spec.nodes[0].slots);
   const supervisor::NodeSpec& node = request.spec.nodes[0];
   const wire::StartWorkers start = first_start(request, node);
   const std::string& logs = request.workers.log_directory;
-  std::string out = fmt::format(
-      "node 0: {} ({}), {} worker{}\n"
-      "  run directory {}\n"
-      "  logs          {}\n"
-      "  started in    {}\n",
-      node.name, node.address, node.slots, node.slots == 1 ? "" : "s", request.run_directory,
-      logs.empty() ? "none" : logs, request.workers.working_directory);
+  std::string out =
+      node_table(plan) + fmt::format(
+                             "node 0: {} ({}), {} worker{}\n"
+                             "  run directory {}\n"
+                             "  logs          {}\n"
+                             "  started in    {}\n",
+                             node.name, node.address, node.slots, node.slots == 1 ? "" : "s",
+                             request.run_directory, logs.empty() ? "none" : logs,
+                             request.workers.working_directory);
   for (const wire::WorkerSlot& slot : start.slots) {
     const std::uint32_t local_rank = slot.local_rank.value;
     const std::string folder = fmt::format("{}/attempt_0/{}", logs, local_rank);

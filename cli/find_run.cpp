@@ -40,7 +40,7 @@ base::Result<std::string> newest(const std::string& folder, const std::string& c
   }
   if (!best.empty()) return best;
   return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot report: there is no run below {}; name a run's directory "
+                    fmt::format("cannot find a run: there is none below {}; name a run's directory "
                                 "(those with --compat=torchrun are below {})",
                                 folder, compat_folder));
 }
@@ -62,10 +62,11 @@ base::Result<std::string> find_journal(const std::string& run, const Surrounding
       return candidate + kJournal;
     }
   }
-  return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot report on {}: no run of this id, and no directory with a "
-                                "journal{}",
-                                run, did_you_mean(run, runs_in(folders.front()))));
+  return base::fail(
+      base::Errc::kNotFound,
+      fmt::format("cannot find the run {}: none has this id, and there is no directory with a "
+                  "journal{}",
+                  run, did_you_mean(run, runs_in(folders.front()))));
 }
 
 }  // namespace robustrun::cli

@@ -18,13 +18,17 @@ constexpr std::array<Group, kGroupCount> kGroups = {Group::kWhat, Group::kRendez
                                                     Group::kFailures, Group::kOutput, Group::kSelf};
 
 constexpr std::string_view kIntroduction =
-    "Starts the workers of a distributed PyTorch job on this machine, starts them again after a "
-    "failure, and says what happened. A drop-in for torchrun: same options, same environment.";
+    "Starts the workers of a distributed PyTorch job, on this machine or on many, starts them "
+    "again "
+    "after a failure, and says what happened. A drop-in for torchrun: same options, same "
+    "environment.";
 
 constexpr std::string_view kSubcommands = R"(
 Subcommands (a script of the same name in this directory wins):
   report [RUN] [--json]     What happened in a run: its id or directory, or the
                             newest.
+  inject [RUN] KIND         A fault on purpose in a running job, for drills;
+                            inject --help lists them.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

@@ -79,6 +79,32 @@ Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
+  InjectLine line;
+  std::vector<std::string> words;
+  Parser app;
+  app.add_option("words", words)->expected(0, 2);
+  const auto add = [&app](const char* name, std::optional<std::string>& value) {
+    app.add_option(name, value);
+  };
+  add("--rank", line.rank);
+  add("--node", line.node);
+  add("--for", line.duration);
+  add("--delay", line.delay);
+  add("--after", line.after);
+  add("--every", line.every);
+  add("--seed", line.seed);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (line.help) return line;
+  if (words.empty()) {
+    return fail(Errc::kInvalidArgument, "the following arguments are required: KIND");
+  }
+  line.kind = words.back();
+  if (words.size() > 1) line.run = words.front();
+  return line;
+}
+
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   HelpLine line;
   Parser app;

@@ -31,6 +31,20 @@ struct ReportLine {
   bool help = false;
 };
 
+// `robustrun inject [RUN] KIND [options]`; texts as given.
+struct InjectLine {
+  std::string run;   // id or directory; empty: the newest
+  std::string kind;
+  std::optional<std::string> rank;
+  std::optional<std::string> node;
+  std::optional<std::string> duration;   // --for
+  std::optional<std::string> delay;
+  std::optional<std::string> after;
+  std::optional<std::string> every;
+  std::optional<std::string> seed;
+  bool help = false;
+};
+
 // `robustrun help [--markdown]`
 struct HelpLine {
   bool markdown = false;
@@ -39,6 +53,7 @@ struct HelpLine {
 // All without the program's name (and the subcommand's).
 [[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<InjectLine> parse_inject_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 
 }  // namespace robustrun::cli

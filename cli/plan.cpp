@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <utility>
 
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "cli/limits.h"
+#include "cli/plan_network.h"
 #include "cli/program.h"
 #include "cli/redact.h"
 #include "cli/rendezvous.h"
@@ -99,6 +101,13 @@ base::Status plan_signals(const Settings& settings, const Surroundings& around, 
   return {};
 }
 
+// A descriptor of ours is not there for workers on other machines.
+void keep_from_ssh(supervisor::StreamRoutes& routes) {
+  for (wire::StreamRoute* route : {&routes.out, &routes.err}) {
+    if (*route == wire::StreamRoute::kInherit) *route = wire::StreamRoute::kConsole;
+  }
+}
+
 base::Status plan_output(const Settings& settings, const Surroundings& around,
                          std::uint32_t workers, RunPlan& plan) {
   RouteWishes wishes;
@@ -115,8 +124,12 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   if (!shown) return cannot_use(settings, OptionId::kLocalRanksFilter, shown.error());
   wishes.shown = *std::move(shown);
   plan.request.routes = plan_routes(wishes, workers);
+  if (plan.request.network.launch == supervisor::NetworkPlan::Launch::kSsh) {
+    for (supervisor::StreamRoutes& routes : plan.request.routes) keep_from_ssh(routes);
+  }
 
   ConsoleStyle& style = plan.request.console;
+  style.fold = settings.flag(OptionId::kFoldLines);
   style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
   style.colour_err = use_colour(settings, around, around.stderr_is_terminal);
   const std::string asked = settings.text(OptionId::kLinePrefix);
@@ -127,7 +140,8 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   } else if (wishes.tee.any() || !own_template.empty()) {
     style.prefix = ConsoleStyle::Prefix::kTemplate;
     style.prefix_template = own_template.empty() ? kTeePrefix : own_template;
-  } else if (asked == "on" || (around.stdout_is_terminal && workers > 1)) {
+  } else if (asked == "on" || (around.stdout_is_terminal &&
+                               (workers > 1 || plan.request.spec.group.max_nodes > 1))) {
     style.prefix = ConsoleStyle::Prefix::kRank;
   }
   return {};
@@ -186,13 +200,12 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
 }
 
 supervisor::JobSpec plan_job(const Settings& settings, std::span<const std::string> argv,
-                             const Surroundings& around, const Program& program,
-                             const Rendezvous& rendezvous, const Places& places) {
+                             const Program& program, const Rendezvous& rendezvous,
+                             const Places& places) {
   supervisor::JobSpec spec;
   spec.run_id = places.run_name;
   spec.program = program.script;
   spec.command = redacted(argv);
-  spec.nodes = {{around.host, rendezvous.node_address, program.workers}};
   spec.role = settings.text(OptionId::kRole);
   spec.master_addr = rendezvous.master_addr;
   spec.master_port = rendezvous.master_port;
@@ -246,9 +259,9 @@ void warn_of_unused(const Settings& settings, RunPlan& plan) {
 }  // namespace
 
 bool is_denied_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kDenied = {"ROBUSTRUN_RUN_ID", "ROBUSTRUN_ATTEMPT",
-                                                       "ROBUSTRUN_RECORD", "ROBUSTRUN_SOCKET",
-                                                       "ROBUSTRUN_STACK_SIGNAL"};
+  constexpr std::array<std::string_view, 6> kDenied = {
+      "ROBUSTRUN_SECRET_FILE", "ROBUSTRUN_RUN_ID", "ROBUSTRUN_ATTEMPT",
+      "ROBUSTRUN_RECORD",      "ROBUSTRUN_SOCKET", "ROBUSTRUN_STACK_SIGNAL"};
   return std::ranges::find(kDenied, name) != kDenied.end();
 }
 
@@ -283,7 +296,8 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
                 "change to one that exists");
   }
   RR_TRY(check_unsupported(settings));
-  const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around));
+  NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
+  const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around, nodes.where()));
   const Program program = RR_TRY(find_program(settings, around));
   base::Rng rng(around.seed);
 
@@ -291,15 +305,22 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.warnings = rendezvous.warnings;
   plan.notes = program.notes;
   plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
-  plan.request.spec = plan_job(settings, argv, around, program, rendezvous, plan.places);
+  plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
+  RR_TRY(check_world(settings, nodes, program.workers));
+  RR_TRY(plan_network(around, nodes, rendezvous, program, plan.request));
   plan.request.run_directory = plan.places.run_directory;
-  RR_TRY(plan_output(settings, around, program.workers, plan));
+  std::uint32_t most_workers = 0;
+  for (const auto& node : plan.request.spec.nodes)
+    most_workers = std::max(most_workers, node.slots);
+  RR_TRY(plan_output(settings, around, most_workers, plan));
   RR_TRY(plan_signals(settings, around, plan));
   RR_TRY(plan_summary(settings, around, plan));
   plan.request.print_report = !settings.compat();
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");
   warn_of_unused(settings, plan);
+  plan.warnings.insert(plan.warnings.end(), nodes.warnings.begin(), nodes.warnings.end());
+  plan.nodes = std::move(nodes);
   return plan;
 }
 

@@ -12,6 +12,7 @@
 #include "base/core/result.h"
 #include "base/io/log.h"
 #include "cli/places.h"
+#include "cli/plan_nodes.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
 #include "supervisor/run_request.h"
@@ -21,6 +22,7 @@ namespace robustrun::cli {
 struct RunPlan {
   supervisor::RunRequest request;
   Places places;
+  NodesPlan nodes;
   std::vector<std::string> warnings;
   std::vector<std::string> notes;  // for the log, at debug level
 };

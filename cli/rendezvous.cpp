@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/core/text.h"
+#include "cli/limits.h"
 #include "cli/values.h"
 
 namespace robustrun::cli {
@@ -15,7 +16,14 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-constexpr std::int64_t kNodesMax = 1'000'000;
+constexpr std::uint16_t kC10dPort = 29400;     // torchrun's
+constexpr std::uint16_t kStaticPort = 29500;  // torchrun's
+constexpr std::uint16_t kPortMax = 65535;
+
+std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id, Errc code,
+                                        std::string_view why) {
+  return fail(code, fmt::format("cannot use {}: {}", settings.written(id), why));
+}
 
 bool is_host(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -39,26 +47,10 @@ base::Status check_backend(const Settings& settings) {
                           written, did_you_mean(backend, known)));
 }
 
-base::Status check_nodes(const Settings& settings) {
-  const std::string written = settings.written(OptionId::kNnodes);
-  const auto nodes = parse_nnodes(settings.text(OptionId::kNnodes));
-  if (!nodes) {
-    return fail(nodes.error().code, fmt::format("cannot use {}: {}", written, nodes.error().what));
-  }
-  if (nodes->second > 1) {
-    return fail(Errc::kUnavailable,
-                fmt::format("cannot use {}: not yet: more than one node; this version runs jobs on "
-                            "one machine (--nnodes=1)",
-                            written));
-  }
-  const bool is_static = settings.text(OptionId::kRdzvBackend) == "static";
-  const auto rank = settings.integer(OptionId::kNodeRank).value_or(0);
-  if (rank > 0 && is_static && !settings.flag(OptionId::kStandalone)) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("cannot use {}: there is one node, and its rank is 0",
-                            settings.written(OptionId::kNodeRank)));
-  }
-  return {};
+base::Status check_conf(const Settings& settings) {
+  const auto conf = check_rdzv_conf(settings.text(OptionId::kRdzvConf));
+  if (conf) return {};
+  return cannot_use(settings, OptionId::kRdzvConf, conf.error().code, conf.error().what);
 }
 
 Result<Endpoint> endpoint_of(const Settings& settings) {
@@ -66,15 +58,27 @@ Result<Endpoint> endpoint_of(const Settings& settings) {
   if (text.empty()) return Endpoint{};
   auto endpoint = parse_endpoint(text);
   if (endpoint) return endpoint;
-  return fail(endpoint.error().code,
-              fmt::format("cannot use {}: {}", settings.written(OptionId::kRdzvEndpoint),
-                          endpoint.error().what));
+  return cannot_use(settings, OptionId::kRdzvEndpoint, endpoint.error().code,
+                    endpoint.error().what);
+}
+
+bool is_static(const Settings& settings) {
+  return settings.text(OptionId::kRdzvBackend) == "static" && !settings.flag(OptionId::kStandalone);
+}
+
+// MASTER_ADDR and MASTER_PORT with static, as far as the user named them.
+Result<Endpoint> named_master(const Settings& settings) {
+  Endpoint endpoint = RR_TRY(endpoint_of(settings));
+  if (!endpoint.host.empty()) return endpoint;
+  if (settings.given(OptionId::kMasterAddr)) endpoint.host = settings.text(OptionId::kMasterAddr);
+  endpoint.port = static_cast<std::uint16_t>(settings.integer(OptionId::kMasterPort).value_or(0));
+  return endpoint;
 }
 
 base::Status check_port(const Settings& settings, OptionId source, std::uint16_t port,
                         const Surroundings& around) {
   if (port == 0) return {};
-  if (const auto free = around.machine->check_port(port); !free) {
+  if (const auto free = around.network->check_port(port); !free) {
     return fail(free.error().code,
                 fmt::format("cannot use {}: {}; choose another one, or leave the option out to get "
                             "a free one",
@@ -83,7 +87,7 @@ base::Status check_port(const Settings& settings, OptionId source, std::uint16_t
   return {};
 }
 
-void warn_of_ignored(const Settings& settings, bool is_static, Rendezvous& plan) {
+void warn_of_ignored(const Settings& settings, Rendezvous& plan) {
   const auto ignored = [&](OptionId id) {
     if (settings.given(id)) {
       plan.warnings.push_back(
@@ -92,12 +96,94 @@ void warn_of_ignored(const Settings& settings, bool is_static, Rendezvous& plan)
                       settings.written(id)));
     }
   };
-  if (is_static) return;
+  if (is_static(settings)) return;
   if (settings.integer(OptionId::kNodeRank).value_or(0) != 0) ignored(OptionId::kNodeRank);
   if (settings.text(OptionId::kRdzvEndpoint).empty()) {
     ignored(OptionId::kMasterAddr);
     ignored(OptionId::kMasterPort);
   }
+}
+
+std::string node_address(const Settings& settings, Where where) {
+  if (settings.has(OptionId::kLocalAddr)) return settings.text(OptionId::kLocalAddr);
+  if (where != Where::kHere) return "";
+  return settings.compat() ? "localhost" : "127.0.0.1";
+}
+
+bool is_loopback(std::string_view address) {
+  return address == "localhost" || address == "::1" || address.starts_with("127.");
+}
+
+Result<bool> is_here(const std::string& host, const std::vector<std::string>& addresses,
+                     const Surroundings& around) {
+  if (is_loopback(host) || host == around.host) return true;
+  const auto own = RR_TRY(around.network->own_addresses());
+  return std::ranges::any_of(addresses, [&](const std::string& address) {
+    return is_loopback(address) || std::ranges::find(own, address) != own.end();
+  });
+}
+
+Result<std::optional<base::Nanos>> conf_time(const Settings& settings, std::string_view key) {
+  const auto text = rdzv_conf_value(settings.text(OptionId::kRdzvConf), key);
+  if (!text) return std::nullopt;
+  if (const auto time = parse_duration(*text)) return time;
+  return cannot_use(settings, OptionId::kRdzvConf, Errc::kInvalidArgument,
+                    fmt::format("{}={} is no number of seconds", key, *text));
+}
+
+// torchrun's is_host of c10d, as its own reader takes booleans.
+Result<std::optional<bool>> conf_is_host(const Settings& settings) {
+  auto text = rdzv_conf_value(settings.text(OptionId::kRdzvConf), "is_host");
+  if (!text) return std::nullopt;
+  std::ranges::transform(*text, text->begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* yes : {"1", "true", "t", "yes", "y"}) {
+    if (*text == yes) return true;
+  }
+  for (const char* no : {"0", "false", "f", "no", "n"}) {
+    if (*text == no) return false;
+  }
+  return cannot_use(settings, OptionId::kRdzvConf, Errc::kInvalidArgument,
+                    fmt::format("is_host={} is neither true nor false", *text));
+}
+
+// Who leads, and the addresses of that machine.
+base::Status plan_part(const Settings& settings, const Surroundings& around, Meeting& meeting) {
+  std::optional<bool> leads;
+  if (meeting.node_rank) leads = *meeting.node_rank == 0;
+  if (!is_static(settings)) leads = RR_TRY(conf_is_host(settings));
+  const std::string& host = meeting.control.host;
+  auto addresses = around.network->look_up(host);
+  // A guest may be early: its leader's name may not be known yet.
+  if (!addresses && !leads && !is_loopback(host) && host != around.host) {
+    const OptionId source = settings.text(OptionId::kRdzvEndpoint).empty()
+                                ? OptionId::kMasterAddr
+                                : OptionId::kRdzvEndpoint;
+    return cannot_use(settings, source, addresses.error().code, addresses.error().what);
+  }
+  if (addresses) meeting.addresses = *std::move(addresses);
+  meeting.part = leads.value_or(false) ? Meeting::Part::kHost : Meeting::Part::kGuest;
+  if (!leads && RR_TRY(is_here(host, meeting.addresses, around))) {
+    meeting.part = Meeting::Part::kEither;
+  }
+  return {};
+}
+
+base::Status check_control_port(const Settings& settings, const Surroundings& around,
+                                Meeting& meeting) {
+  if (meeting.part == Meeting::Part::kGuest) return {};
+  const auto free = around.network->check_port(meeting.control.port);
+  if (free) return {};
+  if (meeting.part == Meeting::Part::kEither) {
+    meeting.part = Meeting::Part::kGuest;
+    return {};
+  }
+  const bool shifted = is_static(settings);
+  return fail(free.error().code,
+              fmt::format("cannot lead the other nodes from here: {}{}; choose another port on "
+                          "every node",
+                          free.error().what,
+                          shifted ? " (with static the port after MASTER_PORT is needed)" : ""));
 }
 
 }  // namespace
@@ -110,13 +196,19 @@ Result<std::pair<std::uint32_t, std::uint32_t>> parse_nnodes(std::string_view te
     return fail(Errc::kInvalidArgument,
                 fmt::format("nnodes={} is not in \"MIN:MAX\" format; write 2 or 1:4", text));
   }
-  if (*least < 1 || *least > *most || *most > kNodesMax) {
+  if (*least < 1 || *least > *most || *most > std::int64_t{kNodesMax}) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("min_nodes must be > 0 and <= max_nodes, got min_nodes={}, "
                             "max_nodes={}",
                             *least, *most));
   }
   return std::pair(static_cast<std::uint32_t>(*least), static_cast<std::uint32_t>(*most));
+}
+
+Result<std::pair<std::uint32_t, std::uint32_t>> node_counts(const Settings& settings) {
+  auto counts = parse_nnodes(settings.text(OptionId::kNnodes));
+  if (counts) return counts;
+  return cannot_use(settings, OptionId::kNnodes, counts.error().code, counts.error().what);
 }
 
 Result<Endpoint> parse_endpoint(std::string_view text) {
@@ -171,41 +263,81 @@ base::Status check_rdzv_conf(std::string_view text) {
   return {};
 }
 
-Result<Rendezvous> plan_rendezvous(const Settings& settings, const Surroundings& around) {
-  RR_TRY(check_backend(settings));
-  RR_TRY(check_nodes(settings));
-  if (auto conf = check_rdzv_conf(settings.text(OptionId::kRdzvConf)); !conf) {
-    return fail(
-        conf.error().code,
-        fmt::format("cannot use {}: {}", settings.written(OptionId::kRdzvConf), conf.error().what));
+std::optional<std::string> rdzv_conf_value(std::string_view text, std::string_view key) {
+  std::optional<std::string> value;
+  for (const std::string_view piece : base::split(text, ',')) {
+    const auto equals = piece.find('=');
+    if (equals == std::string_view::npos || base::trim(piece.substr(0, equals)) != key) continue;
+    value = base::trim(piece.substr(equals + 1));
   }
-  const Endpoint endpoint = RR_TRY(endpoint_of(settings));
+  return value;
+}
+
+Result<Rendezvous> plan_rendezvous(const Settings& settings, const Surroundings& around,
+                                   Where where) {
+  RR_TRY(check_backend(settings));
+  RR_TRY(node_counts(settings));
+  RR_TRY(check_conf(settings));
+  const Endpoint master = RR_TRY(named_master(settings));
 
   Rendezvous plan;
   const std::string id = settings.text(OptionId::kRdzvId);
   if (settings.given(OptionId::kRdzvId) && !id.empty() && id != "none") plan.id = id;
-  const bool is_static =
-      settings.text(OptionId::kRdzvBackend) == "static" && !settings.flag(OptionId::kStandalone);
+  const bool by_endpoint = !settings.text(OptionId::kRdzvEndpoint).empty();
   plan.standalone = settings.flag(OptionId::kStandalone) ||
-                    (is_static && endpoint.host.empty() && !settings.has(OptionId::kMasterPort));
-  plan.node_address = settings.has(OptionId::kLocalAddr) ? settings.text(OptionId::kLocalAddr)
-                      : settings.compat()                ? "localhost"
-                                                         : "127.0.0.1";
-  warn_of_ignored(settings, is_static, plan);
-  if (!is_static) return plan;
-  if (!endpoint.host.empty()) {
-    plan.master_addr = endpoint.host;
-    plan.master_port = endpoint.port;
-    RR_TRY(check_port(settings, OptionId::kRdzvEndpoint, plan.master_port, around));
-    return plan;
-  }
-  if (settings.given(OptionId::kMasterAddr) || !plan.standalone) {
+                    (where == Where::kHere && is_static(settings) && !by_endpoint &&
+                     !settings.has(OptionId::kMasterPort));
+  plan.node_address = node_address(settings, where);
+  warn_of_ignored(settings, plan);
+  if (!is_static(settings)) return plan;
+  plan.master_addr = master.host;
+  plan.master_port = master.port;
+  if (where == Where::kMeeting && master.port == 0) plan.master_port = kStaticPort;
+  if (where != Where::kHere) return plan;
+  if (master.host.empty() && !plan.standalone) {
     plan.master_addr = settings.text(OptionId::kMasterAddr);
   }
-  plan.master_port =
-      static_cast<std::uint16_t>(settings.integer(OptionId::kMasterPort).value_or(0));
-  RR_TRY(check_port(settings, OptionId::kMasterPort, plan.master_port, around));
+  const OptionId source = by_endpoint ? OptionId::kRdzvEndpoint : OptionId::kMasterPort;
+  RR_TRY(check_port(settings, source, plan.master_port, around));
   return plan;
+}
+
+Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& around) {
+  RR_TRY(check_backend(settings));
+  RR_TRY(check_conf(settings));
+  const auto [least, most] = RR_TRY(node_counts(settings));
+  Meeting meeting;
+  meeting.control =
+      is_static(settings) ? RR_TRY(named_master(settings)) : RR_TRY(endpoint_of(settings));
+  if (meeting.control.host.empty()) {
+    return cannot_use(settings, OptionId::kNnodes, Errc::kInvalidArgument,
+                      "nobody says where the nodes meet; start the same command on each with "
+                      "--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT, or name the machines with "
+                      "--hosts=LIST");
+  }
+  const std::string id = settings.text(OptionId::kRdzvId);
+  meeting.id = id.empty() ? "none" : id;
+  std::uint16_t& port = meeting.control.port;
+  if (is_static(settings)) {
+    if (port == 0) port = kStaticPort;
+    port = static_cast<std::uint16_t>(port == kPortMax ? port - 1 : port + 1);
+  } else if (port == 0) {
+    port = kC10dPort;
+  }
+  if (is_static(settings) && settings.given(OptionId::kNodeRank)) {
+    const std::int64_t rank = settings.integer(OptionId::kNodeRank).value_or(0);
+    if (rank >= most) {
+      return cannot_use(settings, OptionId::kNodeRank, Errc::kInvalidArgument,
+                        fmt::format("with {} nodes the ranks are 0 to {}", most, most - 1));
+    }
+    meeting.node_rank = static_cast<std::uint32_t>(rank);
+  }
+  meeting.join_timeout =
+      RR_TRY(conf_time(settings, is_static(settings) ? "timeout" : "join_timeout"));
+  meeting.last_call = RR_TRY(conf_time(settings, "last_call_timeout"));
+  RR_TRY(plan_part(settings, around, meeting));
+  RR_TRY(check_control_port(settings, around, meeting));
+  return meeting;
 }
 
 }  // namespace robustrun::cli

@@ -1,8 +1,13 @@
+#include <fmt/format.h>
+
+#include "agent/agent.h"
 #include "agent/numa.h"
 #include "base/io/log.h"
+#include "base/io/munge.h"
 #include "cli/commands.h"
 #include "cli/dry_run.h"
 #include "cli/help_text.h"
+#include "cli/installed_files.h"
 #include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/print_config.h"
@@ -27,11 +32,48 @@ base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around
   return cpus;
 }
 
-int start(const RunPlan& plan) {
+// This machine is one of several, and another one leads.
+int join(const RunPlan& plan) {
+  const Meeting& meeting = *plan.nodes.meeting;
+  agent::RemoteAgent guest;
+  guest.credential.run_id = meeting.id;
+  guest.credential.token = plan.nodes.secret;
+  guest.credential.interface = plan.nodes.interface;
+  for (const std::string& address : meeting.addresses) {
+    const bool is_v6 = address.find(':') != std::string::npos;
+    guest.credential.endpoints.push_back(
+        fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, meeting.control.port));
+  }
+  if (guest.credential.endpoints.empty()) {
+    return complain({base::Errc::kNotFound, 0,
+                     fmt::format("cannot find the rendezvous: no address is known of {}",
+                                 meeting.control.host)});
+  }
+  guest.self.slots = plan.request.spec.nodes.front().slots;
+  guest.self.node_rank = meeting.node_rank;
+  guest.self.command_digest = plan.request.network.command_digest;
+  if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
+  guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
+  guest.own_workers = plan.request.workers;
+  RR_LOG(kInfo, {}, "joining run {} at {}:{}", meeting.id, meeting.control.host,
+         meeting.control.port);
+  return agent::run_remote_agent(std::move(guest));
+}
+
+int start(RunPlan plan, const Surroundings& around) {
   for (const std::string& warning : plan.warnings) RR_LOG(kWarn, {}, "{}", warning);
   for (const std::string& note : plan.notes) RR_LOG(kDebug, {}, "{}", note);
+  if (const auto& meeting = plan.nodes.meeting) {
+    // Of several commands on one machine the first one at the port leads.
+    const bool leads = meeting->part == Meeting::Part::kHost ||
+                       (meeting->part == Meeting::Part::kEither &&
+                        around.network->check_port(meeting->control.port));
+    if (!leads) return join(plan);
+  }
   if (auto made = make_places(plan.places); !made) return complain(made.error());
-  return supervisor::run_job(plan.request);
+  plan.request.network.ssh.bundle = installed_files(around.executable);
+  const int exit_code = supervisor::run_job(plan.request);
+  return exit_code == supervisor::kAnotherLeads ? join(plan) : exit_code;
 }
 
 }  // namespace
@@ -54,12 +96,12 @@ int run_command(std::span<const std::string> argv, const Surroundings& around) {
   if (!settings->script) {
     return complain_of_usage(around, "the following arguments are required: training_script");
   }
-  const auto plan = plan_run(*settings, argv, around);
+  auto plan = plan_run(*settings, argv, around);
   if (!plan) return complain(plan.error());
   const auto cpus = plan_cpus(*plan, around);
   if (!cpus) return complain(cpus.error());
   base::configure_log(log_options(*settings, around));
-  if (!settings->flag(OptionId::kDryRun)) return start(*plan);
+  if (!settings->flag(OptionId::kDryRun)) return start(*std::move(plan), around);
   const auto text = dry_run_text(*plan, *cpus);
   if (!text) return complain(text.error());
   print(*text);

@@ -42,8 +42,22 @@ class Machine {
   // kDeviceQueryMax: the interpreter imports torch.
   [[nodiscard]] virtual base::Result<Devices> devices(const std::string& interpreter,
                                                       const std::string& name) const = 0;
+  // A regular file of at most kSecretBytesMax that is ours (or root's) and that nobody else may
+  // read or write; the error is a cause without a subject.
+  [[nodiscard]] virtual base::Result<std::string> read_secret(const std::string& path) const = 0;
+};
+
+// Questions about its place in the network.
+class Network {
+ public:
+  virtual ~Network() = default;
   // kConflict, with its holder, when a server cannot be started on this port.
   [[nodiscard]] virtual base::Status check_port(std::uint16_t port) const = 0;
+  // Numeric, of every interface that is up.
+  [[nodiscard]] virtual base::Result<std::vector<std::string>> own_addresses() const = 0;
+  // Numeric; may take as long as the resolver takes. The error is a cause without a subject.
+  [[nodiscard]] virtual base::Result<std::vector<std::string>> look_up(
+      const std::string& host) const = 0;
 };
 
 struct Surroundings {
@@ -60,12 +74,14 @@ struct Surroundings {
   base::Nanos wall_time{};
   std::uint64_t seed = 0;                  // for names of directories
   const Machine* machine = nullptr;
+  const Network* network = nullptr;
 
   // As getenv(): the first entry of that name.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
 };
 
-// Of this process, which was called as `program_name` (argv[0]). `machine` must outlive it.
+// Of this process, which was called as `program_name` (argv[0]), in this machine's network.
+// `machine` must outlive it.
 [[nodiscard]] Surroundings look_around(const std::string& program_name, const Machine& machine);
 [[nodiscard]] const Machine& this_machine();
 

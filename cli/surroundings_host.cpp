@@ -1,7 +1,9 @@
 // Surroundings of this process, and the machine itself: the edge where getenv, isatty and the
 // file system are looked at.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 
 #include "agent/numa.h"
 #include "agent/port.h"
@@ -19,6 +22,7 @@
 #include "cli/limits.h"
 #include "cli/surroundings.h"
 #include "cli/values.h"
+#include "wire/listener.h"
 
 namespace robustrun::cli {
 namespace {
@@ -119,8 +123,61 @@ class ThisMachine final : public Machine {
     return parse_answer(interpreter, answer);
   }
 
+  [[nodiscard]] base::Result<std::string> read_secret(const std::string& path) const override {
+    // Not blocking: a pipe of that name must not hold us up.
+    const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat status{};
+    if (!file || ::fstat(file.get(), &status) != 0) {
+      return base::fail_errno("it cannot be read", errno);
+    }
+    if (!S_ISREG(status.st_mode)) return base::fail(base::Errc::kInvalidArgument, "it is no file");
+    if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+      return base::fail(
+          base::Errc::kPermission,
+          fmt::format("it belongs to user {}, and you are user {}", status.st_uid, ::geteuid()));
+    }
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+      return base::fail(base::Errc::kPermission,
+                        fmt::format("others may use it (mode {:04o}); chmod 600 {}",
+                                    status.st_mode & 07777U, shell_quoted(path)));
+    }
+    std::string bytes(kSecretBytesMax + 1, '\0');
+    const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+    if (size < 0) return base::fail_errno("it cannot be read", errno);
+    bytes.resize(static_cast<std::size_t>(size));
+    return bytes;
+  }
+};
+
+class ThisNetwork final : public Network {
+ public:
   [[nodiscard]] base::Status check_port(std::uint16_t port) const override {
     return agent::check_port_free(port);
+  }
+
+  [[nodiscard]] base::Result<std::vector<std::string>> own_addresses() const override {
+    return wire::local_addresses();
+  }
+
+  [[nodiscard]] base::Result<std::vector<std::string>> look_up(
+      const std::string& host) const override {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* list = nullptr;
+    if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
+      return base::fail(base::Errc::kNotFound,
+                        fmt::format("cannot look up {}: {}", host, ::gai_strerror(error)));
+    }
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+    std::vector<std::string> addresses;
+    for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
+      std::array<char, NI_MAXHOST> text{};
+      if (::getnameinfo(each->ai_addr, each->ai_addrlen, text.data(), text.size(), nullptr, 0,
+                        NI_NUMERICHOST) == 0) {
+        addresses.emplace_back(text.data());
+      }
+    }
+    return addresses;
   }
 };
 
@@ -128,6 +185,11 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
   return name.data();
+}
+
+const Network& this_network() {
+  static const ThisNetwork network;
+  return network;
 }
 
 bool is_ignored(int signal) {
@@ -169,6 +231,7 @@ Surroundings look_around(const std::string& program_name, const Machine& machine
   around.wall_time = base::SystemClock().wall_time();
   around.seed = base::system_seed();
   around.machine = &machine;
+  around.network = &this_network();
   return around;
 }
 

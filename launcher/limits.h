@@ -2,10 +2,59 @@
 // Every bound of the launcher room (style.md, "Bounded").
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 
 namespace robustrun::launcher {
 
 // Between two looks at what a killed agent left behind.
 inline constexpr std::chrono::milliseconds kStraySweepInterval{5};
+
+// The agent is another build than its supervisor (wire::Credential::build): it says so on its
+// standard error and ends with this code, before it has used the credential.
+inline constexpr int kExitOtherBuild = 65;
+
+// connections
+inline constexpr std::uint32_t kBastionConnectionsMax = 8;  // MaxStartups of a stock sshd is 10
+// Dropped connections narrow the fan-out down to this, one by one; successes widen it again.
+inline constexpr std::uint32_t kFanoutMin = 6;
+inline constexpr unsigned kConnectTriesMax = 12;
+inline constexpr std::chrono::milliseconds kRetryDelayFirst{150};  // doubled each time, +- half
+inline constexpr std::chrono::milliseconds kRetryDelayMax{1600};
+inline constexpr std::chrono::seconds kRetryBudget{30};  // no further try later than this
+inline constexpr std::chrono::milliseconds kProbeWait{1000};
+inline constexpr std::chrono::milliseconds kJumpProbeWait{1400};
+inline constexpr std::chrono::seconds kKeepaliveInterval{15};
+inline constexpr std::chrono::seconds kKeepaliveGiveUp{45};  // nothing acknowledged for so long
+inline constexpr std::size_t kAddressesMax = 8;              // of one host, tried in turn
+// From a login to the first word of the remote shell; its start files count.
+inline constexpr std::chrono::seconds kRemoteShellWait{20};
+inline constexpr std::chrono::seconds kOldAgentWait{3};  // for an agent that is being killed
+
+// what is read
+inline constexpr std::size_t kErrorHeadBytes = 4096;  // of a remote command's standard error
+inline constexpr std::size_t kOutputHeadBytes = 64 << 10;  // before the remote shell's mark
+inline constexpr std::size_t kKnownHostsBytesMax = std::size_t{16} << 20;
+inline constexpr std::size_t kKeyFileBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kSshAgentReplyMax = std::size_t{256} << 10;
+inline constexpr std::size_t kSshAgentKeysMax = 64;
+inline constexpr std::size_t kLoginKeysMax = 5;  // MaxAuthTries of a stock sshd is 6
+inline constexpr std::chrono::seconds kSshClientWait{5};  // for `ssh -G`
+// For the last bytes of an ssh client that has exited; another process may hold its pipes.
+inline constexpr std::chrono::milliseconds kClientPipesWait{500};
+inline constexpr std::chrono::seconds kClientKillWait{5};
+
+// pushing
+inline constexpr std::uint32_t kPushesMax = 8;  // at once
+inline constexpr std::chrono::seconds kPushStallMax{30};  // without an answer
+inline constexpr std::size_t kSftpChunkBytes = std::size_t{32} << 10;
+inline constexpr std::size_t kSftpWritesMax = 32;  // not answered yet
+inline constexpr std::size_t kSftpPacketBytesMax = std::size_t{256} << 10;
+inline constexpr std::size_t kBundleFilesMax = 1024;
+inline constexpr std::size_t kBundleBytesMax = std::size_t{256} << 20;
+
+// Lanes of the caller's blocking pool: kLaneFirst .. kLaneFirst + kLanes - 1.
+inline constexpr std::uint32_t kLaneFirst = 0x5348'0000;
+inline constexpr std::uint32_t kLanes = 4;
 
 }  // namespace robustrun::launcher

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
 #include <utility>
@@ -14,24 +15,17 @@
 #include "base/io/strays.h"
 #include "launcher/agent_launcher.h"
 #include "launcher/limits.h"
+#include "launcher/own_environment.h"
 
 namespace robustrun::launcher {
 namespace {
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    environment.emplace_back(*entry);
-  }
-  return environment;
-}
 
 class LocalLauncher final : public AgentLauncher {
  public:
   LocalLauncher(boost::asio::any_io_executor executor, std::string executable)
       : executor_(executor), executable_(std::move(executable)), sweep_timer_(executor) {}
 
-  void launch(base::NodeId, base::Generation, Handlers handlers) override {
+  void launch(LaunchOrder, Handlers handlers) override {
     if (process_ != nullptr || sweeping_) {
       // The next agent must not meet workers of the last one: it starts when they are gone.
       next_ = std::move(handlers);
@@ -43,6 +37,11 @@ class LocalLauncher final : public AgentLauncher {
       return;
     }
     start(std::move(handlers));
+  }
+
+  // This machine is the one that asks.
+  void probe(base::NodeId, std::function<void(bool)> done) override {
+    boost::asio::post(executor_, [done = std::move(done)] { done(true); });
   }
 
   void kill_all() override {
@@ -102,7 +101,7 @@ class LocalLauncher final : public AgentLauncher {
 
   void lost(const std::string& why) {
     auto on_lost = std::exchange(handlers_, {}).on_lost;
-    if (on_lost) on_lost(why);
+    if (on_lost) on_lost({.why = why});
     if (auto next = std::exchange(next_, std::nullopt)) start(*std::move(next));
   }
 

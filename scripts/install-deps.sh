@@ -4,6 +4,7 @@
 #   scripts/install-deps.sh build        compiler, CMake, libraries
 #   scripts/install-deps.sh demo         and a Python with PyTorch, if the user's has none
 #   scripts/install-deps.sh test         and .venv with PyTorch and pytest, and clang
+#   scripts/install-deps.sh bench        as test, and what figures compare with: pdsh, clush
 #   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff
 #
 # Made for Debian 12. Does nothing, quickly and without root, when all is there; on another system
@@ -14,8 +15,10 @@ cd "$(dirname "$0")/.."
 TORCH="torch==2.13.0 numpy"
 BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
-  libxxhash-dev nlohmann-json3-dev"
+  libxxhash-dev nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev"
 PYTHON="python3 python3-venv python3-dev"
+SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
+PEERS="pdsh clustershell"
 CLANG="clang-19 libclang-rt-19-dev"
 LINT="clang-tidy-19 clang-format-19"
 
@@ -71,8 +74,9 @@ case "${1:-build}" in
     install_packages $BUILD
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
-  test)
-    install_packages $BUILD $PYTHON $CLANG
+  test | bench)
+    install_packages $BUILD $PYTHON $CLANG $SSH
+    [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest" "$TORCH pytest"
     ;;
   lint)
@@ -80,7 +84,7 @@ case "${1:-build}" in
     install_python ruff ruff
     ;;
   *)
-    say "unknown goal '$1': build, demo, test or lint"
+    say "unknown goal '$1': build, demo, test, bench or lint"
     exit 2
     ;;
 esac

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <string_view>
 
 #include "base/io/bounded_writer.h"
 #include "base/io/log.h"
+#include "supervisor/line_fold.h"
 #include "supervisor/line_prefix.h"
 
 namespace robustrun::supervisor {
@@ -47,6 +49,31 @@ class LocalConsole final : public Console {
   }
 
   void write(const wire::Output& output) override {
+    if (!style_.fold) return show(output, line_prefix(style_, role_, output));
+    show(folder_.take(output, clock_.now()));
+    arm_fold_timer();
+  }
+
+  void show(const std::vector<FoldedOutput>& folded) {
+    for (const FoldedOutput& one : folded) {
+      const bool colour = one.output.is_stderr ? style_.colour_err : style_.colour_out;
+      show(one.output, one.ranks.size() > 1 ? folded_prefix(one.ranks, colour)
+                                            : line_prefix(style_, role_, one.output));
+    }
+  }
+
+  void arm_fold_timer() {
+    const auto due = folder_.next_due();
+    if (!due) return;
+    fold_timer_.expires_after(std::max(base::Nanos{}, *due - clock_.now()));
+    fold_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      show(folder_.due(clock_.now()));
+      arm_fold_timer();
+    });
+  }
+
+  void show(const wire::Output& output, const std::string& prefix) {
     const std::size_t index = output.is_stderr ? err_index_ : 0;
     if (!writers_[index]) {
       dropped_ += output.bytes.size();
@@ -56,8 +83,7 @@ class LocalConsole final : public Console {
     const BoundedWriter::Room room = writer.begin(output.bytes.size());
     if (room == BoundedWriter::Room::kNone) return;
     if (room == BoundedWriter::Room::kAfterGap) prefixers_[index].reset();
-    prefixers_[index].append(writer.queue(), {output.rank, output.is_stderr},
-                             line_prefix(style_, role_, output), output.bytes);
+    prefixers_[index].append(writer.queue(), {output.rank, output.is_stderr}, prefix, output.bytes);
     writer.commit();
     was_congested_ = congested();
   }
@@ -74,6 +100,8 @@ class LocalConsole final : public Console {
   }
 
   void flush(std::function<void()> done) override {
+    fold_timer_.cancel();
+    show(folder_.flush());
     on_flushed_ = std::move(done);
     for (std::size_t i = 0; i < writers_.size(); ++i) {
       if (!writers_[i]) continue;
@@ -137,6 +165,9 @@ class LocalConsole final : public Console {
   const std::function<void()> on_drained_;
   std::function<void()> on_flushed_;
   const ConsoleLimits limits_;
+  const base::SystemClock clock_;
+  LineFolder folder_;
+  boost::asio::steady_timer fold_timer_{executor_};
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
   std::array<std::unique_ptr<BoundedWriter>, 2> writers_;
   std::array<LinePrefixer, 2> prefixers_;

@@ -12,4 +12,10 @@ inline constexpr std::size_t kConsoleQueueBytesMax = std::size_t{4} << 20;   // 
 inline constexpr std::chrono::seconds kConsoleStallMax{5};
 inline constexpr std::chrono::seconds kConsoleRetryAfter{1};  // after a write error (full disk)
 
+// folding of equal lines (line_fold.h)
+inline constexpr std::chrono::seconds kFoldWindow{1};
+inline constexpr std::size_t kFoldHeldBytesMax = std::size_t{8} << 20;
+inline constexpr std::size_t kFoldRanksMax = std::size_t{1} << 17;
+inline constexpr std::size_t kFoldRangesMax = 4;  // shown; beyond, ranks are counted
+
 }  // namespace robustrun::supervisor

@@ -1,11 +1,16 @@
 #include "supervisor/driver.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 #include "base/io/log.h"
 #include "supervisor/driver_impl.h"
+#include "supervisor/inject_command.h"
 #include "supervisor/limits.h"
 #include "supervisor/translate.h"
 
@@ -28,9 +33,42 @@ void Driver::Impl::start() {
   dispatch(std::move(started));
   arm_summary();
   arm_lease_check();
+  open_control();
+}
+
+void Driver::Impl::open_control() {
+  injector_ = std::make_unique<Injector>(
+      parts_.executor, Injector::Hands{[this] { return reachable_group(); },
+                                       [this](base::NodeId node, const wire::Message& message) {
+                                         send(node, message);
+                                       }});
+  auto opened = ControlServer::open(
+      parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
+      {inject_row(*injector_)});
+  if (opened) {
+    control_ = *std::move(opened);
+  } else {
+    RR_LOG(kWarn, {}, "{}; robustrun inject cannot reach this run", opened.error().what);
+  }
+}
+
+Injector::Group Driver::Impl::reachable_group() const {
+  Injector::Group group{job_.attempt(), {}};
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    const NodeLink& link = nodes_[i];
+    if (!link.joined || link.lost || !link.channel) continue;
+    group.nodes.push_back({base::NodeId{i}, names_[i], {}, link.ranks});
+  }
+  std::ranges::stable_sort(group.nodes, {}, [](const Injector::Node& node) {
+    return node.ranks.empty() ? base::Rank{UINT32_MAX} : node.ranks.front();
+  });
+  return group;
 }
 
 void Driver::Impl::close() {
+  control_.reset();
+  injector_.reset();
+  door_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();
   }
@@ -60,7 +98,7 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
 }
 
 void Driver::Impl::journal(const JournalEntry& entry) {
-  const base::Status written = parts_.journal.append(entry);
+  const base::Status written = journal_->append(entry);
   if (written) {
     if (std::exchange(journal_failed_, false))
       RR_LOG(kWarn, {}, "the journal can be written again");
@@ -77,20 +115,25 @@ void Driver::Impl::perform(const Action& action) {
         if constexpr (std::is_same_v<T, LaunchAgent>) {
           launch_agent(what);
         } else if constexpr (std::is_same_v<T, ReservePort>) {
-          send(what.node, wire::ReservePort{what.attempt});
+          nodes_[what.node.value].orders.clear();
+          order(what.node, wire::ReservePort{what.attempt});
         } else if constexpr (std::is_same_v<T, StartWorkers>) {
           start_workers(what);
         } else if constexpr (std::is_same_v<T, StopWorkers>) {
-          send(what.node, to_message(what));
+          nodes_[what.node.value].kill_at = parts_.clock.now() + what.grace;
+          order(what.node, to_message(what));
         } else if constexpr (std::is_same_v<T, ForwardSignal>) {
           send(what.node, wire::SignalWorkers{what.attempt, what.signal});
         } else if constexpr (std::is_same_v<T, DismissAgent>) {
-          send(what.node, wire::Dismiss{});
+          send(what.node, wire::Dismiss{what.exit_code});
         } else if constexpr (std::is_same_v<T, SetTimer>) {
           set_timer(what);
         } else if constexpr (std::is_same_v<T, Decision>) {
           journal({parts_.clock.now(), what});
           announce(what);
+        } else if constexpr (std::is_same_v<T, GroupFormed>) {
+          journal({parts_.clock.now(), what});
+          form_group(what);
         } else {
           static_assert(std::is_same_v<T, Finish>);
           journal({parts_.clock.now(), what});
@@ -106,46 +149,75 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   link = NodeLink{};
   link.generation = action.generation;
   link.heard_at = parts_.clock.now();
+  if (action.node.value >= request_.spec.nodes.size()) return;  // a volunteer calls by itself
   const auto node = action.node;
   const auto generation = action.generation;
   launcher::AgentLauncher::Handlers handlers;
   handlers.on_channel = [self = weak_from_this(), node, generation](base::Fd socket) {
     if (auto driver = self.lock()) driver->on_channel(node, generation, std::move(socket));
   };
-  handlers.on_lost = [self = weak_from_this(), node, generation](const std::string& why) {
+  handlers.on_lost = [self = weak_from_this(), node, generation](const launcher::AgentEnd& end) {
     auto driver = self.lock();
     if (!driver || driver->nodes_[node.value].generation != generation) return;
-    driver->nodes_[node.value].channel.reset();
     if (!driver->finished_) {
-      driver->dispatch(AgentLost{why}, node);
+      driver->on_launcher_lost(node, end);
     } else if (driver->parts_.launcher.idle()) {
       driver->say_goodbye();
     }
   };
+  launcher::LaunchOrder order{node, generation, {}};
+  if (door_) order.credential = door_->credential(node, generation);
   // Posted: a launcher may answer at once, and the action list is still being carried out.
-  asio::post(parts_.executor,
-             [self = weak_from_this(), node, generation, handlers = std::move(handlers)]() mutable {
-               auto driver = self.lock();
-               if (driver && !driver->finished_) {
-                 driver->parts_.launcher.launch(node, generation, std::move(handlers));
-               }
-             });
+  asio::post(parts_.executor, [self = weak_from_this(), order = std::move(order),
+                               handlers = std::move(handlers)]() mutable {
+    auto driver = self.lock();
+    if (driver && !driver->finished_) {
+      driver->parts_.launcher.launch(std::move(order), std::move(handlers));
+    }
+  });
+}
+
+// Who is who: for people when there are several machines, and for what agents say of local ranks.
+void Driver::Impl::form_group(const GroupFormed& group) {
+  for (NodeLink& link : nodes_) link.ranks.clear();
+  if (group.members.size() + group.spares.size() <= 1) return;
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    const GroupMember& member = group.members[i];
+    if (i == kTableLinesMax) {
+      RR_LOG(kInfo, {}, "  … and {} more nodes (robustrun report)", group.members.size() - i);
+      break;
+    }
+    const std::string ranks = member.slots == 1 ? fmt::format("rank {}", member.first_rank)
+                                                : fmt::format("ranks {}-{}", member.first_rank,
+                                                              member.first_rank + member.slots - 1);
+    RR_LOG(kInfo, {}, "  node {:<3} {:<20} {:<16} {}", i, member.name, member.address, ranks);
+  }
+  for (std::size_t i = 0; i < group.spares.size() && i < kTableLinesMax; ++i) {
+    RR_LOG(kInfo, {}, "  spare    {}", group.spares[i]);
+  }
 }
 
 void Driver::Impl::start_workers(const StartWorkers& action) {
   NodeLink& link = nodes_[action.node.value];
   link.ranks.clear();
+  link.orders.clear();
   for (const Assignment& worker : action.workers) link.ranks.push_back(worker.rank);
-  if (action.node == base::NodeId{0}) {
+  if (action.group_rank == 0) {
     progress_.begin_attempt(action.attempt, action.world_size);
     step_goal_sent_ = false;
   }
-  send(action.node, to_message(action, request_.routes));
+  order(action.node, to_message(action, request_.routes));
 }
 
 void Driver::Impl::send(base::NodeId node, const wire::Message& message) {
-  // Without a channel the order is lost on purpose: the node's agent is, and the core hears of it.
+  // Without a channel the order is lost on purpose: the node's agent is, and the core hears of it;
+  // or it comes back and hears its orders again.
   if (auto& channel = nodes_[node.value].channel) channel->send(message);
+}
+
+void Driver::Impl::order(base::NodeId node, const wire::Message& message) {
+  if (door_) nodes_[node.value].orders.push_back(message);
+  send(node, message);
 }
 
 void Driver::Impl::set_timer(const SetTimer& action) {
@@ -164,11 +236,16 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kSucceeded:
     case Rule::kStepGoal:
     case Rule::kBudgetRefilled:
+    case Rule::kNodeReplaced:
+    case Rule::kSpareChanged:
+    case Rule::kGroupGrew:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
     case Rule::kAgentLost:
     case Rule::kPortConflict:
+    case Rule::kGroupShrunk:
+    case Rule::kWaitForNodes:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
@@ -191,7 +268,8 @@ void Driver::Impl::arm_summary() {
 
 void Driver::Impl::finish(int exit_code) {
   finished_ = true;
-  static_cast<void>(parts_.journal.sync());  // the report is only poorer without it
+  control_.reset();
+  static_cast<void>(journal_->sync());  // the report is only poorer without it
   exit_code_ = exit_code;
   for (NodeLink& link : nodes_) {
     // An agent that has not joined yet was not dismissed: the end of its channel tells it to go.
@@ -222,14 +300,16 @@ void Driver::Impl::say_goodbye() {
   console_->flush([self = shared_from_this()] { self->on_finished_(self->exit_code_); });
 }
 
-const std::string& Driver::Impl::node_name(base::NodeId node) const {
-  return request_.spec.nodes[node.value].name;
-}
+const std::string& Driver::Impl::node_name(base::NodeId node) const { return names_[node.value]; }
 
 Driver::Driver(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
     : impl_(std::make_shared<Impl>(std::move(parts), request, std::move(on_finished))) {}
 
 Driver::~Driver() { impl_->close(); }
+
+base::Status Driver::open_door() { return impl_->open_door(); }
+
+void Driver::record_to(Journal journal) { impl_->record_to(std::move(journal)); }
 
 void Driver::start() { impl_->start(); }
 

@@ -27,7 +27,6 @@ class Driver {
     boost::asio::any_io_executor executor;
     const base::Clock& clock;
     launcher::AgentLauncher& launcher;
-    Journal journal;
     int out_fd = 1;
     int err_fd = 2;
   };
@@ -36,6 +35,10 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
+  // Opens the door for agents of other machines, when the request has any. First of all.
+  base::Status open_door();
+  // Where everything is recorded from now on. Before start().
+  void record_to(Journal journal);
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop,
   // when the core has finished, the agents are gone and the console is written out.
   void start();

@@ -1,13 +1,17 @@
 #pragma once
-// The driver's members, for its own .cpp files alone: driver.cpp (life and actions) and
-// driver_nodes.cpp (what agents say, and whether they still do).
+// The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
+// driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back) and
+// driver_leases.cpp (whether they still live).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 
+#include "supervisor/control_server.h"
 #include "supervisor/core/job.h"
+#include "supervisor/door.h"
 #include "supervisor/driver.h"
+#include "supervisor/injector.h"
 #include "supervisor/node_link.h"
 #include "supervisor/progress_tracker.h"
 
@@ -23,50 +27,91 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
         on_finished_(std::move(on_finished)),
         nodes_(request.spec.nodes.size()),
         timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-                asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
+                asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
+                asio::steady_timer(parts_.executor)},
         summary_timer_(parts_.executor),
         lease_timer_(parts_.executor),
-        farewell_timer_(parts_.executor) {}
+        farewell_timer_(parts_.executor) {
+    for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
+  }
 
+  base::Status open_door();
+  void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
   void start();
   void close();
   void dispatch(EventBody body, base::NodeId node = {});
 
  private:
+  // For `robustrun inject`.
+  void open_control();
+  [[nodiscard]] Injector::Group reachable_group() const;
+
   // Actions.
   void perform(const Action& action);
   void launch_agent(const LaunchAgent& action);
   void start_workers(const StartWorkers& action);
   void set_timer(const SetTimer& action);
   void announce(const Decision& decision);
+  void form_group(const GroupFormed& group);
   void finish(int exit_code);
   void part_by_force();
   void say_goodbye();
   void send(base::NodeId node, const wire::Message& message);
+  // An order of an attempt: said again should the agent have to connect again.
+  void order(base::NodeId node, const wire::Message& message);
+
+  // How agents come in, and come back.
+  void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
+  void on_agent(const wire::PeerName& who, wire::Hello hello,
+                std::shared_ptr<wire::Channel> channel);
+  base::Result<std::pair<base::NodeId, base::Generation>> take_volunteer(
+      const wire::Enrol& enrol, const wire::ConnectionAddresses& addresses);
+  [[nodiscard]] wire::Channel::Handlers handlers_for(base::NodeId node,
+                                                     base::Generation generation);
+  void on_broken(base::NodeId node, const std::string& why);
+  void on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end);
+  void repeat_orders(base::NodeId node);
+  [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
+
+  // Whether they still live.
+  void arm_lease_check();
+  void check_leases();
+  void check_lease(base::NodeId node);
+  void suspect(base::NodeId node, const std::string& why);
+  void lose(base::NodeId node, const std::string& why, bool node_answers);
+  [[nodiscard]] bool peers_progress() const;
+  void note_steps();
 
   // What agents say.
-  void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
-  void on_report(base::NodeId node, const wire::WorkerProgress& progress);
-  void on_report(base::NodeId node, const wire::WorkerExited& exited);
+  void on_report(base::NodeId node, wire::WorkerProgress& progress);
+  void on_report(base::NodeId node, wire::WorkerExited& exited);
   void on_report(base::NodeId node, const wire::Notice& notice);
+  void on_report(base::NodeId node, const wire::Heartbeat& heartbeat);
+  void on_report(base::NodeId node, const wire::Bye& bye);
+  void on_report(base::NodeId node, const wire::Injected& injected);
+  void note_clock(NodeLink& link, base::Nanos theirs) const;
+  [[nodiscard]] bool is_shown(base::Rank rank) const;
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
 
   static void pause(NodeLink& link);
   void resume(NodeLink& link);
   void journal(const JournalEntry& entry);
   void arm_summary();
-  void arm_lease_check();
-  void check_leases();
   [[nodiscard]] const std::string& node_name(base::NodeId node) const;
 
   Parts parts_;
+  std::optional<Journal> journal_;
   const RunRequest& request_;
   std::function<void(int)> on_finished_;
   Job job_;
   std::unique_ptr<Console> console_;
-  std::vector<NodeLink> nodes_;
+  std::unique_ptr<Injector> injector_;
+  std::unique_ptr<ControlServer> control_;   // null: nobody can ask us anything
+  std::unique_ptr<Door> door_;           // null: everything is on this machine
+  std::vector<NodeLink> nodes_;          // by NodeId; grows as volunteers come
+  std::vector<std::string> names_;       // of them
   ProgressTracker progress_;
   std::deque<Event> queue_;
   bool handling_ = false;
@@ -75,7 +120,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   bool said_goodbye_ = false;
   int exit_code_ = 0;
   bool journal_failed_ = false;
-  std::array<asio::steady_timer, 4> timers_;  // by TimerId
+  std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
+  std::uint64_t lease_checks_ = 0;
+  std::uint64_t furthest_ = 0;           // steps of the furthest rank, when last looked at
+  base::Nanos stepped_at_{};             // when they last rose
   asio::steady_timer summary_timer_;
   asio::steady_timer lease_timer_;
   asio::steady_timer farewell_timer_;

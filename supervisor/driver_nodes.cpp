@@ -1,5 +1,6 @@
-// The driver's half that listens: agents' channels, reports and leases.
+// The driver's half that listens: what agents say.
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -9,24 +10,6 @@
 #include "supervisor/translate.h"
 
 namespace robustrun::supervisor {
-
-void Driver::Impl::on_channel(base::NodeId node, base::Generation generation, base::Fd socket) {
-  NodeLink& link = nodes_[node.value];
-  // A run that ended meanwhile has no use for it: the closed channel tells the agent to go.
-  if (link.generation != generation || finished_) return;
-  wire::Channel::Handlers handlers;
-  handlers.on_message = [self = weak_from_this(), node, generation](wire::Message message) {
-    if (auto driver = self.lock()) driver->on_message(node, generation, std::move(message));
-  };
-  handlers.on_closed = [self = weak_from_this(), node, generation](const base::Error& error) {
-    auto driver = self.lock();
-    if (!driver || driver->nodes_[node.value].generation != generation) return;
-    // The launcher reports the end of the process, with the reason; this is only the first sign.
-    driver->nodes_[node.value].channel.reset();
-    RR_LOG(kDebug, ({.node = driver->node_name(node)}), "channel closed: {}", error.what);
-  };
-  link.channel = wire::Channel::open(parts_.executor, std::move(socket), std::move(handlers));
-}
 
 void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
                               wire::Message message) {
@@ -38,7 +21,7 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         using T = std::decay_t<decltype(report)>;
         base::Rank rank;
         if constexpr (std::is_same_v<T, wire::Output>) {
-          console_->write(report);
+          if (is_shown(report.rank)) console_->write(report);
           if (console_->congested()) pause(link);
         } else if constexpr (std::is_same_v<T, wire::WorkerStarted> ||
                              std::is_same_v<T, wire::WorkerStartFailed>) {
@@ -49,7 +32,7 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         } else if constexpr (requires { on_report(node, report); }) {
           on_report(node, report);
         }
-        // Heartbeat and Bye only renew the lease; orders of ours never come back.
+        // Orders of ours never come back.
       },
       message);
 }
@@ -64,14 +47,19 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     link.channel.reset();
     return;
   }
-  link.joined = true;
-  send(node, wire::Welcome{wire::kProtocolVersion, node, link.generation, request_.workers});
-  dispatch(AgentJoined{hello.pid}, node);
+  note_clock(link, hello.at);
+  send(node, welcome_for(node));
+  if (std::exchange(link.joined, true)) return repeat_orders(node);
+  dispatch(AgentJoined{hello.pid, hello.address, hello.slots}, node);
 }
 
-void Driver::Impl::on_report(base::NodeId node, const wire::WorkerProgress& report) {
+void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
   base::Rank rank;
   if (report.attempt != job_.attempt() || !rank_of(node, report.local_rank, &rank)) return;
+  const base::Nanos offset = nodes_[node.value].clock_offset;
+  for (auto* at : {&report.user_code_at, &report.first_step_at, &report.last_step_at}) {
+    if (*at) **at += offset;
+  }
   for (Progress& mark : progress_.take(rank, report)) dispatch(std::move(mark), node);
   if (request_.spec.stop_after_steps && !step_goal_sent_ &&
       progress_.steps_done() >= *request_.spec.stop_after_steps) {
@@ -81,9 +69,10 @@ void Driver::Impl::on_report(base::NodeId node, const wire::WorkerProgress& repo
   }
 }
 
-void Driver::Impl::on_report(base::NodeId node, const wire::WorkerExited& report) {
+void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   base::Rank rank;
   if (!rank_of(node, report.local_rank, &rank)) return;
+  report.at += nodes_[node.value].clock_offset;
   // So that the journal knows the last step before a failure, and the final metrics.
   if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
   dispatch(to_event(report, rank), node);
@@ -97,34 +86,40 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Notice& notice) {
   }
 }
 
+void Driver::Impl::on_report(base::NodeId node, const wire::Heartbeat& heartbeat) {
+  note_clock(nodes_[node.value], heartbeat.at);
+}
+
+// An agent that was told to end by somebody else says so before it goes.
+void Driver::Impl::on_report(base::NodeId node, const wire::Bye&) {
+  if (door_ && !finished_) lose(node, "it was told to end on its node", true);
+}
+
+void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) {
+  injector_->on_report(node, injected);
+}
+
+// Clocks of machines start with their boot. The message that was under way for the shortest time
+// tells the difference best. On one machine there is none.
+void Driver::Impl::note_clock(NodeLink& link, base::Nanos theirs) const {
+  if (!door_ || theirs == base::Nanos{}) return;
+  const base::Nanos difference = parts_.clock.now() - theirs;
+  const bool known = link.clock_offset != base::Nanos{};
+  link.clock_offset = known ? std::min(link.clock_offset, difference) : difference;
+}
+
+bool Driver::Impl::is_shown(base::Rank rank) const {
+  const auto& ranges = request_.shown_ranks;
+  return ranges.empty() || std::ranges::any_of(ranges, [rank](const RankRange& range) {
+           return range.first <= rank.value && rank.value <= range.last;
+         });
+}
+
 bool Driver::Impl::rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const {
   const auto& ranks = nodes_[node.value].ranks;
   if (local_rank.value >= ranks.size()) return false;
   *rank = ranks[local_rank.value];
   return true;
-}
-
-void Driver::Impl::arm_lease_check() {
-  lease_timer_.expires_after(kLeaseCheckInterval);
-  lease_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    auto driver = error ? nullptr : self.lock();
-    if (!driver || driver->finished_) return;
-    driver->check_leases();
-    driver->arm_lease_check();
-  });
-}
-
-// An agent that is alive but silent (stopped, swapped out) is as good as lost (decisions.md 5).
-void Driver::Impl::check_leases() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    NodeLink& link = nodes_[i];
-    if (!link.joined || link.paused || parts_.clock.now() - link.heard_at < kNodeSilenceMax)
-      continue;
-    link.joined = false;
-    dispatch(AgentLost{"the agent has been silent for " + std::to_string(kNodeSilenceMax.count()) +
-                       " s"},
-             base::NodeId{static_cast<std::uint32_t>(i)});
-  }
 }
 
 // The console is slower than the workers: the node waits, and cannot be called silent meanwhile.

@@ -38,9 +38,13 @@ constexpr std::uint32_t kKind<SignalReceived> = 11;
 template <>
 constexpr std::uint32_t kKind<TimerFired> = 12;
 template <>
+constexpr std::uint32_t kKind<NodeOffered> = 13;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;
+template <>
+constexpr std::uint32_t kKind<GroupFormed> = 66;
 
 // A record's payload.
 template <class Body>
@@ -102,6 +106,9 @@ EncodedEntry encode_entry(const JournalEntry& entry) {
   if (const auto* finish = std::get_if<Finish>(&entry.what)) {
     return encode_as(kKind<Finish>, Record<FinishBody>{entry.at, {}, {}, {finish->exit_code}});
   }
+  if (const auto* group = std::get_if<GroupFormed>(&entry.what)) {
+    return encode_as(kKind<GroupFormed>, Record<GroupFormed>{entry.at, {}, {}, *group});
+  }
   const auto& event = std::get<Event>(entry.what);
   return std::visit(
       [&](const auto& body) {
@@ -115,6 +122,10 @@ base::Result<std::optional<JournalEntry>> decode_entry(std::uint32_t kind,
                                                        std::string_view payload) {
   if (kind == kKind<Decision>) {
     auto record = RR_TRY(wire::decode<Record<Decision>>(payload));
+    return JournalEntry{record.at, std::move(record.body)};
+  }
+  if (kind == kKind<GroupFormed>) {
+    auto record = RR_TRY(wire::decode<Record<GroupFormed>>(payload));
     return JournalEntry{record.at, std::move(record.body)};
   }
   if (kind == kKind<Finish>) {

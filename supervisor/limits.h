@@ -2,6 +2,8 @@
 // Every bound of the supervisor's shell (the core has its own; style.md, "Bounded").
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 
 namespace robustrun::supervisor {
 
@@ -11,8 +13,26 @@ inline constexpr std::chrono::minutes kSummaryInterval{1};
 inline constexpr std::chrono::seconds kFarewellMax{5};
 // From SIGKILL of what is left to our exit.
 inline constexpr std::chrono::seconds kKillMax{2};
-// A node that says nothing for so long is lost (decisions.md 5).
-inline constexpr std::chrono::seconds kNodeSilenceMax{10};
-inline constexpr std::chrono::seconds kLeaseCheckInterval{1};
+// Looks at leases per heartbeat of ours: a lease ends at most a fraction of an interval late.
+inline constexpr unsigned kLeaseChecksPerBeat = 4;
+// A silent node whose peers go on doing steps is waited for, but not for ever: jobs whose ranks do
+// not depend on each other would never notice its end.
+inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
+// Files, name look-up and ssh -G of the launcher.
+inline constexpr unsigned kLauncherThreads = 4;
+inline constexpr std::size_t kLauncherQueueMax = 16384;
+// Addresses of ours that an agent is told; more would only be tried in vain.
+inline constexpr std::size_t kEndpointsMax = 8;
+// Lines of the table of nodes on the console; the journal has them all.
+inline constexpr std::size_t kTableLinesMax = 16;
+
+// control_server: one message, how many talk to us at a time, and how long a message may take.
+inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kControlConnectionsMax = 16;
+inline constexpr std::chrono::seconds kControlMessageTime{5};
+// Faults on purpose that wait for a node's answer, and for how long; the command waits longer.
+inline constexpr std::size_t kInjectionsMax = 64;
+inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
+inline constexpr std::chrono::seconds kControlAnswerMax{30};
 
 }  // namespace robustrun::supervisor

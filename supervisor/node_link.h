@@ -4,11 +4,15 @@
 // Plain bookkeeping for the driver, which owns one per node of the job. Not thread-safe; on the
 // driver's loop.
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "launcher/agent_launcher.h"
 #include "wire/channel.h"
 
 namespace robustrun::supervisor {
@@ -17,9 +21,19 @@ struct NodeLink {
   base::Generation generation;               // of the agent launched last
   std::shared_ptr<wire::Channel> channel;    // null until connected and after it closed
   bool joined = false;                       // its Hello was accepted
+  bool lost = false;                         // given up: it is refused if it comes back
+  bool suspect = false;
+  bool answers = true;                       // what the second channel said last
   bool paused = false;                       // we stopped reading: the console is congested
   base::Nanos heard_at{};                    // last message, by our clock
+  std::optional<base::Nanos> broken_at;      // the connection broke, and none is there since
+  std::string broken_why;
+  std::optional<launcher::AgentEnd> launcher_lost;   // while its own connection still stood
+  base::Nanos clock_offset{};                // our clock minus its own, at most
   std::vector<base::Rank> ranks;             // by local rank, of the current attempt
+  // Orders of the current attempt, said again on a new connection; how long a stop may last.
+  std::vector<wire::Message> orders;
+  base::Nanos kill_at{};
 };
 
 }  // namespace robustrun::supervisor

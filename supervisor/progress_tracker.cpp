@@ -105,4 +105,10 @@ std::optional<std::int64_t> ProgressTracker::least_step() const {
   return least;
 }
 
+std::uint64_t ProgressTracker::furthest() const {
+  std::uint64_t steps = 0;
+  for (const wire::WorkerProgress& reading : newest_) steps = std::max(steps, reading.steps);
+  return steps;
+}
+
 }  // namespace robustrun::supervisor

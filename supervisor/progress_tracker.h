@@ -24,6 +24,8 @@ class ProgressTracker {
   // Least of all ranks: the script's own step number when every rank gives one, else the count
   // of optimizer steps since the attempt's start.
   [[nodiscard]] std::uint64_t steps_done() const;
+  // Optimizer steps of the furthest rank, of this attempt.
+  [[nodiscard]] std::uint64_t furthest() const;
 
  private:
   [[nodiscard]] Progress mark(Progress::Mark kind) const;

@@ -1,37 +1,40 @@
 #include "wire/channel.h"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cerrno>
 #include <utility>
 
 #include "wire/frame.h"
 #include "wire/limits.h"
+#include "wire/stream_channel.h"
 
 namespace robustrun::wire {
 namespace {
 
-using boost::asio::generic::stream_protocol;
+using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
+using Waits = Stream::Waits;
 
 // Sending: send() encodes right behind `pending_`; one write is under way at a time, out of
 // `writing_`; when that is done the two swap, so what was queued meanwhile goes out in one write.
 // Reading: waits for readability first, so that an idle channel holds no buffer.
-class SocketChannel final : public Channel, public std::enable_shared_from_this<SocketChannel> {
+// The descriptor says when, the stream moves the bytes.
+class StreamChannel final : public Channel, public std::enable_shared_from_this<StreamChannel> {
  public:
-  SocketChannel(const boost::asio::any_io_executor& executor, Handlers handlers)
-      : socket_(executor),
+  StreamChannel(const boost::asio::any_io_executor& executor, Begin begin, Handlers handlers)
+      : descriptor_(executor),
         linger_(executor),
-        handlers_(std::make_shared<const Handlers>(std::move(handlers))) {}
+        handlers_(std::make_shared<const Handlers>(std::move(handlers))),
+        begin_(begin) {
+    if (begin != Begin::kReading) reader_.limit_messages(kFirstMessageBytesMax);
+  }
 
-  void start(base::Fd fd);
+  void start(Connection connection);
+  // Calls on_closed from the loop, once.
+  void end(base::Error error);
 
+  void set_handlers(Handlers handlers) override;
   void send(const Message& message) override;
   [[nodiscard]] std::size_t queued_bytes() const override {
     return pending_.size() + writing_.size() - written_;
@@ -47,29 +50,38 @@ class SocketChannel final : public Channel, public std::enable_shared_from_this<
     kWriteFailed,  // the peer is gone; what it had sent before is still read
     kEnding,       // on_closed is on its way
     kLingering,    // close(): writes what is queued, calls no handler
+    kDraining,     // close(): all is written; waits for the peer's end
     kClosed,
   };
 
-  void await_readable();
+  [[nodiscard]] bool may_deliver() const {
+    return !paused_ && begin_ != Begin::kWaiting &&
+           (state_ == State::kOpen || state_ == State::kWriteFailed);
+  }
+  void await(Waits what, void (StreamChannel::*then)());
+  void post(void (StreamChannel::*then)());
+  void go_on_reading();
   void read_turn();
-  // 0 when the socket is empty or at its end (which is then handled).
-  std::size_t read_some();
+  Stream::Moved read_some();
   // Hands out the messages in the buffer; false when reading stops there: paused, or ended.
   bool deliver();
+  void drain();
   void write();
-  void on_written(error_code error, std::size_t size);
+  void after_write();
   void drop_queue();
-  // Calls on_closed from the loop, once.
-  void end(base::Error error);
+  // Everything is written: the last part of close().
+  void finish();
   void shut();
 
-  stream_protocol::socket socket_;
+  stream_descriptor descriptor_;
+  std::unique_ptr<Stream> stream_;
   boost::asio::steady_timer linger_;
   // Shared, because a handler may close the channel while it runs.
   std::shared_ptr<const Handlers> handlers_;
   State state_ = State::kOpen;
 
   FrameReader reader_;
+  Begin begin_;
   bool paused_ = false;
   bool reading_ = false;     // a wait for readability or a turn is under way or posted
 
@@ -77,32 +89,44 @@ class SocketChannel final : public Channel, public std::enable_shared_from_this<
   std::string writing_;
   std::size_t written_ = 0;  // of writing_
   bool write_under_way_ = false;
+  bool write_failed_ = false;
   bool was_congested_ = false;
 };
 
-base::Error closed_error(error_code error) {
-  if (error == boost::asio::error::eof) {
-    return {base::Errc::kUnavailable, 0, "the peer closed the connection"};
-  }
-  return base::fail_errno("the connection to the peer broke", error.value()).error();
+void StreamChannel::start(Connection connection) {
+  stream_ = std::move(connection.stream);
+  error_code error;
+  descriptor_.assign(connection.fd.get(), error);
+  if (error) return end(connection_broke(error.value()));
+  static_cast<void>(connection.fd.release());
+  if (begin_ == Begin::kWaiting) return;
+  reading_ = true;
+  await(Waits::kReadable, &StreamChannel::read_turn);
 }
 
-void SocketChannel::start(base::Fd fd) {
-  int domain = AF_UNIX;
-  socklen_t size = sizeof domain;
-  const bool known = ::getsockopt(fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-                     ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) == 0;
-  error_code error(known ? 0 : errno, boost::system::system_category());
-  if (!error) socket_.assign(stream_protocol(domain, 0), fd.get(), error);
-  if (!error) {
-    static_cast<void>(fd.release());
-    socket_.non_blocking(true, error);
-  }
-  if (error) return end(closed_error(error));
-  await_readable();
+void StreamChannel::await(Waits what, void (StreamChannel::*then)()) {
+  descriptor_.async_wait(
+      what == Waits::kWritable ? stream_descriptor::wait_write : stream_descriptor::wait_read,
+      [self = shared_from_this(), then](error_code error) {
+        if (!error) (self.get()->*then)();
+      });
 }
 
-void SocketChannel::send(const Message& message) {
+void StreamChannel::post(void (StreamChannel::*then)()) {
+  boost::asio::post(descriptor_.get_executor(),
+                    [self = shared_from_this(), then] { (self.get()->*then)(); });
+}
+
+void StreamChannel::set_handlers(Handlers handlers) {
+  RR_ASSERT(handlers.on_message && handlers.on_closed);
+  if (state_ == State::kLingering || state_ == State::kDraining || state_ == State::kClosed) return;
+  handlers_ = std::make_shared<const Handlers>(std::move(handlers));
+  if (std::exchange(begin_, Begin::kReading) == Begin::kReading) return;
+  reader_.limit_messages(kMessageBytesMax);
+  go_on_reading();
+}
+
+void StreamChannel::send(const Message& message) {
   if (state_ != State::kOpen) return;
   if (auto appended = append_frames(message, pending_); !appended) {
     return end(std::move(appended).error());
@@ -114,89 +138,94 @@ void SocketChannel::send(const Message& message) {
   if (!write_under_way_) write();
 }
 
-void SocketChannel::resume_reading() {
-  if (!std::exchange(paused_, false) || std::exchange(reading_, true)) return;
+void StreamChannel::resume_reading() {
+  paused_ = false;
+  go_on_reading();
+}
+
+void StreamChannel::go_on_reading() {
+  if (!may_deliver() || std::exchange(reading_, true)) return;
   // Posted, because messages may be waiting in the buffer and the caller must not meet them.
-  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read_turn(); });
+  post(&StreamChannel::read_turn);
 }
 
-void SocketChannel::await_readable() {
-  reading_ = true;
-  socket_.async_wait(stream_protocol::socket::wait_read,
-                     [self = shared_from_this()](error_code error) {
-                       if (!error) self->read_turn();
-                     });
-}
-
-void SocketChannel::read_turn() {
+void StreamChannel::read_turn() {
   std::size_t read = 0;
-  bool more = true;
+  Waits waits = Waits::kNothing;
   while (deliver()) {
-    if (!more || read >= kReadTurnBytes) {
+    if (waits != Waits::kNothing) {
       reader_.release_if_empty();
-      return await_readable();
+      return await(waits, &StreamChannel::read_turn);
     }
-    const std::size_t size = read_some();
-    read += size;
-    // A short read has emptied the socket: the next one would only say so.
-    more = size >= kReadBytes;
+    if (read >= kReadTurnBytes) return post(&StreamChannel::read_turn);
+    const Stream::Moved moved = read_some();
+    read += moved.bytes;
+    waits = moved.waits;
   }
   reading_ = false;
+  if (state_ == State::kDraining) drain();
 }
 
-std::size_t SocketChannel::read_some() {
-  const std::span<char> room = reader_.prepare(kReadBytes);
-  error_code error;
-  const std::size_t size = socket_.read_some(boost::asio::buffer(room.data(), room.size()), error);
-  reader_.commit(size);
-  if (error && error != boost::asio::error::would_block) end(closed_error(error));
-  return size;
+Stream::Moved StreamChannel::read_some() {
+  // A peer that nobody knows yet gets no large buffer.
+  const std::span<char> room =
+      reader_.prepare(begin_ == Begin::kReading ? kReadBytes : kFirstReadBytes);
+  const auto moved = stream_->read(room);
+  if (!moved) {
+    end(moved.error());
+    return {};
+  }
+  reader_.commit(moved->bytes);
+  return *moved;
 }
 
-bool SocketChannel::deliver() {
-  while (!paused_ && (state_ == State::kOpen || state_ == State::kWriteFailed)) {
+bool StreamChannel::deliver() {
+  while (may_deliver()) {
     auto message = reader_.next();
     if (!message) {
       end(std::move(message).error());
       return false;
     }
     if (!*message) return true;
+    if (begin_ == Begin::kOneMessage) begin_ = Begin::kWaiting;
     const auto handlers = handlers_;
     handlers->on_message(**std::move(message));
   }
   return false;
 }
 
-void SocketChannel::write() {
+void StreamChannel::write() {
   if (written_ == writing_.size()) {
     writing_.clear();
     written_ = 0;
     writing_.swap(pending_);
   }
   write_under_way_ = true;
-  socket_.async_write_some(
-      boost::asio::buffer(writing_.data() + written_, writing_.size() - written_),
-      [self = shared_from_this()](error_code error, std::size_t size) {
-        self->on_written(error, size);
-      });
+  const auto moved = stream_->write(std::string_view(writing_).substr(written_));
+  write_failed_ = !moved;
+  if (moved) written_ += moved->bytes;
+  if (moved && moved->waits != Waits::kNothing) {
+    await(moved->waits, &StreamChannel::after_write);
+  } else {
+    post(&StreamChannel::after_write);
+  }
 }
 
-void SocketChannel::on_written(error_code error, std::size_t size) {
+void StreamChannel::after_write() {
   write_under_way_ = false;
-  if (state_ == State::kClosed || state_ == State::kEnding) return drop_queue();
-  if (error) {
+  if (state_ != State::kOpen && state_ != State::kLingering) return drop_queue();
+  if (write_failed_) {
     drop_queue();
     if (state_ == State::kLingering) return shut();
     // The socket still holds what the peer sent before it went; reading then meets the end.
     state_ = State::kWriteFailed;
     return;
   }
-  written_ += size;
   if (queued_bytes() > 0) {
     write();
   } else {
     drop_queue();
-    if (state_ == State::kLingering) return shut();
+    if (state_ == State::kLingering) return finish();
   }
   if (was_congested_ && queued_bytes() < kDrainedBytes) {
     was_congested_ = false;
@@ -205,7 +234,7 @@ void SocketChannel::on_written(error_code error, std::size_t size) {
   }
 }
 
-void SocketChannel::drop_queue() {
+void StreamChannel::drop_queue() {
   written_ = 0;
   for (std::string* buffer : {&pending_, &writing_}) {
     buffer->clear();
@@ -213,36 +242,51 @@ void SocketChannel::drop_queue() {
   }
 }
 
-void SocketChannel::end(base::Error error) {
+void StreamChannel::end(base::Error error) {
   if (state_ != State::kOpen && state_ != State::kWriteFailed) return;
   state_ = State::kEnding;
-  boost::asio::post(socket_.get_executor(), [self = shared_from_this(), error = std::move(error)] {
-    if (self->state_ != State::kEnding) return;  // closed meanwhile
-    const auto handlers = self->handlers_;
-    self->shut();
-    handlers->on_closed(error);
-  });
+  boost::asio::post(descriptor_.get_executor(),
+                    [self = shared_from_this(), error = std::move(error)] {
+                      if (self->state_ != State::kEnding) return;  // closed meanwhile
+                      const auto handlers = self->handlers_;
+                      self->shut();
+                      handlers->on_closed(error);
+                    });
 }
 
-void SocketChannel::close() {
-  if (state_ == State::kClosed || state_ == State::kLingering) return;
+void StreamChannel::close() {
+  if (state_ == State::kClosed || state_ == State::kLingering || state_ == State::kDraining) return;
   const bool can_write = state_ == State::kOpen;
   // Handlers often own the channel; they go once the call that is perhaps under way has returned.
   handlers_ = std::make_shared<const Handlers>();
-  if (!can_write || queued_bytes() == 0) return shut();
+  if (!can_write) return shut();
   state_ = State::kLingering;
   linger_.expires_after(kCloseLinger);
   linger_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->shut();
   });
+  if (queued_bytes() == 0 && !write_under_way_) finish();
 }
 
-void SocketChannel::shut() {
+void StreamChannel::finish() {
+  if (!stream_->finish()) return shut();
+  state_ = State::kDraining;
+  // A turn that is under way comes by itself.
+  if (!reading_) drain();
+}
+
+void StreamChannel::drain() {
+  reading_ = true;
+  if (discard_input(descriptor_.native_handle())) return shut();
+  await(Waits::kReadable, &StreamChannel::read_turn);
+}
+
+void StreamChannel::shut() {
   state_ = State::kClosed;
   handlers_ = std::make_shared<const Handlers>();
   linger_.cancel();
   error_code ignored;
-  socket_.close(ignored);
+  descriptor_.close(ignored);
 }
 
 }  // namespace
@@ -250,8 +294,20 @@ void SocketChannel::shut() {
 std::shared_ptr<Channel> Channel::open(boost::asio::any_io_executor executor, base::Fd socket,
                                        Handlers handlers) {
   RR_ASSERT(handlers.on_message && handlers.on_closed);
-  auto channel = std::make_shared<SocketChannel>(executor, std::move(handlers));
-  channel->start(std::move(socket));
+  auto channel = std::make_shared<StreamChannel>(executor, Begin::kReading, std::move(handlers));
+  auto stream = make_socket_stream(socket.get());
+  if (stream) {
+    channel->start({std::move(socket), *std::move(stream)});
+  } else {
+    channel->end(std::move(stream).error());
+  }
+  return channel;
+}
+
+std::shared_ptr<Channel> open_channel(boost::asio::any_io_executor executor, Connection connection,
+                                      Begin begin, Channel::Handlers handlers) {
+  auto channel = std::make_shared<StreamChannel>(executor, begin, std::move(handlers));
+  channel->start(std::move(connection));
   return channel;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // One connection between supervisor and agent: messages in, messages out, over a connected
-// stream socket (locally one end of a socket pair).
+// stream socket: locally one end of a socket pair, between machines TLS over TCP (listener.h,
+// dialer.h).
 //
 // Lives on one io_context and its thread. Handlers are called from the loop, never from inside
 // send(). After on_closed no other handler is called. Owned by shared_ptr; close() first, the
@@ -33,6 +34,9 @@ class Channel {
                                        Handlers handlers);
   virtual ~Channel() = default;
 
+  // New handlers in place of the present ones, from the next message on; a channel that was handed
+  // over (wire/listener.h, wire/dialer.h) reads nothing before this.
+  virtual void set_handlers(Handlers handlers) = 0;
   // Ignored once the connection has ended.
   virtual void send(const Message& message) = 0;
   // Bytes accepted by send() and not yet by the kernel.

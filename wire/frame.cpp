@@ -63,11 +63,12 @@ constexpr std::array<Decoder, sizeof...(kKinds)> make_decoders(std::index_sequen
 
 constexpr auto kDecoders = make_decoders(std::make_index_sequence<std::variant_size_v<Message>>{});
 
-base::Status check_header(const FrameHeader& header, std::optional<std::uint8_t> kind) {
+base::Status check_header(const FrameHeader& header, std::optional<std::uint8_t> kind,
+                          std::size_t payload_max) {
   if (header.reserved != 0 || (header.flags & ~kFlagMore) != 0) {
     return fail(Errc::kProtocol, "cannot read a frame: its header is not ours");
   }
-  if (header.payload_bytes > kFrameBytesMax) {
+  if (header.payload_bytes > payload_max) {
     return fail(Errc::kLimit, "cannot read a frame: it says it has " +
                                   std::to_string(header.payload_bytes) + " bytes");
   }
@@ -134,14 +135,15 @@ base::Result<std::optional<Message>> FrameReader::next() {
   while (end_ - begin_ >= kFrameHeaderBytes) {
     FrameHeader header;
     std::memcpy(&header, buffer_.get() + begin_, sizeof header);
-    if (auto checked = check_header(header, kind_); !checked) {
+    if (auto checked = check_header(header, kind_, std::min(kFrameBytesMax, message_bytes_max_));
+        !checked) {
       return std::unexpected(std::move(checked).error());
     }
     if (end_ - begin_ - kFrameHeaderBytes < header.payload_bytes) break;
     std::string_view payload(buffer_.get() + begin_ + kFrameHeaderBytes, header.payload_bytes);
     begin_ += kFrameHeaderBytes + header.payload_bytes;
     const bool more = (header.flags & kFlagMore) != 0;
-    if (assembled_.size() + payload.size() > kMessageBytesMax) {
+    if (assembled_.size() + payload.size() > message_bytes_max_) {
       return fail(Errc::kLimit, "cannot read a message: its frames have no end");
     }
     if (more || kind_) assembled_ += payload;

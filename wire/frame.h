@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/core/result.h"
+#include "wire/limits.h"
 #include "wire/messages.h"
 
 namespace robustrun::wire {
@@ -29,6 +30,8 @@ base::Status append_frames(const Message& message, std::string& out);
 // Takes bytes as they arrive and gives back whole messages, in order.
 class FrameReader {
  public:
+  // Messages above `size` bytes (and so frames) are refused with kLimit; kMessageBytesMax at first.
+  void limit_messages(std::size_t size) { message_bytes_max_ = size; }
   // Room for at least `size` bytes at the end of the buffer, for a read(2) right into it; then
   // commit() says how many came. Both end the validity of what prepare() gave before.
   [[nodiscard]] std::span<char> prepare(std::size_t size);
@@ -44,10 +47,11 @@ class FrameReader {
 
  private:
   std::unique_ptr<char[]> buffer_;
+  std::size_t message_bytes_max_ = kMessageBytesMax;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;  // unread bytes: [begin_, end_)
   std::size_t end_ = 0;
-  std::string assembled_;             // payload of a message whose last frame is not here yet
+  std::string assembled_;  // payload of a message whose last frame is not here yet
   std::optional<std::uint8_t> kind_;  // of that message
 };
 

@@ -10,9 +10,11 @@ inline constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20;     // one f
 inline constexpr std::size_t kMessageBytesMax = std::size_t{16} << 20;  // frames of one message
 inline constexpr int kNestingMax = 8;
 inline constexpr std::size_t kFieldsMax = std::size_t{1} << 20;         // fields in one message
-// What a channel asks the kernel for in one read, and how much it reads before others get a turn.
+// What a channel asks the kernel for in one read, and how much it reads or writes before others
+// get a turn.
 inline constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kReadTurnBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kWriteTurnBytes = std::size_t{1} << 20;
 // Bulk senders pause above the first and go on below the second.
 inline constexpr std::size_t kCongestedBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kDrainedBytes = kCongestedBytes / 2;
@@ -20,7 +22,34 @@ inline constexpr std::size_t kDrainedBytes = kCongestedBytes / 2;
 inline constexpr std::size_t kIdleBufferBytes = std::size_t{64} << 10;
 // A send queue above this closes the channel: the peer is not reading.
 inline constexpr std::size_t kSendQueueBytesMax = std::size_t{64} << 20;
-// How long close() goes on writing what was queued.
+// How long close() goes on writing what was queued, and waiting for the peer to have it.
 inline constexpr std::chrono::milliseconds kCloseLinger{1000};
+
+// The first message of a peer that nobody knows yet.
+inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
+// Connections that have not said who they are; further ones wait in the kernel's queue.
+inline constexpr std::size_t kHandshakesMax = 256;
+inline constexpr int kListenBacklog = 4096;
+inline constexpr int kAcceptsPerTurn = 32;
+// TCP's part of reaching an endpoint; then TLS and the first exchange.
+inline constexpr std::chrono::milliseconds kConnectMax{3000};
+inline constexpr std::chrono::milliseconds kHandshakeMax{10000};
+// How long accepting rests when there are no descriptors or no memory.
+inline constexpr std::chrono::milliseconds kAcceptRetry{100};
+inline constexpr int kRefusalLinesPerMinute = 10;
+inline constexpr std::size_t kRefusalTextBytesMax = 300;
+// A peer's kernel that takes nothing for so long is gone; so is one that answers no probe of an
+// idle connection.
+inline constexpr std::chrono::milliseconds kTcpUserTimeout{20000};
+inline constexpr int kKeepaliveIdleS = 10;
+inline constexpr int kKeepaliveIntervalS = 5;
+
+inline constexpr std::size_t kCredentialBytesMax = std::size_t{16} << 10;  // the whole line
+inline constexpr std::size_t kEndpointsMax = 64;
+inline constexpr std::size_t kRunIdBytesMax = 256;
+inline constexpr std::size_t kPemBytesMax = std::size_t{16} << 10;  // one key, certificate, request
+inline constexpr std::size_t kTokenBytes = 32;
+inline constexpr std::size_t kNonceBytesMin = 16;
 
 }  // namespace robustrun::wire

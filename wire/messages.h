@@ -1,12 +1,15 @@
 #pragma once
 // Everything that a supervisor and an agent say to each other: one variant.
 //
-// The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor);
+// The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
+// a connection's beginning in enrolment.h, those of faults on purpose in injection.h;
 // docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
 // arguments, paths and output need not be UTF-8.
 
 #include <variant>
 
+#include "wire/enrolment.h"
+#include "wire/injection.h"
 #include "wire/orders.h"
 #include "wire/reports.h"
 
@@ -21,6 +24,7 @@ struct Bye {
 // The position in this list is the `kind` byte of a frame: append only.
 using Message = std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
                              WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress,
-                             WorkerExited, WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye>;
+                             WorkerExited, WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye,
+                             Enrol, Enrolled, Refused, Inject, Injected>;
 
 }  // namespace robustrun::wire

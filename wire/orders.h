@@ -18,18 +18,24 @@ namespace robustrun::wire {
 
 enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
 
-// First message to an agent, answer to its Hello.
+// First message to an agent, answer to its Hello. Times of 0: not over a network.
 struct Welcome {
   std::uint32_t protocol = kProtocolVersion;
   base::NodeId node;
   base::Generation generation;
   WorkerTemplate workers;
+  base::Nanos heartbeat_interval = std::chrono::seconds(1);   // both ways
+  base::Nanos silence_max{};    // after which the agent takes the connection for broken
+  base::Nanos orphan_grace{};   // how long workers may go on without a supervisor
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
     v(2, "node", node);
     v(3, "generation", generation);
     v(4, "workers", workers);
+    v(5, "heartbeat_interval", heartbeat_interval);
+    v(6, "silence_max", silence_max);
+    v(7, "orphan_grace", orphan_grace);
   }
 };
 
@@ -89,10 +95,13 @@ struct SignalWorkers {
   }
 };
 
-// The run is over: the agent kills what is left, answers Bye and exits 0.
+// The run is over: the agent kills what is left, answers Bye and exits.
 struct Dismiss {
+  std::int32_t exit_code = 0;   // the run's
   template <class V>
-  void fields(V&) {}
+  void fields(V& v) {
+    v(1, "exit_code", exit_code);
+  }
 };
 
 }  // namespace robustrun::wire

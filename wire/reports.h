@@ -17,15 +17,25 @@
 
 namespace robustrun::wire {
 
+// First message of every connection; also when an agent comes back after a broken one, and then
+// followed by all reports of `attempt` once more (each may have been lost or not).
 struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string host;
   std::int32_t pid = 0;
+  std::string address;       // numeric, of the interface that carries the connection or --iface
+  std::uint32_t slots = 0;   // workers this node offers; 0: as many as the supervisor says
+  std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
+  base::Nanos at{};          // by the agent's clock
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
     v(2, "host", host);
     v(3, "pid", pid);
+    v(4, "address", address);
+    v(5, "slots", slots);
+    v(6, "attempt", attempt);
+    v(7, "at", at);
   }
 };
 
@@ -103,13 +113,16 @@ struct WorkerProgress {
   }
 };
 
+// Both ways.
 struct Heartbeat {
   std::uint64_t sequence = 0;
   base::Nanos loop_lag{};
+  base::Nanos at{};            // when it was sent, by the sender's clock
   template <class V>
   void fields(V& v) {
     v(1, "sequence", sequence);
     v(2, "loop_lag", loop_lag);
+    v(3, "at", at);
   }
 };
 

@@ -139,6 +139,8 @@ class Shim final : private base::StrayKiller::ReapSink {
       // The worker is not reaped while this loop runs, so the number is its own and its group's.
       // Before its setsid() there is no such group.
       if (::kill(-worker_, order.signal) != 0) ::kill(worker_, order.signal);
+    } else if (order.kind == Order::Kind::kSignalWorker) {
+      ::kill(worker_, order.signal);
     }
   }
 

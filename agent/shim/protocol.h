@@ -23,9 +23,10 @@ enum class Stage : std::int32_t { kNone, kCgroup, kAffinity, kFork, kSession, kD
 
 // Agent → shim.
 struct Order {
-  enum class Kind : std::int32_t { kSignalGroup = 1, kKillTree = 2 };
+  enum class Kind : std::int32_t { kSignalGroup = 1, kKillTree = 2, kSignalWorker = 3 };
   Kind kind;
-  std::int32_t signal;   // kSignalGroup: sent to the worker's process group while it lives
+  // kSignalGroup: sent to the worker's process group while it lives; kSignalWorker: to it alone.
+  std::int32_t signal;
 };
 
 // Shim → agent, in this order: Started or StartFailed; Exited (after Started only); Gone.

@@ -110,6 +110,32 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
+bool natural_less(std::string_view a, std::string_view b) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (!is_digit(a[i]) || !is_digit(b[j])) {
+      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+      ++i;
+      ++j;
+      continue;
+    }
+    const auto number = [&](std::string_view text, std::size_t& at) {
+      while (at < text.size() && text[at] == '0') ++at;
+      const std::size_t start = at;
+      while (at < text.size() && is_digit(text[at])) ++at;
+      return text.substr(start, at - start);
+    };
+    const std::string_view one = number(a, i);
+    const std::string_view two = number(b, j);
+    if (one.size() != two.size()) return one.size() < two.size();
+    if (one != two) return one < two;
+  }
+  if ((i == a.size()) != (j == b.size())) return i == a.size();
+  return a < b;
+}
+
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   if (word.size() > kNearestWordMax) return {};
   std::string best;
@@ -125,6 +151,18 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     }
   }
   return best;
+}
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+  return out;
 }
 
 std::string printable(std::string_view bytes) {

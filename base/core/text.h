@@ -23,9 +23,16 @@ std::string join(std::span<const std::string> pieces, std::string_view separator
 // Without spaces, tabs and line ends at both ends.
 std::string_view trim(std::string_view text);
 
+// Whether `a` comes before `b` when runs of digits count as numbers: node2 before node10. A total
+// order: what differs only in leading zeros is told apart by the bytes.
+bool natural_less(std::string_view a, std::string_view b);
+
 // The candidate that `word` was most likely meant to be (restricted Damerau-Levenshtein distance,
 // at most a third of the longer word); empty when none is near. The first wins a tie.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// Lower-case hex of any bytes.
+std::string to_hex(std::string_view bytes);
 
 // Control characters and bytes that are no UTF-8 become \xNN; the rest is unchanged.
 std::string printable(std::string_view bytes);

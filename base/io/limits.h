@@ -12,6 +12,8 @@ inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
 inline constexpr std::chrono::milliseconds kLogStallMax{50};
 // How long the end of a blocking pool waits for its running jobs before it leaves them behind.
 inline constexpr std::chrono::milliseconds kPoolAbandonAfter{500};
+// Until a request socket that was out of descriptors tries to accept again.
+inline constexpr std::chrono::milliseconds kAcceptPause{100};
 // How long a killed tool may take to go; one in D state never does.
 inline constexpr std::chrono::milliseconds kToolKillWait{1000};
 

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,10 +25,6 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
-
-extern "C" {  // which glibc 2.36 leaves out
-#include <sys/pidfd.h>
-}
 
 namespace robustrun::base {
 namespace {
@@ -53,6 +50,12 @@ struct PidArray {
 using Children = PidArray<kChildrenPerPass>;
 
 PidArray<kInheritedMax> inherited;
+
+// glibc has these from 2.36 on; the binary runs on hosts with an older one.
+int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+bool send_signal(int pidfd, int signal) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
+}
 
 bool contains(std::span<const pid_t> pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
@@ -190,25 +193,25 @@ struct Process {
 // The pidfd is opened first: if the process that was examined had been replaced meanwhile, the
 // one that the pidfd means is dead, and the signal goes nowhere.
 bool signal_child(pid_t pid, const Process& parent, int signal, Process& child) {
-  const int pidfd = ::pidfd_open(pid, 0);
+  const int pidfd = open_pidfd(pid);
   if (pidfd < 0) return false;
   Stat stat;
   Stat parent_stat;
   const bool verified = read_stat(pid, stat) && stat.parent == parent.pid &&
                         (parent.pid == ::getpid() ||
                          (read_stat(parent.pid, parent_stat) && parent_stat.start == parent.start));
-  const bool sent = verified && ::pidfd_send_signal(pidfd, signal, nullptr, 0) == 0;
+  const bool sent = verified && send_signal(pidfd, signal);
   ::close(pidfd);
   child = {pid, stat.start};
   return sent;
 }
 
 void kill_process(const Process& process) {
-  const int pidfd = ::pidfd_open(process.pid, 0);
+  const int pidfd = open_pidfd(process.pid);
   if (pidfd < 0) return;
   Stat stat;
   if (read_stat(process.pid, stat) && stat.start == process.start) {
-    ::pidfd_send_signal(pidfd, SIGKILL, nullptr, 0);
+    send_signal(pidfd, SIGKILL);
   }
   ::close(pidfd);
 }

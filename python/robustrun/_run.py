@@ -32,8 +32,8 @@ def run(write_no_bytecode):
 
 
 def _observe():
-    """Hangs up the record, the stack dump and the step counter; each may fail alone."""
-    for attach in (_record.attach, _register_stack_dump, _count_steps):
+    """Hangs up record, stack dump, drills and step counter; each may fail alone."""
+    for attach in (_record.attach, _register_stack_dump, _listen_for_faults, _count_steps):
         try:
             attach()
         except Exception:
@@ -47,6 +47,24 @@ def _register_stack_dump():
 
         # By descriptor: sys.stderr may be replaced or closed by the time of the dump.
         faulthandler.register(number, file=2, all_threads=True, chain=False)
+
+
+def _listen_for_faults():
+    """`robustrun inject`: until it is used this is one handler that nobody calls."""
+    order, worker = os.environ.get("ROBUSTRUN_RECORD"), os.getpid()
+    if not order:
+        return
+    import _signal  # signal itself would cost a millisecond
+
+    def on_signal(number, frame):
+        if os.getpid() == worker:
+            from . import _faults
+
+            _faults.obey(order + ".fault")
+
+    number = _signal.SIGRTMIN + 9
+    if os.environ.get("ROBUSTRUN_STACK_SIGNAL") != str(number):
+        _signal.signal(number, on_signal)
 
 
 def _count_steps():

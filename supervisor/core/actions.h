@@ -45,6 +45,36 @@ struct StartWorkers {
   std::uint32_t master_port = 0;
 };
 
+// Who is who from this attempt on: before the first order of the attempt. Journaled, and shown as a
+// table; the ranks of a node are first_rank … first_rank + slots - 1.
+struct GroupMember {
+  base::NodeId node;
+  std::string name;
+  std::string address;
+  std::uint32_t first_rank = 0;
+  std::uint32_t slots = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "node", node);
+    v(2, "name", name);
+    v(3, "address", address);
+    v(4, "first_rank", first_rank);
+    v(5, "slots", slots);
+  }
+};
+
+struct GroupFormed {
+  base::Attempt attempt;
+  std::vector<GroupMember> members;  // by node rank
+  std::vector<std::string> spares;  // names of nodes that are there and not needed
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "members", members);
+    v(3, "spares", spares);
+  }
+};
+
 enum class StopCause : std::uint8_t { kRestart, kPreempt, kStop };
 
 struct StopWorkers {
@@ -64,40 +94,46 @@ struct ForwardSignal {
 // The agent may go; it kills whatever it still has.
 struct DismissAgent {
   base::NodeId node;
+  int exit_code = 0;  // the run's
 };
 
 struct SetTimer {
   TimerId id = TimerId::kState;
   std::uint64_t sequence = 0;
-  base::Nanos at{};   // supervisor's monotonic clock
+  base::Nanos at{};  // supervisor's monotonic clock
 };
 
 enum class Rule : std::uint8_t {
-  kStart,              // first attempt
-  kWorkerFailed,       // a worker's death ends the attempt
-  kStartFailed,        // a worker's program could not be run
-  kAgentLost,          // the agent died; it is launched again in place
-  kPortConflict,       // MASTER_PORT was taken meanwhile: infrastructure, not counted
-  kRestart,            // the group is started again
-  kBudgetExhausted,    // no restart left
-  kCrashLoop,          // same failure before first progress
+  kStart,  // first attempt
+  kWorkerFailed,  // a worker's death ends the attempt
+  kStartFailed,  // a worker's program could not be run
+  kAgentLost,  // the agent died; it is launched again in place
+  kPortConflict,  // MASTER_PORT was taken meanwhile: infrastructure, not counted
+  kRestart,  // the group is started again
+  kBudgetExhausted,  // no restart left
+  kCrashLoop,  // same failure before first progress
   kInfrastructureGivenUp,
-  kDoNotRequeue,       // a worker exited with 93
-  kSignal,             // a signal ends the run
-  kSecondSignal,       // and a second one at once
+  kDoNotRequeue,  // a worker exited with 93
+  kSignal,  // a signal ends the run
+  kSecondSignal,  // and a second one at once
   kTimeLimit,
   kStepGoal,
   kSucceeded,
   kBudgetRefilled,
+  kNodeReplaced,  // a spare takes a lost node's place
+  kGroupShrunk,  // no spare: the group goes on with fewer nodes
+  kGroupGrew,  // a node is back: the group is started again, larger
+  kWaitForNodes,  // too few nodes: waits for more
+  kSpareChanged,  // a node outside the group was lost, or is there
 };
 
 // Why something is done: rule, evidence, and what else could have been done.
 struct Decision {
   Rule rule = Rule::kStart;
   base::Attempt attempt;
-  std::string text;                      // one sentence for the user
-  std::vector<std::string> evidence;     // "rank 1 on node0: SIGKILL", …
-  std::vector<std::string> alternatives; // "no restart: 0 of 3 used"
+  std::string text;  // one sentence for the user
+  std::vector<std::string> evidence;  // "rank 1 on node0: SIGKILL", …
+  std::vector<std::string> alternatives;  // "no restart: 0 of 3 used"
   template <class V>
   void fields(V& v) {
     v(1, "rule", rule);
@@ -111,10 +147,10 @@ struct Decision {
 // Last action of a run, right behind DismissAgent for every node, also for one whose agent was
 // lost. The shell dismisses nothing more, writes the summary and exits.
 struct Finish {
-  int exit_code = 0;                     // base rules of decisions.md 7; see exit_code.h
+  int exit_code = 0;  // base rules of decisions.md 7; see exit_code.h
 };
 
 using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
-                            DismissAgent, SetTimer, Decision, Finish>;
+                            DismissAgent, SetTimer, Decision, GroupFormed, Finish>;
 
 }  // namespace robustrun::supervisor

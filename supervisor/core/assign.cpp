@@ -1,44 +1,49 @@
 #include "supervisor/core/assign.h"
 
+#include <utility>
+
 #include "base/core/result.h"
 #include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
 
-bool can_be_planned(const std::vector<NodeSpec>& nodes) {
-  if (nodes.size() > kNodesMax) return false;
+bool can_be_planned(const std::vector<Place>& places) {
+  if (places.size() > kNodesMax) return false;
   std::uint64_t total = 0;
-  for (const NodeSpec& node : nodes) total += node.slots;
+  for (const Place& place : places) total += place.slots;
   return total > 0 && total <= kWorkersMax;
 }
 
-RankPlan plan_ranks(const std::vector<NodeSpec>& nodes) {
-  RR_ASSERT(can_be_planned(nodes));
+RankPlan plan_ranks(std::vector<Place> places) {
+  RR_ASSERT(can_be_planned(places));
   RankPlan plan;
-  for (std::uint32_t node = 0; node < nodes.size(); ++node) {
+  plan.places = std::move(places);
+  for (const Place& place : plan.places) {
     plan.first_rank.push_back(plan.world_size());
-    for (std::uint32_t local = 0; local < nodes[node].slots; ++local) {
+    for (std::uint32_t local = 0; local < place.slots; ++local) {
       const std::uint32_t rank = plan.world_size();
       plan.workers.push_back({base::Rank{rank}, base::LocalRank{local}, rank});
-      plan.node_of.push_back(base::NodeId{node});
+      plan.node_of.push_back(place.node);
     }
+    if (plan.slots_of.size() <= place.node.value) plan.slots_of.resize(place.node.value + 1);
+    plan.slots_of[place.node.value] = place.slots;
   }
   plan.first_rank.push_back(plan.world_size());
   return plan;
 }
 
-StartWorkers start_order(const RankPlan& plan, const JobSpec& spec, base::NodeId node,
-                         base::Attempt attempt, std::uint32_t master_port) {
-  RR_ASSERT(node.value < spec.nodes.size());
+StartWorkers start_order(const RankPlan& plan, std::uint32_t group_rank, base::Attempt attempt,
+                         const std::string& master_addr, std::uint32_t master_port) {
+  RR_ASSERT(group_rank < plan.places.size());
   StartWorkers order;
-  order.node = node;
+  order.node = plan.places[group_rank].node;
   order.attempt = attempt;
-  order.workers.assign(plan.workers.begin() + plan.first_rank[node.value],
-                       plan.workers.begin() + plan.first_rank[node.value + 1]);
-  order.group_rank = node.value;
-  order.group_world_size = static_cast<std::uint32_t>(spec.nodes.size());
+  order.workers.assign(plan.workers.begin() + plan.first_rank[group_rank],
+                       plan.workers.begin() + plan.first_rank[group_rank + 1]);
+  order.group_rank = group_rank;
+  order.group_world_size = static_cast<std::uint32_t>(plan.places.size());
   order.world_size = plan.world_size();
-  order.master_addr = spec.master_addr.empty() ? spec.nodes.front().address : spec.master_addr;
+  order.master_addr = master_addr;
   order.master_port = master_port;
   return order;
 }

@@ -33,18 +33,33 @@ struct RunStarted {
 
 struct AgentJoined {
   std::int32_t pid = 0;
+  std::string address;       // numeric; empty: as in its NodeSpec
+  std::uint32_t slots = 0;   // workers it offers; counts where the NodeSpec leaves it open
   template <class V>
   void fields(V& v) {
     v(1, "pid", pid);
+    v(2, "address", address);
+    v(3, "slots", slots);
   }
 };
 
 // The agent died, its channel broke, or it could not be started.
 struct AgentLost {
   std::string why;
+  bool node_answers = true;   // false: the whole machine seems to be lost
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
+    v(2, "node_answers", node_answers);
+  }
+};
+
+// Open groups: somebody started an agent for us. The node gets the next NodeId.
+struct NodeOffered {
+  NodeSpec spec;
+  template <class V>
+  void fields(V& v) {
+    v(1, "spec", spec);
   }
 };
 
@@ -105,7 +120,9 @@ struct SignalReceived {
   }
 };
 
-enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime };
+// kNodes: an agent's hello is overdue, or a lost node is to be tried again.
+enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes };
+inline constexpr std::size_t kTimers = 5;
 
 struct TimerFired {
   TimerId id = TimerId::kState;
@@ -117,9 +134,9 @@ struct TimerFired {
   }
 };
 
-using EventBody =
-    std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
-                 WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired>;
+using EventBody = std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted,
+                               WorkerStartFailed, WorkerExited, WorkersGone, Progress,
+                               StepGoalReached, SignalReceived, TimerFired, NodeOffered>;
 
 struct Event {
   base::Nanos at{};

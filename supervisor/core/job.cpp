@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 9;
-constexpr std::size_t kStimuli = 16;
+constexpr std::size_t kStimuli = 18;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -55,13 +55,14 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler gof = &I::workers_gone_finishing;
   constexpr Handler prog = &I::progress, goal = &I::step_goal;
   constexpr Handler end = &I::end_signal, end2 = &I::end_signal_again, usr = &I::user_signal;
-  constexpr Handler th = &I::hello_overdue, tp = &I::port_overdue, ts = &I::start_overdue;
+  constexpr Handler th = &I::join_overdue, tp = &I::port_overdue, ts = &I::start_overdue;
   constexpr Handler to = &I::stop_overdue, tf = &I::finish_overdue;
   constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
+  constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished
       {run, no, no, no, no, no, no, no, no},                // RunStarted
-      {no, join, no, no, no, join, join, join, no},         // AgentJoined
+      {no, join, join, join, join, join, join, join, no},   // AgentJoined
       {no, la, la, lw, lw, ls, la, lf, no},                 // AgentLost
       {no, no, port, no, no, no, no, no, no},               // PortReserved
       {no, no, no, up, no, no, no, no, no},                 // WorkerStarted
@@ -76,6 +77,8 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, no, no, no, back, no, no},               // TimerFired: back-off
       {no, lim, lim, lim, lim, lim, lim, no, no},           // TimerFired: time limit
       {no, no, no, no, tick, no, no, no, no},               // TimerFired: uptime
+      {no, tn, tn, tn, tn, tn, tn, no, no},                 // TimerFired: nodes
+      {no, offer, offer, offer, offer, offer, offer, no, no},  // NodeOffered
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -88,6 +91,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
     return static_cast<Stimulus>(static_cast<std::size_t>(Stimulus::kStateTimer) +
                                  static_cast<std::size_t>(timer->id));
   }
+  if (std::holds_alternative<NodeOffered>(body)) return Stimulus::kNodeOffered;
   return static_cast<Stimulus>(body.index());
 }
 
@@ -164,7 +168,7 @@ const std::string& Job::Impl::name(base::NodeId node) const { return spec.nodes[
 
 std::string Job::Impl::workers_in_words() const {
   return fmt::format("{} worker{} on {} node{}", plan.world_size(),
-                     plan.world_size() == 1 ? "" : "s", nodes.size(), nodes.size() == 1 ? "" : "s");
+                     plan.world_size() == 1 ? "" : "s", group.size(), group.size() == 1 ? "" : "s");
 }
 
 std::string Job::Impl::seconds_in_words(base::Nanos duration) {

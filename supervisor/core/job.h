@@ -5,13 +5,13 @@
 //   kIdle → kJoining → kReserving → kStarting → kRunning → kStopping → (kBackoff →) kReserving …
 //                                                              └────→ kFinishing → kFinished
 //
-// kJoining: agents are launched and asked to say hello. kReserving: the first node's agent finds
-// a free MASTER_PORT (skipped when one is given). kStarting: StartWorkers is out, not every
-// worker has reported. kRunning. kStopping: an attempt failed; its workers are being stopped on
-// every node, until WorkersGone of all. kBackoff: waits before a restart. kFinishing: as
-// kStopping, but the run ends afterwards, with agents dismissed. Every state but kIdle, kRunning
-// and kFinished has a deadline (JobSpec::deadlines), and every event is handled or ignored on
-// purpose in every state (a test walks the product).
+// kJoining: agents say hello, until it is clear which nodes form the group. kReserving: the first
+// of them finds a free MASTER_PORT (skipped when one is given). kStarting: not every worker has
+// reported. kStopping: an attempt failed; its workers are being stopped on every node, until
+// WorkersGone of all. kBackoff: waits before a restart. kFinishing: as kStopping, but the run ends
+// afterwards, with agents dismissed. Every state but kIdle, kRunning and kFinished has a deadline
+// (JobSpec::deadlines), and every event is handled or ignored on purpose in every state (a test
+// walks the product).
 //
 // Deterministic: the same events give the same actions and the same digest() on every machine.
 // The simulator (tests/sim) drives exactly this class.
@@ -54,7 +54,7 @@ class Job {
 
   [[nodiscard]] JobState state() const;
   [[nodiscard]] base::Attempt attempt() const;
-  // Place of a rank (it keeps it over restarts); nullptr for an unknown rank.
+  // Place of a rank (it keeps it over restarts of the same group); nullptr for an unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
   // Hash of the whole state: equal after a replay of the same journal.
   [[nodiscard]] std::uint64_t digest() const;

@@ -8,6 +8,11 @@
 #include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+constexpr base::Nanos kNever = base::Nanos::max();
+
+}  // namespace
 
 using Agent = NodeState::Agent;
 
@@ -19,101 +24,163 @@ void Job::Impl::launch(base::NodeId node) {
   out.push_back(LaunchAgent{node, state_of.generation});
 }
 
-void Job::Impl::relaunch_lost() {
+void Job::Impl::launch_due() {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].agent == Agent::kLost) launch(base::NodeId{i});
+    if (nodes[i].agent == Agent::kLost && nodes[i].retry_at <= now) launch(base::NodeId{i});
   }
+  arm_nodes_timer();
 }
 
-bool Job::Impl::drop_agent(base::NodeId node) {
+// An agent that died on an answering node is started again at once, in place; what then fails, or a
+// machine that does not answer, is tried again later, each time after a longer wait. Only a node
+// without which the run cannot go on is tried again at once more often: budgets end that.
+void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_answers) {
   NodeState& dropped = at(node);
-  if (dropped.agent == Agent::kJoined) --joined_nodes;
-  if (dropped.agent == Agent::kLaunched) ++dropped.failed_launches;
+  if (dropped.agent == Agent::kLaunched) {
+    ++dropped.failed_launches;
+  } else {
+    ++dropped.losses;
+  }
   dropped.agent = Agent::kLost;
+  dropped.trouble = why;
   if (!dropped.gone) {
     dropped.gone = true;  // without their agent the shims kill what they hold
-    ++gone_nodes;
+    --running_nodes;
   }
-  return dropped.failed_launches < kAgentLaunchesMax;
+  const std::uint32_t troubles = dropped.losses + dropped.failed_launches;
+  const auto others = std::ranges::count_if(
+      nodes, [](const NodeState& other) { return other.agent != Agent::kLost; });
+  const bool needed = others < std::int64_t{min_nodes()};
+  const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
+                       (troubles <= kAgentLossesForgiven || needed);
+  dropped.retry_at = spec.nodes[node.value].volunteer ? kNever
+                     : at_once                        ? now
+                                                      : now + retry_delay(troubles);
+}
+
+base::Nanos Job::Impl::retry_delay(std::uint32_t troubles) const {
+  base::Nanos delay = spec.group.retry_first;
+  for (std::uint32_t i = 1; i < troubles && delay < spec.group.retry_max; ++i) {
+    delay = delay > spec.group.retry_max / 2 ? spec.group.retry_max : delay * 2;
+  }
+  return std::min(delay, spec.group.retry_max);
+}
+
+std::string Job::Impl::loss_in_words(base::NodeId node, const std::string& why) const {
+  return fmt::format("the agent of {} {}: {}", name(node),
+                     at(node).agent == Agent::kLaunched ? "cannot be started" : "was lost", why);
 }
 
 void Job::Impl::agent_joined(const Event& event) {
+  const auto& joined = body<AgentJoined>(event);
   NodeState& node = at(event.node);
   if (node.agent == Agent::kJoined) return;
   node.agent = Agent::kJoined;
   node.failed_launches = 0;
-  ++joined_nodes;
-  if (state == JobState::kJoining && all_joined()) begin_attempt();
+  if (!joined.address.empty()) node.address = joined.address;
+  if (spec.nodes[event.node.value].slots == 0) node.slots = joined.slots;
+  if (state == JobState::kJoining) return consider_group();
+  if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;
+  decide(Rule::kSpareChanged, fmt::format("{} is there as a spare", name(event.node)));
+  if (state == JobState::kRunning) maybe_grow();
+}
+
+void Job::Impl::report_loss(base::NodeId node, std::string text) {
+  const base::Nanos retry_at = at(node).retry_at;
+  const Rule rule = in_group(node) ? Rule::kAgentLost : Rule::kSpareChanged;
+  if (retry_at <= now) {
+    text += "; it is started once more";
+  } else if (retry_at != kNever) {
+    text += fmt::format("; it is tried again in {}", seconds_in_words(retry_at - now));
+  }
+  decide(rule, std::move(text));
+  if (retry_at <= now) launch(node);
+  arm_nodes_timer();
 }
 
 void Job::Impl::agent_lost_idle(const Event& event) {
-  const std::string& why = body<AgentLost>(event).why;
+  const auto& lost = body<AgentLost>(event);
   const bool had_joined = at(event.node).agent == Agent::kJoined;
-  if (!drop_agent(event.node)) {
-    return give_up(fmt::format("the agent of {} cannot be started: {}", name(event.node), why));
+  std::string text = loss_in_words(event.node, lost.why);
+  drop_agent(event.node, lost.why, lost.node_answers);
+  // Before anything was started a loss costs nothing, but for agents that join and die in a loop.
+  const bool in_a_loop =
+      at(event.node).losses > kAgentLossesForgiven && at(event.node).retry_at <= now;
+  if (had_joined && in_group(event.node) && (state != JobState::kJoining || in_a_loop)) {
+    return setback(Rule::kAgentLost, std::move(text));
   }
-  std::string text = fmt::format("the agent of {} was lost: {}", name(event.node), why);
-  if (had_joined) return setback(Rule::kAgentLost, std::move(text));
-  decide(Rule::kAgentLost, std::move(text) + "; it is started once more");
-  launch(event.node);
-  if (state == JobState::kJoining) arm_hello_timer();
+  report_loss(event.node, std::move(text));
+  if (state == JobState::kJoining) consider_group();
 }
 
 void Job::Impl::agent_lost_working(const Event& event) {
+  const auto& lost = body<AgentLost>(event);
   const bool had_done_its_part = at(event.node).ended == plan.slots(event.node);
-  drop_agent(event.node);
+  std::string text = loss_in_words(event.node, lost.why);
+  drop_agent(event.node, lost.why, lost.node_answers);
+  if (!in_group(event.node)) return report_loss(event.node, std::move(text));
   // Its workers have all ended well, or the attempt would not be running: it is only needed again
   // for a restart.
   if (had_done_its_part) return;
-  break_down(infrastructure_fault(
-      Rule::kAgentLost,
-      fmt::format("the agent of {} was lost: {}", name(event.node), body<AgentLost>(event).why),
-      context(event.node)));
+  break_down(infrastructure_fault(Rule::kAgentLost, std::move(text), context(event.node)));
 }
 
 void Job::Impl::agent_lost_stopping(const Event& event) {
-  const std::string& why = body<AgentLost>(event).why;
-  const bool may_launch = drop_agent(event.node);
-  add_fault(infrastructure_fault(Rule::kAgentLost,
-                                 fmt::format("the agent of {} was lost: {}", name(event.node), why),
-                                 context(event.node)));
-  if (!may_launch) {
-    return give_up(fmt::format("the agent of {} cannot be started: {}", name(event.node), why));
+  const auto& lost = body<AgentLost>(event);
+  std::string text = loss_in_words(event.node, lost.why);
+  drop_agent(event.node, lost.why, lost.node_answers);
+  if (in_group(event.node)) {
+    add_fault(infrastructure_fault(Rule::kAgentLost, std::move(text), context(event.node)));
+  } else {
+    decide(Rule::kSpareChanged, std::move(text));
   }
-  if (verdict().restart) launch(event.node);
+  if (verdict().restart) launch_due();
   conclude_if_gone();
 }
 
 void Job::Impl::agent_lost_finishing(const Event& event) {
-  drop_agent(event.node);
+  const auto& lost = body<AgentLost>(event);
+  drop_agent(event.node, lost.why, lost.node_answers);
   finish_if_gone();
 }
 
-void Job::Impl::hello_overdue(const Event&) {
+void Job::Impl::nodes_timer(const Event&) {
+  if (state == JobState::kStopping && !verdict().restart) return;
+  look_after_nodes();
+  if (state == JobState::kJoining) consider_group();
+}
+
+void Job::Impl::look_after_nodes() {
   Evidence late;
-  bool may_launch = true;
+  bool is_missed = false;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const base::NodeId node{i};
     if (at(node).agent != Agent::kLaunched) continue;
     if (at(node).launched_at + spec.deadlines.agent_hello > now) continue;
-    may_launch = drop_agent(node) && may_launch;
-    late.add(fmt::format("the agent of {} did not say hello within {}", name(node),
-                         seconds_in_words(spec.deadlines.agent_hello)));
+    const std::string why =
+        fmt::format("it did not say hello within {}", seconds_in_words(spec.deadlines.agent_hello));
+    std::string text = loss_in_words(node, why);
+    drop_agent(node, why, true);
+    if (at(node).retry_at <= now) text += "; it is started once more";
+    late.add(std::move(text));
+    is_missed = is_missed || in_group(node);
   }
-  if (!may_launch) return give_up(late.first.front() + ", twice");
   if (!late.first.empty()) {
-    decide(Rule::kAgentLost, late.first.front() + "; it is started once more", late.lines());
-    relaunch_lost();
+    decide(is_missed ? Rule::kAgentLost : Rule::kSpareChanged, late.first.front(), late.lines());
   }
-  arm_hello_timer();
+  launch_due();
 }
 
-void Job::Impl::arm_hello_timer() {
-  base::Nanos first = base::Nanos::max();
+void Job::Impl::arm_nodes_timer() {
+  base::Nanos first = kNever;
   for (const NodeState& node : nodes) {
-    if (node.agent == Agent::kLaunched) first = std::min(first, node.launched_at);
+    if (node.agent == Agent::kLaunched) {
+      first = std::min(first, node.launched_at + spec.deadlines.agent_hello);
+    } else if (node.agent == Agent::kLost) {
+      first = std::min(first, node.retry_at);
+    }
   }
-  set_timer(TimerId::kState, first + spec.deadlines.agent_hello);
+  if (first != kNever) set_timer(TimerId::kNodes, std::max(first, now));
 }
 
 }  // namespace robustrun::supervisor

@@ -72,9 +72,8 @@ void Job::Impl::do_not_requeue(const Event& event) {
   end_run({Rule::kDoNotRequeue, kExitDoNotRequeue}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 
-void Job::Impl::give_up(std::string text) {
-  decide(Rule::kInfrastructureGivenUp, std::move(text),
-         outage ? outage->evidence.lines() : std::vector<std::string>{});
+void Job::Impl::give_up(std::string text, std::vector<std::string> evidence) {
+  decide(Rule::kInfrastructureGivenUp, std::move(text), std::move(evidence));
   end_run({Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat)}, SIGTERM,
           spec.deadlines.shutdown_grace);
 }
@@ -116,7 +115,7 @@ void Job::Impl::finish_overdue(const Event&) {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const base::NodeId node{i};
     if (at(node).gone) continue;
-    drop_agent(node);
+    drop_agent(node, "it did not stop its workers in time", true);
     late.add(fmt::format("the agent of {} did not stop its workers in time", name(node)));
   }
   decide(ending.rule, late.first.front() + "; it is waited for no longer", late.lines());
@@ -129,7 +128,9 @@ void Job::Impl::finish_if_gone() {
 
 void Job::Impl::finish() {
   RR_ASSERT(all_gone());
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) out.push_back(DismissAgent{base::NodeId{i}});
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    out.push_back(DismissAgent{base::NodeId{i}, ending.exit_code});
+  }
   out.push_back(Finish{ending.exit_code});
   enter(JobState::kFinished);
   live_timers.fill(0);

@@ -3,6 +3,7 @@
 // Internal to core/. Split by phase:
 //   job.cpp         table, dispatch, currency of events, digest
 //   job_agents.cpp  agents: launch, hello, loss
+//   job_group.cpp   which nodes run the next attempt, and until when others are waited for
 //   job_start.cpp   from RunStarted to running workers
 //   job_run.cpp     the life of the workers: exits, progress, success
 //   job_outage.cpp  from the first fault to the restart or the end
@@ -35,6 +36,8 @@ enum class Stimulus : std::uint8_t {
   kBackoffTimer,
   kTimeLimit,
   kUptimeTimer,
+  kNodesTimer,
+  kNodeOffered,
 };
 
 struct Job::Impl : JobMemory {
@@ -57,13 +60,38 @@ struct Job::Impl : JobMemory {
   void agent_lost_working(const Event& event);    // starting or running
   void agent_lost_stopping(const Event& event);
   void agent_lost_finishing(const Event& event);
-  void hello_overdue(const Event& event);
+  void nodes_timer(const Event& event);
   void launch(base::NodeId node);
-  void relaunch_lost();
-  // The node's agent and with it its workers are no more. False: no more launch is allowed.
-  bool drop_agent(base::NodeId node);
-  void arm_hello_timer();
-  [[nodiscard]] bool all_joined() const { return joined_nodes == nodes.size(); }
+  void launch_due();          // every lost node whose time has come
+  void look_after_nodes();    // hellos that are overdue; launch_due
+  // The node's agent and with it its workers are no more.
+  void drop_agent(base::NodeId node, const std::string& why, bool node_answers);
+  [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
+  [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
+  // Says so, and what is done about it; launches it again if that is due.
+  void report_loss(base::NodeId node, std::string text);
+  void arm_nodes_timer();
+
+  // job_group.cpp
+  void node_offered(const Event& event);
+  void join_agents();        // → kJoining, or on at once
+  void join_overdue(const Event& event);
+  void consider_group();     // in kJoining: begins, waits, or gives up
+  void form_group(const struct GroupChoice& choice);
+  void explain_change(const GroupChoice& choice);
+  void announce_group();
+  void maybe_grow();         // in kRunning
+  [[nodiscard]] bool may_begin(const GroupChoice& choice) const;
+  void wait_for_more(const GroupChoice& choice);
+  [[nodiscard]] base::Nanos wait_over(const GroupChoice& choice) const;
+  void arm_join_timer(const GroupChoice& choice);
+  void sort_volunteers(std::vector<base::NodeId>& members) const;
+  [[nodiscard]] GroupChoice choice_now() const;
+  [[nodiscard]] std::string missing_in_words(std::size_t there) const;
+  [[nodiscard]] Evidence troubles() const;
+  [[nodiscard]] std::uint32_t max_nodes() const;
+  [[nodiscard]] std::uint32_t min_nodes() const;
+  [[nodiscard]] bool in_group(base::NodeId node) const;
 
   // job_start.cpp
   void run_started(const Event& event);
@@ -73,7 +101,6 @@ struct Job::Impl : JobMemory {
   void start_failed(const Event& event);
   void start_overdue(const Event& event);
   void backoff_over(const Event& event);
-  void join_agents();        // → kJoining, or on at once
   void begin_attempt();      // → kReserving, or on at once
   void start_workers();      // → kStarting
   void check_all_started();  // → kRunning
@@ -119,7 +146,7 @@ struct Job::Impl : JobMemory {
   void workers_gone_finishing(const Event& event);
   void finish_overdue(const Event& event);
   void do_not_requeue(const Event& event);
-  void give_up(std::string text);
+  void give_up(std::string text, std::vector<std::string> evidence = {});
   // The run ends: stops what runs (a stop under way keeps its deadline), then finishes.
   void end_run(Ending how, int signal, base::Nanos grace);
   void finish_if_gone();
@@ -133,13 +160,14 @@ struct Job::Impl : JobMemory {
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
               std::vector<std::string> alternatives = {});
   [[nodiscard]] bool workers_may_run() const;
-  [[nodiscard]] bool all_gone() const { return gone_nodes == nodes.size(); }
+  [[nodiscard]] bool all_gone() const { return running_nodes == 0; }
   [[nodiscard]] std::int64_t unix_seconds(base::Nanos at) const;
   [[nodiscard]] FaultContext context(base::NodeId node) const;
   [[nodiscard]] const std::string& name(base::NodeId node) const;
   [[nodiscard]] std::string workers_in_words() const;   // "8 workers on 2 nodes"
   static std::string seconds_in_words(base::Nanos duration);   // "1.5 s"
   NodeState& at(base::NodeId node) { return nodes[node.value]; }
+  [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
   template <class Body>
   static const Body& body(const Event& event) {
     return std::get<Body>(event.body);

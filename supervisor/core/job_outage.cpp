@@ -26,7 +26,7 @@ void Job::Impl::break_down(Fault fault) {
   enter(JobState::kStopping);
   send_stops(SIGTERM, restart ? StopCause::kRestart : StopCause::kStop);
   arm_stop_timer();
-  if (restart) relaunch_lost();
+  if (restart) launch_due();
   conclude_if_gone();
 }
 
@@ -56,7 +56,13 @@ void Job::Impl::stop_overdue(const Event&) {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const base::NodeId node{i};
     if (at(node).gone) continue;
-    drop_agent(node);
+    drop_agent(node, "it did not stop its workers in time", true);
+    // Whoever has the place next: its workers die with the agent.
+    if (spec.nodes[i].volunteer) {
+      out.push_back(DismissAgent{node});
+    } else {
+      at(node).retry_at = now;
+    }
     add_fault(infrastructure_fault(
         Rule::kAgentLost,
         fmt::format("the agent of {} did not stop its workers in time and is replaced", name(node)),
@@ -115,7 +121,7 @@ void Job::Impl::conclude_if_gone() {
   budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
   outage.reset();
   ++attempt.value;
-  relaunch_lost();
+  launch_due();
   wait_before_restart(delay);
 }
 

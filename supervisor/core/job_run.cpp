@@ -31,7 +31,7 @@ bool Job::Impl::note_ended(base::Rank rank) {
 bool Job::Impl::note_gone(base::NodeId node, const WorkersGone& what) {
   if (at(node).gone) return false;
   at(node).gone = true;
-  ++gone_nodes;
+  --running_nodes;
   for (const std::string& process : what.unkillable) {
     if (unkillable.size() == kEvidenceMax) break;
     unkillable.push_back(fmt::format("{} on {} cannot be killed", process, name(node)));
@@ -81,10 +81,13 @@ void Job::Impl::note_progress() {
   const base::Nanos amount = now - progress_at;
   progress_at = now;
   made_progress = true;
-  if (!budget.note_progress(amount)) return;
-  decide(Rule::kBudgetRefilled,
-         fmt::format("{} of progress: all {} restarts are available again",
-                     seconds_in_words(budget.policy().window), budget.policy().max_restarts));
+  const bool refilled = budget.note_progress(amount);
+  if (refilled) {
+    decide(Rule::kBudgetRefilled,
+           fmt::format("{} of progress: all {} restarts are available again",
+                       seconds_in_words(budget.policy().window), budget.policy().max_restarts));
+  }
+  if (state == JobState::kRunning) maybe_grow();
 }
 
 // Workers that say nothing of steps are taken to make progress by living.

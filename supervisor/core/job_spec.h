@@ -16,18 +16,51 @@ namespace robustrun::supervisor {
 struct NodeSpec {
   std::string name;          // host name as shown to the user
   std::string address;       // for MASTER_ADDR
-  std::uint32_t slots = 1;   // workers on this node
+  std::uint32_t slots = 1;   // workers on this node; 0: as many as its agent offers
+  // Its agent was started by somebody else (rendezvous): once lost, it cannot be launched again.
+  bool volunteer = false;
+  std::optional<std::uint32_t> node_rank{};   // asked for by the user (rendezvous)
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
     v(2, "address", address);
     v(3, "slots", slots);
+    v(4, "volunteer", volunteer);
+    v(5, "node_rank", node_rank);
+  }
+};
+
+// How many nodes form the group, and how long which others are waited for. A known node that is
+// not in the group is a spare.
+struct GroupPolicy {
+  std::uint32_t min_nodes = 0;   // 0: as max_nodes
+  std::uint32_t max_nodes = 0;   // 0: all of JobSpec::nodes
+  bool open = false;             // more nodes may offer themselves (rendezvous)
+  // Enough nodes are there, but one that belongs into the group is still starting.
+  base::Nanos spare_patience = std::chrono::seconds(5);
+  // Open groups: min_nodes are there, more may come.
+  base::Nanos last_call = std::chrono::seconds(30);
+  // Too few nodes are left: how long to wait for more before the run ends. 0: not at all.
+  base::Nanos wait_for_nodes{};
+  // A lost node is tried again after this long, doubled with every loss of it, at most `retry_max`.
+  base::Nanos retry_first = std::chrono::seconds(10);
+  base::Nanos retry_max = std::chrono::minutes(5);
+  template <class V>
+  void fields(V& v) {
+    v(1, "min_nodes", min_nodes);
+    v(2, "max_nodes", max_nodes);
+    v(3, "open", open);
+    v(4, "spare_patience", spare_patience);
+    v(5, "last_call", last_call);
+    v(6, "wait_for_nodes", wait_for_nodes);
+    v(7, "retry_first", retry_first);
+    v(8, "retry_max", retry_max);
   }
 };
 
 // When to try again after a failure, and how often (decisions.md 6).
 struct RestartPolicy {
-  std::uint32_t max_restarts = 3;            // user-fault restarts within `window`
+  std::uint32_t max_restarts = 3;  // user-fault restarts within `window`
   base::Nanos window = std::chrono::hours(1);  // of progress, after which the budget is full again
   std::uint32_t max_infrastructure_restarts = 16;  // in a row without progress
   std::uint32_t crash_loop_retries = 1;  // same signature before first progress; see below
@@ -69,7 +102,7 @@ struct JobSpec {
   std::string run_id;
   std::string program;  // for people: "train.py"
   std::vector<std::string> command;  // redacted argv of the run
-  std::vector<NodeSpec> nodes;  // in rank order
+  std::vector<NodeSpec> nodes;  // in rank order, spares last
   std::string role = "default";
   std::string master_addr;  // empty: the first node's address
   std::uint32_t master_port = 0;  // 0: a fresh one for every attempt
@@ -79,6 +112,7 @@ struct JobSpec {
   std::optional<base::Nanos> time_limit;  // --time-limit
   std::optional<std::uint64_t> stop_after_steps;  // --stop-after-steps
   std::string log_directory;  // shown in the report
+  GroupPolicy group;
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -94,6 +128,7 @@ struct JobSpec {
     v(11, "time_limit", time_limit);
     v(12, "stop_after_steps", stop_after_steps);
     v(13, "log_directory", log_directory);
+    v(14, "group", group);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/core/job_impl.h"
+#include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -20,29 +21,37 @@ RestartPolicy policy_of(const JobSpec& spec) {
   return policy;
 }
 
+// At least one worker, as far as it is known by now.
+bool can_start(const JobSpec& spec) {
+  if (spec.group.open && spec.group.max_nodes == 0) return false;
+  std::vector<Place> places;
+  bool any_open = spec.group.open;
+  for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) {
+    places.push_back({base::NodeId{i}, spec.nodes[i].slots});
+    any_open = any_open || spec.nodes[i].slots == 0;
+  }
+  return can_be_planned(places) || (any_open && places.size() <= kNodesMax);
+}
+
 }  // namespace
 
 void Job::Impl::run_started(const Event& event) {
   const auto& started = body<RunStarted>(event);
-  if (!can_be_planned(started.spec.nodes)) return;
+  if (!can_start(started.spec)) return;
   spec = started.spec;
   seed = started.seed;
   wall_time = started.wall_time;
   started_at = now;
   budget = Budget(policy_of(spec));
-  plan = plan_ranks(spec.nodes);
-  nodes.assign(spec.nodes.size(), {});
-  gone_nodes = static_cast<std::uint32_t>(nodes.size());
-  workers.assign(plan.world_size(), WorkerState::kAbsent);
+  for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) {
+    NodeState& node = nodes.emplace_back();
+    node.address = spec.nodes[i].address;
+    node.slots = spec.nodes[i].slots;
+    if (group.size() < max_nodes()) group.push_back(base::NodeId{i});
+  }
   if (spec.time_limit) set_timer(TimerId::kTimeLimit, now + *spec.time_limit);
-  relaunch_lost();
+  launch_due();
   join_agents();
-}
-
-void Job::Impl::join_agents() {
-  if (all_joined()) return begin_attempt();
-  enter(JobState::kJoining);
-  arm_hello_timer();
 }
 
 void Job::Impl::begin_attempt() {
@@ -51,13 +60,13 @@ void Job::Impl::begin_attempt() {
     return start_workers();
   }
   enter(JobState::kReserving);
-  out.push_back(ReservePort{base::NodeId{0}, attempt});
+  out.push_back(ReservePort{group.front(), attempt});
   set_timer(TimerId::kState, now + spec.deadlines.port);
 }
 
 void Job::Impl::port_reserved(const Event& event) {
   const auto& reserved = body<PortReserved>(event);
-  if (event.node != base::NodeId{0}) return;
+  if (event.node != group.front()) return;
   if (reserved.port == 0 || reserved.port > kPortLast) {
     return setback(Rule::kStartFailed,
                    fmt::format("no free port on {}: {}", name(event.node), reserved.error));
@@ -68,7 +77,7 @@ void Job::Impl::port_reserved(const Event& event) {
 
 void Job::Impl::port_overdue(const Event&) {
   setback(Rule::kStartFailed,
-          fmt::format("the agent of {} did not name a free port within {}", name(base::NodeId{0}),
+          fmt::format("the agent of {} did not name a free port within {}", name(group.front()),
                       seconds_in_words(spec.deadlines.port)));
 }
 
@@ -80,7 +89,7 @@ void Job::Impl::setback(Rule rule, std::string text) {
   const base::Nanos delay = restart_delay();
   budget.spend(FaultClass::kInfrastructure, {});
   decide(rule, text + "; the start is tried again");
-  relaunch_lost();
+  launch_due();
   wait_before_restart(delay);
 }
 
@@ -93,10 +102,10 @@ void Job::Impl::wait_before_restart(base::Nanos delay) {
 void Job::Impl::backoff_over(const Event&) { join_agents(); }
 
 void Job::Impl::start_workers() {
-  std::ranges::fill(workers, WorkerState::kAbsent);
+  workers.assign(plan.world_size(), WorkerState::kAbsent);
   seen_workers = 0;
   succeeded_workers = 0;
-  gone_nodes = 0;
+  running_nodes = static_cast<std::uint32_t>(group.size());
   made_progress = false;
   steps = 0;
   attempt_started = now;
@@ -105,10 +114,12 @@ void Job::Impl::start_workers() {
   if (attempt == base::Attempt{}) {
     decide(Rule::kStart, "starting " + workers_in_words());
   }
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    nodes[i].gone = false;
-    nodes[i].ended = 0;
-    out.push_back(start_order(plan, spec, base::NodeId{i}, attempt, port));
+  const std::string& master =
+      spec.master_addr.empty() ? at(group.front()).address : spec.master_addr;
+  for (std::uint32_t i = 0; i < group.size(); ++i) {
+    at(group[i]).gone = false;
+    at(group[i]).ended = 0;
+    out.push_back(start_order(plan, i, attempt, master, port));
   }
   enter(JobState::kStarting);
   set_timer(TimerId::kState, now + spec.deadlines.workers_started);
@@ -122,6 +133,7 @@ void Job::Impl::check_all_started() {
   if (state != JobState::kStarting || seen_workers < plan.world_size()) return;
   enter(JobState::kRunning);
   arm_uptime_timer();
+  maybe_grow();
 }
 
 void Job::Impl::start_failed(const Event& event) {
@@ -134,7 +146,7 @@ void Job::Impl::start_overdue(const Event&) {
       Rule::kStartFailed,
       fmt::format("{} of {} workers did not start within {}", plan.world_size() - seen_workers,
                   plan.world_size(), seconds_in_words(spec.deadlines.workers_started)),
-      context(base::NodeId{0})));
+      context(group.front())));
 }
 
 }  // namespace robustrun::supervisor

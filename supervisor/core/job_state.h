@@ -19,10 +19,15 @@ struct NodeState {
   enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
   Agent agent = Agent::kLost;
   bool gone = true;                    // nothing of the current attempt is left here
+  std::string address;                 // numeric, as the agent or the spec says
+  std::uint32_t slots = 0;             // as the spec or the agent says
   base::Generation generation;         // of the agent that counts
   base::Nanos launched_at{};
   std::uint32_t failed_launches = 0;   // in a row, without a hello
   std::uint32_t ended = 0;             // workers of the current attempt
+  std::uint32_t losses = 0;            // of its agents that had said hello, in this run
+  base::Nanos retry_at{};              // of a lost one
+  std::string trouble;                 // how the last one was lost
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);
@@ -31,6 +36,11 @@ struct NodeState {
     v(4, "launched_at", launched_at);
     v(5, "failed_launches", failed_launches);
     v(6, "ended", ended);
+    v(7, "address", address);
+    v(8, "slots", slots);
+    v(9, "losses", losses);
+    v(10, "retry_at", retry_at);
+    v(11, "trouble", trouble);
   }
 };
 
@@ -55,31 +65,36 @@ struct JobMemory {
   base::Nanos wall_time{};              // Unix time then
   Budget budget;
 
-  RankPlan plan;                        // follows from spec; not hashed
   std::vector<NodeState> nodes;
-  std::uint32_t joined_nodes = 0;
+  std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
+  bool group_formed = false;            // by an attempt
+  RankPlan plan;                        // follows from group and nodes; not hashed
+  // Of kJoining: since when it lasts, the group could be complete, and could do with what it has.
+  base::Nanos waiting_since{};
+  std::optional<base::Nanos> complete_since, enough_since;
+  bool wait_announced = false;
 
   base::Attempt attempt;
   std::uint32_t port = 0;
   base::Nanos attempt_started{};
-  std::vector<WorkerState> workers;     // by rank
-  std::uint32_t seen_workers = 0;       // started or ended
+  std::vector<WorkerState> workers;  // by rank
+  std::uint32_t seen_workers = 0;  // started or ended
   std::uint32_t succeeded_workers = 0;
-  std::uint32_t gone_nodes = 0;
+  std::uint32_t running_nodes = 0;  // of the group, with something of the attempt left
 
-  bool has_progress_source = false;     // in this run: the workers report steps
-  bool made_progress = false;           // in this attempt
+  bool has_progress_source = false;  // in this run: the workers report steps
+  bool made_progress = false;  // in this attempt
   std::uint64_t steps = 0;
-  base::Nanos progress_at{};            // progress is counted from here on
+  base::Nanos progress_at{};  // progress is counted from here on
 
   std::optional<Outage> outage;
   std::vector<std::string> unkillable;
-  base::Nanos kill_at{};                // end of the grace period of the stop under way
+  base::Nanos kill_at{};  // end of the grace period of the stop under way
   std::uint32_t end_signals = 0;
   Ending ending;
 
   std::uint64_t timer_sequence = 0;
-  std::array<std::uint64_t, 4> live_timers{};   // by TimerId; 0: none
+  std::array<std::uint64_t, kTimers> live_timers{};  // by TimerId; 0: none
 
   template <class V>
   void fields(V& v) {
@@ -90,14 +105,19 @@ struct JobMemory {
     v(5, "wall_time", wall_time);
     v(6, "budget", budget);
     v(7, "nodes", nodes);
-    v(8, "joined_nodes", joined_nodes);
+    v(8, "group", group);
+    v(27, "group_formed", group_formed);
+    v(28, "waiting_since", waiting_since);
+    v(29, "complete_since", complete_since);
+    v(30, "enough_since", enough_since);
+    v(31, "wait_announced", wait_announced);
     v(9, "attempt", attempt);
     v(10, "port", port);
     v(11, "attempt_started", attempt_started);
     v(12, "workers", workers);
     v(13, "seen_workers", seen_workers);
     v(14, "succeeded_workers", succeeded_workers);
-    v(15, "gone_nodes", gone_nodes);
+    v(15, "running_nodes", running_nodes);
     v(16, "has_progress_source", has_progress_source);
     v(17, "made_progress", made_progress);
     v(18, "steps", steps);

@@ -15,8 +15,12 @@ inline constexpr std::uint64_t kWorkersMax = 1U << 20;
 inline constexpr std::size_t kEvidenceMax = 16;
 inline constexpr std::size_t kSignatureBytesMax = 240;
 
-// Agents started for a node in a row of which none said hello.
+// Agents started for a node in a row, at once, of which none said hello.
 inline constexpr std::uint32_t kAgentLaunchesMax = 2;
+// Losses of a node's agents after which it still has the first claim to its place.
+inline constexpr std::uint32_t kAgentLossesForgiven = 1;
+// A node whose agents were lost more often is no reason to restart a smaller group that works.
+inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 
 // Port conflicts in a row without progress that are not counted. A fresh port is not lost to a
 // race this often: after them it is the script's own port, and counts like any failure.

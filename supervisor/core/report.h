@@ -17,7 +17,7 @@ namespace robustrun::supervisor {
 // One line of the journal: an event, or a decision that followed from the events before it.
 struct JournalEntry {
   base::Nanos at{};
-  std::variant<Event, Decision, Finish> what;
+  std::variant<Event, Decision, Finish, GroupFormed> what;
 };
 
 // Part of a recovery. In order: "detect" (the shim saw the end → the core handled it), "stop the

@@ -49,7 +49,7 @@ class IncidentList {
   void note(base::Nanos at, const Decision& decision) {
     const RuleRole role = role_of(decision.rule);
     if (role == RuleRole::kCause) {
-      open_ = affected_by(decision.attempt.value);
+      open_ = last_ = affected_by(decision.attempt.value);
       Draft& draft = drafts_[*open_];
       if (draft.seen_at == base::Nanos{}) draft.seen_at = draft.handled_at = at;
       if (decision.rule == Rule::kAgentLost && lost_ != nullptr) describe_loss(*lost_, draft);
@@ -63,11 +63,14 @@ class IncidentList {
         take_reasons(decision, drafts_[*open_].incident);
       }
       open_.reset();
+    } else if (role == RuleRole::kSequel && last_) {
+      take_reasons(decision, drafts_[*last_].incident);
     }
     lost_ = nullptr;
   }
 
   void note(base::Nanos, const Finish&) { lost_ = nullptr; }
+  void note(base::Nanos, const GroupFormed&) {}
 
   std::vector<Incident> finish() {
     // The journal stops right behind the loss of an agent: nobody decided any more.
@@ -162,6 +165,7 @@ class IncidentList {
   std::vector<Draft> drafts_;
   std::map<std::uint32_t, std::size_t> by_attempt_;
   std::optional<std::size_t> open_;             // the draft whose verdict is not known yet
+  std::optional<std::size_t> last_;             // the draft that a cause was added to last
   const Event* lost_ = nullptr;                 // an agent's loss that no decision followed yet
   std::uint32_t attempt_ = 0;                   // newest that an event named
   std::optional<std::uint32_t> with_workers_;   // newest that had any
@@ -233,12 +237,19 @@ void take_spec(const RunStarted& run, RunReport& report) {
   for (const NodeSpec& node : run.spec.nodes) report.world_size += node.slots;
 }
 
+void take_group(const GroupFormed& group, RunReport& report) {
+  report.nodes = static_cast<std::uint32_t>(group.members.size());
+  report.world_size = 0;
+  for (const GroupMember& member : group.members) report.world_size += member.slots;
+}
+
 }  // namespace
 
 RunReport build_report(const std::vector<JournalEntry>& entries) {
   const Facts facts = gather(entries);
   RunReport report;
   if (facts.run != nullptr) take_spec(*facts.run, report);
+  if (!facts.groups.empty()) take_group(*facts.groups.back(), report);
   report.duration = elapsed(facts.first_at, facts.last_at);
   report.attempts = static_cast<std::uint32_t>(facts.attempts.size());
   take_progress(facts, report);

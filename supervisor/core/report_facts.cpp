@@ -33,6 +33,7 @@ struct Gatherer {
     if (facts.run != nullptr) return;
     facts.run = &body;
     facts.first_at = event.at;
+    for (const NodeSpec& node : body.spec.nodes) facts.node_names.push_back(node.name);
   }
   void operator()(const AgentJoined&) {}
   void operator()(const AgentLost&) {}
@@ -60,6 +61,7 @@ struct Gatherer {
     }
   }
   void operator()(const StepGoalReached&) {}
+  void operator()(const NodeOffered& body) { facts.node_names.push_back(body.spec.name); }
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -92,6 +94,8 @@ Facts gather(const std::vector<JournalEntry>& entries) {
       facts.finish = finish;
       facts.last_at = entry.at;
       break;  // what agents say while they leave is no part of the run
+    } else if (const auto* group = std::get_if<GroupFormed>(&entry.what)) {
+      facts.groups.push_back(group);
     } else if (const auto* decision = std::get_if<Decision>(&entry.what)) {
       note_ending(facts, *decision);
       if (decision->rule == Rule::kPortConflict) {
@@ -114,7 +118,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
     case Rule::kAgentLost:
-    case Rule::kPortConflict: return RuleRole::kCause;
+    case Rule::kPortConflict:
+    case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:
     case Rule::kCrashLoop:
@@ -125,8 +130,12 @@ RuleRole role_of(Rule rule) {
     case Rule::kTimeLimit:
     case Rule::kStepGoal:
     case Rule::kSucceeded: return RuleRole::kEnd;
+    case Rule::kNodeReplaced:
+    case Rule::kGroupShrunk:
+    case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
-    case Rule::kBudgetRefilled: return RuleRole::kOther;
+    case Rule::kBudgetRefilled:
+    case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version
 }
@@ -147,13 +156,17 @@ base::Nanos later(base::Nanos from, base::Nanos by) {
 }
 
 std::string node_name(const Facts& facts, base::NodeId node) {
-  if (facts.run != nullptr && node.value < facts.run->spec.nodes.size()) {
-    return facts.run->spec.nodes[node.value].name;
-  }
+  if (node.value < facts.node_names.size()) return facts.node_names[node.value];
   return fmt::format("node {}", node.value);
 }
 
 std::uint32_t local_rank(const Facts& facts, base::Rank rank, base::NodeId node) {
+  for (auto group = facts.groups.rbegin(); group != facts.groups.rend(); ++group) {
+    for (const GroupMember& member : (*group)->members) {
+      if (member.node != node || rank.value < member.first_rank) continue;
+      if (rank.value - member.first_rank < member.slots) return rank.value - member.first_rank;
+    }
+  }
   if (facts.run == nullptr) return rank.value;
   std::uint32_t first = 0;
   const auto& nodes = facts.run->spec.nodes;

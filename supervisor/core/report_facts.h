@@ -45,6 +45,8 @@ struct Facts {
   const Decision* ending = nullptr;      // the decision that ends the run
   std::map<std::uint32_t, AttemptFacts> attempts;
   std::vector<base::Nanos> backoffs_over;
+  std::vector<std::string> node_names;             // by NodeId
+  std::vector<const GroupFormed*> groups;          // in order
 };
 
 Facts gather(const std::vector<JournalEntry>& entries);
@@ -53,6 +55,7 @@ Facts gather(const std::vector<JournalEntry>& entries);
 enum class RuleRole : std::uint8_t {
   kCause,     // something failed
   kVerdict,   // what is done about it; kRestart goes on, the others end the run
+  kSequel,    // what else follows from the last cause
   kEnd,       // the run ends, not through a failure
   kOther,
 };
@@ -63,7 +66,8 @@ base::Nanos later(base::Nanos from, base::Nanos by);
 
 // The node's name, "node 3" when the journal does not tell.
 std::string node_name(const Facts& facts, base::NodeId node);
-// Ranks are numbered node by node (Assignment).
+// By the newest group in which the node had that rank; without one, as the run's specification
+// numbers them.
 std::uint32_t local_rank(const Facts& facts, base::Rank rank, base::NodeId node);
 // Unix time of a moment of the run.
 base::Nanos wall_time(const Facts& facts, base::Nanos at);

@@ -18,7 +18,7 @@ class FakeMachine final : public Machine {
   std::map<std::string, PathKind> kinds;  // besides files
   std::set<std::string> executables = {"/usr/bin/python3"};
   std::map<std::string, Devices> accelerators;
-  std::set<std::uint16_t> taken_ports;
+  std::map<std::string, std::string> secrets;
 
   [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
     const auto found = files.find(path);
@@ -47,16 +47,42 @@ class FakeMachine final : public Machine {
     const bool known = name == "gpu" || name == "xpu" || name == "auto";
     return Devices{known ? Devices::State::kUnavailable : Devices::State::kUnknownName, 0};
   }
+  [[nodiscard]] base::Result<std::string> read_secret(const std::string& path) const override {
+    const auto found = secrets.find(path);
+    if (found != secrets.end()) return found->second;
+    return base::fail(base::Errc::kNotFound, "it cannot be read: no such file");
+  }
+};
+
+// 10.0.0.7 is ours; names are what `names` says.
+class FakeNetwork final : public Network {
+ public:
+  std::set<std::uint16_t> taken_ports;
+  std::vector<std::string> addresses = {"10.0.0.7", "fd00::7", "127.0.0.1", "::1"};
+  std::map<std::string, std::vector<std::string>> names = {{"node1", {"10.0.0.1"}},
+                                                           {"alias7", {"fd00::7", "10.0.0.7"}}};
+
   [[nodiscard]] base::Status check_port(std::uint16_t port) const override {
     if (!taken_ports.contains(port)) return {};
     return base::fail(base::Errc::kConflict, "port " + std::to_string(port) +
                                                  " is in use by pid 12 (python3) of user ada");
+  }
+  [[nodiscard]] base::Result<std::vector<std::string>> own_addresses() const override {
+    return addresses;
+  }
+  [[nodiscard]] base::Result<std::vector<std::string>> look_up(
+      const std::string& host) const override {
+    const auto found = names.find(host);
+    if (found != names.end()) return found->second;
+    if (host.find_first_not_of("0123456789abcdef.:") == std::string::npos) return {{host}};
+    return base::fail(base::Errc::kNotFound, "cannot look up " + host + ": no such name");
   }
 };
 
 // /job holds train.py; nothing of ours is in the environment.
 struct World {
   FakeMachine machine;
+  FakeNetwork network;
   Surroundings around;
 
   World() {
@@ -71,6 +97,7 @@ struct World {
     around.wall_time = std::chrono::seconds(1'785'579'300);  // 2026-08-01 10:15:00 UTC
     around.seed = 42;
     around.machine = &machine;
+    around.network = &network;
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;

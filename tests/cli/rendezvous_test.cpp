@@ -16,7 +16,7 @@ base::Result<Rendezvous> plan(const World& world, const std::vector<std::string>
 
 std::string error_of(const std::vector<std::string>& argv) {
   World world;
-  world.machine.taken_ports = {29500};
+  world.network.taken_ports = {29500};
   const auto made = plan(world, argv);
   return made ? "no error" : made.error().what;
 }
@@ -103,12 +103,7 @@ TEST_CASE("--rdzv-id counts when it says something") {
 }
 
 TEST_CASE("what cannot be done is said before anything starts") {
-  CHECK(error_of({"--nnodes=2", "s"}) ==
-        "cannot use --nnodes=2: not yet: more than one node; this version runs jobs on one machine "
-        "(--nnodes=1)");
-  CHECK(error_of({"--nnodes=1:4", "s"}).find("not yet") != std::string::npos);
   CHECK(error_of({"--nnodes=x", "s"}).starts_with("cannot use --nnodes=x: nnodes=x is not in"));
-  CHECK(error_of({"--node-rank=1", "s"}).starts_with("cannot use --node-rank=1: there is one"));
   CHECK(error_of({"--rdzv-backend=etcd", "s"}).find("etcd is not supported") != std::string::npos);
   CHECK(error_of({"--rdzv-backend=etcd-v2", "s"}).find("not supported") != std::string::npos);
   CHECK(error_of({"--rdzv-backend=c10", "s"}).find("did you mean c10d?") != std::string::npos);
@@ -129,6 +124,142 @@ TEST_CASE("options that another one makes useless are warned about") {
   CHECK(made->warnings[0].starts_with("--node-rank=1 is ignored"));
   CHECK(made->warnings[1].starts_with("--master-port=5 is ignored"));
   CHECK(plan(world, {"s"})->warnings.empty());
+}
+
+TEST_CASE(
+    "over several machines the agents know their own addresses, and no port is checked here") {
+  World world;
+  world.network.taken_ports = {29500, 4000};
+  const auto with = [&](const std::vector<std::string>& argv, Where where) {
+    return plan_rendezvous(world.merge(argv).value(), world.around, where).value();
+  };
+  const Rendezvous plain = with({"s"}, Where::kHosts);
+  CHECK_FALSE(plain.standalone);
+  CHECK(plain.master_addr.empty());
+  CHECK(plain.master_port == 0);
+  CHECK(plain.node_address.empty());
+  const Rendezvous named = with({"--master-addr=node1", "--master-port=4000", "s"}, Where::kHosts);
+  CHECK(named.master_addr == "node1");
+  CHECK(named.master_port == 4000);
+  const Rendezvous joined = with({"--master-addr=node1", "s"}, Where::kMeeting);
+  CHECK(joined.master_addr == "node1");
+  CHECK(joined.master_port == 29500);
+  CHECK(with({"--rdzv-endpoint=node1", "s"}, Where::kMeeting).master_port == 29500);
+  CHECK(with({"--local-addr=10.0.0.3", "s"}, Where::kMeeting).node_address == "10.0.0.3");
+  const Rendezvous c10d =
+      with({"--rdzv-backend=c10d", "--rdzv-endpoint=node1:4000", "s"}, Where::kMeeting);
+  CHECK(c10d.master_addr.empty());
+  CHECK(c10d.master_port == 0);
+}
+
+namespace {
+
+using Part = Meeting::Part;
+
+base::Result<Meeting> meet(const World& world, std::vector<std::string> argv) {
+  argv.insert(argv.begin(), "--nnodes=2:4");
+  argv.emplace_back("s");
+  return plan_meeting(world.merge(argv).value(), world.around);
+}
+
+std::string meeting_error(const std::vector<std::string>& argv) {
+  World world;
+  world.network.taken_ports = {4001, 29400};
+  const auto made = meet(world, argv);
+  return made ? "no error" : made.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("with c10d the machine of the endpoint's address leads, on the endpoint's port") {
+  World world;
+  const auto part = [&](const std::string& endpoint) {
+    return meet(world, {"--rdzv-backend=c10d", "--rdzv-endpoint=" + endpoint}).value().part;
+  };
+  for (const char* here : {"localhost:29400", "node7", "10.0.0.7:29400", "127.0.0.1", "alias7",
+                           "[fd00::7]:29400", "[::1]"}) {
+    INFO(here);
+    CHECK(part(here) == Part::kEither);
+  }
+  CHECK(part("node1:29400") == Part::kGuest);
+  CHECK(part("10.0.0.1") == Part::kGuest);
+  const auto made = meet(world, {"--rdzv-backend=c10d", "--rdzv-endpoint=node1", "--rdzv-id=x"});
+  CHECK(made->control.host == "node1");
+  CHECK(made->control.port == 29400);
+  CHECK(made->addresses == std::vector<std::string>{"10.0.0.1"});
+  CHECK(made->id == "x");
+  CHECK_FALSE(made->node_rank.has_value());
+}
+
+TEST_CASE("a second robustrun on the leading machine joins the first") {
+  World world;
+  world.network.taken_ports = {29400};
+  CHECK(meet(world, {"--rdzv-backend=c10d", "--rdzv-endpoint=localhost"})->part == Part::kGuest);
+}
+
+TEST_CASE("with static node 0 leads, on the port after MASTER_PORT") {
+  World world;
+  const auto first = meet(world, {"--node-rank=0", "--master-addr=node1", "--master-port=4000"});
+  CHECK(first->part == Part::kHost);
+  CHECK(first->node_rank == 0);
+  CHECK(first->control.host == "node1");
+  CHECK(first->control.port == 4001);
+  CHECK(first->id == "none");
+  const auto second = meet(world, {"--node-rank=3", "--rdzv-endpoint=node1:4000"});
+  CHECK(second->part == Part::kGuest);
+  CHECK(second->node_rank == 3);
+  CHECK(second->control.port == 4001);
+  CHECK(meet(world, {"--node-rank=1", "--master-addr=node1"})->control.port == 29501);
+  CHECK(meet(world, {"--node-rank=1", "--master-addr=a", "--master-port=65535"})->control.port ==
+        65534);
+  // Without ranks the address decides.
+  CHECK(meet(world, {"--rdzv-endpoint=10.0.0.7:4000"})->part == Part::kEither);
+  CHECK(meet(world, {"--rdzv-endpoint=node1:4000"})->part == Part::kGuest);
+}
+
+TEST_CASE("a guest that is sure of it may be earlier than its leader's name") {
+  World world;
+  const auto made = meet(world, {"--node-rank=1", "--master-addr=later"});
+  CHECK(made->part == Part::kGuest);
+  CHECK(made->addresses.empty());
+  CHECK(meeting_error({"--rdzv-backend=c10d", "--rdzv-endpoint=later"}) ==
+        "cannot use --rdzv-endpoint=later: cannot look up later: no such name");
+  CHECK(meeting_error({"--master-addr=later"}).starts_with("cannot use --master-addr=later"));
+}
+
+TEST_CASE("is_host and the time-outs of --rdzv-conf count") {
+  World world;
+  const std::vector<std::string> argv = {"--rdzv-backend=c10d", "--rdzv-endpoint=node1"};
+  const auto with = [&](const std::string& conf) {
+    auto all = argv;
+    all.push_back("--rdzv-conf=" + conf);
+    return meet(world, all).value();
+  };
+  CHECK(with("is_host=True").part == Part::kHost);
+  CHECK(with("is_host=0").part == Part::kGuest);
+  CHECK(with("join_timeout=5, last_call_timeout=1.5").join_timeout == std::chrono::seconds(5));
+  CHECK(with("join_timeout=5, last_call_timeout=1.5").last_call == std::chrono::milliseconds(1500));
+  CHECK_FALSE(with("timeout=5").join_timeout.has_value());
+  CHECK(meet(world, {"--master-addr=node1", "--rdzv-conf=timeout=5"})->join_timeout ==
+        std::chrono::seconds(5));
+  CHECK(meeting_error({argv[0], argv[1], "--rdzv-conf=is_host=maybe"}).find("neither true") !=
+        std::string::npos);
+  CHECK(meeting_error({argv[0], argv[1], "--rdzv-conf=join_timeout=x"}).find("no number of") !=
+        std::string::npos);
+}
+
+TEST_CASE("a meeting that cannot be is refused") {
+  CHECK(meeting_error({}).starts_with(
+      "cannot use --nnodes=2:4: nobody says where the nodes meet; start the same command"));
+  CHECK(meeting_error({"--rdzv-backend=c10d"}).find("nobody says") != std::string::npos);
+  CHECK(meeting_error({"--node-rank=4", "--master-addr=node1"}) ==
+        "cannot use --node-rank=4: with 4 nodes the ranks are 0 to 3");
+  CHECK(meeting_error({"--node-rank=0", "--master-addr=node1", "--master-port=4000"}) ==
+        "cannot lead the other nodes from here: port 4001 is in use by pid 12 (python3) of user "
+        "ada (with static the port after MASTER_PORT is needed); choose another port on every "
+        "node");
+  CHECK(meeting_error({"--rdzv-backend=c10d", "--rdzv-endpoint=node1", "--rdzv-conf=is_host=1"})
+            .starts_with("cannot lead the other nodes from here: port 29400 is in use"));
 }
 
 }  // namespace robustrun::cli

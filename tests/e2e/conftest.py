@@ -207,3 +207,48 @@ def robustrun(tmp_path):
     runner = Runner(tmp_path)
     yield runner
     runner.close()
+
+
+@pytest.fixture
+def nodes(robustrun):
+    """Starts jobs of several nodes on this machine, each node an agent of its own that calls home
+    over TLS as from another machine."""
+    from nodes import start_job
+
+    def start(*arguments, **options):
+        return start_job(robustrun, "--launcher=processes", *arguments, **options)
+
+    start.runner = robustrun
+    return start
+
+
+@pytest.fixture
+def farm(robustrun):
+    """Hosts with sshd on loopback; `farm(5)` starts five and gives them back."""
+    from ssh_server import Farm
+
+    made = []
+
+    def make(count, **options):
+        made.append(Farm(robustrun.folder / f"farm{len(made)}", robustrun.marker, **options))
+        return made[-1].add(count)
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def lab(robustrun):
+    """Machines with a network of their own; `lab(4)` boots four and gives them back."""
+    from machines import Lab
+
+    made = []
+
+    def make(count, **options):
+        made.append(Lab(robustrun.folder / f"lab{len(made)}", robustrun.marker, **options))
+        return made[-1].add(count)
+
+    yield make
+    for one in made:
+        one.close()

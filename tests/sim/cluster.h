@@ -38,16 +38,15 @@ class Cluster {
     };
     world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank) {
       const VirtualNode& here = nodes_[node.value];
-      for (std::uint32_t older = 0; older < attempt.value; ++older) {
-        invariants_.never_two_attempts_alive(here.alive({older}) > 0, node, attempt);
+      invariants_.never_two_attempts_alive(here.runs_older_than(attempt), node, attempt);
+      for (const VirtualNode& other : nodes_) {
+        const bool counts = invariants_.groups().is_admitted(other.id());
+        invariants_.never_two_attempts_alive(counts && other.runs_older_than(attempt), other.id(),
+                                             attempt);
       }
     };
     world_.disturbed = [this] { invariants_.disturbed(); };
-    for (std::uint32_t i = 0; i < scenario.spec.nodes.size(); ++i) {
-      nodes_.emplace_back(base::NodeId{i}, queue_, dice_, scenario_, world_);
-    }
-    from_.resize(nodes_.size());
-    to_.resize(nodes_.size());
+    for (std::size_t i = 0; i < scenario.spec.nodes.size(); ++i) add_node();
   }
 
   Outcome run() {
@@ -56,7 +55,15 @@ class Cluster {
     started.seed = scenario_.seed;
     started.wall_time = seconds(1'700'000'000);
     if (mutation_ == Mutation::kGenerous) started.spec.restart.max_restarts += 3;
+    if (mutation_ == Mutation::kShrinksTooFar) started.spec.group.min_nodes = 1;
     tell({}, {}, started);
+    for (const Scenario::Volunteer& volunteer : scenario_.volunteers) {
+      queue_.at(volunteer.at, [this, &volunteer] {
+        if (outcome_.exit_code) return;
+        add_node();
+        tell(nodes_.back().id(), {}, core::NodeOffered{volunteer.node});
+      });
+    }
     for (const Scenario::Signal& signal : scenario_.signals) {
       queue_.at(signal.at, [this, signal] {
         tell({}, {}, core::SignalReceived{signal.number, signal.forward_only});
@@ -80,6 +87,17 @@ class Cluster {
 
  private:
   static constexpr Nanos kAftermath = minutes(1);
+
+  void add_node() {
+    const base::NodeId id{static_cast<std::uint32_t>(nodes_.size())};
+    nodes_.emplace_back(id, queue_, dice_, scenario_, world_);
+    from_.emplace_back();
+    to_.emplace_back();
+  }
+
+  [[nodiscard]] base::Generation newest_generation(base::NodeId node) const {
+    return node.value < nodes_.size() ? nodes_[node.value].generation() : base::Generation{};
+  }
 
   // In order like a channel, except on bad days.
   void transmit(Nanos& channel, std::function<void()> deliver) {
@@ -106,7 +124,7 @@ class Cluster {
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);
-  const std::vector<WorkerPlan>& plans(base::Attempt attempt);
+  const std::vector<WorkerPlan>& plans(const core::StartWorkers& start);
   void draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans);
   void draw_victim(std::vector<WorkerPlan>& plans);
 
@@ -118,7 +136,7 @@ class Cluster {
   Trace trace_;
   VirtualNode::World world_;
   std::deque<VirtualNode> nodes_;
-  std::vector<Nanos> from_, to_;   // when the last message of a channel arrives
+  std::deque<Nanos> from_, to_;   // when the last message of a channel arrives
 
   core::Job job_;
   std::vector<core::Event> journal_;
@@ -126,6 +144,7 @@ class Cluster {
   std::map<core::TimerId, std::uint64_t> armed_;   // newest sequence of each
   std::map<base::Attempt, std::vector<WorkerPlan>> plans_;
   base::Attempt followed_;
+  std::uint32_t world_size_ = 0;   // of that attempt
   std::uint64_t steps_ = 0;
   Outcome outcome_;
 };

@@ -8,14 +8,19 @@ namespace robustrun::sim {
 inline void Cluster::tell(base::NodeId node, base::Generation generation, core::EventBody body) {
   core::Event event{queue_.now(), node, generation, std::move(body)};
   trace_.line(event.at, "<", words_of(event));
+  const bool is_past = invariants_.groups().is_of_the_past(event);
+  const std::uint64_t before_it = is_past ? job_.digest() : 0;
   invariants_.on_event(event);
-  event = muffle(mutation_, std::move(event));
+  if (is_unheard(mutation_, event, scenario_.spec)) return;
+  event = muffle(mutation_, std::move(event), newest_generation(node));
   const bool torn = mutation_ == Mutation::kTornJournal && journal_.size() == 5;
   if (!torn) journal_.push_back(event);
   const core::JobState before = job_.state();
   std::vector<core::Action> actions = job_.handle(event);
+  invariants_.the_past_is_not_obeyed(!is_past || (actions.empty() && job_.digest() == before_it),
+                                     event);
   for (const core::Action& action : actions) said_.push_back(words_of(action));
-  actions = distort(mutation_, std::move(actions), nodes_.size(), scenario_.spec.compat);
+  actions = distort(mutation_, std::move(actions), scenario_.spec.compat);
   for (const core::Action& action : actions) trace_.line(event.at, ">", words_of(action));
   invariants_.on_actions(event.at, actions);
   const auto* timer = std::get_if<core::TimerFired>(&event.body);
@@ -70,11 +75,12 @@ inline void Cluster::perform(const core::Action& action) {
   } else if (const auto* reserve = std::get_if<core::ReservePort>(&action)) {
     order(reserve->node, [a = *reserve](VirtualNode& node) { node.reserve_port(a.attempt); });
   } else if (const auto* start = std::get_if<core::StartWorkers>(&action)) {
-    const std::vector<WorkerPlan>& lives = plans(start->attempt);
+    const std::vector<WorkerPlan>& lives = plans(*start);
     order(start->node, [a = *start, &lives](VirtualNode& node) { node.start(a, lives); });
-    if (start->node == base::NodeId{} && followed_ != base::Attempt{start->attempt.value + 1}) {
+    if (start->group_rank == 0 && followed_ != base::Attempt{start->attempt.value + 1}) {
       followed_ = base::Attempt{start->attempt.value + 1};
       steps_ = 0;
+      world_size_ = start->world_size;
       outcome_.attempts = followed_.value;
       queue_.after(seconds(20), [this, a = start->attempt] { follow_progress(a); });
     }
@@ -107,9 +113,7 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
   if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;
   std::uint32_t alive = 0;
   for (const VirtualNode& node : nodes_) alive += node.alive(attempt);
-  std::uint32_t world_size = 0;
-  for (const core::NodeSpec& node : scenario_.spec.nodes) world_size += node.slots;
-  if (scenario_.reports_steps && alive == world_size) {
+  if (scenario_.reports_steps && alive == world_size_) {
     const auto mark =
         steps_ == 0 ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
     steps_ += 30;

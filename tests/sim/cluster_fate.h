@@ -8,17 +8,17 @@
 
 namespace robustrun::sim {
 
-inline const std::vector<WorkerPlan>& Cluster::plans(base::Attempt attempt) {
-  std::vector<WorkerPlan>& plans = plans_[attempt];
-  if (plans.empty()) draw_plans(attempt, plans);
+inline const std::vector<WorkerPlan>& Cluster::plans(const core::StartWorkers& start) {
+  std::vector<WorkerPlan>& plans = plans_[start.attempt];
+  if (plans.empty()) {
+    plans.resize(start.world_size);
+    draw_plans(start.attempt, plans);
+  }
   return plans;
 }
 
 inline void Cluster::draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans) {
   constexpr std::uint32_t kAttemptsMax = 200;  // then all goes well: every run ends
-  for (const core::NodeSpec& node : scenario_.spec.nodes) {
-    plans.resize(plans.size() + node.slots);
-  }
   const Nanos length = dice_.between(seconds(1), minutes(90));
   for (WorkerPlan& plan : plans) {
     plan.start_delay = dice_.between(milliseconds(1), milliseconds(30));

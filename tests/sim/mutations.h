@@ -1,6 +1,7 @@
 #pragma once
 // Drivers that are broken on purpose, one way each: the proof that the invariants can fail.
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -31,20 +32,29 @@ enum class Mutation : std::uint8_t {
   kRestless,           // agents are launched again at every restart
   kBlindToUnkillable,  // the core does not hear of what could not be killed
   kSilent,             // decisions without words
+  kWrongPlace,         // a newcomer pushes the others back
+  kShrinksTooFar,      // the core is told that one node is enough
+  kHidesSpares,        // the core does not hear of spares
+  kDenial,             // nor of lost agents
+  kObeysThePast,       // what a lost agent says counts for its successor
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
 inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Action> actions,
-                                         std::size_t nodes, bool compat) {
+                                         bool compat) {
   std::vector<core::Action> out;
   for (core::Action& action : actions) {
     if (auto* start = std::get_if<core::StartWorkers>(&action)) {
       if (mutation == Mutation::kSameAttempt) start->attempt = {};
       if (mutation == Mutation::kRankTwice) start->workers.front().rank = {};
-      const bool last = nodes > 1 && start->node.value + 1 == nodes;
+      const bool last = start->group_rank > 0 && start->group_rank + 1 == start->group_world_size;
       if (mutation == Mutation::kOtherPort && last) ++start->master_port;
       if (mutation == Mutation::kRestless && start->attempt.value > 0) {
         out.push_back(core::LaunchAgent{start->node, {2}});
+      }
+    } else if (auto* formed = std::get_if<core::GroupFormed>(&action)) {
+      if (mutation == Mutation::kWrongPlace && formed->attempt.value > 0) {
+        std::ranges::rotate(formed->members, formed->members.end() - 1);
       }
     } else if (auto* launch = std::get_if<core::LaunchAgent>(&action)) {
       if (mutation == Mutation::kSameGeneration) launch->generation = {1};
@@ -65,10 +75,19 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
   return out;
 }
 
+// What the core does not hear at all.
+inline bool is_unheard(Mutation mutation, const core::Event& event, const core::JobSpec& spec) {
+  if (mutation == Mutation::kDenial) return std::holds_alternative<core::AgentLost>(event.body);
+  return mutation == Mutation::kHidesSpares && spec.group.max_nodes != 0 &&
+         event.node.value >= spec.group.max_nodes &&
+         std::holds_alternative<core::AgentJoined>(event.body);
+}
+
 // What the core hears instead of an event.
-inline core::Event muffle(Mutation mutation, core::Event event) {
+inline core::Event muffle(Mutation mutation, core::Event event, base::Generation newest) {
   auto* gone = std::get_if<core::WorkersGone>(&event.body);
   if (mutation == Mutation::kBlindToUnkillable && gone != nullptr) gone->unkillable.clear();
+  if (mutation == Mutation::kObeysThePast) event.generation = newest;
   return event;
 }
 

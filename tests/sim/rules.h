@@ -12,30 +12,55 @@ namespace robustrun::sim {
 namespace core = supervisor;
 using StartOrders = std::vector<const core::StartWorkers*>;
 
-inline std::uint32_t world_size_of(const core::JobSpec& spec) {
+inline std::uint32_t world_size_of(const std::vector<core::GroupMember>& group) {
   std::uint32_t size = 0;
-  for (const core::NodeSpec& node : spec.nodes) size += node.slots;
+  for (const core::GroupMember& member : group) size += member.slots;
   return size;
 }
 
-// One order per node; ranks 0 .. world size - 1, each once; local ranks from 0 on.
-inline bool ranks_are_a_permutation(const StartOrders& starts, const core::JobSpec& spec) {
-  const std::uint32_t world_size = world_size_of(spec);
-  std::set<std::uint32_t> ranks, nodes;
+// One order per node of the group, in its place; ranks 0 .. world size - 1, each once; local ranks
+// from 0 on.
+inline bool ranks_are_a_permutation(const StartOrders& starts,
+                                    const std::vector<core::GroupMember>& group) {
+  const std::uint32_t world_size = world_size_of(group);
+  std::set<std::uint32_t> ranks;
   std::size_t count = 0;
-  for (const auto* start : starts) {
-    nodes.insert(start->node.value);
+  if (starts.size() != group.size()) return false;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const core::StartWorkers& start = *starts[i];
     std::uint32_t local = 0;
-    for (const core::Assignment& place : start->workers) {
+    for (const core::Assignment& place : start.workers) {
+      if (place.rank.value != group[i].first_rank + local) return false;
+      if (place.local_rank.value != local++) return false;
       ranks.insert(place.rank.value);
       ++count;
-      if (place.local_rank.value != local++) return false;
     }
-    if (start->world_size != world_size || start->group_rank != start->node.value) return false;
-    if (start->workers.size() != spec.nodes[start->node.value].slots) return false;
+    if (start.node != group[i].node || start.group_rank != i) return false;
+    if (start.world_size != world_size || start.group_world_size != group.size()) return false;
+    if (local != group[i].slots) return false;
   }
-  return count == world_size && ranks.size() == world_size && *ranks.rbegin() == world_size - 1 &&
-         nodes.size() == spec.nodes.size() && starts.size() == nodes.size();
+  return count == world_size && ranks.size() == world_size && *ranks.rbegin() == world_size - 1;
+}
+
+// Survivors of a group of the same size keep their places, and their ranks if the places have the
+// same numbers of workers; else they keep their order.
+inline bool survivors_keep_their_ranks(const std::vector<core::GroupMember>& before,
+                                       const std::vector<core::GroupMember>& after) {
+  const bool same_size = before.size() == after.size();
+  const bool same_slots =
+      same_size &&
+      std::ranges::equal(before, after, {}, &core::GroupMember::slots, &core::GroupMember::slots);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto found = std::ranges::find(after, before[i].node, &core::GroupMember::node);
+    if (found == after.end()) continue;
+    const auto place = static_cast<std::size_t>(found - after.begin());
+    if (same_size && place != i) return false;
+    if (same_slots && found->first_rank != before[i].first_rank) return false;
+    if (place < last) return false;
+    last = place;
+  }
+  return true;
 }
 
 inline bool master_is_the_same_everywhere(const StartOrders& starts) {

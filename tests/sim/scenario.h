@@ -23,6 +23,8 @@ struct Scenario {
   double lost = 0, late = 0, twice = 0;
   // Agents: of each one started.
   double dies = 0, never_joins = 0, cannot_start = 0, deaf = 0;
+  double machine_dies = 0;      // with everything on it; it may come back
+  double cut_off = 0;           // is given up while it lives, and its workers with it
   // Workers: of each one started.
   double ignores_term = 0, unkillable = 0, slow_start = 0;
   // Attempts.
@@ -39,18 +41,35 @@ struct Scenario {
     bool forward_only;
   };
   std::vector<Signal> signals;
+  struct Volunteer {
+    Nanos at;
+    supervisor::NodeSpec node;
+  };
+  std::vector<Volunteer> volunteers;   // who come by themselves, to an open group
 
   Nanos latest_end{};           // a run that lasts longer is stuck
 };
 
+// Most groups are of machines of one kind. Some have spares, some may be smaller than they should.
+inline void draw_nodes(Dice& dice, supervisor::JobSpec& spec) {
+  const auto most = static_cast<std::uint32_t>(1 + dice.below(4));
+  const bool has_spares = dice.chance(0.5);
+  const std::uint64_t nodes = most + (has_spares ? 1 + dice.below(3) : 0);
+  const auto slots = static_cast<std::uint32_t>(1 + dice.below(4));
+  const bool alike = dice.chance(0.7);
+  for (std::uint64_t i = 0; i < nodes; ++i) {
+    spec.nodes.push_back({"node" + std::to_string(i), "10.0.0." + std::to_string(i),
+                          alike ? slots : static_cast<std::uint32_t>(1 + dice.below(4))});
+  }
+  if (has_spares) spec.group.max_nodes = most;
+  if (dice.chance(0.4)) spec.group.min_nodes = static_cast<std::uint32_t>(1 + dice.below(most));
+  spec.group.wait_for_nodes = dice.one_of<Nanos>({Nanos{}, Nanos{}, seconds(45), minutes(20)});
+}
+
 inline supervisor::JobSpec draw_spec(Dice& dice) {
   supervisor::JobSpec spec;
   spec.run_id = "sim";
-  const std::uint64_t nodes = 1 + dice.below(4);
-  for (std::uint64_t i = 0; i < nodes; ++i) {
-    spec.nodes.push_back({"node" + std::to_string(i), "10.0.0." + std::to_string(i),
-                          static_cast<std::uint32_t>(1 + dice.below(4))});
-  }
+  draw_nodes(dice, spec);
   spec.compat = dice.chance(0.2);
   if (dice.chance(0.2)) spec.master_port = 29500;
   spec.restart.max_restarts = dice.one_of({0U, 1U, 2U, 3U, 10U});
@@ -59,6 +78,26 @@ inline supervisor::JobSpec draw_spec(Dice& dice) {
   spec.restart.crash_loop_retries = static_cast<std::uint32_t>(dice.below(3));
   spec.deadlines.shutdown_grace = dice.one_of<Nanos>({Nanos{}, seconds(5), seconds(30)});
   return spec;
+}
+
+// Nobody is known; everybody comes by himself, some late, some again.
+inline void open_up(Dice& dice, Scenario& s) {
+  std::vector<supervisor::NodeSpec> nodes;
+  nodes.swap(s.spec.nodes);
+  s.spec.group.open = true;
+  if (s.spec.group.max_nodes == 0) {
+    s.spec.group.max_nodes = static_cast<std::uint32_t>(nodes.size());
+  }
+  s.spec.group.wait_for_nodes = dice.one_of<Nanos>({seconds(90), minutes(10)});
+  for (supervisor::NodeSpec& node : nodes) {
+    node.volunteer = true;
+    if (dice.chance(0.2)) node.node_rank = static_cast<std::uint32_t>(dice.below(4));
+    Nanos at{};
+    do {
+      at += dice.chance(0.8) ? dice.between({}, seconds(40)) : dice.between({}, hours(1));
+      s.volunteers.push_back({at, node});
+    } while (dice.chance(0.3));
+  }
 }
 
 // Half of all seeds are calm: messages arrive once and in order, agents live. There the budget's
@@ -76,6 +115,8 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.dies = some(0.3);
     s.never_joins = some(0.1);
     s.cannot_start = some(0.1);
+    s.machine_dies = some(0.3);
+    s.cut_off = some(0.1);
     s.deaf = some(0.1);
     s.unkillable = some(0.1);
     s.slow_start = some(0.02);
@@ -94,6 +135,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
         {dice.chance(0.5) ? dice.between({}, seconds(5)) : dice.between({}, hours(1)),
          forward ? SIGUSR1 : dice.one_of({SIGTERM, SIGINT, SIGHUP}), forward});
   }
+  if (dice.chance(0.15)) open_up(dice, s);
   if (dice.chance(0.2)) s.spec.stop_after_steps = 10 + dice.below(1000);
   s.latest_end = hours(24 * 20);
   // Where messages are lost a run may not notice that it has ended: that takes another issue's

@@ -18,7 +18,12 @@ struct EventWords {
     return fmt::format("run started, {} nodes", e.spec.nodes.size());
   }
   std::string operator()(const core::AgentJoined&) const { return "agent joined"; }
-  std::string operator()(const core::AgentLost& e) const { return "agent lost: " + e.why; }
+  std::string operator()(const core::AgentLost& e) const {
+    return fmt::format("agent lost: {}{}", e.why, e.node_answers ? "" : ", no answer");
+  }
+  std::string operator()(const core::NodeOffered& e) const {
+    return fmt::format("node offered: {} with {} slots", e.spec.name, e.spec.slots);
+  }
   std::string operator()(const core::PortReserved& e) const {
     return fmt::format("a{} port {}", e.attempt.value, e.port);
   }
@@ -59,6 +64,13 @@ struct ActionWords {
   std::string operator()(const core::StartWorkers& a) const {
     return fmt::format("n{} a{} start {} of {} at {}:{}", a.node.value, a.attempt.value,
                        a.workers.size(), a.world_size, a.master_addr, a.master_port);
+  }
+  std::string operator()(const core::GroupFormed& a) const {
+    std::string text = fmt::format("a{} group:", a.attempt.value);
+    for (const core::GroupMember& member : a.members) {
+      text += fmt::format(" n{} from {}", member.node.value, member.first_rank);
+    }
+    return text + fmt::format(", {} spares", a.spares.size());
   }
   std::string operator()(const core::StopWorkers& a) const {
     return fmt::format("n{} a{} stop, signal {}, grace {}", a.node.value, a.attempt.value, a.signal,

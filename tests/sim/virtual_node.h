@@ -46,6 +46,10 @@ class VirtualNode {
     agent_ = std::make_shared<Agent>();
     agent_->generation = generation;
     const auto agent = agent_;
+    if (queue_.now() < down_until_) {
+      world_.disturbed();
+      return die(agent, "no route to host", false);
+    }
     // Strays of a former agent are gone by then: an agent looks for them before it says hello.
     const Nanos hello = dice_.between(kStrayLifeMax + milliseconds(5), milliseconds(800));
     if (dice_.chance(scenario_.cannot_start)) {
@@ -55,18 +59,25 @@ class VirtualNode {
       world_.disturbed();
     } else {
       queue_.after(hello, [this, agent] {
-        if (agent->alive) world_.say(id_, agent->generation, core::AgentJoined{1});
+        if (agent->alive) world_.say(id_, agent->generation, core::AgentJoined{1, {}, 0});
       });
     }
     if (dice_.chance(scenario_.dies)) {
-      const Nanos life =
-          dice_.chance(0.3) ? dice_.between({}, seconds(3)) : dice_.between({}, minutes(40));
-      queue_.after(life, [this, agent] {
-        if (!agent->alive) return;
-        world_.disturbed();
+      later([this, agent] {
+        if (agent->alive) world_.disturbed();
         die(agent, "killed by SIGKILL");
       });
     }
+    if (dice_.chance(scenario_.machine_dies)) {
+      later([this, agent] {
+        if (!agent->alive) return;
+        world_.disturbed();
+        down_until_ = dice_.chance(0.3) ? Nanos::max()
+                                        : queue_.now() + dice_.between(seconds(1), minutes(10));
+        die(agent, "no power", false);
+      });
+    }
+    if (dice_.chance(scenario_.cut_off)) later([this, agent] { cut_off(agent); });
     agent_->deaf = dice_.chance(scenario_.deaf);
   }
 
@@ -118,8 +129,11 @@ class VirtualNode {
     say_if_gone(agent_);
   }
 
-  void dismiss() { kill_agent(); }
+  void dismiss() {
+    if (agent_ && !agent_->cut_off) kill_agent();
+  }
 
+  [[nodiscard]] base::NodeId id() const { return id_; }
   [[nodiscard]] base::Generation generation() const {
     return agent_ ? agent_->generation : base::Generation{};
   }
@@ -129,9 +143,13 @@ class VirtualNode {
     const auto found = alive_.find(attempt);
     return found == alive_.end() ? 0 : found->second;
   }
+  [[nodiscard]] bool runs_older_than(base::Attempt attempt) const {
+    return !alive_.empty() && alive_.begin()->first < attempt;
+  }
 
  private:
   static constexpr Nanos kStrayLifeMax = milliseconds(50);
+  static constexpr Nanos kOrphanGrace = seconds(30);
 
   struct Worker {
     enum State : std::uint8_t { kPending, kAlive, kStuck, kDead };
@@ -143,7 +161,7 @@ class VirtualNode {
   };
   struct Agent {
     base::Generation generation;
-    bool alive = true, deaf = false;
+    bool alive = true, deaf = false, cut_off = false;
     std::int64_t newest = -1;   // attempt
     Nanos kill_at = Nanos::max();
     std::vector<std::shared_ptr<Worker>> workers;
@@ -156,7 +174,9 @@ class VirtualNode {
   void kill_workers(const AgentPtr& agent);
   void say_if_gone(const AgentPtr& agent);
   void forget(const WorkerPtr& worker);
-  void die(const AgentPtr& agent, const char* why);
+  void die(const AgentPtr& agent, const char* why, bool node_answers = true);
+  void cut_off(const AgentPtr& agent);
+  void later(std::function<void()> what);
   void kill_agent();
 
   base::NodeId id_;
@@ -166,6 +186,7 @@ class VirtualNode {
   const World& world_;
   AgentPtr agent_;
   std::map<base::Attempt, std::uint32_t> alive_;
+  Nanos down_until_{};
   std::uint32_t next_port_ = 0;
 };
 

@@ -73,7 +73,22 @@ inline void VirtualNode::forget(const WorkerPtr& worker) {
   if (--alive_[worker->attempt] == 0) alive_.erase(worker->attempt);
 }
 
-inline void VirtualNode::die(const AgentPtr& agent, const char* why) {
+// Some time in an agent's life, often soon.
+inline void VirtualNode::later(std::function<void()> what) {
+  queue_.after(dice_.chance(0.3) ? dice_.between({}, seconds(3)) : dice_.between({}, minutes(40)),
+               std::move(what));
+}
+
+// The supervisor gives it up; it goes on for a while and says what it has to say.
+inline void VirtualNode::cut_off(const AgentPtr& agent) {
+  if (!agent->alive) return;
+  world_.disturbed();
+  agent->cut_off = true;
+  world_.lost(id_, agent->generation, core::AgentLost{"said nothing", dice_.chance(0.5)});
+  queue_.after(dice_.between({}, kOrphanGrace), [this, agent] { die(agent, "gave up"); });
+}
+
+inline void VirtualNode::die(const AgentPtr& agent, const char* why, bool node_answers) {
   if (!agent->alive) return;
   agent->alive = false;
   for (const WorkerPtr& worker : agent->workers) {
@@ -83,8 +98,8 @@ inline void VirtualNode::die(const AgentPtr& agent, const char* why) {
   }
   const Nanos noticed = dice_.chance(0.8) ? dice_.between(milliseconds(1), milliseconds(50))
                                           : dice_.between(milliseconds(1), seconds(10));
-  queue_.after(noticed, [this, generation = agent->generation, why] {
-    world_.lost(id_, generation, core::AgentLost{why});
+  queue_.after(noticed, [this, generation = agent->generation, why, node_answers] {
+    world_.lost(id_, generation, core::AgentLost{why, node_answers});
   });
 }
 

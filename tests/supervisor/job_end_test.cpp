@@ -134,9 +134,9 @@ TEST_CASE("an end does not wait for ever: not for lost agents, not for silent on
   Harness h(make_spec({1, 1}));
   h.run();
   h.tell(SignalReceived{SIGTERM, false});
-  h.tell(AgentLost{"killed"}, 0);
+  h.tell(AgentLost{"killed", true}, 0);
   CHECK(h.all<LaunchAgent>().empty());
-  SUBCASE("lost") { h.tell(AgentLost{"killed"}, 1); }
+  SUBCASE("lost") { h.tell(AgentLost{"killed", true}, 1); }
   SUBCASE("silent") {
     h.fire(TimerId::kState);
     CHECK(h.text(Rule::kSignal).find("agent of node1") != std::string::npos);
@@ -159,8 +159,8 @@ TEST_CASE("nothing moves a finished run") {
   h.tell(SignalReceived{SIGTERM, false});
   REQUIRE(h.job.state() == JobState::kFinished);
   const std::uint64_t digest = h.job.digest();
-  h.tell(AgentJoined{10});
-  h.tell(AgentLost{"x"});
+  h.tell(AgentJoined{10, {}, 0});
+  h.tell(AgentLost{"x", true});
   h.tell(SignalReceived{SIGTERM, false});
   h.fire(TimerId::kState);
   CHECK(h.actions.empty());

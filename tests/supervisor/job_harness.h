@@ -5,49 +5,19 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "supervisor/core/job.h"
+#include "tests/supervisor/job_words.h"
 
 namespace robustrun::supervisor::test {
-
-using base::Nanos;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-inline JobSpec make_spec(std::vector<std::uint32_t> slots = {2}) {
-  JobSpec spec;
-  spec.run_id = "test";
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    spec.nodes.push_back({"node" + std::to_string(i), "10.0.0." + std::to_string(i), slots[i]});
-  }
-  return spec;
-}
-
-inline WorkerExited exited(std::uint32_t attempt, std::uint32_t rank, int code) {
-  WorkerExited exit;
-  exit.attempt.value = attempt;
-  exit.rank.value = rank;
-  exit.pid = 100 + static_cast<int>(rank);
-  exit.code = code;
-  return exit;
-}
-
-inline WorkerExited killed(std::uint32_t attempt, std::uint32_t rank, int signal) {
-  WorkerExited exit = exited(attempt, rank, signal);
-  exit.kind = base::ExitStatus::Kind::kSignaled;
-  return exit;
-}
 
 class Harness {
  public:
   explicit Harness(JobSpec spec = make_spec(), std::uint64_t seed = 1) : spec_(std::move(spec)) {
-    std::uint32_t rank = 0;
-    for (std::uint32_t node = 0; node < spec_.nodes.size(); ++node) {
-      for (std::uint32_t i = 0; i < spec_.nodes[node].slots; ++i, ++rank) node_of.push_back(node);
-    }
     RunStarted started;
     started.spec = spec_;
     started.seed = seed;
@@ -70,6 +40,10 @@ class Harness {
         generation[launch->node.value] = launch->generation.value;
       } else if (const auto* timer = std::get_if<SetTimer>(&action)) {
         timers[static_cast<std::size_t>(timer->id)] = *timer;
+      } else if (const auto* formed = std::get_if<GroupFormed>(&action)) {
+        take_group(*formed);
+      } else if (const auto* start = std::get_if<StartWorkers>(&action)) {
+        CHECK(is_as_announced(*start));
       }
     }
     return actions;
@@ -83,10 +57,27 @@ class Harness {
     return tell(TimerFired{id, timer.sequence});
   }
 
-  void join_all() {
-    for (std::uint32_t node = 0; node < spec_.nodes.size(); ++node) tell(AgentJoined{10}, node);
+  // A node that came by itself; its number.
+  std::uint32_t offer(const std::string& name, std::optional<std::uint32_t> node_rank = {},
+                      std::uint32_t slots = 1) {
+    tell(NodeOffered{{name, "10.1.0." + name, slots, true, node_rank}});
+    return static_cast<std::uint32_t>(generation.size() - 1);
   }
-  void reserve() { tell(PortReserved{job.attempt(), next_port++, {}}); }
+  void join(std::uint32_t node) { tell(AgentJoined{10, {}, 0}, node); }
+  void join_all() {
+    for (std::uint32_t node = 0; node < spec_.nodes.size(); ++node) join(node);
+  }
+  void lose(std::uint32_t node, const std::string& why = "killed", bool node_answers = true) {
+    tell(AgentLost{why, node_answers}, node);
+  }
+  void gone(std::uint32_t node) { tell(WorkersGone{job.attempt(), 0, {}, {}}, node); }
+  void reserve() { tell(PortReserved{job.attempt(), next_port++, {}}, group.front()); }
+  // From a group that is complete to one that runs.
+  void begin() {
+    reserve();
+    start_all();
+    REQUIRE(job.state() == JobState::kRunning);
+  }
   void start_all() {
     for (std::uint32_t rank = 0; rank < node_of.size(); ++rank) {
       tell(WorkerStarted{job.attempt(), {rank}, 100 + static_cast<int>(rank)}, node_of[rank]);
@@ -94,7 +85,7 @@ class Harness {
   }
   void all_gone() {
     const base::Attempt attempt = job.attempt();
-    for (std::uint32_t node = 0; node < spec_.nodes.size(); ++node) {
+    for (const std::uint32_t node : std::vector(group)) {
       tell(WorkersGone{attempt, 0, {}, {}}, node);
     }
   }
@@ -103,18 +94,33 @@ class Harness {
   }
   void run() {
     join_all();
-    reserve();
-    start_all();
-    REQUIRE(job.state() == JobState::kRunning);
+    begin();
+  }
+  // Every node of the group that still has an agent says that its workers are gone.
+  void all_gone_but(std::uint32_t lost) {
+    for (const std::uint32_t node : std::vector(group)) {
+      if (node != lost) gone(node);
+    }
+  }
+  // A machine goes down while the group runs, and the others stop.
+  void lose_machine(std::uint32_t node) {
+    lose(node, "no power", false);
+    all_gone_but(node);
   }
   // A failed attempt's end and the next one's start.
   void recover() {
     all_gone();
     if (job.state() == JobState::kBackoff) fire(TimerId::kBackoff);
     REQUIRE(job.state() == JobState::kReserving);
-    reserve();
-    start_all();
-    REQUIRE(job.state() == JobState::kRunning);
+    begin();
+  }
+
+  // As recover(), when one node's agent was lost and all of its workers with it.
+  void recover_without(std::uint32_t lost) {
+    all_gone_but(lost);
+    if (job.state() == JobState::kBackoff) fire(TimerId::kBackoff);
+    REQUIRE(job.state() == JobState::kReserving);
+    begin();
   }
 
   template <class A>
@@ -137,6 +143,12 @@ class Harness {
     }
     return "no such decision";
   }
+  [[nodiscard]] std::vector<std::string> evidence(Rule rule) const {
+    for (const Decision& decision : all<Decision>()) {
+      if (decision.rule == rule) return decision.evidence;
+    }
+    return {"no such decision"};
+  }
   [[nodiscard]] int exit_code() const {
     const auto finishes = all<Finish>();
     REQUIRE(finishes.size() == 1);
@@ -149,12 +161,32 @@ class Harness {
   std::vector<Event> journal;
   std::vector<Action> actions;   // of the last event
   std::vector<std::uint32_t> generation;
-  std::vector<std::uint32_t> node_of;
-  std::array<SetTimer, 4> timers;
+  std::vector<std::uint32_t> group;     // nodes, by group rank
+  std::vector<std::uint32_t> node_of;   // by rank
+  std::array<SetTimer, kTimers> timers;
   std::uint32_t next_port = 20000;
 
  private:
+  [[nodiscard]] bool is_as_announced(const StartWorkers& order) const {
+    if (order.group_rank >= members_.size()) return false;
+    const GroupMember& member = members_[order.group_rank];
+    return order.node == member.node && order.workers.size() == member.slots &&
+           order.group_world_size == members_.size() && order.world_size == node_of.size() &&
+           (member.slots == 0 || order.workers.front().rank.value == member.first_rank);
+  }
+  void take_group(const GroupFormed& formed) {
+    members_ = formed.members;
+    group.clear();
+    node_of.clear();
+    for (const GroupMember& member : formed.members) {
+      CHECK(member.first_rank == node_of.size());
+      group.push_back(member.node.value);
+      node_of.insert(node_of.end(), member.slots, member.node.value);
+    }
+  }
+
   JobSpec spec_;
+  std::vector<GroupMember> members_;   // of the newest group
 };
 
 }  // namespace robustrun::supervisor::test

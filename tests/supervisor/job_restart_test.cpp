@@ -1,4 +1,4 @@
-// Budgets, back-off, crash loops, port conflicts, lost agents, overdue answers.
+// Budgets, back-off, crash loops, port conflicts, overdue answers.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -205,78 +205,6 @@ TEST_CASE("rank 0 finding its fresh port taken is not counted") {
   }
 }
 
-TEST_CASE("a lost agent is launched again in place while the others stop") {
-  JobSpec spec = make_spec({1, 1});
-  spec.restart.max_restarts = 0;
-  Harness h(spec);
-  h.run();
-  h.tell(AgentLost{"killed by SIGKILL"}, 1);
-  CHECK(h.decided(Rule::kAgentLost));
-  REQUIRE(h.all<StopWorkers>().size() == 1);
-  CHECK(h.all<StopWorkers>().front().node.value == 0);
-  REQUIRE(h.all<LaunchAgent>().size() == 1);
-  CHECK(h.all<LaunchAgent>().front().generation.value == 2);
-  SUBCASE("and joins before they are gone") {
-    h.tell(AgentJoined{11}, 1);
-    h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
-    CHECK(h.job.state() == JobState::kReserving);
-  }
-  SUBCASE("and joins after they are gone") {
-    h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
-    CHECK(h.job.state() == JobState::kJoining);
-    h.tell(AgentJoined{11}, 1);
-    CHECK(h.job.state() == JobState::kReserving);
-  }
-  SUBCASE("and what its former self still says is ignored") {
-    h.tell(Event{h.now, {1}, {1}, WorkersGone{{0}, 0, {}, {}}});
-    h.tell(Event{h.now, {1}, {1}, AgentJoined{9}});
-    CHECK(h.actions.empty());
-    CHECK(h.job.state() == JobState::kStopping);
-  }
-}
-
-TEST_CASE("an agent whose workers had all ended well is only missed at the next restart") {
-  Harness h(make_spec({1, 1}));
-  h.run();
-  h.tell_exit(exited(0, 1, 0));
-  h.tell(AgentLost{"gone"}, 1);
-  CHECK(h.actions.empty());
-  SUBCASE("which may never come") {
-    h.tell_exit(exited(0, 0, 0));
-    h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
-    CHECK(h.exit_code() == 0);
-  }
-  SUBCASE("which launches it") {
-    h.tell_exit(exited(0, 0, 1));
-    REQUIRE(h.all<LaunchAgent>().size() == 1);
-    CHECK(h.all<LaunchAgent>().front().node.value == 1);
-  }
-}
-
-TEST_CASE("an agent that cannot be started twice in a row ends the run with 94") {
-  Harness h(make_spec({1, 1}));
-  SUBCASE("it dies") {
-    h.tell(AgentLost{"no such host"}, 1);
-    CHECK(h.all<LaunchAgent>().size() == 1);
-    h.tell(AgentLost{"no such host"}, 1);
-  }
-  SUBCASE("it never says hello") {
-    h.tell(AgentJoined{10}, 0);
-    h.fire(TimerId::kState);
-    CHECK(h.all<LaunchAgent>().size() == 1);
-    h.fire(TimerId::kState);
-  }
-  SUBCASE("again, in the middle of a run") {
-    h.run();
-    h.tell(AgentLost{"killed"}, 1);
-    h.tell(AgentLost{"cannot fork"}, 1);
-    h.tell(AgentLost{"cannot fork"}, 1);
-    CHECK(h.job.state() == JobState::kFinishing);
-    h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
-  }
-  CHECK(h.exit_code() == 94);
-}
-
 TEST_CASE("infrastructure faults in a row without progress end the run with 94") {
   JobSpec spec = make_spec({1});
   spec.restart.max_restarts = 0;
@@ -284,42 +212,23 @@ TEST_CASE("infrastructure faults in a row without progress end the run with 94")
   Harness h(spec);
   h.run();
   for (std::uint32_t attempt = 0; attempt < 3; ++attempt) {
-    h.tell(AgentLost{"killed"});
-    h.tell(AgentJoined{10});
+    h.tell(AgentLost{"killed", true});
+    h.tell(AgentJoined{10, {}, 0});
     if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
     h.reserve();
     h.start_all();
     REQUIRE(h.job.attempt().value == attempt + 1);
   }
   SUBCASE("the next one is too many") {
-    h.tell(AgentLost{"killed"});
+    h.tell(AgentLost{"killed", true});
     CHECK(h.decided(Rule::kInfrastructureGivenUp));
     CHECK(h.exit_code() == 94);
   }
   SUBCASE("progress starts a new row") {
     h.first_step();
-    h.tell(AgentLost{"killed"});
+    h.tell(AgentLost{"killed", true});
     CHECK(h.decided(Rule::kRestart));
   }
-}
-
-TEST_CASE("an agent lost while nothing runs is a setback of its own") {
-  Harness h(make_spec({1, 1}));
-  h.join_all();
-  REQUIRE(h.job.state() == JobState::kReserving);
-  h.tell(AgentLost{"killed"}, 0);
-  CHECK(h.job.state() == JobState::kJoining);
-  h.tell(AgentJoined{10}, 0);
-  CHECK(h.job.state() == JobState::kReserving);
-  h.tell(AgentLost{"killed"}, 1);
-  CHECK(h.job.state() == JobState::kBackoff);
-  h.fire(TimerId::kBackoff);
-  CHECK(h.job.state() == JobState::kJoining);
-  h.tell(AgentJoined{10}, 1);
-  h.reserve();
-  h.start_all();
-  CHECK(h.job.state() == JobState::kRunning);
-  CHECK(h.job.attempt().value == 0);
 }
 
 TEST_CASE("a port that cannot be reserved, or an answer that does not come, is tried again") {
@@ -346,21 +255,6 @@ TEST_CASE("workers that do not start in time are stopped and started again") {
         "1 of 2 workers did not start within 60 s; the others are stopped");
   h.recover();
   CHECK(h.job.attempt().value == 1);
-}
-
-TEST_CASE("an agent that does not stop its workers in time is replaced") {
-  Harness h(make_spec({1, 1}));
-  h.run();
-  h.tell_exit(exited(0, 0, 1));
-  h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
-  const Nanos stopped_at = h.now;
-  h.fire(TimerId::kState);
-  CHECK(h.now - stopped_at == seconds(45));
-  REQUIRE(h.all<LaunchAgent>().size() == 1);
-  CHECK(h.all<LaunchAgent>().front().node.value == 1);
-  CHECK(h.decided(Rule::kRestart));
-  h.tell(AgentJoined{12}, 1);
-  CHECK(h.job.state() == JobState::kReserving);
 }
 
 TEST_CASE("nothing is started beside a worker that cannot be killed") {

@@ -11,15 +11,19 @@
 namespace robustrun::supervisor::test {
 namespace {
 
-// A two-node run, one worker each, brought into each state. The second node's agent has been
-// replaced and not yet joined where that can be, so that AgentJoined has something to say.
+// A two-node run, one worker each, and a spare that has not said hello, brought into each state.
+// The second node's agent has been replaced and not yet joined where that can be, so that
+// AgentJoined has something to say.
 Harness in_state(JobState state) {
-  JobSpec spec = make_spec({1, 1});
+  JobSpec spec = make_spec({1, 1, 1});
   spec.time_limit = std::chrono::hours(10);
-  if (state == JobState::kIdle) return Harness(make_spec({0}));
+  spec.group.max_nodes = 2;
+  spec.group.open = true;
+  if (state == JobState::kIdle) return Harness(make_spec({}));
   Harness h(spec);
   if (state == JobState::kJoining) return h;
-  h.join_all();
+  h.join(0);
+  h.join(1);
   if (state == JobState::kReserving) return h;
   h.reserve();
   if (state == JobState::kStarting) return h;
@@ -27,7 +31,7 @@ Harness in_state(JobState state) {
   if (state == JobState::kRunning) return h;
   h.tell_exit(exited(0, 0, 1));
   h.recover();
-  h.tell(AgentLost{"killed"}, 1);
+  h.tell(AgentLost{"killed", true}, 1);
   if (state == JobState::kStopping) return h;
   if (state == JobState::kBackoff) {
     h.tell(WorkersGone{{1}, 0, {}, {}}, 0);
@@ -63,8 +67,13 @@ const Row kRows[] = {
        started.spec = make_spec({1});
        return started;
      }},
-    {"AgentJoined", ".n...nnn.", [](const Harness&) -> EventBody { return AgentJoined{10}; }, 1},
-    {"AgentLost", ".xxxxxxn.", [](const Harness&) -> EventBody { return AgentLost{"x"}; }, 1},
+    {"AgentJoined", ".x...nnn.", [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; },
+     1},
+    {"AgentJoined of a spare", ".xxxxxxn.",
+     [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 2},
+    {"AgentLost of a spare", ".xxxxxxn.",
+     [](const Harness&) -> EventBody { return AgentLost{"x", true}; }, 2},
+    {"AgentLost", ".xxxxxxn.", [](const Harness&) -> EventBody { return AgentLost{"x", true}; }, 1},
     {"PortReserved", "..x......",
      [](const Harness& h) -> EventBody { return PortReserved{h.job.attempt(), 29500, {}}; }},
     {"WorkerStarted", "...n.....",
@@ -89,6 +98,9 @@ const Row kRows[] = {
     {"back-off timer", "......x..", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
     {"time limit", ".xxxxxxn.", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
     {"uptime timer", "....x....", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
+    {"nodes timer", ".xxxxxxn.", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
+    {"NodeOffered", ".xxxxxx..",
+     [](const Harness&) -> EventBody { return NodeOffered{{"node9", "10.0.0.9", 1, true}}; }},
 };
 
 TEST_CASE("every event is handled, or ignored on purpose, in every state") {
@@ -123,10 +135,10 @@ TEST_CASE("events of another attempt, generation, node or rank are ignored in ev
       ignored(exited(wrong.value, node, 1), {node}, current);
       ignored(WorkerStarted{h.job.attempt(), {77}, 1}, {node}, current);
       ignored(exited(h.job.attempt().value, 1 - node, 1), {node}, current);
-      ignored(AgentLost{"old"}, {node}, {current.value + 1});
-      ignored(AgentJoined{1}, {node}, {0});
+      ignored(AgentLost{"old", true}, {node}, {current.value + 1});
+      ignored(AgentJoined{1, {}, 0}, {node}, {0});
     }
-    ignored(AgentLost{"x"}, {9}, {1});
+    ignored(AgentLost{"x", true}, {9}, {1});
     ignored(TimerFired{TimerId::kState, 0}, {}, {});
     ignored(TimerFired{TimerId::kState, 999}, {}, {});
     ignored(TimerFired{static_cast<TimerId>(200), 999}, {}, {});

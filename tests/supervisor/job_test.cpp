@@ -15,9 +15,9 @@ TEST_CASE("a run launches agents, reserves a port, starts workers and ends with 
   Harness h(make_spec({2, 1}));
   CHECK(h.all<LaunchAgent>().size() == 2);
   CHECK(h.job.state() == JobState::kJoining);
-  h.tell(AgentJoined{10}, 1);
+  h.tell(AgentJoined{10, {}, 0}, 1);
   CHECK(h.all<ReservePort>().empty());
-  h.tell(AgentJoined{10}, 0);
+  h.tell(AgentJoined{10, {}, 0}, 0);
   REQUIRE(h.all<ReservePort>().size() == 1);
   CHECK(h.all<ReservePort>().front().node.value == 0);
   h.tell(PortReserved{{0}, 29511, {}});
@@ -72,9 +72,49 @@ TEST_CASE("a given MASTER_PORT is used for every attempt without asking") {
 }
 
 TEST_CASE("a run without workers never starts") {
-  Harness h(make_spec({0}));
+  Harness h(make_spec({}));
   CHECK(h.actions.empty());
   CHECK(h.job.state() == JobState::kIdle);
+  JobSpec of_any_size = make_spec({});
+  of_any_size.group.open = true;
+  CHECK(Harness(of_any_size).job.state() == JobState::kIdle);
+}
+
+TEST_CASE("a node may leave the number of its workers to its agent") {
+  Harness h(make_spec({0, 1}));
+  h.join(1);
+  SUBCASE("which offers some") {
+    h.tell(AgentJoined{10, "10.9.9.9", 3}, 0);
+    h.reserve();
+    REQUIRE(h.all<StartWorkers>().size() == 2);
+    CHECK(h.all<StartWorkers>().front().workers.size() == 3);
+    CHECK(h.all<StartWorkers>().front().master_addr == "10.9.9.9");
+    CHECK(h.all<StartWorkers>().back().workers.front().rank.value == 3);
+  }
+  SUBCASE("which offers others when it is back: ranks are announced anew") {
+    h.tell(AgentJoined{10, {}, 3}, 0);
+    h.begin();
+    h.lose(0);
+    h.gone(1);
+    h.tell(AgentJoined{10, {}, 2}, 0);
+    CHECK(h.all<GroupFormed>().size() == 1);
+    h.begin();
+    CHECK(h.node_of == std::vector<std::uint32_t>{0, 0, 1});
+  }
+  SUBCASE("which counts for nothing where the number is given") {
+    h.tell(AgentJoined{10, {}, 3}, 0);
+    h.lose(1);
+    h.tell(AgentJoined{10, {}, 9}, 1);
+    h.begin();
+    CHECK(h.node_of == std::vector<std::uint32_t>{0, 0, 0, 1});
+  }
+}
+
+TEST_CASE("nodes that offer no worker at all end the run with 94") {
+  Harness h(make_spec({0}));
+  h.tell(AgentJoined{10, {}, 0});
+  CHECK(h.decided(Rule::kInfrastructureGivenUp));
+  CHECK(h.exit_code() == 94);
 }
 
 TEST_CASE("a worker's death stops the others on every node at once, then all start again") {

@@ -19,9 +19,13 @@ std::vector<JournalEntry> one_of_each() {
   const base::Attempt attempt{1};
   story.event(8000, WorkerStartFailed{attempt, base::Rank{3}, 2, "cannot run x"});
   story.event(8001, StepGoalReached{attempt, 500}).event(8002, SignalReceived{15, true});
-  story.event(8003, AgentLost{"gone"}).event(8004, TimerFired{TimerId::kUptime, 9}, 1);
+  story.event(8003, AgentLost{"gone", false}).event(8004, TimerFired{TimerId::kUptime, 9}, 1);
   story.event(8005, WorkersGone{attempt, 2, {"pid 12 (python), D state"}, {"torch_123"}});
   story.progress(8006, 1, Progress::Mark::kCaughtUp, 8005, 7, -3, 0.5);
+  story.event(8007, NodeOffered{{"gamma", "10.0.0.3", 2, true, 7}}, 2);
+  story.event(8008, AgentJoined{77, "10.0.0.33", 2}, 2);
+  story.group(8009, 2, {{{2}, "gamma", "10.0.0.33", 0, 2}, {{0}, "alpha", "10.0.0.1", 2, 2}},
+              {"beta"});
   return story.entries;
 }
 

@@ -12,7 +12,7 @@ namespace robustrun::supervisor::scenarios {
 inline Story clean() {
   Story story;
   using Mark = Progress::Mark;
-  story.run({{"node0", "127.0.0.1", 2}}).event(3, AgentJoined{4200});
+  story.run({{"node0", "127.0.0.1", 2}}).event(3, AgentJoined{4200, {}, 0});
   story.decide(3, Rule::kStart, 0, "starting 2 workers").start(4, 0, 2);
   story.progress(120, 0, Mark::kUserCode, 110, 0);
   story.progress(2400, 0, Mark::kFirstStep, 2300, 1, 0, 2.3);
@@ -29,7 +29,7 @@ inline Story clean() {
 inline Story recovered() {
   Story story;
   using Mark = Progress::Mark;
-  story.run({{"node0", "127.0.0.1", 2}}).event(3, AgentJoined{4200});
+  story.run({{"node0", "127.0.0.1", 2}}).event(3, AgentJoined{4200, {}, 0});
   story.decide(3, Rule::kStart, 0, "starting 2 workers").start(4, 0, 2);
   story.progress(120, 0, Mark::kUserCode, 110, 0);
   story.progress(2400, 0, Mark::kFirstStep, 2300, 1, 0, 2.3);
@@ -61,7 +61,7 @@ inline Story failed() {
   Story story;
   using Mark = Progress::Mark;
   story.run({{"alpha", "10.0.0.1", 2}, {"beta", "10.0.0.2", 2}});
-  story.event(3, AgentJoined{4200}).event(5, AgentJoined{5200}, 1);
+  story.event(3, AgentJoined{4200, {}, 0}).event(5, AgentJoined{5200, {}, 0}, 1);
   story.decide(5, Rule::kStart, 0, "starting 4 workers on 2 nodes").start(6, 0, 4);
   story.progress(200, 0, Mark::kUserCode, 190, 0);
   WorkerExited oom = exited(0, 2, ExitStatus::Kind::kSignaled, 9, 5000);
@@ -110,7 +110,7 @@ inline Story unfinished() {
 
 inline Story start_failed() {
   Story story;
-  story.run({{"node0", "127.0.0.1", 1}}).event(3, AgentJoined{4200});
+  story.run({{"node0", "127.0.0.1", 1}}).event(3, AgentJoined{4200, {}, 0});
   story.decide(3, Rule::kStart, 0, "starting 1 worker");
   story.event(4, PortReserved{Attempt{0}, 29411, ""});
   story.event(5, WorkerStartFailed{Attempt{0}, Rank{0}, 2,

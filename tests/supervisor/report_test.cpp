@@ -162,7 +162,7 @@ TEST_CASE("rank 0 explains a port conflict, whoever was seen first") {
 TEST_CASE("a lost agent is an incident of its node, and its goodbye is none") {
   Story story;
   story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
-  story.event(500, AgentLost{"killed by SIGKILL"});
+  story.event(500, AgentLost{"killed by SIGKILL", true});
   Incident incident = build_report(story.entries).incidents.at(0);
   CHECK_FALSE(incident.rank);
   CHECK(incident.node == "node0");
@@ -175,8 +175,73 @@ TEST_CASE("a lost agent is an incident of its node, and its goodbye is none") {
   CHECK(phase(incident, "detect") == ms(0));
 
   Story over = clean();
-  over.event(192020, AgentLost{"channel closed"});
+  over.event(192020, AgentLost{"channel closed", true});
   CHECK(build_report(over.entries).incidents.empty());
+}
+
+TEST_CASE("a lost machine's incident says who took its place, and where ranks are afterwards") {
+  Story story;
+  story.run({{"alpha", "10.0.0.1", 2}, {"beta", "10.0.0.2", 2}, {"gamma", "10.0.0.3", 2}});
+  story.group(3, 0, {{{0}, "alpha", "10.0.0.1", 0, 2}, {{1}, "beta", "10.0.0.2", 2, 2}}, {"gamma"});
+  story.decide(4, Rule::kStart, 0, "starting 4 workers on 2 nodes").start(5, 0, 4);
+  story.event(400, AgentLost{"exit code 9", true}, 2);
+  story.decide(400, Rule::kSpareChanged, 0, "gamma: no matter");
+  story.event(500, AgentLost{"no power", false}, 1);
+  story.decide(500, Rule::kAgentLost, 0, "the agent of beta was lost");
+  story.event(510, WorkersGone{Attempt{0}, 0, {}, {}});
+  story.decide(510, Rule::kRestart, 0, "restart");
+  story.decide(510, Rule::kNodeReplaced, 1, "gamma takes the place of beta: no power",
+               {"beta: no power"});
+  story.group(510, 1, {{{0}, "alpha", "10.0.0.1", 0, 2}, {{2}, "gamma", "10.0.0.3", 2, 2}});
+  story.start(520, 1, 4);
+  const RunReport report = build_report(story.entries);
+  CHECK(report.nodes == 2);
+  CHECK(report.world_size == 4);
+  REQUIRE(report.incidents.size() == 1);
+  CHECK(report.incidents[0].node == "beta");
+  CHECK(report.incidents[0].ended == "its agent was lost: no power");
+  CHECK(report.incidents[0].decision ==
+        "the agent of beta was lost; restart; gamma takes the place of beta: no power");
+  CHECK(report.incidents[0].evidence == std::vector<std::string>{"beta: no power"});
+  CHECK(phase(report.incidents[0], "stop the others") == ms(10));
+}
+
+TEST_CASE("a volunteer's failures are named after it, by the ranks of its group") {
+  Story story;
+  story.run({}).event(1, NodeOffered{{"zeta", "10.0.0.9", 2, true}}, 0);
+  story.event(2, NodeOffered{{"eta", "10.0.0.8", 1, true}}, 1);
+  story.group(3, 0, {{{1}, "eta", "10.0.0.8", 0, 1}, {{0}, "zeta", "10.0.0.9", 1, 2}})
+      .start(4, 0, 3);
+  story.event(500, exited(0, 2, ExitStatus::Kind::kExited, 1, 499), 0);
+  story.decide(500, Rule::kWorkerFailed, 0, "rank 2 on zeta: exit code 1");
+  story.event(510, WorkersGone{Attempt{0}, 0, {}, {}});
+  story.decide(511, Rule::kBudgetExhausted, 0, "no restart").finish(512, 1);
+  const RunReport report = build_report(story.entries);
+  CHECK(report.nodes == 2);
+  CHECK(report.world_size == 3);
+  CHECK(report.incidents.at(0).node == "zeta");
+  const std::string block = child_failed_block(story.entries);
+  CHECK(block.find("zeta") != std::string::npos);
+  CHECK(block.find("rank      : 2 (local_rank: 1)") != std::string::npos);
+}
+
+TEST_CASE("a group that grows is an incident without a failure") {
+  Story story;
+  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}});
+  story.group(3, 0, {{{0}, "alpha", "10.0.0.1", 0, 1}}).start(4, 0, 1);
+  story.decide(900, Rule::kGroupGrew, 0, "beta is there: the group grows from 1 to 2 nodes");
+  WorkerExited stopped = exited(0, 0, ExitStatus::Kind::kSignaled, 15, 905);
+  stopped.stopped_by_us = true;
+  story.event(906, stopped).event(907, WorkersGone{Attempt{0}, 0, {}, {}});
+  story.decide(907, Rule::kRestart, 0, "restart");
+  story.group(907, 1, {{{0}, "alpha", "10.0.0.1", 0, 1}, {{1}, "beta", "10.0.0.2", 1, 1}});
+  story.start(910, 1, 2);
+  const RunReport report = build_report(story.entries);
+  REQUIRE(report.incidents.size() == 1);
+  CHECK_FALSE(report.incidents[0].rank);
+  CHECK(report.incidents[0].decision ==
+        "beta is there: the group grows from 1 to 2 nodes; restart");
+  CHECK(render_report(report, false, 100).find("the group grows") != std::string::npos);
 }
 
 TEST_CASE("a deadline without any event is an incident too") {
@@ -191,9 +256,9 @@ TEST_CASE("a deadline without any event is an incident too") {
 TEST_CASE("setbacks before an attempt has workers are incidents of their own") {
   Story story;
   story.run({{"node0", "127.0.0.1", 2}});
-  story.event(100, AgentLost{"exit code 1"});
+  story.event(100, AgentLost{"exit code 1", true});
   story.decide(100, Rule::kAgentLost, 0, "lost; it is started once more");
-  story.event(200, AgentJoined{4300}).start(300, 0, 2);
+  story.event(200, AgentJoined{4300, {}, 0}).start(300, 0, 2);
   story.event(900, exited(0, 1, ExitStatus::Kind::kExited, 1, 899));
   story.decide(900, Rule::kWorkerFailed, 0, "rank 1 failed");
   story.decide(901, Rule::kRestart, 0, "restart").start(950, 1, 2);

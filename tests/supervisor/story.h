@@ -36,6 +36,12 @@ class Story {
                                                       std::move(evidence), std::move(others)});
   }
 
+  Story& group(double at_ms, std::uint32_t attempt, std::vector<GroupMember> members,
+               std::vector<std::string> spares = {}) {
+    return add<GroupFormed>(kStart + ms(at_ms),
+                            GroupFormed{Attempt{attempt}, std::move(members), std::move(spares)});
+  }
+
   Story& finish(double at_ms, int exit_code) {
     return add<Finish>(kStart + ms(at_ms), Finish{exit_code});
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Channels for tests: one end that remembers what its handlers were told, two connected ends, and
-// one end against a bare socket.
+// Channels for tests: one end that remembers what its handlers were told, two connected ends (over
+// a socket pair, or over TLS), and one end against a bare socket.
 
 #include <sys/socket.h>
 
@@ -13,6 +13,7 @@
 #include "tests/base/support.h"
 #include "wire/channel.h"
 #include "wire/frame.h"
+#include "wire/stream_channel.h"
 
 namespace robustrun::test {
 
@@ -37,33 +38,63 @@ struct End {
   std::optional<base::Error> closed;
   int drained = 0;
 
+  wire::Channel::Handlers handlers() {
+    return {.on_message =
+                [this](wire::Message message) {
+                  CHECK_FALSE(closed);
+                  messages.push_back(std::move(message));
+                },
+            .on_closed =
+                [this](const base::Error& error) {
+                  CHECK_FALSE(closed);
+                  closed = error;
+                },
+            .on_drained = [this] { ++drained; }};
+  }
+
   void open(boost::asio::io_context& loop, base::Fd socket) {
-    channel = wire::Channel::open(loop.get_executor(), std::move(socket),
-                                  {.on_message =
-                                       [this](wire::Message message) {
-                                         CHECK_FALSE(closed);
-                                         messages.push_back(std::move(message));
-                                       },
-                                   .on_closed =
-                                       [this](const base::Error& error) {
-                                         CHECK_FALSE(closed);
-                                         closed = error;
-                                       },
-                                   .on_drained = [this] { ++drained; }});
+    channel = wire::Channel::open(loop.get_executor(), std::move(socket), handlers());
+  }
+  void open(boost::asio::io_context& loop, wire::Connection connection,
+            wire::Begin begin = wire::Begin::kReading) {
+    channel = wire::open_channel(loop.get_executor(), std::move(connection), begin, handlers());
   }
 };
 
-struct Pair {
-  boost::asio::io_context loop;
-  End left;
-  End right;
+// Two connected TCP sockets on loopback; the first one has connected.
+base::FdPair tcp_pair();
 
-  Pair() {
+// What connects two ends; tests of the channel's contract take each.
+struct OverSocketPair {
+  static void connect(boost::asio::io_context& loop, End& left, End& right) {
     base::FdPair sockets = base::make_socket_pair(SOCK_STREAM).value();
     left.open(loop, std::move(sockets.first));
     right.open(loop, std::move(sockets.second));
   }
 };
+
+struct OverTcp {
+  static void connect(boost::asio::io_context& loop, End& left, End& right) {
+    base::FdPair sockets = tcp_pair();
+    left.open(loop, std::move(sockets.first));
+    right.open(loop, std::move(sockets.second));
+  }
+};
+
+// Certificates on both sides.
+struct OverTls {
+  static void connect(boost::asio::io_context& loop, End& left, End& right);
+};
+
+template <class Over = OverSocketPair>
+struct PairOver {
+  boost::asio::io_context loop;
+  End left;
+  End right;
+
+  PairOver() { Over::connect(loop, left, right); }
+};
+using Pair = PairOver<>;
 
 // One channel against a bare socket.
 struct Half {

@@ -14,6 +14,19 @@ using robustrun::base::FdPair;
 using robustrun::base::make_socket_pair;
 using robustrun::base::write_all;
 
+TEST_CASE("a TLS peer that does not read makes the sender closed at the limit") {
+  PairOver<OverTls> pair;
+  pair.right.channel->pause_reading();
+  for (int i = 0; i < 200 && !pair.left.closed; ++i) {
+    pair.left.channel->send(output(1 << 19));
+    pair.loop.poll();
+    pair.loop.restart();
+  }
+  REQUIRE(pair.left.closed);
+  CHECK(pair.left.closed->code == Errc::kLimit);
+  CHECK(pair.right.messages.empty());
+}
+
 TEST_CASE("a peer that does not read makes the sender congested, then closed at the limit") {
   Half half;
   Channel& channel = *half.end.channel;
@@ -34,8 +47,9 @@ TEST_CASE("a peer that does not read makes the sender congested, then closed at 
   channel.send(Bye{});  // ignored
 }
 
-TEST_CASE("on_drained comes once per congestion, when the queue has halved") {
-  Pair pair;
+TEST_CASE_TEMPLATE("on_drained comes once per congestion, when the queue has halved", Over,
+                   OverSocketPair, OverTls) {
+  PairOver<Over> pair;
   Channel& sender = *pair.left.channel;
   for (int round = 1; round <= 3; ++round) {
     std::uint32_t sent = 0;
@@ -52,8 +66,9 @@ TEST_CASE("on_drained comes once per congestion, when the queue has halved") {
   }
 }
 
-TEST_CASE("a paused reader delivers nothing, and everything in order once it goes on") {
-  Pair pair;
+TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order once it goes on",
+                   Over, OverSocketPair, OverTls) {
+  PairOver<Over> pair;
   Channel& reader = *pair.right.channel;
   reader.pause_reading();
   constexpr std::uint32_t kCount = 200;
@@ -103,13 +118,10 @@ TEST_CASE("a handler may pause after each message and get the next one on resume
   CHECK(next == 100);
 }
 
-TEST_CASE("close writes what is queued, calls no handler and frees the channel") {
-  boost::asio::io_context loop;
-  FdPair sockets = make_socket_pair(SOCK_STREAM).value();
-  End left;
-  End right;
-  left.open(loop, std::move(sockets.first));
-  right.open(loop, std::move(sockets.second));
+TEST_CASE_TEMPLATE("close writes what is queued, calls no handler and frees the channel", Over,
+                   OverSocketPair, OverTcp, OverTls) {
+  PairOver<Over> pair;
+  auto& [loop, left, right] = pair;
   const std::weak_ptr<Channel> watched = left.channel;
   for (int i = 0; i < 20; ++i) left.channel->send(output(100000));
   left.channel->send(Bye{});
@@ -121,6 +133,21 @@ TEST_CASE("close writes what is queued, calls no handler and frees the channel")
   CHECK_FALSE(left.closed);
   CHECK(left.drained == 0);
   REQUIRE(run_until(loop, [&] { return watched.expired(); }));
+}
+
+TEST_CASE_TEMPLATE("last words arrive although their sender leaves unread what came for it", Over,
+                   OverTcp, OverTls) {
+  PairOver<Over> pair;
+  auto& [loop, left, right] = pair;
+  right.channel->send(output(10000));
+  REQUIRE(run_until(loop, [&] { return left.messages.size() == 1; }));
+  left.channel->pause_reading();
+  for (int i = 0; i < 10; ++i) right.channel->send(output(100000));
+  left.channel->send(output(3 << 20));
+  left.channel->send(Bye{});
+  left.channel->close();
+  REQUIRE(run_until(loop, [&] { return right.closed.has_value(); }));
+  CHECK(right.messages.size() == 2);
 }
 
 TEST_CASE("close gives up on a peer that does not read after its linger time") {

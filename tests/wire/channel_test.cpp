@@ -22,29 +22,9 @@ using robustrun::base::FdPair;
 using robustrun::base::make_socket_pair;
 using robustrun::base::write_all;
 
-namespace {
-
-FdPair tcp_pair() {
-  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(listener.get(), generic, size) == 0);
-  REQUIRE(::listen(listener.get(), 1) == 0);
-  REQUIRE(::getsockname(listener.get(), generic, &size) == 0);
-  FdPair pair{Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), Fd()};
-  REQUIRE(::connect(pair.first.get(), generic, size) == 0);
-  pair.second = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  REQUIRE(pair.second);
-  return pair;
-}
-
-}  // namespace
-
-TEST_CASE("every message passes both ways, in order") {
-  Pair pair;
+TEST_CASE_TEMPLATE("every message passes both ways, in order", Over, OverSocketPair, OverTcp,
+                   OverTls) {
+  PairOver<Over> pair;
   for (const auto& example : example_messages()) {
     pair.left.channel->send(example.message);
     pair.right.channel->send(example.message);
@@ -59,20 +39,15 @@ TEST_CASE("every message passes both ways, in order") {
   }
 }
 
-TEST_CASE("a message larger than a frame passes, over TCP as well") {
-  boost::asio::io_context loop;
-  FdPair sockets = tcp_pair();
-  End left;
-  End right;
-  left.open(loop, std::move(sockets.first));
-  right.open(loop, std::move(sockets.second));
-  left.channel->send(output(3 << 20));
-  left.channel->send(Bye{});
-  REQUIRE(run_until(loop, [&] { return right.messages.size() == 2; }));
-  CHECK(std::get<Output>(right.messages[0]).bytes == std::string(3 << 20, 'x'));
-  left.channel->close();
-  REQUIRE(run_until(loop, [&] { return right.closed.has_value(); }));
-  CHECK(right.closed->code == Errc::kUnavailable);
+TEST_CASE_TEMPLATE("a message larger than a frame passes", Over, OverSocketPair, OverTcp, OverTls) {
+  PairOver<Over> pair;
+  pair.left.channel->send(output(3 << 20));
+  pair.left.channel->send(Bye{});
+  REQUIRE(run_until(pair.loop, [&] { return pair.right.messages.size() == 2; }));
+  CHECK(std::get<Output>(pair.right.messages[0]).bytes == std::string(3 << 20, 'x'));
+  pair.left.channel->close();
+  REQUIRE(run_until(pair.loop, [&] { return pair.right.closed.has_value(); }));
+  CHECK(pair.right.closed->code == Errc::kUnavailable);
 }
 
 TEST_CASE("no handler runs inside send, pause, resume or close") {
@@ -158,8 +133,35 @@ TEST_CASE("the socket is close-on-exec and non-blocking from then on") {
   CHECK((::fcntl(sockets[0], F_GETFL) & O_NONBLOCK) != 0);
 }
 
-TEST_CASE("an idle channel gives its buffers back") {
-  Pair pair;
+TEST_CASE_TEMPLATE("new handlers get what comes from then on, in order", Over, OverSocketPair,
+                   OverTls) {
+  PairOver<Over> pair;
+  std::vector<std::uint64_t> before;
+  std::vector<std::uint64_t> after;
+  const auto note = [](std::vector<std::uint64_t>& seen, const Message& message) {
+    seen.push_back(std::get<Heartbeat>(message).sequence);
+  };
+  Channel& channel = *pair.right.channel;
+  channel.set_handlers({.on_message =
+                            [&](Message message) {
+                              note(before, message);
+                              if (before.size() < 3) return;
+                              channel.set_handlers(
+                                  {.on_message = [&](Message next) { note(after, next); },
+                                   .on_closed = [](const Error&) {},
+                                   .on_drained = nullptr});
+                            },
+                        .on_closed = [](const Error&) {},
+                        .on_drained = nullptr});
+  for (std::uint64_t i = 0; i < 6; ++i) pair.left.channel->send(Heartbeat{.sequence = i});
+  REQUIRE(run_until(pair.loop, [&] { return after.size() == 3; }));
+  CHECK(before == std::vector<std::uint64_t>{0, 1, 2});
+  CHECK(after == std::vector<std::uint64_t>{3, 4, 5});
+  CHECK(pair.right.messages.empty());
+}
+
+TEST_CASE_TEMPLATE("an idle channel gives its buffers back", Over, OverSocketPair, OverTls) {
+  PairOver<Over> pair;
   for (int i = 0; i < 30; ++i) pair.left.channel->send(output(100000));
   REQUIRE(run_until(pair.loop, [&] { return pair.right.messages.size() == 30; }));
   pair.right.messages.clear();

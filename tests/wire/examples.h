@@ -11,9 +11,13 @@ namespace robustrun::test {
 
 struct Example {
   const char* name;  // of the message in robustrun.proto
+  const char* file;  // in tests/golden/wire-v1; a new one when a message has got new members
   wire::Message message;
 };
 
 std::vector<Example> example_messages();
+// Those of a connection's beginning, which are signed.
+wire::Enrol example_enrol();
+wire::Enrolled example_enrolled();
 
 }  // namespace robustrun::test

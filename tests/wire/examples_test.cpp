@@ -14,6 +14,7 @@ using robustrun::base::Generation;
 using robustrun::base::LocalRank;
 using robustrun::base::NodeId;
 using robustrun::base::Rank;
+using robustrun::test::Example;
 
 namespace {
 
@@ -60,66 +61,140 @@ WorkerExited worker_exited() {
 
 }  // namespace
 
-std::vector<robustrun::test::Example> robustrun::test::example_messages() {
+Enrol robustrun::test::example_enrol() {
+  return {.protocol = 1,
+          .run_id = "run-1",
+          .node = NodeId{2},
+          .generation = Generation{3},
+          .host = "host",
+          .slots = 8,
+          .node_rank = 0,
+          .pid = 4242,
+          .request = "-----BEGIN CERTIFICATE REQUEST-----",
+          .nonce = "0123456789abcdef",
+          .proof_kind = ProofKind::kMunge,
+          .proof = "\0\xff proof"s,
+          .command_digest = "digest"};
+}
+
+Enrolled robustrun::test::example_enrolled() {
+  return {.node = NodeId{2},
+          .generation = Generation{3},
+          .certificate = "-----BEGIN CERTIFICATE-----",
+          .authority = "-----BEGIN CERTIFICATE-----",
+          .proof = "\xfe proof"};
+}
+
+namespace {
+
+std::vector<Example> first_kinds() {
   return {
-      {"Hello", Hello{.protocol = 1, .host = "host", .pid = 4242}},
-      {"Welcome", Welcome{.protocol = 1,
-                          .node = NodeId{2},
-                          .generation = Generation{3},
-                          .workers = worker_template()}},
-      {"ReservePort", ReservePort{.attempt = Attempt{300}}},
-      {"PortReserved", PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
-      {"StartWorkers", StartWorkers{.attempt = Attempt{1},
-                                    .slots = {{.rank = Rank{8},
-                                               .local_rank = LocalRank{0},
-                                               .role_rank = 8,
-                                               .out = StreamRoute::kInherit,
-                                               .err = StreamRoute::kFile},
-                                              {.rank = Rank{9},
-                                               .local_rank = LocalRank{1},
-                                               .role_rank = 9,
-                                               .out = StreamRoute::kConsole,
-                                               .err = StreamRoute::kDiscard}},
-                                    .group_rank = 1,
-                                    .group_world_size = 2,
-                                    .world_size = 16,
-                                    .master_addr = "10.0.0.1",
-                                    .master_port = 29400}},
-      {"WorkerStarted",
+      {"Hello", "Hello-2",
+       Hello{.protocol = 1,
+             .host = "host",
+             .pid = 4242,
+             .address = "fe80::1%eth0",
+             .slots = 8,
+             .attempt = Attempt{3},
+             .at = 5s}},
+      {"Welcome", "Welcome-2",
+       Welcome{.protocol = 1,
+               .node = NodeId{2},
+               .generation = Generation{3},
+               .workers = worker_template(),
+               .heartbeat_interval = 2s,
+               .silence_max = 10s,
+               .orphan_grace = 60s}},
+      {"ReservePort", "ReservePort", ReservePort{.attempt = Attempt{300}}},
+      {"PortReserved", "PortReserved",
+       PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
+      {"StartWorkers", "StartWorkers",
+       StartWorkers{.attempt = Attempt{1},
+                    .slots = {{.rank = Rank{8},
+                               .local_rank = LocalRank{0},
+                               .role_rank = 8,
+                               .out = StreamRoute::kInherit,
+                               .err = StreamRoute::kFile},
+                              {.rank = Rank{9},
+                               .local_rank = LocalRank{1},
+                               .role_rank = 9,
+                               .out = StreamRoute::kConsole,
+                               .err = StreamRoute::kDiscard}},
+                    .group_rank = 1,
+                    .group_world_size = 2,
+                    .world_size = 16,
+                    .master_addr = "10.0.0.1",
+                    .master_port = 29400}},
+      {"WorkerStarted", "WorkerStarted",
        WorkerStarted{.attempt = Attempt{1}, .local_rank = LocalRank{2}, .pid = 4711, .at = 1s}},
-      {"WorkerStartFailed",
+      {"WorkerStartFailed", "WorkerStartFailed",
        WorkerStartFailed{.attempt = Attempt{1},
                          .local_rank = LocalRank{2},
                          .os_errno = 2,
                          .what = "cannot start /bin/x: No such file or directory"}},
-      {"StopWorkers",
+      {"StopWorkers", "StopWorkers",
        StopWorkers{
            .attempt = Attempt{1}, .signal = -1, .grace = 30s, .reason = StopReason::kPreempt}},
-      {"SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
-      {"WorkerProgress", WorkerProgress{.attempt = Attempt{1},
-                                        .local_rank = LocalRank{2},
-                                        .steps = 1ULL << 63,
-                                        .step = -5,
-                                        .user_code_at = 1ns,
-                                        .first_step_at = 2ns,
-                                        .last_step_at = 3ns,
-                                        .metrics = {{.name = "loss", .value = 0.5},
-                                                    {.name = "lr", .value = -1e300}}}},
-      {"WorkerExited", worker_exited()},
-      {"WorkersGone", WorkersGone{.attempt = Attempt{1},
-                                  .descendants_killed = 7,
-                                  .unkillable = {"pid 12 (python), D state in nfs_wait"},
-                                  .shm_removed = {"torch_1", "torch_2"}}},
-      {"Heartbeat", Heartbeat{.sequence = 9, .loop_lag = 1500us}},
-      {"Notice", Notice{.level = 2, .rank = Rank{3}, .text = "slow disk"}},
-      {"Output", Output{.rank = Rank{3},
-                        .local_rank = LocalRank{1},
-                        .is_stderr = true,
-                        .partial = true,
-                        .bytes = "line\n\0\xff"s}},
-      {"Dismiss", Dismiss{}},
-      {"Bye", Bye{}},
+      {"SignalWorkers", "SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
   };
+}
+
+std::vector<Example> middle_kinds() {
+  return {
+      {"WorkerProgress", "WorkerProgress",
+       WorkerProgress{
+           .attempt = Attempt{1},
+           .local_rank = LocalRank{2},
+           .steps = 1ULL << 63,
+           .step = -5,
+           .user_code_at = 1ns,
+           .first_step_at = 2ns,
+           .last_step_at = 3ns,
+           .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}}}},
+      {"WorkerExited", "WorkerExited", worker_exited()},
+      {"WorkersGone", "WorkersGone",
+       WorkersGone{.attempt = Attempt{1},
+                   .descendants_killed = 7,
+                   .unkillable = {"pid 12 (python), D state in nfs_wait"},
+                   .shm_removed = {"torch_1", "torch_2"}}},
+      {"Heartbeat", "Heartbeat-2", Heartbeat{.sequence = 9, .loop_lag = 1500us, .at = 7s}},
+      {"Notice", "Notice", Notice{.level = 2, .rank = Rank{3}, .text = "slow disk"}},
+      {"Output", "Output",
+       Output{.rank = Rank{3},
+              .local_rank = LocalRank{1},
+              .is_stderr = true,
+              .partial = true,
+              .bytes = "line\n\0\xff"s}},
+      {"Dismiss", "Dismiss-2", Dismiss{.exit_code = 94}},
+      {"Bye", "Bye", Bye{}},
+  };
+}
+
+std::vector<Example> last_kinds() {
+  return {
+      {"Enrol", "Enrol", robustrun::test::example_enrol()},
+      {"Enrolled", "Enrolled", robustrun::test::example_enrolled()},
+      {"Refused", "Refused", Refused{.text = "cannot enrol: too late", .final = false}},
+      {"Inject", "Inject",
+       Inject{.id = 1ULL << 40,
+              .attempt = Attempt{2},
+              .kind = FaultKind::kNetDelay,
+              .local_rank = LocalRank{0},
+              .duration = 30s,
+              .delay = 200ms}},
+      {"Injected", "Injected",
+       Injected{.id = 1ULL << 40, .pid = 4711, .done = "killed", .error = "or not"}},
+  };
+}
+
+}  // namespace
+
+std::vector<robustrun::test::Example> robustrun::test::example_messages() {
+  std::vector<Example> all;
+  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
 }
 
 TEST_CASE("there is an example of every kind, in the order of the kinds") {

@@ -48,16 +48,16 @@ std::string protoc_text(const std::string& message, const std::string& path) {
 
 TEST_CASE("every message is written in the bytes that version 1 has stored") {
   for (const Example& example : test::example_messages()) {
-    CAPTURE(example.name);
+    CAPTURE(example.file);
     const std::string now = payload_of(example.message);
-    CHECK(now == stored(kFolder + example.name + ".bin", now));
+    CHECK(now == stored(kFolder + example.file + ".bin", now));
   }
 }
 
 TEST_CASE("stored messages of version 1 are read back whole") {
   for (const Example& example : test::example_messages()) {
-    CAPTURE(example.name);
-    const std::string payload = base::read_file(kFolder + example.name + ".bin", 1 << 20).value();
+    CAPTURE(example.file);
+    const std::string payload = base::read_file(kFolder + example.file + ".bin", 1 << 20).value();
     std::string frame(wire::kFrameHeaderBytes, '\0');
     REQUIRE(payload.size() < 65536);
     frame[0] = static_cast<char>(payload.size() & 0xFF);
@@ -73,11 +73,31 @@ TEST_CASE("stored messages of version 1 are read back whole") {
   }
 }
 
+TEST_CASE("messages of version 1 from before they got new members mean the same as before") {
+  const auto old = [](const std::string& name) {
+    return base::read_file(kFolder + name + ".bin", 1 << 20).value();
+  };
+  const auto hello = wire::decode<wire::Hello>(old("Hello")).value();
+  CHECK(hello.host == "host");
+  CHECK(hello.pid == 4242);
+  CHECK(hello.address.empty());
+  CHECK_FALSE(hello.attempt.has_value());
+  const auto welcome = wire::decode<wire::Welcome>(old("Welcome")).value();
+  CHECK(welcome.node.value == 2);
+  CHECK(welcome.workers.program == "train");
+  CHECK(welcome.heartbeat_interval == std::chrono::seconds(1));
+  CHECK(welcome.orphan_grace.count() == 0);
+  const auto heartbeat = wire::decode<wire::Heartbeat>(old("Heartbeat")).value();
+  CHECK(heartbeat.sequence == 9);
+  CHECK(heartbeat.at.count() == 0);
+  CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
+}
+
 TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as we mean them") {
   for (const Example& example : test::example_messages()) {
-    CAPTURE(example.name);
-    const std::string now = protoc_text(example.name, kFolder + example.name + ".bin");
-    CHECK(now == stored(kFolder + example.name + ".txt", now));
+    CAPTURE(example.file);
+    const std::string now = protoc_text(example.name, kFolder + example.file + ".bin");
+    CHECK(now == stored(kFolder + example.file + ".txt", now));
     // A field that the schema does not know comes out by its number alone.
     CHECK(now.find("\n1: ") == std::string::npos);
     CHECK_FALSE(now.starts_with("1: "));

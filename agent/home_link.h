@@ -1,0 +1,62 @@
+#pragma once
+// The agent's line to its supervisor: a socket pair on one machine, else TLS (wire/dialer.h).
+//
+// A broken TLS connection, or a supervisor that says nothing for `silence_max`, is not the end:
+// the link connects again, and says again what may have been lost (the reports of the current
+// attempt). It gives up when the supervisor refuses us for good (somebody took our place), when
+// the grace is over, or when the workers have made no progress for kIdleWithoutHomeMax
+// (decisions.md 3). A closed socket pair is the end at once: its supervisor cannot come back.
+// On the agent's loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/io/fd.h"
+#include "wire/channel.h"
+#include "wire/dialer.h"
+
+namespace robustrun::agent {
+
+class HomeLink {
+ public:
+  struct Handlers {
+    std::function<void(wire::Message)> on_message;
+    std::function<void()> on_drained;   // may send bulk again
+    // Alone for good: kill everything and leave. Why, in words.
+    std::function<void(const std::string&)> on_alone;
+  };
+  struct Limits {
+    base::Nanos orphan_grace{};
+    base::Nanos silence_max{};          // 0: never silent for too long
+  };
+
+  static std::unique_ptr<HomeLink> over_socket(boost::asio::any_io_executor executor,
+                                               base::Fd socket, Handlers handlers);
+  struct Caller {
+    wire::Hello hello;                  // said on every connection, with its address filled in
+    std::string interface;              // whose address that is; empty: the connection's
+    base::Nanos first_contact_max{};    // how long to try before anybody was reached
+  };
+  static std::unique_ptr<HomeLink> over_network(boost::asio::any_io_executor executor,
+                                                const base::Clock& clock,
+                                                std::unique_ptr<wire::Dialer> dialer, Caller caller,
+                                                Handlers handlers);
+  virtual ~HomeLink() = default;
+
+  // Reports of the current attempt are kept and said again after a broken connection.
+  virtual void send(const wire::Message& message) = 0;
+  [[nodiscard]] virtual bool congested() const = 0;
+  // The supervisor welcomed us: from now on it may be away for a while.
+  virtual void set_limits(const Limits& limits) = 0;
+  // An attempt begins: reports of the one before are of no interest any more.
+  virtual void begin_attempt(base::Attempt attempt) = 0;
+  // The workers made progress just now.
+  virtual void note_progress() = 0;
+  // Writes what is queued and ends; expired() then says when that is done. No handler is called.
+  virtual std::weak_ptr<wire::Channel> close() = 0;
+};
+
+}  // namespace robustrun::agent

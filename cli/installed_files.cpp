@@ -1,0 +1,25 @@
+#include "cli/installed_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace robustrun::cli {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> installed_files(const std::string& executable) {
+  std::vector<std::string> files;
+  std::error_code error;
+  const fs::path bin = fs::path(executable).parent_path();
+  if (const fs::path shim = bin / "robustrun-shim"; fs::exists(shim, error)) {
+    files.push_back(shim.string());
+  }
+  const fs::path python = bin.parent_path() / "share/robustrun/python/robustrun";
+  for (const auto& entry : fs::directory_iterator(python, error)) {
+    if (entry.path().extension() == ".py") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace robustrun::cli

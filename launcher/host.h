@@ -1,0 +1,17 @@
+#pragma once
+// A machine as the user named it: one entry of --hosts or of a host file. Plain data.
+
+#include <cstdint>
+#include <string>
+
+namespace robustrun::launcher {
+
+struct Host {
+  std::string name;          // as written: "node01", "gpu-a.example.org", "10.0.0.7", "[::1]"
+  std::string user;          // empty: ssh's choice
+  std::uint16_t port = 0;    // 0: ssh's choice
+  std::uint32_t slots = 0;   // 0: not said
+  bool operator==(const Host&) const = default;
+};
+
+}  // namespace robustrun::launcher

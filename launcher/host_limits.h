@@ -1,0 +1,23 @@
+#pragma once
+// Every bound of what names hosts: lists, host files, filters, ssh configuration (style.md,
+// "Bounded").
+
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::launcher {
+
+inline constexpr std::size_t kHostListBytesMax = std::size_t{1} << 20;  // --hosts, and one filter
+inline constexpr std::size_t kHostFileBytesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kHostsMax = 16384;  // of one list, file or filter
+inline constexpr std::size_t kHostNameBytesMax = 255;  // RFC 1035
+inline constexpr std::size_t kUserNameBytesMax = 64;
+inline constexpr std::size_t kRangeDigitsMax = 9;  // of one number in brackets
+inline constexpr std::size_t kBracketGroupsMax = 8;  // of one name
+inline constexpr std::uint32_t kSlotsMax = 4096;  // workers of one host
+inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
+
+inline constexpr std::size_t kSshConfigBytesMax = std::size_t{256} << 10;
+inline constexpr std::size_t kSshConfigFilesMax = 64;  // of one kind
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,36 @@
+#pragma once
+// What an OpenSSH client that failed (exit code 255) meant by its words on standard error. Pure.
+
+#include <string>
+#include <string_view>
+
+#include "launcher/ssh_link.h"
+
+namespace robustrun::launcher {
+
+struct OpenSshWords {
+  SshTrouble trouble = SshTrouble::kOther;
+  std::string what;  // a cause, with what can be done about it
+};
+// `server_key`: "ssh-ed25519 SHA256:..." that the server has shown; empty: not known.
+[[nodiscard]] OpenSshWords read_openssh_words(std::string_view errors, std::string_view server_key);
+
+// Keeps the head of a verbose client's standard error, without its chatter.
+class OpenSshErrors {
+ public:
+  void add(std::string_view bytes);
+  void finish();  // a last line without its end
+  [[nodiscard]] const std::string& head() const { return head_; }
+  [[nodiscard]] const std::string& server_key() const { return server_key_; }
+
+ private:
+  void add_line(std::string_view line);
+  std::string line_;
+  std::string head_;
+  std::string server_key_;
+};
+
+// The first lines of what a program wrote, on one line, safe to show; empty when it wrote nothing.
+[[nodiscard]] std::string first_words(std::string_view errors);
+
+}  // namespace robustrun::launcher

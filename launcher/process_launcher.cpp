@@ -1,0 +1,157 @@
+// Many agents on this machine, each of which calls home over the network as it would from another
+// one: for tests, drills and `--launcher=processes`.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/core/exit_status.h"
+#include "base/io/child.h"
+#include "base/io/fd.h"
+#include "base/io/strays.h"
+#include "launcher/agent_launcher.h"
+#include "launcher/limits.h"
+#include "launcher/own_environment.h"
+
+namespace robustrun::launcher {
+namespace {
+
+class ProcessLauncher final : public AgentLauncher {
+ public:
+  ProcessLauncher(boost::asio::any_io_executor executor, std::string executable)
+      : executor_(executor),
+        executable_(std::move(executable)),
+        environment_(own_environment()),
+        sweep_timer_(executor) {}
+
+  void launch(LaunchOrder order, Handlers handlers) override {
+    Agent& agent = agents_[order.node];
+    if (agent.process || agent.leaving) {
+      // The next agent must not meet workers of the last one: it starts when they are gone.
+      agent.next.emplace(std::move(order), std::move(handlers));
+      if (agent.process) {
+        agent.handlers = {};  // nobody waits for the old agent any more
+        // kNotFound: it is ending by itself, and on_exit follows.
+        static_cast<void>(agent.process->signal(SIGKILL));
+      }
+      return;
+    }
+    start(std::move(order), std::move(handlers));
+  }
+
+  // The machine is this one.
+  void probe(base::NodeId, std::function<void(bool)> done) override {
+    boost::asio::post(executor_, [done = std::move(done)] { done(true); });
+  }
+
+  void kill_all() override {
+    for (auto& [node, agent] : agents_) {
+      agent.next.reset();
+      if (agent.process) static_cast<void>(agent.process->signal(SIGKILL));
+    }
+  }
+
+  [[nodiscard]] bool idle() const override {
+    for (const auto& [node, agent] : agents_) {
+      if (agent.process || agent.leaving) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Agent {
+    std::unique_ptr<base::Child> process;
+    base::Fd input;      // held open: its end tells an agent that has not joined to go
+    Handlers handlers;
+    std::optional<std::string> leaving;   // why it ended; what it left behind is being killed
+    std::optional<std::pair<LaunchOrder, Handlers>> next;
+  };
+
+  void start(LaunchOrder order, Handlers handlers) {
+    const base::NodeId node = order.node;
+    Agent& agent = agents_[node];
+    agent.handlers = std::move(handlers);
+    if (auto spawned = spawn(agent, node, order.credential); !spawned) {
+      lost(node, spawned.error().what);
+    }
+  }
+
+  base::Status spawn(Agent& agent, base::NodeId node, const std::string& credential) {
+    base::FdPair pipe = RR_TRY(base::make_pipe());
+    // Less than a pipe holds: it cannot block.
+    RR_TRY(base::write_all(pipe.second.get(), credential));
+    base::ChildOptions options;
+    options.executable = executable_;
+    options.argv = {"robustrun", "agent", "--stdin-credential"};
+    options.environment = environment_;
+    options.descriptors = {pipe.first.get(), STDOUT_FILENO, STDERR_FILENO};
+    agent.process = RR_TRY(base::Child::spawn(
+        executor_, options, [this, node](base::ExitStatus status) { on_exit(node, status); }));
+    agent.input = std::move(pipe.second);
+    return {};
+  }
+
+  void on_exit(base::NodeId node, base::ExitStatus status) {
+    Agent& agent = agents_[node];
+    agent.leaving = "the agent (pid " + std::to_string(agent.process->pid()) +
+                    ") ended: " + base::describe(status);
+    agent.process.reset();
+    agent.input.reset();
+    sweep();
+  }
+
+  // What a killed agent leaves behind has come to us, the subreaper. Its children are told from
+  // living agents by the latter's pids.
+  void sweep() {
+    if (std::exchange(sweeping_, true)) return;
+    std::vector<pid_t> living;
+    for (const auto& [node, agent] : agents_) {
+      if (agent.process) living.push_back(agent.process->pid());
+    }
+    const bool again = base::kill_strays(living) == base::StraySweep::kAgain;
+    sweeping_ = false;
+    if (again) {
+      sweep_timer_.expires_after(kStraySweepInterval);
+      sweep_timer_.async_wait([this](const boost::system::error_code& error) {
+        if (!error) sweep();
+      });
+      return;
+    }
+    std::vector<std::pair<base::NodeId, std::string>> ended;
+    for (auto& [node, agent] : agents_) {
+      if (agent.leaving) ended.emplace_back(node, *std::exchange(agent.leaving, std::nullopt));
+    }
+    for (const auto& [node, why] : ended) lost(node, why);
+  }
+
+  void lost(base::NodeId node, const std::string& why) {
+    Agent& agent = agents_[node];
+    auto on_lost = std::exchange(agent.handlers, {}).on_lost;
+    auto next = std::exchange(agent.next, std::nullopt);
+    if (on_lost) on_lost({why, true});
+    if (next) start(std::move(next->first), std::move(next->second));
+  }
+
+  boost::asio::any_io_executor executor_;
+  std::string executable_;
+  std::vector<std::string> environment_;
+  std::map<base::NodeId, Agent> agents_;
+  boost::asio::steady_timer sweep_timer_;
+  bool sweeping_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<AgentLauncher> make_process_launcher(boost::asio::any_io_executor executor,
+                                                     std::string executable) {
+  base::become_subreaper();
+  return std::make_unique<ProcessLauncher>(std::move(executor), std::move(executable));
+}
+
+}  // namespace robustrun::launcher

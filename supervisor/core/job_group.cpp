@@ -1,0 +1,245 @@
+// Which nodes run the next attempt: kJoining lasts until that is clear.
+//
+// It begins when the group is complete and nobody who belongs into it is still on the way (or a
+// spare has waited long enough for that one); with fewer than max_nodes, when nobody more is on the
+// way. With fewer than min_nodes it waits for capacity, or gives up.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "base/core/text.h"
+#include "supervisor/core/group.h"
+#include "supervisor/core/job_impl.h"
+#include "supervisor/core/limits.h"
+
+namespace robustrun::supervisor {
+
+using Agent = NodeState::Agent;
+
+std::uint32_t Job::Impl::max_nodes() const {
+  const auto known = static_cast<std::uint32_t>(spec.nodes.size());
+  if (spec.group.max_nodes == 0) return known;
+  return spec.group.open ? spec.group.max_nodes : std::min(spec.group.max_nodes, known);
+}
+
+std::uint32_t Job::Impl::min_nodes() const {
+  return spec.group.min_nodes == 0 ? max_nodes() : std::min(spec.group.min_nodes, max_nodes());
+}
+
+bool Job::Impl::in_group(base::NodeId node) const {
+  return std::ranges::find(group, node) != group.end();
+}
+
+GroupChoice Job::Impl::choice_now() const {
+  std::vector<Candidate> candidates;
+  for (const NodeState& node : nodes) {
+    const Presence presence = node.agent == Agent::kJoined     ? Presence::kThere
+                              : node.agent == Agent::kLaunched ? Presence::kComing
+                                                               : Presence::kAbsent;
+    candidates.push_back({presence, node.slots, node.losses + node.failed_launches});
+  }
+  return choose_group(group, candidates, max_nodes());
+}
+
+void Job::Impl::node_offered(const Event& event) {
+  const auto& offer = body<NodeOffered>(event);
+  if (!spec.group.open || nodes.size() >= kNodesMax) return;
+  spec.nodes.push_back(offer.spec);
+  spec.nodes.back().volunteer = true;
+  NodeState& node = nodes.emplace_back();
+  node.address = offer.spec.address;
+  node.slots = offer.spec.slots;
+  launch(base::NodeId{static_cast<std::uint32_t>(nodes.size() - 1)});
+  arm_nodes_timer();
+}
+
+void Job::Impl::join_agents() {
+  enter(JobState::kJoining);
+  waiting_since = now;
+  complete_since.reset();
+  enough_since.reset();
+  wait_announced = false;
+  consider_group();
+}
+
+void Job::Impl::join_overdue(const Event&) {
+  look_after_nodes();
+  consider_group();
+}
+
+void Job::Impl::consider_group() {
+  const GroupChoice choice = choice_now();
+  const std::size_t there = choice.members.size();
+  if (there < max_nodes()) complete_since.reset();
+  if (there < min_nodes()) enough_since.reset();
+  if (there == max_nodes() && !complete_since) complete_since = now;
+  if (there >= min_nodes() && !enough_since) enough_since = now;
+  if (may_begin(choice)) return form_group(choice);
+  const bool volunteers_may_come =
+      spec.group.open && !group_formed && now < waiting_since + spec.group.wait_for_nodes;
+  const bool may_wait = group_formed && spec.group.wait_for_nodes > base::Nanos{};
+  const bool in_vain = !choice.any_coming || (may_wait && now >= wait_over(choice));
+  if (there < min_nodes() && in_vain && !volunteers_may_come) return wait_for_more(choice);
+  arm_join_timer(choice);
+}
+
+// Who is on the way is heard out, once.
+base::Nanos Job::Impl::wait_over(const GroupChoice& choice) const {
+  const base::Nanos limit = spec.group.wait_for_nodes;
+  return waiting_since + (choice.any_coming ? std::max(limit, spec.deadlines.agent_hello) : limit);
+}
+
+bool Job::Impl::may_begin(const GroupChoice& choice) const {
+  const std::size_t there = choice.members.size();
+  if (there == max_nodes()) {
+    return !choice.rightful_coming || now >= *complete_since + spec.group.spare_patience;
+  }
+  if (there < min_nodes()) return false;
+  if (!spec.group.open) return !choice.any_coming;
+  return now >= *enough_since + (group_formed ? spec.group.spare_patience : spec.group.last_call);
+}
+
+// Too few, and nobody on the way.
+void Job::Impl::wait_for_more(const GroupChoice& choice) {
+  const Evidence lost = troubles();
+  const std::string text = missing_in_words(choice.members.size());
+  const base::Nanos limit = spec.group.wait_for_nodes;
+  if (!group_formed || now >= wait_over(choice)) {
+    return give_up(text, lost.lines());
+  }
+  if (!wait_announced) {
+    wait_announced = true;
+    decide(Rule::kWaitForNodes,
+           fmt::format("{}; waiting for more, at most {}", text, seconds_in_words(limit)),
+           lost.lines(), {"end the run: shorten --wait-for-nodes"});
+  }
+  arm_join_timer(choice);
+}
+
+std::string Job::Impl::missing_in_words(std::size_t there) const {
+  const Evidence lost = troubles();
+  if (nodes.size() == 1 && !spec.group.open) {
+    return fmt::format("the agent of {} cannot be started: {}", name({0}), at({0}).trouble);
+  }
+  return fmt::format("{} of the {} nodes that are needed {} there{}", there, min_nodes(),
+                     there == 1 ? "is" : "are",
+                     lost.first.empty() ? std::string() : ": " + lost.first.front());
+}
+
+Evidence Job::Impl::troubles() const {
+  Evidence lost;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].agent == Agent::kJoined || nodes[i].trouble.empty()) continue;
+    lost.add(fmt::format("{}: {}", name(base::NodeId{i}), nodes[i].trouble));
+  }
+  return lost;
+}
+
+void Job::Impl::arm_join_timer(const GroupChoice& choice) {
+  // Not before the hellos and tries that are under way are decided, and no later than the wait may
+  // last; whatever comes first is looked at then.
+  base::Nanos at = now + spec.deadlines.agent_hello;
+  if (choice.members.size() < min_nodes() && wait_over(choice) > now) {
+    at = std::min(at, wait_over(choice));
+  }
+  if (choice.members.size() == max_nodes()) {
+    at = std::min(at, *complete_since + spec.group.spare_patience);
+  } else if (spec.group.open && enough_since) {
+    at = std::min(
+        at, *enough_since + (group_formed ? spec.group.spare_patience : spec.group.last_call));
+  }
+  set_timer(TimerId::kState, std::max(at, now));
+}
+
+// Machines that came by themselves have no order but the one their users asked for; names decide.
+void Job::Impl::sort_volunteers(std::vector<base::NodeId>& members) const {
+  std::ranges::stable_sort(members, [&](base::NodeId a, base::NodeId b) {
+    const NodeSpec& one = spec.nodes[a.value];
+    const NodeSpec& two = spec.nodes[b.value];
+    constexpr auto kLast = std::numeric_limits<std::uint32_t>::max();
+    const std::uint32_t rank_one = one.node_rank.value_or(kLast);
+    const std::uint32_t rank_two = two.node_rank.value_or(kLast);
+    if (rank_one != rank_two) return rank_one < rank_two;
+    return base::natural_less(one.name, two.name);
+  });
+}
+
+void Job::Impl::form_group(const GroupChoice& choice) {
+  std::vector<base::NodeId> members = choice.members;
+  if (spec.group.open && !group_formed) sort_volunteers(members);
+  std::vector<Place> places;
+  for (const base::NodeId node : members) places.push_back({node, at(node).slots});
+  if (!can_be_planned(places)) {
+    return give_up(fmt::format("the {} nodes that are there offer no worker, or more than {}",
+                               members.size(), kWorkersMax));
+  }
+  const bool changed = places != plan.places;
+  if (changed && group_formed) explain_change(choice);
+  group = std::move(members);
+  group_formed = true;
+  plan = plan_ranks(std::move(places));
+  if (changed) announce_group();
+  begin_attempt();
+}
+
+void Job::Impl::explain_change(const GroupChoice& choice) {
+  Evidence left, replaced;
+  std::size_t newcomer = 0;
+  for (const base::NodeId node : group) {
+    if (std::ranges::find(choice.members, node) != choice.members.end()) continue;
+    left.add(fmt::format("{}: {}", name(node), at(node).trouble));
+    if (newcomer == choice.newcomers.size()) continue;
+    replaced.add(fmt::format("{} takes the place of {}: {}", name(choice.newcomers[newcomer++]),
+                             name(node), at(node).trouble));
+  }
+  if (newcomer == 1) decide(Rule::kNodeReplaced, replaced.first.front(), left.lines());
+  if (newcomer > 1) {
+    decide(Rule::kNodeReplaced,
+           fmt::format("{} nodes are replaced: {}, …", newcomer, replaced.first.front()),
+           replaced.lines());
+  }
+  if (choice.members.size() < group.size()) {
+    decide(Rule::kGroupShrunk,
+           fmt::format("no spare is there: the group goes on with {} of {} nodes",
+                       choice.members.size(), max_nodes()),
+           left.lines(),
+           {fmt::format("wait for more nodes: the group may have {} at least (--nnodes)",
+                        min_nodes())});
+  }
+}
+
+void Job::Impl::announce_group() {
+  GroupFormed formed{attempt, {}, {}};
+  for (std::uint32_t i = 0; i < group.size(); ++i) {
+    formed.members.push_back(
+        {group[i], name(group[i]), at(group[i]).address, plan.first_rank[i], plan.places[i].slots});
+  }
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const base::NodeId node{i};
+    if (at(node).agent == Agent::kJoined && !in_group(node)) formed.spares.push_back(name(node));
+  }
+  out.push_back(std::move(formed));
+}
+
+// A group that is smaller than it may be takes in a node that is there, once the attempt has shown
+// that it works: each restart costs work. Not one that goes down again and again, and not when
+// ranks have ended already.
+void Job::Impl::maybe_grow() {
+  if (group.size() >= max_nodes() || succeeded_workers > 0) return;
+  if (!made_progress && budget.used_uncounted() > 0) return;
+  if (!budget.allows(FaultClass::kInfrastructure)) return;
+  const GroupChoice choice = choice_now();
+  const auto reliable = std::ranges::find_if(choice.newcomers, [this](base::NodeId node) {
+    return at(node).losses <= kLossesToGrowWithMax;
+  });
+  if (reliable == choice.newcomers.end() || choice.members.size() <= group.size()) return;
+  break_down(infrastructure_fault(Rule::kGroupGrew,
+                                  fmt::format("{} is there: the group grows from {} to {} nodes",
+                                              name(*reliable), group.size(), choice.members.size()),
+                                  context(*reliable)));
+}
+
+}  // namespace robustrun::supervisor

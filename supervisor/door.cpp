@@ -1,0 +1,95 @@
+#include "supervisor/door.h"
+
+#include <fmt/core.h>
+
+#include "base/io/log.h"
+#include "base/io/munge.h"
+#include "supervisor/limits.h"
+#include "wire/credential.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+std::string endpoint(const std::string& address, std::uint16_t port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor executor,
+                                               const NetworkPlan& network, Host host) {
+  std::unique_ptr<Door> door(new Door());
+  wire::Listener::Handlers handlers;
+  const wire::Authority authority = RR_TRY(wire::Authority::make(network.run_id));
+  const auto addresses = RR_TRY(wire::local_addresses(network.interface));
+  door->run_id_ = network.run_id;
+  // Without a secret that people share, a token of ours goes to the agents that we launch. An open
+  // group without one is for people who asked for it (--insecure-rdzv).
+  door->secret_ = network.secret.empty() && !network.insecure ? wire::make_token() : network.secret;
+  if (network.munge) {
+    handlers.munge = {base::munge_encode, base::munge_check};
+  }
+  door->fingerprint_ = authority.fingerprint();
+  door->build_ = network.build;
+  door->interface_ = network.interface;
+  door->command_digest_ = network.command_digest;
+  door->host_ = std::move(host);
+  handlers.on_enrol = [self = door.get()](const wire::Enrol& enrol,
+                                          const wire::ConnectionAddresses& from) {
+    return self->decide(enrol, from);
+  };
+  handlers.on_agent = [self = door.get()](const wire::PeerName& who,
+                                          const wire::ConnectionAddresses&, wire::Hello hello,
+                                          std::shared_ptr<wire::Channel> channel) {
+    self->host_.on_agent(who, std::move(hello), std::move(channel));
+  };
+  handlers.on_refused = [](const std::string& line) { RR_LOG(kWarn, {}, "{}", line); };
+  door->listener_ = RR_TRY(wire::Listener::open(executor, "", network.port, authority,
+                                                door->secret_, std::move(handlers)));
+  for (const std::string& address : addresses) {
+    if (door->endpoints_.size() == kEndpointsMax) break;
+    door->endpoints_.push_back(endpoint(address, door->listener_->port()));
+  }
+  return door;
+}
+
+std::string Door::credential(base::NodeId node, base::Generation generation) const {
+  wire::Credential credential;
+  credential.run_id = run_id_;
+  credential.node = node;
+  credential.generation = generation;
+  credential.token = secret_;
+  credential.ca_fingerprint = fingerprint_;
+  credential.endpoints = endpoints_;
+  credential.build = build_;
+  credential.interface = interface_;
+  return wire::to_line(credential);
+}
+
+base::Result<wire::PeerName> Door::decide(const wire::Enrol& enrol,
+                                          const wire::ConnectionAddresses& addresses) const {
+  if (enrol.run_id != run_id_) {
+    return base::fail(base::Errc::kPermission,
+                      fmt::format("this is run {}, not {}; give the same --rdzv-id everywhere",
+                                  run_id_, enrol.run_id));
+  }
+  if (enrol.node) {
+    if (!host_.is_expected(*enrol.node, enrol.generation)) {
+      return base::fail(base::Errc::kConflict,
+                        fmt::format("agent {} of node {} is not expected: it has joined already, "
+                                    "or a newer one was started",
+                                    enrol.generation.value, enrol.node->value));
+    }
+    return wire::PeerName{run_id_, false, *enrol.node, enrol.generation};
+  }
+  if (!command_digest_.empty() && enrol.command_digest != command_digest_) {
+    return base::fail(base::Errc::kConflict,
+                      "its script or arguments are not those of this run; start the same command "
+                      "on every node");
+  }
+  const auto place = RR_TRY(host_.take_volunteer(enrol, addresses));
+  return wire::PeerName{run_id_, false, place.first, place.second};
+}
+
+}  // namespace robustrun::supervisor

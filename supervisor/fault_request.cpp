@@ -1,0 +1,86 @@
+#include "supervisor/fault_request.h"
+
+#include <concepts>
+
+#include "base/core/text.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+std::string text_of(const ControlFields& fields, const char* name) {
+  const auto found = fields.find(name);
+  return found == fields.end() ? std::string() : found->second;
+}
+
+// Left alone when it is not given.
+template <std::integral T>
+base::Status read_number(const ControlFields& fields, const char* name, T& value) {
+  const auto found = fields.find(name);
+  if (found == fields.end()) return {};
+  value = RR_TRY(base::parse_int<T>(found->second));
+  return {};
+}
+
+base::Status read_rank(const ControlFields& fields, std::optional<base::Rank>& rank) {
+  if (!fields.contains("rank")) return {};
+  rank.emplace();
+  return read_number(fields, "rank", rank->value);
+}
+
+base::Status read_time(const ControlFields& fields, const char* name, base::Nanos& time) {
+  std::int64_t count = 0;
+  RR_TRY(read_number(fields, name, count));
+  if (count < 0) return base::fail(base::Errc::kInvalidArgument, "a time is not negative");
+  time = base::Nanos(count);
+  return {};
+}
+
+}  // namespace
+
+ControlFields to_fields(const FaultRequest& request) {
+  ControlFields fields{{"command", "inject"},
+                       {"kind", std::string(wire::find_fault(request.kind)->name)},
+                       {"draw", std::to_string(request.draw)},
+                       {"duration_ns", std::to_string(request.duration.count())},
+                       {"delay_ns", std::to_string(request.delay.count())}};
+  if (request.rank) fields["rank"] = std::to_string(request.rank->value);
+  if (!request.node.empty()) fields["node"] = request.node;
+  return fields;
+}
+
+base::Result<FaultRequest> read_fault_request(const ControlFields& fields) {
+  FaultRequest request;
+  const std::string kind = text_of(fields, "kind");
+  const wire::FaultRow* const row = wire::find_fault(kind);
+  if (row == nullptr) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      "cannot inject '" + base::printable(kind) + "': no such kind of fault");
+  }
+  request.kind = row->kind;
+  request.node = text_of(fields, "node");
+  RR_TRY(read_rank(fields, request.rank));
+  RR_TRY(read_number(fields, "draw", request.draw));
+  RR_TRY(read_time(fields, "duration_ns", request.duration));
+  RR_TRY(read_time(fields, "delay_ns", request.delay));
+  return request;
+}
+
+ControlFields to_fields(const FaultReport& report) {
+  ControlFields fields{{"type", "inject"},
+                       {"node", report.node},
+                       {"pid", std::to_string(report.pid)},
+                       {"done", report.done}};
+  if (report.rank) fields["rank"] = std::to_string(report.rank->value);
+  return fields;
+}
+
+base::Result<FaultReport> read_fault_report(const ControlFields& fields) {
+  FaultReport report;
+  report.node = text_of(fields, "node");
+  report.done = text_of(fields, "done");
+  RR_TRY(read_rank(fields, report.rank));
+  RR_TRY(read_number(fields, "pid", report.pid));
+  return report;
+}
+
+}  // namespace robustrun::supervisor

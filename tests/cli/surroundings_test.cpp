@@ -1,0 +1,64 @@
+// The machine itself, not a fake of it.
+
+#include "cli/surroundings.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "../scratch_folder.h"
+#include "cli/limits.h"
+
+namespace robustrun::cli {
+namespace {
+
+std::string secret_of(const std::string& path) {
+  const auto secret = this_machine().read_secret(path);
+  return secret ? *secret : secret.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("a secret is read when nobody else can") {
+  const test::ScratchFolder folder;
+  const std::string file = folder.write("secret", std::string("\0binary\n", 8));
+  for (const mode_t mode : {0600, 0400}) {
+    REQUIRE(::chmod(file.c_str(), mode) == 0);
+    CHECK(secret_of(file) == std::string("\0binary\n", 8));
+  }
+  for (const mode_t mode : {0640, 0604, 0620, 0610, 0666}) {
+    REQUIRE(::chmod(file.c_str(), mode) == 0);
+    CHECK(secret_of(file).starts_with("others may use it (mode 06"));
+  }
+}
+
+TEST_CASE("what is no secret file is refused without waiting") {
+  const test::ScratchFolder folder;
+  CHECK(secret_of(folder / "none") == "it cannot be read: No such file or directory");
+  CHECK(secret_of(folder.path()) == "it is no file");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(secret_of(folder / "pipe") == "it is no file");
+  const std::string large = folder.write("large", std::string(2 * kSecretBytesMax, 'x'));
+  REQUIRE(::chmod(large.c_str(), 0600) == 0);
+  CHECK(secret_of(large).size() == kSecretBytesMax + 1);  // enough to be refused
+}
+
+TEST_CASE("this machine's own addresses, and names that lead to it") {
+  const Surroundings around = look_around("/usr/bin/robustrun", this_machine());
+  CHECK(around.program_name == "robustrun");
+  const auto own = around.network->own_addresses();
+  REQUIRE(own.has_value());
+  CHECK(std::ranges::find(*own, "127.0.0.1") != own->end());
+  const auto numeric = around.network->look_up("127.0.0.1");
+  REQUIRE(numeric.has_value());
+  CHECK(*numeric == std::vector<std::string>{"127.0.0.1"});
+  const auto local = around.network->look_up("localhost");
+  REQUIRE(local.has_value());
+  CHECK_FALSE(local->empty());
+  CHECK(around.network->look_up("no host").error().what.starts_with("cannot look up no host: "));
+}
+
+}  // namespace robustrun::cli

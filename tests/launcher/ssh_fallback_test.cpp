@@ -1,0 +1,165 @@
+// Which transport serves a host, and why: `auto` against a real sshd.
+
+#include "base/io/log.h"
+#include "launcher/ssh_launcher.h"
+#include "tests/launcher/ssh_rig.h"
+
+#ifdef __SANITIZE_ADDRESS__
+// libssh2 1.10 loses a bignum per login with an ecdsa key in OpenSSH's format.
+extern "C" const char* __lsan_default_suppressions() { return "leak:CRYPTO_zalloc\n"; }
+#endif
+
+namespace robustrun::test {
+namespace {
+
+using launcher::SshTransport;
+
+bool has(const std::string& text, const std::string& piece) {
+  return text.find(piece) != std::string::npos;
+}
+
+// The log's lines while it lives.
+class CapturedLog {
+ public:
+  CapturedLog() {
+    base::redirect_log([this](base::LogLevel, const base::LogContext&, std::string_view line) {
+      text_ += line;
+      text_ += '\n';
+    });
+  }
+  ~CapturedLog() { base::redirect_log(nullptr); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void expect_start(SshRig& rig) {
+  const auto agent = rig.launch("wait");
+  REQUIRE(rig.wait([&] { return rig.started() || agent->end; }));
+  if (agent->end) FAIL(agent->end->why);
+}
+
+void expect_fallback(SshRig& rig, const std::string& reason) {
+  const CapturedLog log;
+  expect_start(rig);
+  INFO(log.text());
+  CHECK(has(log.text(), "uses the OpenSSH client"));
+  CHECK(has(log.text(), reason));
+}
+
+void expect_no_fallback(SshRig& rig) {
+  const CapturedLog log;
+  expect_start(rig);
+  INFO(log.text());
+  CHECK(!has(log.text(), "OpenSSH"));
+}
+
+TEST_CASE("libssh2 serves what it can: ed25519 and ecdsa keys") {
+  for (const std::string type : {"ed25519", "ecdsa"}) {
+    CAPTURE(type);
+    SshRig rig(SshTransport::kAuto, {.user_key_type = type, .host_key_type = type});
+    expect_no_fallback(rig);
+  }
+}
+
+TEST_CASE("keys in other wrappings are read, too") {
+  for (const std::string format : {"PEM", "PKCS8"}) {
+    CAPTURE(format);
+    SshRig rig(SshTransport::kAuto, {.user_key_type = "ecdsa"});
+    run({"ssh-keygen", "-p", "-q", "-N", "", "-m", format, "-f", rig.folder / "user_key"});
+    expect_no_fallback(rig);
+  }
+}
+
+TEST_CASE("a user with an RSA key alone is served by OpenSSH") {
+  SshRig rig(SshTransport::kAuto, {.user_key_type = "rsa"});
+  expect_fallback(rig, "(RSA)");
+}
+
+TEST_CASE("a host with an RSA key alone is served by OpenSSH") {
+  SshRig rig(SshTransport::kAuto, {.host_key_type = "rsa"});
+  expect_fallback(rig, "ssh-rsa");
+}
+
+TEST_CASE("a server with no algorithm of libssh2's is served by OpenSSH") {
+  SshRig rig(SshTransport::kAuto, {.server_config = "Ciphers aes256-gcm@openssh.com\n"});
+  expect_fallback(rig, "no algorithm in common");
+}
+
+TEST_CASE("hosts behind a jump host are served by OpenSSH, and probed through it") {
+  SshRig rig(SshTransport::kAuto);
+  rig.prefer_in_client_config("Host 127.0.1.*\n  ProxyJump 127.0.9.9:" + std::to_string(rig.port) +
+                              "\n");
+  expect_fallback(rig, "ProxyJump");
+  std::optional<bool> answers;
+  rig.launcher->probe(base::NodeId{0}, [&](bool yes) { answers = yes; });
+  REQUIRE(rig.wait([&] { return answers.has_value(); }));
+  CHECK(*answers);
+  CHECK(has(read_text(rig.folder / "sshd.log"), "127.0.9.9"));
+}
+
+TEST_CASE("where libssh2 cannot and there is no ssh client, the error names the cause") {
+  SshRig rig(SshTransport::kAuto, {.user_key_type = "rsa"});
+  rig.options.ssh_command = {rig.folder / "no-such-program/ssh"};
+  std::filesystem::create_directories(rig.folder / "client/.ssh");
+  std::filesystem::copy_file(rig.folder / "user_key", rig.folder / "client/.ssh/id_rsa");
+  std::filesystem::copy_file(rig.folder / "known_hosts", rig.folder / "client/.ssh/known_hosts");
+  const auto agent = rig.launch("wait");
+  REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
+  INFO(agent->end->why);
+  CHECK(has(agent->end->why, "id_rsa (RSA)"));
+  CHECK(has(agent->end->why, "none on PATH"));
+}
+
+TEST_CASE("without an ssh client libssh2 works from the defaults") {
+  SshRig rig(SshTransport::kAuto);
+  rig.options.ssh_command = {rig.folder / "no-such-program/ssh"};
+  std::filesystem::create_directories(rig.folder / "client/.ssh");
+  std::filesystem::copy_file(rig.folder / "user_key", rig.folder / "client/.ssh/id_ed25519");
+  std::filesystem::copy_file(rig.folder / "known_hosts", rig.folder / "client/.ssh/known_hosts");
+  expect_no_fallback(rig);
+}
+
+TEST_CASE("libssh2 alone, when asked for, says what it cannot do") {
+  SshRig rig(SshTransport::kLibssh2, {.user_key_type = "rsa"});
+  const auto agent = rig.launch("wait");
+  REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
+  INFO(agent->end->why);
+  CHECK(has(agent->end->why, "(RSA)"));
+  CHECK(has(agent->end->why, "--ssh-transport=openssh"));
+}
+
+TEST_CASE("a key that lies in an ssh-agent alone works with both transports") {
+  for (const SshTransport transport : {SshTransport::kLibssh2, SshTransport::kOpenSsh}) {
+    SshRig rig(transport, {.client_config = "IdentitiesOnly no\nIdentityAgent SSH_AUTH_SOCK\n"});
+    const std::string socket = rig.folder / "agent.sock";
+    rig.start("ssh-agent", {"ssh-agent", "-D", "-a", socket});
+    REQUIRE(rig.wait([&] { return std::filesystem::exists(socket); }));
+    run({"env", "SSH_AUTH_SOCK=" + socket, "ssh-add", "-q", rig.folder / "user_key"});
+    std::filesystem::remove(rig.folder / "user_key");
+    std::filesystem::remove(rig.folder / "user_key.pub");
+    rig.options.agent_socket = socket;
+    expect_start(rig);
+  }
+}
+
+TEST_CASE("an ssh-agent that does not answer ends with the deadline") {
+  SshRig rig(SshTransport::kLibssh2,
+             {.client_config = "IdentitiesOnly no\nIdentityAgent SSH_AUTH_SOCK\n"});
+  const std::string socket = rig.folder / "agent.sock";
+  rig.start("ssh-agent", {"ssh-agent", "-D", "-a", socket});
+  REQUIRE(rig.wait([&] { return std::filesystem::exists(socket); }));
+  CHECK(rig.signal("ssh-agent", SIGSTOP));
+  rig.options.agent_socket = socket;
+  rig.options.connect_timeout = std::chrono::seconds(1);
+  const auto agent = rig.launch("wait");
+  REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
+  INFO(agent->end->why);
+  CHECK(has(agent->end->why, "login"));
+}
+
+}  // namespace
+}  // namespace robustrun::test

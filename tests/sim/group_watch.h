@@ -1,0 +1,151 @@
+#pragma once
+// What must hold of agents and groups: who was launched, who is admitted, who forms the group.
+// Watches events and actions, as Invariants does, of which it is a part.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tests/sim/rules.h"
+#include "tests/sim/trace.h"
+
+namespace robustrun::sim {
+
+class GroupWatch {
+ public:
+  using Violate = std::function<void(const char* rule, std::string what)>;
+
+  GroupWatch(const core::JobSpec& spec, Violate violate)
+      : spec_(spec), nodes_(spec.nodes.size()), violate_(std::move(violate)) {}
+
+  struct Node {
+    std::uint32_t generation = 0;
+    bool gone = true;                    // of the group: no worker of the newest attempt is left
+    bool joined = false, lost = false;   // the agent
+    bool dismissed = false;
+    Nanos launched_at{};
+    Nanos overdue_at = Nanos::max();     // of the answer to StopWorkers
+  };
+  [[nodiscard]] std::vector<Node>& nodes() { return nodes_; }
+  [[nodiscard]] const std::vector<core::GroupMember>& group() const { return group_; }
+  // Its agent said hello in time and counts ever since.
+  [[nodiscard]] bool is_admitted(base::NodeId node) const {
+    if (node.value >= nodes_.size()) return false;
+    const Node& there = nodes_[node.value];
+    return there.joined && !there.lost && !there.dismissed;
+  }
+
+  // Said by an agent that does not count any more, or never did.
+  [[nodiscard]] bool is_of_the_past(const core::Event& event) const {
+    return std::visit(
+        [&](const auto& body) {
+          using Body = std::decay_t<decltype(body)>;
+          constexpr bool kByAgent =
+              std::is_same_v<Body, core::AgentJoined> || std::is_same_v<Body, core::AgentLost> ||
+              std::is_same_v<Body, core::PortReserved> || std::is_same_v<Body, core::WorkersGone> ||
+              requires { body.rank; };
+          if (!kByAgent || event.node.value >= nodes_.size()) return kByAgent;
+          const Node& node = nodes_[event.node.value];
+          return event.generation.value != node.generation || node.lost;
+        },
+        event.body);
+  }
+
+  void on_event(const core::Event& event) {
+    if (is_of_the_past(event) || event.node.value >= nodes_.size()) return;
+    Node& node = nodes_[event.node.value];
+    if (std::holds_alternative<core::AgentJoined>(event.body)) {
+      node.joined = node.joined || event.at < node.launched_at + spec_.deadlines.agent_hello;
+    }
+    if (std::holds_alternative<core::AgentLost>(event.body)) node.lost = node.gone = true;
+  }
+
+  // A new generation means that the former agent is killed, and its workers with it.
+  void on_launch(Nanos now, const core::LaunchAgent& launch) {
+    const bool is_volunteer = launch.node.value >= spec_.nodes.size();
+    if (launch.node.value == nodes_.size()) nodes_.emplace_back();
+    Node& node = nodes_.at(launch.node.value);
+    if (launch.generation.value != node.generation + 1) {
+      violate_("generations_rise_by_one", words_of(launch));
+    }
+    if (is_volunteer && node.generation != 0) {
+      violate_("volunteers_are_not_launched", words_of(launch));
+    }
+    const bool mute = !node.joined && now >= node.launched_at + spec_.deadlines.agent_hello;
+    if (node.generation != 0 && !node.lost && !mute && now < node.overdue_at) {
+      violate_("agents_are_replaced_for_a_reason", words_of(launch));
+    }
+    node = Node{};
+    node.generation = launch.generation.value;
+    node.launched_at = now;
+  }
+
+  void on_stop(Nanos now, const core::StopWorkers& stop) {
+    Node& node = nodes_[stop.node.value];
+    node.overdue_at = std::min(node.overdue_at, now + stop.grace + spec_.deadlines.kill_margin);
+  }
+
+  void on_dismiss(Nanos now, const core::DismissAgent& dismiss) {
+    Node& node = nodes_[dismiss.node.value];
+    node.dismissed = true;
+    node.gone = node.gone || now >= node.overdue_at;
+  }
+
+  void on_formed(const core::GroupFormed& formed) {
+    const auto size = formed.members.size();
+    if (size < min_nodes() || size > max_nodes()) {
+      violate_("group_is_within_its_bounds", fmt::format("{} nodes", size));
+    }
+    if (!survivors_keep_their_ranks(group_, formed.members)) {
+      violate_("survivors_keep_their_ranks", words_of(formed));
+    }
+    if (size < max_nodes() && admitted() > size) {
+      violate_("spares_are_used", fmt::format("{} nodes are there, {} are used", admitted(), size));
+    }
+    for (const core::GroupMember& member : formed.members) {
+      if (!is_admitted(member.node)) violate_("group_is_of_admitted_nodes", words_of(formed));
+    }
+    group_ = formed.members;
+  }
+
+  void on_wait() {
+    if (admitted() >= min_nodes()) {
+      violate_("waits_for_want_of_nodes", fmt::format("{} nodes are there", admitted()));
+    }
+  }
+
+  void on_starts(const StartOrders& starts) {
+    for (const Node& node : nodes_) {
+      if (!node.gone) violate_("no_start_before_all_are_gone", "a node had not reported");
+    }
+    if (!ranks_are_a_permutation(starts, group_)) violate_("ranks_are_a_permutation", "not so");
+    for (Node& node : nodes_) node.overdue_at = Nanos::max();
+    for (const auto* start : starts) nodes_[start->node.value].gone = false;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t max_nodes() const {
+    const auto known = static_cast<std::uint32_t>(spec_.nodes.size());
+    if (spec_.group.max_nodes == 0) return known;
+    return spec_.group.open ? spec_.group.max_nodes : std::min(spec_.group.max_nodes, known);
+  }
+  [[nodiscard]] std::uint32_t min_nodes() const {
+    return spec_.group.min_nodes == 0 ? max_nodes() : std::min(spec_.group.min_nodes, max_nodes());
+  }
+  [[nodiscard]] std::size_t admitted() const {
+    std::size_t count = 0;
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) count += is_admitted({i}) ? 1 : 0;
+    return count;
+  }
+
+  core::JobSpec spec_;
+  std::vector<Node> nodes_;
+  std::vector<core::GroupMember> group_;
+  Violate violate_;
+};
+
+}  // namespace robustrun::sim

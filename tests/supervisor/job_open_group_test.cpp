@@ -1,0 +1,175 @@
+// Open groups: nodes that come by themselves (rendezvous).
+#include <doctest/doctest.h>
+
+#include "supervisor/core/job.h"
+#include "tests/supervisor/job_harness.h"
+
+namespace robustrun::supervisor::test {
+namespace {
+
+using Nodes = std::vector<std::uint32_t>;
+
+JobSpec open_spec(std::uint32_t min, std::uint32_t max) {
+  JobSpec spec = make_spec({});
+  spec.group.open = true;
+  spec.group.min_nodes = min;
+  spec.group.max_nodes = max;
+  spec.group.wait_for_nodes = seconds(600);
+  return spec;
+}
+
+void offer_and_join(Harness& h, const std::string& name) { h.join(h.offer(name)); }
+
+TEST_CASE("an open group begins at once when it is as large as it may be") {
+  Harness h(open_spec(1, 2));
+  CHECK(h.job.state() == JobState::kJoining);
+  CHECK(h.offer("a") == 0);
+  REQUIRE(h.all<LaunchAgent>().size() == 1);
+  CHECK(h.all<LaunchAgent>().front().generation.value == 1);
+  CHECK(h.offer("b") == 1);
+  h.join(0);
+  CHECK(h.job.state() == JobState::kJoining);
+  h.join(1);
+  CHECK(h.group == Nodes{0, 1});
+  h.begin();
+}
+
+TEST_CASE("with enough nodes for less, others are called for a last time") {
+  Harness h(open_spec(2, 3));
+  offer_and_join(h, "a");
+  h.now += seconds(100);
+  offer_and_join(h, "b");
+  const Nanos enough_at = h.now;
+  SUBCASE("nobody comes") {
+    h.fire(TimerId::kState);
+    CHECK(h.now - enough_at == seconds(30));
+    CHECK(h.group == Nodes{0, 1});
+    CHECK(h.job.state() == JobState::kReserving);
+  }
+  SUBCASE("somebody comes") {
+    h.now += seconds(20);
+    offer_and_join(h, "c");
+    CHECK(h.group.size() == 3);
+  }
+  SUBCASE("somebody leaves: from the beginning") {
+    h.lose(1);
+    CHECK(h.all<LaunchAgent>().empty());
+    h.now += seconds(20);
+    offer_and_join(h, "b");
+    h.fire(TimerId::kState);
+    CHECK(h.now - enough_at == seconds(50));
+    CHECK(h.group == Nodes{0, 2});
+  }
+}
+
+TEST_CASE("ranks go by what users asked for, then by names") {
+  Harness h(open_spec(4, 4));
+  h.join(h.offer("node10"));
+  h.join(h.offer("node9"));
+  h.join(h.offer("zeta", 1));
+  h.join(h.offer("omega", 0));
+  CHECK(h.group == Nodes{3, 2, 1, 0});
+}
+
+TEST_CASE("who comes when the group is complete is a spare, and takes a lost one's place") {
+  Harness h(open_spec(2, 2));
+  offer_and_join(h, "b");
+  offer_and_join(h, "a");
+  h.begin();
+  CHECK(h.group == Nodes{1, 0});
+  offer_and_join(h, "0");
+  CHECK(h.decided(Rule::kSpareChanged));
+  CHECK(h.job.state() == JobState::kRunning);
+  h.lose(0, "gone home");
+  CHECK(h.all<LaunchAgent>().empty());
+  h.gone(1);
+  CHECK(h.text(Rule::kNodeReplaced) == "0 takes the place of b: gone home");
+  CHECK(h.group == Nodes{1, 2});
+}
+
+TEST_CASE("volunteers that were lost are never launched again") {
+  Harness h(open_spec(1, 2));
+  offer_and_join(h, "a");
+  offer_and_join(h, "b");
+  h.begin();
+  h.lose(1);
+  CHECK(h.all<LaunchAgent>().empty());
+  h.gone(0);
+  h.fire(TimerId::kState);
+  CHECK(h.decided(Rule::kGroupShrunk));
+  h.begin();
+  h.now += seconds(10000);
+  h.tell(TimerFired{TimerId::kNodes, h.timers[static_cast<std::size_t>(TimerId::kNodes)].sequence});
+  CHECK(h.all<LaunchAgent>().empty());
+  SUBCASE("but somebody new may come") {
+    offer_and_join(h, "b");
+    h.first_step();
+    CHECK(h.decided(Rule::kGroupGrew));
+    h.all_gone();
+    CHECK(h.group == Nodes{0, 2});
+  }
+}
+
+TEST_CASE("a volunteer that does not stop its workers is dismissed") {
+  Harness h(open_spec(1, 2));
+  offer_and_join(h, "a");
+  offer_and_join(h, "b");
+  h.begin();
+  h.tell_exit(exited(0, 0, 1));
+  h.gone(0);
+  h.fire(TimerId::kState);
+  CHECK(h.all<LaunchAgent>().empty());
+  REQUIRE(h.all<DismissAgent>().size() == 1);
+  CHECK(h.all<DismissAgent>().front().node.value == 1);
+}
+
+TEST_CASE("an open group without enough nodes waits, then ends with 94") {
+  Harness h(open_spec(2, 3));
+  const Nanos since = h.now;
+  SUBCASE("at the start") {
+    offer_and_join(h, "a");
+    while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
+    CHECK(h.now - since == seconds(600));
+    CHECK(h.text(Rule::kInfrastructureGivenUp) == "1 of the 2 nodes that are needed is there");
+  }
+  SUBCASE("nobody at all") {
+    while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
+    CHECK(h.now - since == seconds(600));
+    CHECK(h.text(Rule::kInfrastructureGivenUp) == "0 of the 2 nodes that are needed are there");
+  }
+  SUBCASE("later") {
+    offer_and_join(h, "a");
+    offer_and_join(h, "b");
+    h.fire(TimerId::kState);
+    h.begin();
+    h.lose(1, "gone home");
+    h.gone(0);
+    CHECK(h.text(Rule::kWaitForNodes) ==
+          "1 of the 2 nodes that are needed is there: b: gone home; waiting for more, at most "
+          "600 s");
+    const Nanos waits_since = h.now;
+    while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
+    CHECK(h.now - waits_since == seconds(600));
+  }
+  CHECK(h.exit_code() == 94);
+}
+
+TEST_CASE("offers to a closed group are ignored in every state") {
+  Harness h(make_spec({1, 1}));
+  const auto ignores = [&h] {
+    const std::uint64_t before = h.job.digest();
+    h.tell(NodeOffered{{"c", "10.0.0.9", 1, true}});
+    CHECK(h.actions.empty());
+    CHECK(h.job.digest() == before);
+  };
+  ignores();
+  h.join_all();
+  ignores();
+  h.begin();
+  ignores();
+  h.lose(1);
+  ignores();
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::test

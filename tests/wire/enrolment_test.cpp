@@ -1,0 +1,190 @@
+#include "wire/enrolment.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/wire/examples.h"
+#include "wire/admission.h"
+
+using namespace robustrun::wire;
+using robustrun::base::Errc;
+using robustrun::base::fail;
+using robustrun::base::Result;
+using robustrun::base::Status;
+using robustrun::test::example_enrol;
+using robustrun::test::example_enrolled;
+
+namespace {
+
+const std::string kServer(32, 's');
+const std::string kSecret = "of 32 bytes";
+
+MungeProofs munge() {
+  return {
+      .make = [](const std::string& digest) -> Result<std::string> { return "MUNGE:" + digest; },
+      .check = [](const std::string& proof, const std::string& digest) -> Status {
+        if (proof == "MUNGE:" + digest) return {};
+        return fail(Errc::kPermission, "cannot enrol: not our user");
+      }};
+}
+
+// An admission to run-1, and how it decided.
+struct House {
+  Authority authority = Authority::make("run-1").value();
+  std::string secret = kSecret;
+  MungeProofs proofs;
+  int asked = 0;
+
+  Result<Enrolled> ask(const Enrol& enrol) {
+    const Admission admission(authority, secret, proofs, kServer);
+    return admission.enrol(enrol, [this](const Enrol& proven) -> Result<PeerName> {
+      ++asked;
+      if (proven.generation.value == 9) {
+        return fail(Errc::kPermission, "cannot enrol: a newer agent was started");
+      }
+      return PeerName{.run_id = {},
+                      .supervisor = false,
+                      .node = proven.node.value_or(robustrun::base::NodeId{7}),
+                      .generation = proven.generation};
+    });
+  }
+};
+
+Enrol enrol(ProofKind kind = ProofKind::kSecret) {
+  Enrol made = example_enrol();
+  made.request = make_key_request().value().request;
+  made.proof_kind = kind;
+  made.proof = kind == ProofKind::kSecret ? agent_proof(kSecret, made, kServer) : std::string();
+  if (kind == ProofKind::kMunge) made.proof = munge().make(agent_digest(made, kServer)).value();
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a proof depends on the secret, on every member, and on the server's certificate") {
+  const Enrol base = example_enrol();
+  std::set<std::string> proofs;
+  const auto add = [&](auto change) {
+    Enrol changed = base;
+    change(changed);
+    proofs.insert(agent_proof("secret", changed, kServer));
+  };
+  add([](Enrol&) {});
+  add([](Enrol& e) { e.run_id = "run-2"; });
+  add([](Enrol& e) { e.node.reset(); });
+  add([](Enrol& e) { e.node->value = 0; });
+  add([](Enrol& e) { e.generation.value = 4; });
+  add([](Enrol& e) { e.host += "x"; });
+  add([](Enrol& e) { e.request += "x"; });
+  add([](Enrol& e) { e.nonce += "x"; });
+  add([](Enrol& e) { e.proof_kind = ProofKind::kNone; });
+  add([](Enrol& e) { e.command_digest.clear(); });
+  CHECK(proofs.size() == 10);
+  add([](Enrol& e) { e.proof = "not part of it"; });
+  CHECK(proofs.size() == 10);
+  proofs.insert(agent_proof("other", base, kServer));
+  proofs.insert(agent_proof("secret", base, std::string(32, 'x')));
+  proofs.insert(supervisor_proof("secret", base, example_enrolled()));
+  Enrolled other = example_enrolled();
+  other.authority += "x";
+  proofs.insert(supervisor_proof("secret", base, other));
+  Enrol replayed = base;
+  replayed.proof += "x";  // the agent's proof stands for the connection
+  proofs.insert(supervisor_proof("secret", replayed, example_enrolled()));
+  CHECK(proofs.size() == 15);
+}
+
+TEST_CASE("proofs are compared whole") {
+  CHECK(same_proof("", ""));
+  CHECK(same_proof("abc", "abc"));
+  CHECK_FALSE(same_proof("abc", "abd"));
+  CHECK_FALSE(same_proof("abc", "abcd"));
+  CHECK_FALSE(same_proof("abc", ""));
+}
+
+TEST_CASE("a good proof gets a certificate of this run, with a proof that goes with it") {
+  House house;
+  const Enrol asked = enrol();
+  const auto enrolled = house.ask(asked);
+  REQUIRE(enrolled);
+  CHECK(enrolled->node.value == 2);
+  CHECK(enrolled->generation.value == 3);
+  CHECK(enrolled->authority == house.authority.certificate());
+  CHECK(enrolled->proof == supervisor_proof(kSecret, asked, *enrolled));
+}
+
+TEST_CASE("a wrong secret, run, nonce or request is refused before anybody decides") {
+  House house;
+  Enrol wrong = enrol();
+  wrong.proof = agent_proof("other", wrong, kServer);
+  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  wrong = enrol();
+  wrong.proof = agent_proof(kSecret, wrong, std::string(32, 'x'));  // said to another server
+  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  wrong = enrol();
+  wrong.proof.clear();
+  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  wrong = enrol();
+  wrong.run_id = "run-2";
+  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  wrong = enrol();
+  wrong.nonce = "short";
+  wrong.proof = agent_proof(kSecret, wrong, kServer);
+  CHECK(house.ask(wrong).error().code == Errc::kProtocol);
+  CHECK(house.asked == 0);
+  wrong = enrol();
+  wrong.request = "garbage";
+  wrong.proof = agent_proof(kSecret, wrong, kServer);
+  CHECK(house.ask(wrong).error().code == Errc::kCorrupt);
+}
+
+TEST_CASE("another protocol is refused in words that name both") {
+  House house;
+  Enrol other = enrol();
+  other.protocol = 77;
+  const auto refused = house.ask(other);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().what.find("protocol 77") != std::string::npos);
+  CHECK(refused.error().what.find("protocol " + std::to_string(kProtocolVersion)) !=
+        std::string::npos);
+  CHECK(refused.error().what.find("install the same robustrun everywhere") != std::string::npos);
+}
+
+TEST_CASE("what the caller decides is what the agent is told") {
+  House house;
+  Enrol late = enrol();
+  late.generation.value = 9;
+  late.proof = agent_proof(kSecret, late, kServer);
+  CHECK(house.ask(late).error().what == "cannot enrol: a newer agent was started");
+  Enrol joining = enrol();
+  joining.node.reset();
+  joining.proof = agent_proof(kSecret, joining, kServer);
+  CHECK(house.ask(joining).value().node.value == 7);
+}
+
+TEST_CASE("without a proof nobody is let in, unless the run has neither secret nor munge") {
+  House house;
+  CHECK(house.ask(enrol(ProofKind::kNone)).error().code == Errc::kPermission);
+  house.secret.clear();
+  CHECK(house.ask(enrol(ProofKind::kNone)).value().proof.empty());
+  house.proofs = munge();
+  CHECK(house.ask(enrol(ProofKind::kNone)).error().code == Errc::kPermission);
+  // An empty secret is none, and proves nothing.
+  Enrol empty = enrol();
+  empty.proof = agent_proof("", empty, kServer);
+  CHECK(house.ask(empty).error().code == Errc::kPermission);
+}
+
+TEST_CASE("munge proves both sides, where the run uses it") {
+  House house;
+  CHECK(house.ask(enrol(ProofKind::kMunge)).error().code == Errc::kPermission);
+  house.proofs = munge();
+  const Enrol asked = enrol(ProofKind::kMunge);
+  const auto enrolled = house.ask(asked);
+  REQUIRE(enrolled);
+  CHECK(munge().check(enrolled->proof, supervisor_digest(asked, *enrolled)));
+  Enrol stolen = asked;
+  stolen.host = "another";
+  CHECK(house.ask(stolen).error().what == "cannot enrol: not our user");
+}

@@ -1,0 +1,51 @@
+#pragma once
+// What an agent must know to find its supervisor and to be let in: one line of text.
+//
+// Handed to the agent through its standard input, by SSH's channel or srun's; never in argv, the
+// environment or a file that others can read (architecture.md, "Security"). The token is worth
+// one enrolment of one (node, generation): the supervisor counts its use. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "base/core/result.h"
+#include "wire/version.h"
+
+namespace robustrun::wire {
+
+struct Credential {
+  std::uint32_t protocol = kProtocolVersion;
+  std::string run_id;
+  std::optional<base::NodeId> node;   // none: a machine that joins by itself (rendezvous)
+  base::Generation generation;
+  std::string token;            // raw bytes, 32 of them when robustrun made it
+  std::string ca_fingerprint;  // SHA-256 of the CA's certificate (raw, 32 bytes); empty: not known
+  std::vector<std::string>
+      endpoints;  // numeric "10.0.0.1:4711", "[fe80::1%eth0]:4711"; tried in order
+  std::string build;  // the supervisor's build id (base/core/build_id.h); empty: not compared
+  std::string interface;  // --iface; empty: that of the connection to the supervisor
+  template <class V>
+  void fields(V& v) {
+    v(1, "protocol", protocol);
+    v(2, "run_id", run_id);
+    v(3, "node", node);
+    v(4, "generation", generation);
+    v(5, "token", token);
+    v(6, "ca_fingerprint", ca_fingerprint);
+    v(7, "endpoints", endpoints);
+    v(8, "build", build);
+    v(9, "interface", interface);
+  }
+};
+
+// "robustrun-credential-1 BASE64\n", at most kCredentialBytesMax.
+[[nodiscard]] std::string to_line(const Credential& credential);
+// Reads what to_line wrote; kCorrupt or kLimit says what is wrong with it, without repeating any
+// of it.
+[[nodiscard]] base::Result<Credential> parse_credential(std::string_view line);
+
+}  // namespace robustrun::wire
