@@ -55,13 +55,13 @@ def median_ratio(ours, peer):
     return ratio_interval(ours, peer)[0]
 
 
-def in_turns(rounds, ours, peer):
-    """Readings of both, one after the other, so that a noisy minute hits both."""
-    readings = ([], [])
+def in_turns(rounds, *measures):
+    """Readings of each, one after the other, so that a noisy minute hits all."""
+    readings = tuple([] for _ in measures)
     for number in range(rounds):
-        order = (0, 1) if number % 2 == 0 else (1, 0)
-        for which in order:
-            readings[which].append((ours, peer)[which]())
+        for turn in range(len(measures)):
+            which = (number + turn) % len(measures)
+            readings[which].append(measures[which]())
     return readings
 
 
@@ -115,9 +115,11 @@ def show(figures):
     print(flush=True)
 
 
-def save(name, figures, quick):
+def save(name, figures, quick, load):
+    """`load`: of the machine, before."""
     folder = ROOT / "bench" / "results"
     folder.mkdir(exist_ok=True)
     content = {"bench": name, "quick": quick, "cpus": os.cpu_count(),
+               "load_before": round(load, 2),
                "figures": [dataclasses.asdict(figure) for figure in figures]}
     (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")

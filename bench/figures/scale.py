@@ -1,0 +1,144 @@
+"""One supervisor, 1,024 agents over TLS on this machine: CPU, memory, how soon a death is seen.
+
+Each agent is a real process with one fake worker (/bin/sleep); the issue's factor 8, simulated
+ranks, would need reports that no product code makes: one rank per agent is what is measured.
+A worker's death is when its node saw it (journal, seen_at); the way from the kill to there, which
+on this machine is mostly waiting for a processor among 1,024 agents, is shown beside it. An agent's
+death is the kill itself. "Decided" is the journaled decision, whose orders to all agents follow in
+the same turn of the supervisor's loop. Each round restarts the whole group, so there are few at
+1,024 agents and many at a smaller number.
+"""
+
+import random
+import signal
+import time
+
+from fleet import Fleet, cpu_seconds, kill, memory_mib
+from harness import Figure, Scratch
+
+AGENTS = 1024
+FEW_AGENTS = 64
+STEADY_SECONDS = 60
+CPU_MAX_PERCENT = 25
+MEMORY_MAX_MIB = 200
+WORKER_MAX_MS = 100
+AGENT_MAX_MS = 1000
+SILENCE_MAX_S = 10.5
+AGENT_DEATHS_PER_RUN = 10  # the budget for infrastructure faults in a row is 16
+UNENDING = ("--compat", "torchrun", "--max-restarts", "100000")  # and without back-off
+SEED = 20
+
+
+def p99(values):
+    return sorted(values)[max(0, -(-99 * len(values) // 100) - 1)]
+
+
+def steady(fleet):
+    """CPU in % of a core and resident memory of the supervisor, workers idle."""
+    time.sleep(5)
+    pid = fleet.process.pid
+    before, start = cpu_seconds(pid), time.monotonic()
+    time.sleep(STEADY_SECONDS)
+    percent = (cpu_seconds(pid) - before) / (time.monotonic() - start) * 100
+    return percent, memory_mib(pid)
+
+
+def worker_deaths(fleet, rounds, rng):
+    """Milliseconds from what was seen, and from the kill, to the decision; until all run again."""
+    seen, killed, back = [], [], []
+    for attempt in range(rounds):
+        started = fleet.started(attempt)
+        settle(rng)
+        victim = rng.choice(started)
+        at = kill(victim.body[3])
+        decision = fleet.after(at, "Decision", "WorkerFailed")
+        exited = next(record for record in fleet.journal.of("WorkerExited")
+                      if record.at >= at and record.body[3] == victim.body[3])
+        seen.append((decision.at - exited.body[16]) / 1e6)
+        killed.append((decision.at - at) / 1e6)
+        back.append((fleet.started(attempt + 1)[-1].at - at) / 1e6)
+    return seen, killed, back
+
+
+def settle(rng):
+    """Steady again, at no fixed phase of any timer."""
+    time.sleep(rng.uniform(1.5, 2.5))
+
+
+def agent_loss(fleet, attempt, victim, which):
+    """Milliseconds from an agent's death (or silence) to the decision."""
+    fleet.started(attempt)
+    at = kill(victim, which)
+    return (fleet.after(at, "Decision", "AgentLost").at - at) / 1e6
+
+
+def agent_deaths(rounds, count, rng):
+    milliseconds = []
+    while len(milliseconds) < rounds:
+        with Scratch() as folder, Fleet(folder, count, *UNENDING) as fleet:
+            fleet.started(0)
+            victims = rng.sample(sorted(fleet.agents().values()), AGENT_DEATHS_PER_RUN)
+            for attempt, victim in enumerate(victims[:rounds - len(milliseconds)]):
+                settle(rng)
+                milliseconds.append(agent_loss(fleet, attempt, victim, signal.SIGKILL))
+    return milliseconds
+
+
+def at_full_size(rounds, rng):
+    with Scratch() as folder, Fleet(folder, AGENTS, *UNENDING) as fleet:
+        fleet.started(0)
+        percent, memory = steady(fleet)
+        seen, killed, back = worker_deaths(fleet, rounds, rng)
+        victims = rng.sample(sorted(fleet.agents().values()), 4)
+        lost = [agent_loss(fleet, rounds + number, victim, signal.SIGKILL)
+                for number, victim in enumerate(victims[:3])]
+        silent = agent_loss(fleet, rounds + 3, victims[3], signal.SIGSTOP) / 1e3
+        fleet.started(rounds + 4)
+        return {"cpu": percent, "memory": memory, "peak": memory_mib(fleet.process.pid, "VmHWM"),
+                "seen": seen, "killed": killed, "back": back, "agent": lost, "silent": silent}
+
+
+def silences(rounds, rng):
+    seconds = []
+    for _ in range(rounds):
+        with Scratch() as folder, Fleet(folder, FEW_AGENTS, *UNENDING) as fleet:
+            fleet.started(0)
+            settle(rng)
+            victim = rng.choice(sorted(fleet.agents().values()))
+            seconds.append(agent_loss(fleet, 0, victim, signal.SIGSTOP) / 1e3)
+    return seconds
+
+
+def at_small_size(rounds, rng):
+    with Scratch() as folder, Fleet(folder, FEW_AGENTS, *UNENDING) as fleet:
+        seen, killed, _ = worker_deaths(fleet, rounds, rng)
+    return {"seen": seen, "killed": killed, "agent": agent_deaths(rounds, FEW_AGENTS, rng),
+            "silent": silences(2 if rounds < 100 else 5, rng)}
+
+
+def tail(name, unit, values, limit, count):
+    return Figure(f"{name}, {count} agents", unit, values, [],
+                  f"p99 below {limit} {unit}" if limit else "-",
+                  limit is None or p99(values) < limit, f"p99 {p99(values):.4g} of {len(values)}")
+
+
+def measure(quick):
+    rng = random.Random(SEED)
+    full = at_full_size(10 if quick else 30, rng)
+    small = at_small_size(30 if quick else 100, rng)
+    return [
+        Figure("CPU of the supervisor, steady", "% of a core", [full["cpu"]], [],
+               f"below {CPU_MAX_PERCENT} %", full["cpu"] < CPU_MAX_PERCENT,
+               f"{AGENTS} agents, {STEADY_SECONDS} s of 1 s heartbeats"),
+        Figure("its memory", "MiB", [full["memory"]], [], f"below {MEMORY_MAX_MIB} MiB",
+               full["peak"] < MEMORY_MAX_MIB, f"at most {full['peak']:.4g}, restarts included"),
+        tail("worker's death until decided", "ms", full["seen"], WORKER_MAX_MS, AGENTS),
+        tail("worker's death until decided", "ms", small["seen"], WORKER_MAX_MS, FEW_AGENTS),
+        tail("worker's kill until decided", "ms", full["killed"], None, AGENTS),
+        tail("worker's kill until decided", "ms", small["killed"], None, FEW_AGENTS),
+        Figure(f"until all {AGENTS} run again", "ms", full["back"], [], "-", True),
+        tail("agent's death until decided", "ms", full["agent"], AGENT_MAX_MS, AGENTS),
+        tail("agent's death until decided", "ms", small["agent"], AGENT_MAX_MS, FEW_AGENTS),
+        tail("agent's silence until decided", "s", [full["silent"]], SILENCE_MAX_S, AGENTS),
+        tail("agent's silence until decided", "s", small["silent"], SILENCE_MAX_S, FEW_AGENTS),
+    ]

@@ -1,0 +1,87 @@
+"""SSH start of 64 hosts until all agents are connected, against pdsh and clush with /bin/true.
+
+One sshd on 64 loopback addresses, keys of the bench, equal fan-out. Ours: from the start of
+robustrun until the supervisor has journaled the last agent's hello (TLS, enrolled, welcome sent),
+so what is measured is more than a login. Theirs: the whole command.
+"""
+
+import statistics
+import subprocess
+import time
+
+import journal
+from harness import ROBUSTRUN, Figure, Scratch, clean_environment, in_turns, median_ratio, wait_for
+from sshd import LoopbackHosts, tool
+
+HOSTS = 64
+OUR_KEY_EXCHANGE = "curve25519-sha256"  # libssh2's first choice
+RATIO_MAX = 0.8
+
+
+class Readings:
+    """Milliseconds of each command, and the CPU time of sshd and of what it ran."""
+
+    def __init__(self, hosts):
+        self.hosts = hosts
+        self.cpu_ms = {}
+
+    def take(self, name, run):
+        before = self.hosts.cpu_seconds()
+        milliseconds = run()
+        wait_for(lambda: not self.hosts.children())  # only what has ended is accounted for
+        self.cpu_ms.setdefault(name, []).append((self.hosts.cpu_seconds() - before) * 1e3)
+        return milliseconds
+
+
+def run_ms(command, path, folder=None):
+    start = time.monotonic_ns()
+    subprocess.run(command, cwd=folder, env=clean_environment(PATH=path), check=True,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return start, (time.monotonic_ns() - start) / 1e6
+
+
+def ours_ms(hosts, path):
+    with Scratch() as folder:
+        start, _ = run_ms(
+            [ROBUSTRUN, "--hosts", hosts.names, "--ssh-transport", "libssh2", "--ssh-fanout",
+             str(HOSTS), "--run-dir", folder / "run", "--no-python", "--nproc-per-node", "1",
+             "/bin/true"], path, folder)
+        joined = journal.read(folder / "run" / "journal").of("AgentJoined")
+        assert len({record.node for record in joined}) == HOSTS, "not all agents connected"
+        return (max(record.at for record in joined) - start) / 1e6
+
+
+def pdsh_ms(hosts, path):
+    return run_ms([tool("pdsh"), "-R", "ssh", "-f", str(HOSTS), "-w", hosts.names, "/bin/true"],
+                  path)[1]
+
+
+def clush_ms(hosts, path):
+    return run_ms([tool("clush"), "-f", str(HOSTS), "-w", hosts.names, "/bin/true"], path)[1]
+
+
+def compare(hosts, rounds, key_exchange):
+    theirs, own = hosts.path(key_exchange), hosts.path()
+    readings = Readings(hosts)
+    ours, pdsh, clush = in_turns(
+        rounds,
+        lambda: readings.take("robustrun", lambda: ours_ms(hosts, own)),
+        lambda: readings.take("pdsh", lambda: pdsh_ms(hosts, theirs)),
+        lambda: readings.take("clush", lambda: clush_ms(hosts, theirs)))
+    return ours, {"pdsh": pdsh, "clush": clush}, readings.cpu_ms
+
+
+def measure(quick):
+    del quick  # five rounds take two minutes either way
+    figures = []
+    with Scratch() as folder, LoopbackHosts(folder, HOSTS) as hosts:
+        for key_exchange, limit in (("", RATIO_MAX), (OUR_KEY_EXCHANGE, 1)):
+            ours, peers, cpu = compare(hosts, 5, key_exchange)
+            for name, peer in peers.items():
+                title = ", ".join(filter(None, (f"{HOSTS} hosts", name, key_exchange)))
+                figures.append(Figure(
+                    title, "ms", ours, peer, "never slower" if limit == 1 else f"at most {limit}",
+                    median_ratio(ours, peer) <= limit,
+                    f"CPU of sshd {statistics.median(cpu[name]):.4g} ms; "
+                    f"with our agents {statistics.median(cpu['robustrun']):.4g} ms"))
+    return figures

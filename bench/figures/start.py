@@ -1,0 +1,32 @@
+"""Start barrier: from the order to start until 1,024 agents have reported their worker started.
+
+Every agent is a process of its own with a TLS connection, every worker is /bin/sleep behind its
+shim. The order is the answer to the reserved port, in the same turn of the loop.
+"""
+
+import statistics
+
+from fleet import Fleet
+from harness import Figure, Scratch
+
+AGENTS = 1024
+SECONDS_MAX = 3
+
+
+def one_start():
+    with Scratch() as folder, Fleet(folder, AGENTS) as fleet:
+        started = fleet.started(0)
+        (ordered,) = fleet.journal.of("PortReserved")
+        joined = fleet.journal.of("AgentJoined")
+        return ((started[-1].at - ordered.at) / 1e9, (joined[-1].at - fleet.start) / 1e9)
+
+
+def measure(quick):
+    starts = [one_start() for _ in range(3 if quick else 10)]
+    seconds = [barrier for barrier, _ in starts]
+    return [
+        Figure(f"order until {AGENTS} workers started", "s", seconds, [],
+               f"below {SECONDS_MAX} s", statistics.median(seconds) < SECONDS_MAX),
+        Figure(f"start until {AGENTS} agents connected", "s", [joined for _, joined in starts], [],
+               "-", True, "they are all started on this machine, too"),
+    ]

@@ -1,0 +1,120 @@
+"""Reads the journal of a run (docs/formats/journal.md): times of events and decisions.
+
+Only what measurements need: the hashes are not checked, and the torn tail of a killed run ends the
+reading.
+"""
+
+import dataclasses
+import pathlib
+import struct
+
+HEADER_BYTES = 64
+MAGIC = b"RRJOURNL"
+KINDS = {1: "RunStarted", 2: "AgentJoined", 3: "AgentLost", 4: "PortReserved", 5: "WorkerStarted",
+         6: "WorkerStartFailed", 7: "WorkerExited", 8: "WorkersGone", 9: "Progress",
+         10: "StepGoalReached", 11: "SignalReceived", 12: "TimerFired", 13: "NodeOffered",
+         64: "Decision", 65: "Finish", 66: "GroupFormed"}
+# Rules of a Decision: supervisor/core/actions.h.
+RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "Restart",
+         "BudgetExhausted", "CrashLoop", "InfrastructureGivenUp", "DoNotRequeue", "Signal",
+         "SecondSignal", "TimeLimit", "StepGoal", "Succeeded", "BudgetRefilled", "NodeReplaced",
+         "GroupShrunk", "GroupGrew", "WaitForNodes", "SpareChanged")
+
+
+@dataclasses.dataclass
+class Record:
+    """One record; `at` is CLOCK_MONOTONIC in ns, as time.monotonic_ns()."""
+
+    kind: str
+    at: int
+    node: int
+    body: dict      # field number: first value, integer or bytes
+
+    @property
+    def rule(self):
+        return RULES[self.body.get(1, 0)] if self.kind == "Decision" else ""
+
+    @property
+    def text(self):
+        return self.body.get(3, b"").decode(errors="replace")
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def fields(data):
+    """First value of every field of a protobuf message."""
+    values, at = {}, 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        wire_type = tag & 7
+        if wire_type == 0:
+            value, at = varint(data, at)
+        elif wire_type == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+        else:
+            size = 8 if wire_type == 1 else 4
+            value, at = data[at:at + size], at + size
+        values.setdefault(tag >> 3, value)
+    return values
+
+
+def parse(data, offset):
+    """Whole records from `offset` on, and the offset behind the last of them."""
+    records = []
+    while offset + 16 <= len(data):
+        size, kind = struct.unpack_from("<II", data, offset)
+        end = offset + 16 + size + 8
+        if end > len(data):
+            break
+        record = fields(data[offset + 16:offset + 16 + size])
+        body = record.get(4, b"")
+        records.append(Record(KINDS.get(kind, str(kind)), record.get(1, 0), record.get(2, 0),
+                              fields(body)))
+        offset = end
+    return records, offset
+
+
+class Journal:
+    """A journal that may still grow: update() reads what is new."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.records = []
+        self.offset = HEADER_BYTES
+        self.magic_seen = False
+
+    def update(self):
+        try:
+            with open(self.path, "rb") as file:
+                if not self.magic_seen:
+                    head = file.read(HEADER_BYTES)
+                    if len(head) < HEADER_BYTES:
+                        return self.records
+                    assert head.startswith(MAGIC), f"{self.path} is no journal"
+                    self.magic_seen = True
+                file.seek(self.offset)
+                records, read = parse(file.read(), 0)
+        except FileNotFoundError:
+            return self.records
+        self.offset += read
+        self.records += records
+        return self.records
+
+    def of(self, kind):
+        return [record for record in self.records if record.kind == kind]
+
+
+def read(path):
+    journal = Journal(path)
+    journal.update()
+    return journal
