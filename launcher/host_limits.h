@@ -19,5 +19,8 @@ inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
 
 inline constexpr std::size_t kSshConfigBytesMax = std::size_t{256} << 10;
 inline constexpr std::size_t kSshConfigFilesMax = 64;  // of one kind
+// Above these, no host's answer is taken for another one's.
+inline constexpr std::size_t kSshConfigLineBytesMax = 1000;  // old clients cut longer lines in two
+inline constexpr std::size_t kSshConfigPatternsMax = 1024;  // behind Host, in all files
 
 }  // namespace robustrun::launcher

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/core/text.h"
+#include "launcher/host_pattern.h"
 #include "launcher/ssh_encoding.h"
 
 namespace robustrun::launcher {
@@ -44,38 +45,6 @@ class HashedName {
   };
   std::unique_ptr<LIBSSH2_SESSION, Free> session_;
 };
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-// '*' and '?' as in sshd(8). Linear but for the last star, which alone is tried again.
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 bool names_match(std::string_view names, const std::string& name, HashedName& hashed) {
   if (names.starts_with('|')) return names.starts_with("|1|") && hashed.matches(names, name);

@@ -32,18 +32,9 @@ std::string SshAttempt::cannot_start() const {
 }
 
 void SshAttempt::start() {
-  auto target = std::make_shared<base::Result<SshTarget>>();
-  const bool ask = context_->client_is_ssh;
-  const base::Status submitted = context_->pool.submit(
-      host_->lane,
-      [target, host = host_->host, options = context_->options,
-       client = ask ? context_->client : std::vector<std::string>{}] {
-        *target = make_ssh_target(host, options, client);
-      },
-      [self = shared_from_this(), target] {
-        if (self->state_ == State::kPreparing) self->on_target(std::move(*target));
-      });
-  if (!submitted) lose(cannot_start() + submitted.error().what, false);
+  context_->read_target(host_, [self = shared_from_this()](base::Result<SshTarget> target) {
+    if (self->state_ == State::kPreparing) self->on_target(std::move(target));
+  });
 }
 
 void SshAttempt::on_target(base::Result<SshTarget> target) {

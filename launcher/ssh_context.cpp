@@ -69,6 +69,44 @@ SshContext::SshContext(boost::asio::any_io_executor loop, base::BlockingPool& th
   }
 }
 
+void SshContext::read_target(std::shared_ptr<SshHost> host, TargetHandler handler) {
+  const Host asked = without_brackets(host->host);
+  TargetRequest request{std::move(host), std::move(handler)};
+  if (client.empty() || !client_is_ssh || !is_plain_host_name(asked.name)) {
+    return make_target(std::move(request), nullptr);
+  }
+  const auto [round, is_first] = waiting_.try_emplace({asked.user, asked.port});
+  if (!is_first) return round->second.push_back(std::move(request));
+  auto answer = std::make_shared<base::Result<SshAnswer>>();
+  const base::Status submitted = pool.submit(
+      request.host->lane, [answer, asked, client = client] { *answer = ask_ssh(client, asked); },
+      [self = shared_from_this(), request, answer] { self->on_answer(request, answer); });
+  if (submitted) return;
+  waiting_.erase(round);
+  request.handler(std::unexpected(submitted.error()));
+}
+
+void SshContext::on_answer(const TargetRequest& asker, const Answer& answer) {
+  auto round = waiting_.extract({asker.host->host.user, asker.host->host.port});
+  RR_ASSERT(!round.empty());
+  for (TargetRequest& other : round.mapped()) make_target(std::move(other), answer);
+  if (!*answer) return asker.handler(std::unexpected(answer->error()));
+  make_target(asker, answer);
+}
+
+void SshContext::make_target(TargetRequest request, const Answer& answer) {
+  auto target = std::make_shared<base::Result<SshTarget>>();
+  const base::Status submitted = pool.submit(
+      request.host->lane,
+      [target, answer, host = request.host->host, options = options,
+       asks = client_is_ssh ? client : std::vector<std::string>{}] {
+        const bool known = answer != nullptr && answer->has_value();
+        *target = make_ssh_target(host, options, asks, known ? &**answer : nullptr);
+      },
+      [request, target] { request.handler(std::move(*target)); });
+  if (!submitted) request.handler(std::unexpected(submitted.error()));
+}
+
 void SshContext::with_bundle(BundleHandler handler) {
   if (bundle != nullptr) {
     return boost::asio::post(
@@ -121,7 +159,9 @@ void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& h
     return boost::asio::post(context->executor, [done = std::move(done)] { done(true); });
   }
   const SshSettings& settings = host.target->settings;
-  if (settings.jump_host.empty() || context->client.empty()) {
+  // Where a program that is no ssh (--ssh-command) leads to, only it knows.
+  const bool is_direct = settings.jump_host.empty() && context->client_is_ssh;
+  if (is_direct || context->client.empty()) {
     SshDial::start(
         context->executor, host.target->addresses, settings.port, kProbeWait,
         [done = std::move(done)](const base::Result<base::Fd>& fd) { done(fd.has_value()); });
@@ -135,7 +175,7 @@ void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& h
                                      }});
   probe->timer.expires_after(kJumpProbeWait);
   probe->timer.async_wait([probe](const boost::system::error_code& error) {
-    if (!error) probe->finish(true);  // slow, which is no evidence
+    if (!error) probe->finish(false);
   });
 }
 

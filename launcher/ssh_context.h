@@ -3,10 +3,13 @@
 // next. Of the room's own use.
 
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/core/clock.h"
@@ -28,9 +31,14 @@ struct SshHost {
 
 struct SshContext : std::enable_shared_from_this<SshContext> {
   using BundleHandler = std::function<void(base::Result<std::shared_ptr<const PushBundle>>)>;
+  using TargetHandler = std::function<void(base::Result<SshTarget>)>;
 
   SshContext(boost::asio::any_io_executor loop, base::BlockingPool& threads, SshOptions settings);
 
+  // On the pool. While the ssh client is being asked about one host, others with the same user and
+  // port wait for its answer, which mostly holds for them, too; who asks later finds out anew, so
+  // that an edited configuration counts.
+  void read_target(std::shared_ptr<SshHost> host, TargetHandler handler);
   // Reads the bundle once, on the pool.
   void with_bundle(BundleHandler handler);
   // Says once per reason why the OpenSSH client is used.
@@ -42,7 +50,7 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   base::BlockingPool& pool;
   SshOptions options;
   std::vector<std::string> client;  // the ssh command, absolute; empty: there is none
-  bool client_is_ssh = true;        // it understands `ssh -G`
+  bool client_is_ssh = true;  // it understands `ssh -G`
   SshGate connections;
   SshGate pushes;
   base::Rng rng;
@@ -50,10 +58,23 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   std::shared_ptr<const PushBundle> bundle;
   std::vector<BundleHandler> bundle_waiting;
   std::set<std::string> told;
+
+ private:
+  struct TargetRequest {
+    std::shared_ptr<SshHost> host;
+    TargetHandler handler;
+  };
+  using Answer = std::shared_ptr<const base::Result<SshAnswer>>;
+
+  void on_answer(const TargetRequest& asker, const Answer& answer);
+  void make_target(TargetRequest request, const Answer& answer);
+
+  // By user and port: who waits for the answer about another host.
+  std::map<std::pair<std::string, std::uint16_t>, std::vector<TargetRequest>> waiting_;
 };
 
 // Whether the machine takes connections to its SSH port, within kProbeWait. Through a jump host a
-// login is tried; that it takes longer than kJumpProbeWait says nothing against the machine.
+// login is tried, which has to be done within kJumpProbeWait.
 void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& host,
                     std::function<void(bool answers)> done);
 

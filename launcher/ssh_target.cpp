@@ -12,15 +12,11 @@
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
-#include "base/io/tool.h"
 #include "launcher/limits.h"
 #include "launcher/ssh_encoding.h"
 
 namespace robustrun::launcher {
 namespace {
-
-using base::Errc;
-using base::fail;
 
 // Of what libssh2 1.10 has, without what is broken by now (SHA-1 signatures, CBC, MD5).
 constexpr std::string_view kKeyExchanges =
@@ -49,20 +45,13 @@ bool lists(std::string_view list, std::string_view item) {
   return std::ranges::find(items, item) != items.end();
 }
 
-base::Result<SshSettings> ask_client(const Host& host, const SshOptions& options,
-                                     std::vector<std::string> argv) {
-  argv.insert(argv.end(), {"-G"});
-  if (!host.user.empty()) argv.insert(argv.end(), {"-l", host.user});
-  if (host.port != 0) argv.insert(argv.end(), {"-p", std::to_string(host.port)});
-  argv.insert(argv.end(), {"--", host.name});
-  const auto result = base::run_tool(argv, kSshClientWait);
-  if (!result) return std::unexpected(result.error());
-  if (!result->status.success()) {
-    return fail(Errc::kInvalidArgument,
-                "cannot read the ssh configuration for " + host.name + ": " + argv.front() + ": " +
-                    base::printable(base::trim(std::string_view(result->err).substr(0, 300))));
-  }
-  return parse_ssh_settings(result->out, options.home, own_user());
+base::Result<SshSettings> read_settings(const Host& host, const SshOptions& options,
+                                        const std::vector<std::string>& client,
+                                        const SshAnswer* known) {
+  if (client.empty()) return default_settings(host, options.home, own_user());
+  auto text = known == nullptr ? std::nullopt : known->text_for(host);
+  if (!text) text = RR_TRY(ask_ssh(client, host)).text;
+  return parse_ssh_settings(*text, options.home, own_user());
 }
 
 void look_up(SshTarget& target) {
@@ -196,17 +185,20 @@ std::string allowed_algorithms(std::string_view ours, std::string_view allowed) 
   return out;
 }
 
-base::Result<SshTarget> make_ssh_target(const Host& host, const SshOptions& options,
-                                        const std::vector<std::string>& client) {
-  Host plain = host;  // "[::1]" is for lists alone
-  if (plain.name.starts_with('[') && plain.name.ends_with(']')) {
-    plain.name = plain.name.substr(1, plain.name.size() - 2);
+Host without_brackets(Host host) {
+  if (host.name.starts_with('[') && host.name.ends_with(']')) {
+    host.name = host.name.substr(1, host.name.size() - 2);
   }
+  return host;
+}
+
+base::Result<SshTarget> make_ssh_target(const Host& host, const SshOptions& options,
+                                        const std::vector<std::string>& client,
+                                        const SshAnswer* known) {
   SshTarget target;
   target.name = host.name;
   target.connect_timeout = options.connect_timeout;
-  target.settings = client.empty() ? default_settings(plain, options.home, own_user())
-                                   : RR_TRY(ask_client(plain, options, client));
+  target.settings = RR_TRY(read_settings(without_brackets(host), options, client, known));
   target.agent_socket = target.settings.identity_agent.empty()     ? options.agent_socket
                         : target.settings.identity_agent == "none" ? std::string()
                                                                    : target.settings.identity_agent;

@@ -9,6 +9,7 @@
 #include "base/core/result.h"
 #include "launcher/host.h"
 #include "launcher/known_hosts.h"
+#include "launcher/ssh_answer.h"
 #include "launcher/ssh_config.h"
 #include "launcher/ssh_key_file.h"
 #include "launcher/ssh_launcher.h"
@@ -34,10 +35,14 @@ struct SshTarget {
   std::string unsuited;  // why libssh2 cannot serve the host, part of a sentence; empty: it can
 };
 
+// "[::1]" is for lists alone.
+[[nodiscard]] Host without_brackets(Host host);
+
 // Blocks: for the pool. `client`: the ssh command, absolute, to ask for the configuration; empty:
-// there is none.
+// there is none. `known`: its answer for some host, used where it holds for this one; may be null.
 base::Result<SshTarget> make_ssh_target(const Host& host, const SshOptions& options,
-                                        const std::vector<std::string>& client);
+                                        const std::vector<std::string>& client,
+                                        const SshAnswer* known);
 
 // The items of `ours` that the comma-separated list `allowed` has, too; all where it is empty.
 std::string allowed_algorithms(std::string_view ours, std::string_view allowed);

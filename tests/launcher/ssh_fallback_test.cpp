@@ -101,6 +101,29 @@ TEST_CASE("hosts behind a jump host are served by OpenSSH, and probed through it
   CHECK(has(read_text(rig.folder / "sshd.log"), "127.0.9.9"));
 }
 
+TEST_CASE("a machine that lets nobody in through its jump host in time does not answer a probe") {
+  SshRig rig(SshTransport::kAuto);
+  const std::string proxy = rig.folder.write(
+      "proxy", "#!/bin/sh\ntest -e " + rig.folder / "hang" + " && exec cat 3>&1 > /dev/null\n" +
+                   "exec ssh -F " + rig.folder / "jump_config" + " -p " + std::to_string(rig.port) +
+                   " -W \"$1\" 127.0.9.9\n");
+  std::filesystem::permissions(proxy, std::filesystem::perms::owner_all);
+  std::filesystem::copy_file(rig.folder / "client_config", rig.folder / "jump_config");
+  rig.prefer_in_client_config("ProxyCommand " + proxy + " %h:%p\n");
+  expect_fallback(rig, "ProxyCommand");
+  const auto answers = [&] {
+    std::optional<bool> result;
+    rig.launcher->probe(base::NodeId{0}, [&](bool yes) { result = yes; });
+    REQUIRE(rig.wait([&] { return result.has_value(); }));
+    return *result;
+  };
+  CHECK(answers());
+  rig.folder.write("wrapper", "#!/bin/sh\nexec cat\n");  // a shell that hangs
+  CHECK_FALSE(answers());
+  rig.folder.write("hang", "");  // no word of the machine at all
+  CHECK_FALSE(answers());
+}
+
 TEST_CASE("where libssh2 cannot and there is no ssh client, the error names the cause") {
   SshRig rig(SshTransport::kAuto, {.user_key_type = "rsa"});
   rig.options.ssh_command = {rig.folder / "no-such-program/ssh"};
