@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 WERROR ?= OFF
 FUZZ_SECONDS ?= 5
+LABELS ?= ^ci$$
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := build
@@ -23,10 +24,11 @@ demo: ## a real training that loses a rank and recovers
 test: ## every test; ends with "N passed, N failed"
 	@scripts/install-deps.sh test
 	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
-	@scripts/test.sh $(FUZZ_SECONDS)
+	@scripts/test.sh $(FUZZ_SECONDS) '$(LABELS)'
 
-nightly: ## the tests, with fuzzers and simulator for longer
-	@ROBUSTRUN_SIM_SEEDS=100000 $(MAKE) --no-print-directory test FUZZ_SECONDS=600
+nightly: ## the tests, with fuzzers, simulator and campaigns of faults for longer
+	@ROBUSTRUN_SIM_SEEDS=100000 $(MAKE) --no-print-directory test FUZZ_SECONDS=600 \
+	  LABELS='^(ci|nightly)$$$$'
 
 lint: ## formatting, clang-tidy, ruff
 	@scripts/install-deps.sh lint

@@ -28,9 +28,14 @@ class DisturbedLinkImpl final : public DisturbedLink {
   }
 
   void disturb(wire::FaultKind kind, base::Nanos duration, base::Nanos delay) override {
-    until_ = clock_.now() + duration;
+    const base::Nanos now = clock_.now();
+    until_ = now + duration;
     delay_.reset();
     if (kind == wire::FaultKind::kNetDelay) delay_ = delay;
+    // What is held follows the new one, too: nothing passes during a drop, and the end of a longer
+    // drop before is forgotten.
+    for (Held& held : held_) held.due = delay_ ? std::min(held.due, now + *delay_) : until_;
+    if (!held_.empty()) wait();
   }
 
   void send(const wire::Message& message) override { pass(true, message); }

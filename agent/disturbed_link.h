@@ -23,7 +23,7 @@ class DisturbedLink : public HomeLink {
                                                const base::Clock& clock, Handlers handlers,
                                                const MakeLink& make);
   // kNetDrop: nothing passes for `duration`. kNetDelay: whatever is said within `duration` comes
-  // `delay` later. A new one replaces one that is at work.
+  // `delay` later. A new one replaces one that is at work, for what is held already, too.
   virtual void disturb(wire::FaultKind kind, base::Nanos duration, base::Nanos delay) = 0;
 };
 

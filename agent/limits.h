@@ -27,7 +27,7 @@ inline constexpr std::chrono::seconds kCredentialMax{30};     // to read it from
 inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report
 
 // worker_set
-inline constexpr std::uint32_t kSweepLane = 0;  // the only one of the sweeps' own pool
+inline constexpr std::uint32_t kSingleLane = 0;  // of a pool for one kind of work
 
 // error_file
 inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;

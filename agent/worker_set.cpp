@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/attempt_dirs.h"
+#include "agent/check_program.h"
 #include "agent/environment.h"
 #include "agent/limits.h"
 #include "agent/numa.h"
@@ -23,7 +24,10 @@ namespace asio = boost::asio;
 class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
   explicit Impl(NodeContext& node)
-      : node_(node), grace_(node.executor), sweep_pool_(node.executor, 1, 1) {}
+      : node_(node),
+        grace_(node.executor),
+        sweep_pool_(node.executor, 1, 1),
+        check_pool_(node.executor, 1, 1) {}
 
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
@@ -37,6 +41,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  private:
   [[nodiscard]] AttemptPaths make_paths() const;
   base::Status bind_cpus();
+  void check_and_start();
   void start_next();
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
@@ -49,6 +54,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer grace_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
+  base::BlockingPool check_pool_;
   std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
   AttemptPaths paths_;
   std::vector<std::string> bindings_;  // by local rank; empty: none
@@ -75,11 +81,26 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
   paths_ = make_paths();
-  if (auto bound = bind_cpus(); !bound) {
-    start_failed(order_->slots.front(), bound.error());
-    stopping_ = true;
-  }
-  start_next();
+  check_and_start();
+}
+
+// The program may lie on a file system that hangs, so a thread looks for it. The order may have
+// been revoked, or replaced by another one, when it answers.
+void WorkerSet::Impl::check_and_start() {
+  auto found = std::make_shared<base::Status>();
+  const auto done = [self = weak_from_this(), found, attempt = order_->attempt] {
+    auto set = self.lock();
+    if (!set || set->gone_ || set->stopping_ || set->order_->attempt != attempt) return;
+    if (*found) *found = set->bind_cpus();
+    if (!*found) {
+      set->start_failed(set->order_->slots.front(), found->error());
+      set->stopping_ = true;
+    }
+    set->start_next();
+  };
+  const auto submitted = check_pool_.submit(
+      kSingleLane, [found, workers = node_.workers] { *found = check_program(workers); }, done);
+  if (!submitted) asio::post(node_.executor, done);
 }
 
 AttemptPaths WorkerSet::Impl::make_paths() const {
@@ -206,7 +227,7 @@ void WorkerSet::Impl::sweep_shared_memory() {
     set->finish_if_empty();
   };
   const auto submitted = sweep_pool_.submit(
-      kSweepLane, [removed, since = started_wall_time_] { *removed = sweep_shm(since); }, done);
+      kSingleLane, [removed, since = started_wall_time_] { *removed = sweep_shm(since); }, done);
   if (!submitted) asio::post(node_.executor, done);
 }
 

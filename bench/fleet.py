@@ -1,16 +1,25 @@
-"""A run with many agents on this machine, each over TLS as from another one, and its journal."""
+"""A run with many agents on this machine, each over TLS as from another one, and its journal.
 
+They are real ones with a worker each, or, where only the supervisor is looked at, pretended by one
+process (tests/helpers/simulated_agents.cpp), whose workers do a step with every heartbeat.
+"""
+
+import contextlib
+import hashlib
 import os
 import pathlib
+import resource
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import journal
-from harness import ROBUSTRUN, clean_environment, wait_for
+from harness import BIN, ROBUSTRUN, clean_environment, wait_for
 
-FOREVER = ["--no-python", "/bin/sleep", "100000"]  # the fake worker
+FOREVER = ["/bin/sleep", "100000"]  # the fake worker
 
 
 def cpu_seconds(pid):
@@ -25,17 +34,16 @@ def memory_mib(pid, field="VmRSS"):
     return 0.0
 
 
-class Fleet:
-    """`count` agents with a worker each."""
+class Run:
+    """A robustrun of the fake worker, started with these options; `workers` of them in all."""
 
-    def __init__(self, folder, count, *options, worker=FOREVER):
-        self.count = count
+    def __init__(self, folder, workers, *options):
+        self.count = workers
         self.start = time.monotonic_ns()
         self.log = folder / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [ROBUSTRUN, "--launcher", "processes", "--nnodes", str(count), "--nproc-per-node",
-                 "1", "--run-dir", folder / "run", *options, *worker],
+                [ROBUSTRUN, "--run-dir", folder / "run", *options, "--no-python", *FOREVER],
                 cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=log)
         self.journal = journal.Journal(folder / "run" / "journal")
@@ -78,6 +86,42 @@ class Fleet:
         return self.wait(lambda records: next(
             (record for record in records[::-1] if record.at >= moment and record.kind == kind
              and (rule is None or record.rule == rule)), None))
+
+
+class Fleet(Run):
+    """`count` agents with a worker each."""
+
+    def __init__(self, folder, count, *options):
+        super().__init__(folder, count, "--launcher", "processes", "--nnodes", str(count),
+                         "--nproc-per-node", "1", *options)
+
+
+class Simulation(Run):
+    """`count` simulated agents with `workers` each, which join a run of one real worker."""
+
+    def __init__(self, folder, count, workers):
+        # Either process has a descriptor per agent.
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        secret = folder / "secret"
+        secret.touch(mode=0o600)
+        secret.write_text(secrets.token_hex())
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        super().__init__(folder, count * workers + 1, "--nnodes", str(count + 1), "--rdzv-backend",
+                         "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "bench",
+                         "--secret-file", secret)
+        command = hashlib.sha256("\0".join(FOREVER).encode()).hexdigest()
+        self.agents_process = subprocess.Popen(
+            [BIN.parent / "test-helpers" / "simulated_agents", endpoint, "bench", secret, command,
+             str(count), str(workers)], stdin=subprocess.DEVNULL)
+
+    def __exit__(self, *_):
+        super().__exit__()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.agents_process.wait(10)
+        self.agents_process.kill()
+        self.agents_process.wait()
 
 
 def kill(pid, which=signal.SIGKILL):

@@ -5,6 +5,7 @@
 #include "base/core/build_id.h"
 #include "base/io/fd.h"
 #include "cli/commands.h"
+#include "cli/program.h"
 #include "launcher/limits.h"
 
 namespace robustrun::cli {
@@ -30,6 +31,13 @@ int agent_command(bool over_network) {
     return say(launcher::kExitOtherBuild, "another build than the supervisor's is installed here");
   }
   agent::RemoteAgent start;
+  if (!credential->count.empty()) {
+    const auto workers =
+        count_workers(credential->count, "--nproc-per-node=" + credential->count,
+                      look_around("robustrun", this_machine()), credential->interpreter);
+    if (!workers) return say(kExitFailed, workers.error().what);
+    start.self.slots = *workers;
+  }
   start.credential = *std::move(credential);
   start.self.node = start.credential.node;
   start.self.generation = start.credential.generation;

@@ -53,8 +53,15 @@ std::string node_table(const RunPlan& plan) {
   const auto& nodes = plan.request.spec.nodes;
   if (nodes.size() < 2) return "";
   std::string table;
+  const std::string& count = plan.request.network.count;
   std::uint32_t rank = 0;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].slots == 0) {
+      const bool is_spare = i >= plan.request.spec.group.max_nodes;
+      table += fmt::format("{:<8} {:<24} workers: {}, counted there\n",
+                           is_spare ? "spare" : fmt::format("node {}", i), nodes[i].name, count);
+      continue;
+    }
     if (i >= plan.request.spec.group.max_nodes) {
       table += fmt::format("spare    {:<24} {} workers\n", nodes[i].name, nodes[i].slots);
       continue;
@@ -94,15 +101,17 @@ base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus
   const supervisor::NodeSpec& node = request.spec.nodes[0];
   const wire::StartWorkers start = first_start(request, node);
   const std::string& logs = request.workers.log_directory;
+  const std::string workers =
+      node.slots == 0 ? fmt::format("workers: {}, counted there", request.network.count)
+                      : fmt::format("{} worker{}", node.slots, node.slots == 1 ? "" : "s");
   std::string out =
       node_table(plan) + fmt::format(
-                             "node 0: {} ({}), {} worker{}\n"
+                             "node 0: {} ({}), {}\n"
                              "  run directory {}\n"
                              "  logs          {}\n"
                              "  started in    {}\n",
-                             node.name, node.address, node.slots, node.slots == 1 ? "" : "s",
-                             request.run_directory, logs.empty() ? "none" : logs,
-                             request.workers.working_directory);
+                             node.name, node.address, workers, request.run_directory,
+                             logs.empty() ? "none" : logs, request.workers.working_directory);
   for (const wire::WorkerSlot& slot : start.slots) {
     const std::uint32_t local_rank = slot.local_rank.value;
     const std::string folder = fmt::format("{}/attempt_0/{}", logs, local_rank);

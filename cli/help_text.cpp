@@ -38,7 +38,7 @@ constexpr std::string_view kValues =
     "marked *, and ROBUSTRUN_<NAME> for the others), then the file of --config (the key is the "
     "option's name with underscores), then the default. --print-config shows what came from where. "
     "Options of torchrun may be written with underscores and abbreviated. Times are seconds, or "
-    "90s, 15m, 2h.";
+    "200ms, 90s, 15m, 2h.";
 
 // "  -r, --redirects 0-3|RANK:0-3,..."
 std::string left_column(const Option& row) {

@@ -31,9 +31,9 @@ base::Result<std::optional<base::Nanos>> time_of(const char* option,
                                                  const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   if (const auto time = parse_duration(*text)) return *time;
-  return fail(
-      Errc::kInvalidArgument,
-      fmt::format("argument {}: invalid time: '{}' (seconds, or 90s, 15m, 2h)", option, *text));
+  return fail(Errc::kInvalidArgument,
+              fmt::format("argument {}: invalid time: '{}' (seconds, or 200ms, 90s, 15m, 2h)",
+                          option, *text));
 }
 
 base::Result<std::optional<std::int64_t>> number_of(const char* option,

@@ -102,7 +102,7 @@ enum class Type : std::uint8_t {
   kText,      // any text; in TOML a string
   kWord,      // any text; in TOML a string or an integer (nproc_per_node = 8)
   kChoice,    // one of `values`, separated by '|'
-  kDuration,  // 90, 90s, 15m, 2h; in TOML a string or a number of seconds
+  kDuration,  // 90, 200ms, 90s, 15m, 2h; in TOML a string or a number of seconds
   kList,      // a,b,c; in TOML a string or an array
   kFilters,   // a,b,c where ",," is a comma; in TOML an array of strings
 };

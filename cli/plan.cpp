@@ -189,7 +189,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.compat = settings.compat();
   workers.virtual_local_rank = settings.flag(OptionId::kVirtualLocalRank);
   if (const auto rank = settings.integer(OptionId::kStdin)) {
-    if (*rank >= program.workers) {
+    if (program.workers != 0 && *rank >= program.workers) {
       return fail(Errc::kInvalidArgument,
                   fmt::format("cannot use {}: the ranks are 0 to {}",
                               settings.written(OptionId::kStdin), program.workers - 1));
@@ -298,7 +298,9 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   RR_TRY(check_unsupported(settings));
   NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
   const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around, nodes.where()));
-  const Program program = RR_TRY(find_program(settings, around));
+  const Program program = RR_TRY(find_program(
+      settings, around,
+      nodes.way == NodesPlan::Way::kSsh ? CountOn::kEveryHost : CountOn::kThisMachine));
   base::Rng rng(around.seed);
 
   RunPlan plan;
@@ -308,11 +310,13 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
   RR_TRY(check_world(settings, nodes, program.workers));
+  plan.request.spec.expect_world = nodes.expect_world.value_or(0);
   RR_TRY(plan_network(around, nodes, rendezvous, program, plan.request));
   plan.request.run_directory = plan.places.run_directory;
   std::uint32_t most_workers = 0;
-  for (const auto& node : plan.request.spec.nodes)
-    most_workers = std::max(most_workers, node.slots);
+  for (const auto& node : plan.request.spec.nodes) {
+    most_workers = std::max(most_workers, node.slots == 0 ? kWorkersPerNodeMax : node.slots);
+  }
   RR_TRY(plan_output(settings, around, most_workers, plan));
   RR_TRY(plan_signals(settings, around, plan));
   RR_TRY(plan_summary(settings, around, plan));

@@ -71,6 +71,8 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
     network.hosts = nodes.hosts;
     network.ssh = nodes.ssh;
     network.build = base::build_id();
+    network.count = program.count;
+    network.count_interpreter = program.count_interpreter;
   }
   if (nodes.way == Way::kRendezvous) plan_meeting_point(nodes, request);
   return {};

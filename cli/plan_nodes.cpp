@@ -367,6 +367,7 @@ base::Status check_world(const Settings& settings, const NodesPlan& plan, std::u
   std::uint64_t world = 0;
   for (std::uint32_t i = 0; i < plan.max_nodes; ++i) {
     const bool says = i < plan.hosts.size() && plan.hosts[i].slots != 0;
+    if (!says && workers == 0) return {};
     world += says ? plan.hosts[i].slots : workers;
   }
   if (world == *plan.expect_world) return {};

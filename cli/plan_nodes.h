@@ -68,8 +68,9 @@ struct NodesPlan {
 [[nodiscard]] base::Result<NodesPlan> plan_nodes(const Settings& settings,
                                                  const Surroundings& around);
 
-// Refuses what --expect-world forbids, as far as it is known before the start: `workers` is the
-// count on a host that does not say its own. A rendezvous is judged by its largest size.
+// Refuses what --expect-world forbids, as far as it is known before the start (the core judges the
+// rest): `workers` is the count on a host that does not say its own, 0 when it counts for itself. A
+// rendezvous is judged by its largest size.
 [[nodiscard]] base::Status check_world(const Settings& settings, const NodesPlan& plan,
                                        std::uint32_t workers);
 

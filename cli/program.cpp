@@ -146,10 +146,8 @@ Result<std::string> find_interpreter(const Surroundings& around) {
               "your environment, or name one in PYTHON_EXEC");
 }
 
-Result<std::uint32_t> count_workers(const Settings& settings, const Surroundings& around,
-                                    const std::string& interpreter) {
-  const std::string value(base::trim(settings.text(OptionId::kNprocPerNode)));
-  const std::string written = settings.written(OptionId::kNprocPerNode);
+Result<std::uint32_t> count_workers(const std::string& value, const std::string& written,
+                                    const Surroundings& around, const std::string& interpreter) {
   std::uint32_t workers = 0;
   if (const auto number = parse_integer(value)) {
     if (*number < 1 || *number > kWorkersPerNodeMax) {
@@ -170,7 +168,7 @@ Result<std::uint32_t> count_workers(const Settings& settings, const Surroundings
   return workers;
 }
 
-Result<Program> find_program(const Settings& settings, const Surroundings& around) {
+Result<Program> find_program(const Settings& settings, const Surroundings& around, CountOn where) {
   RR_ASSERT(settings.script.has_value());
   Program program;
   program.script = *settings.script;
@@ -187,7 +185,15 @@ Result<Program> find_program(const Settings& settings, const Surroundings& aroun
   // Devices are counted by PyTorch even where the workers are no Python programs, as in torchrun.
   std::string asked = program.interpreter;
   if (asked.empty()) asked = find_interpreter(around).value_or("");
-  program.workers = RR_TRY(count_workers(settings, around, asked));
+  std::string count(base::trim(settings.text(OptionId::kNprocPerNode)));
+  if (where == CountOn::kEveryHost && !parse_integer(count)) {
+    program.workers = 0;
+    program.count = std::move(count);
+    program.count_interpreter = std::move(asked);
+    return program;
+  }
+  program.workers =
+      RR_TRY(count_workers(count, settings.written(OptionId::kNprocPerNode), around, asked));
   return program;
 }
 

@@ -154,13 +154,7 @@ base::Status plan_part(const Settings& settings, const Surroundings& around, Mee
   if (!is_static(settings)) leads = RR_TRY(conf_is_host(settings));
   const std::string& host = meeting.control.host;
   auto addresses = around.network->look_up(host);
-  // A guest may be early: its leader's name may not be known yet.
-  if (!addresses && !leads && !is_loopback(host) && host != around.host) {
-    const OptionId source = settings.text(OptionId::kRdzvEndpoint).empty()
-                                ? OptionId::kMasterAddr
-                                : OptionId::kRdzvEndpoint;
-    return cannot_use(settings, source, addresses.error().code, addresses.error().what);
-  }
+  // A guest may be early: its leader's name may not be known yet, and is asked for again.
   if (addresses) meeting.addresses = *std::move(addresses);
   meeting.part = leads.value_or(false) ? Meeting::Part::kHost : Meeting::Part::kGuest;
   if (!leads && RR_TRY(is_here(host, meeting.addresses, around))) {

@@ -1,13 +1,18 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <thread>
 
 #include "agent/agent.h"
 #include "agent/numa.h"
+#include "base/core/clock.h"
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "cli/commands.h"
 #include "cli/dry_run.h"
 #include "cli/help_text.h"
 #include "cli/installed_files.h"
+#include "cli/limits.h"
 #include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/print_config.h"
@@ -22,7 +27,7 @@ base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around
   const wire::WorkerTemplate& workers = plan.request.workers;
   NodeCpus cpus;
   cpus.usable = agent::usable_cpus();
-  if (workers.numa_binding.empty()) return cpus;
+  if (workers.numa_binding.empty() || plan.request.spec.nodes[0].slots == 0) return cpus;
   agent::NumaRequest request;
   request.mode = workers.numa_binding;
   request.local_world_size = plan.request.spec.nodes[0].slots;
@@ -32,22 +37,44 @@ base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around
   return cpus;
 }
 
-// This machine is one of several, and another one leads.
-int join(const RunPlan& plan) {
+// A name service may know the leader's name only once that machine is there (pods, cloud machines).
+base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Network& network) {
   const Meeting& meeting = *plan.nodes.meeting;
+  if (!meeting.addresses.empty()) return meeting.addresses;
+  const base::Nanos limit = plan.request.spec.group.wait_for_nodes;
+  const base::SystemClock clock;
+  const base::Nanos until = clock.now() + limit;
+  for (bool said = false;; said = true) {
+    auto addresses = network.look_up(meeting.control.host);
+    if (addresses && !addresses->empty()) return addresses;
+    const std::string why = addresses
+                                ? fmt::format("no address of {} is known", meeting.control.host)
+                                : addresses.error().what;
+    if (clock.now() >= until) {
+      return base::fail(base::Errc::kNotFound,
+                        fmt::format("cannot find the rendezvous: {}; correct the endpoint", why));
+    }
+    if (!said) {
+      RR_LOG(kWarn, {}, "{}; it is asked for again, for at most {}", why,
+             std::chrono::floor<std::chrono::seconds>(limit));
+    }
+    std::this_thread::sleep_for(kLookUpAgain);
+  }
+}
+
+// This machine is one of several, and another one leads.
+int join(const RunPlan& plan, const Surroundings& around) {
+  const Meeting& meeting = *plan.nodes.meeting;
+  const auto addresses = find_leader(plan, *around.network);
+  if (!addresses) return complain(addresses.error());
   agent::RemoteAgent guest;
   guest.credential.run_id = meeting.id;
   guest.credential.token = plan.nodes.secret;
   guest.credential.interface = plan.nodes.interface;
-  for (const std::string& address : meeting.addresses) {
+  for (const std::string& address : *addresses) {
     const bool is_v6 = address.find(':') != std::string::npos;
     guest.credential.endpoints.push_back(
         fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, meeting.control.port));
-  }
-  if (guest.credential.endpoints.empty()) {
-    return complain({base::Errc::kNotFound, 0,
-                     fmt::format("cannot find the rendezvous: no address is known of {}",
-                                 meeting.control.host)});
   }
   guest.self.slots = plan.request.spec.nodes.front().slots;
   guest.self.node_rank = meeting.node_rank;
@@ -68,12 +95,12 @@ int start(RunPlan plan, const Surroundings& around) {
     const bool leads = meeting->part == Meeting::Part::kHost ||
                        (meeting->part == Meeting::Part::kEither &&
                         around.network->check_port(meeting->control.port));
-    if (!leads) return join(plan);
+    if (!leads) return join(plan, around);
   }
   if (auto made = make_places(plan.places); !made) return complain(made.error());
   plan.request.network.ssh.bundle = installed_files(around.executable);
   const int exit_code = supervisor::run_job(plan.request);
-  return exit_code == supervisor::kAnotherLeads ? join(plan) : exit_code;
+  return exit_code == supervisor::kAnotherLeads ? join(plan, around) : exit_code;
 }
 
 }  // namespace

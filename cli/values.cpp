@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -46,17 +47,18 @@ std::optional<double> parse_number(std::string_view text) {
 
 std::optional<base::Nanos> parse_duration(std::string_view text) {
   text = base::trim(text);
+  struct Unit {
+    std::string_view suffix;
+    double seconds;
+  };
+  static constexpr std::array<Unit, 5> kUnits{
+      {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}}};
   double unit = 1;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 's': unit = 1; break;
-      case 'm': unit = 60; break;
-      case 'h': unit = 3600; break;
-      case 'd': unit = 86400; break;
-      default: unit = 0;
-    }
-    if (unit > 0) text.remove_suffix(1);
-    if (unit == 0) unit = 1;
+  for (const Unit& one : kUnits) {
+    if (!text.ends_with(one.suffix)) continue;
+    unit = one.seconds;
+    text.remove_suffix(one.suffix.size());
+    break;
   }
   const auto number = parse_number(text);
   if (!number || std::signbit(*number)) return std::nullopt;
@@ -109,8 +111,8 @@ std::optional<std::string> value_error(const Option& row, std::string_view text)
     case Type::kDuration: {
       const auto value = parse_duration(text);
       if (!value) {
-        return fmt::format("invalid time: '{}' (write seconds, or 90s, 15m, 2h; not negative)",
-                           text);
+        return fmt::format(
+            "invalid time: '{}' (write seconds, or 200ms, 90s, 15m, 2h; not negative)", text);
       }
       if (*value < std::chrono::seconds(row.min)) return out_of_range(row, text);
       return std::nullopt;

@@ -19,7 +19,7 @@ namespace robustrun::cli {
 // Blanks around and a sign are fine, as in Python's int().
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
-// 90, 1.5, 90s, 15m, 2h, 1d; not negative, at most kDurationSecondsMax.
+// 90, 1.5, 200ms, 90s, 15m, 2h, 1d; not negative, at most kDurationSecondsMax.
 [[nodiscard]] std::optional<base::Nanos> parse_duration(std::string_view text);
 // torchrun's comma_separated_list: ",," is a literal comma. None for an empty text.
 [[nodiscard]] std::vector<std::string> parse_filters(std::string_view text);

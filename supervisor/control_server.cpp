@@ -16,8 +16,6 @@
 namespace robustrun::supervisor {
 namespace {
 
-constexpr std::size_t kShownNameBytes = 24;
-
 class ControlServerImpl final : public ControlServer {
  public:
   ControlServerImpl(std::vector<Row> rows, std::string file)
@@ -46,7 +44,7 @@ class ControlServerImpl final : public ControlServer {
     const auto row = std::ranges::find(rows_, command, &Row::command);
     if (row != rows_.end()) return row->answer(*fields, std::move(reply));
     reply(control_refusal(fmt::format("this robustrun knows no command '{}'",
-                                      base::printable(command.substr(0, kShownNameBytes)))),
+                                      base::printable(command.substr(0, kShownWordBytes)))),
           nullptr);
   }
 
@@ -61,7 +59,7 @@ std::string control_file(const std::string& run_directory) { return run_director
 
 std::string control_socket_path(const std::string& base, const std::string& run_directory,
                                 const std::string& run_name) {
-  std::string shown = run_name.substr(0, kShownNameBytes);
+  std::string shown = run_name.substr(0, kShownWordBytes);
   std::ranges::replace_if(
       shown, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
   return fmt::format("{}/{}.{:08x}", base, shown, base::hash64(run_directory) & 0xFFFFFFFF);

@@ -32,6 +32,8 @@ base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor exec
   }
   door->fingerprint_ = authority.fingerprint();
   door->build_ = network.build;
+  door->count_ = network.count;
+  door->count_interpreter_ = network.count_interpreter;
   door->interface_ = network.interface;
   door->command_digest_ = network.command_digest;
   door->host_ = std::move(host);
@@ -64,6 +66,8 @@ std::string Door::credential(base::NodeId node, base::Generation generation) con
   credential.endpoints = endpoints_;
   credential.build = build_;
   credential.interface = interface_;
+  credential.count = count_;
+  credential.interpreter = count_interpreter_;
   return wire::to_line(credential);
 }
 

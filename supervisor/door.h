@@ -48,6 +48,7 @@ class Door {
   std::string secret_;
   std::string fingerprint_;
   std::string build_;
+  std::string count_, count_interpreter_;
   std::string interface_;
   std::string command_digest_;
   std::vector<std::string> endpoints_;

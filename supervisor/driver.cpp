@@ -41,7 +41,8 @@ void Driver::Impl::open_control() {
       parts_.executor, Injector::Hands{[this] { return reachable_group(); },
                                        [this](base::NodeId node, const wire::Message& message) {
                                          send(node, message);
-                                       }});
+                                       },
+                                       [this](const FaultInjected& fault) { dispatch(fault); }});
   auto opened = ControlServer::open(
       parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
       {inject_row(*injector_)});
@@ -57,7 +58,7 @@ Injector::Group Driver::Impl::reachable_group() const {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const NodeLink& link = nodes_[i];
     if (!link.joined || link.lost || !link.channel) continue;
-    group.nodes.push_back({base::NodeId{i}, names_[i], {}, link.ranks});
+    group.nodes.push_back({base::NodeId{i}, names_[i], link.address, link.ranks});
   }
   std::ranges::stable_sort(group.nodes, {}, [](const Injector::Node& node) {
     return node.ranks.empty() ? base::Rank{UINT32_MAX} : node.ranks.front();

@@ -41,6 +41,12 @@ wire::Channel::Handlers Driver::Impl::handlers_for(base::NodeId node, base::Gene
     if (!driver || driver->nodes_[node.value].generation != generation) return;
     driver->on_broken(node, error.what);
   };
+  // A slow console must not hide that: what the agent had said last is shown or dropped.
+  handlers.on_peer_gone = [self = weak_from_this(), node, generation] {
+    auto driver = self.lock();
+    if (!driver || driver->nodes_[node.value].generation != generation) return;
+    driver->resume(driver->nodes_[node.value]);
+  };
   return handlers;
 }
 
@@ -104,6 +110,7 @@ base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volun
 void Driver::Impl::on_broken(base::NodeId node, const std::string& why) {
   NodeLink& link = nodes_[node.value];
   link.channel.reset();
+  link.paused = false;
   RR_LOG(kDebug, ({.node = node_name(node)}), "channel closed: {}", why);
   if (!door_ || !link.joined || finished_ || link.lost) return;
   if (link.launcher_lost)

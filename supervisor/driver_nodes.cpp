@@ -48,6 +48,12 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     return;
   }
   note_clock(link, hello.at);
+  const auto& planned = request_.spec.nodes;
+  if (!hello.address.empty()) {
+    link.address = hello.address;
+  } else if (node.value < planned.size()) {
+    link.address = planned[node.value].address;
+  }
   send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) return repeat_orders(node);
   dispatch(AgentJoined{hello.pid, hello.address, hello.slots}, node);

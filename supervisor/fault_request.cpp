@@ -3,6 +3,7 @@
 #include <concepts>
 
 #include "base/core/text.h"
+#include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -17,6 +18,9 @@ template <std::integral T>
 base::Status read_number(const ControlFields& fields, const char* name, T& value) {
   const auto found = fields.find(name);
   if (found == fields.end()) return {};
+  if (found->second.size() > kShownWordBytes) {  // a refusal repeats it
+    return base::fail(base::Errc::kInvalidArgument, std::string(name) + " is no such long number");
+  }
   value = RR_TRY(base::parse_int<T>(found->second));
   return {};
 }
@@ -30,9 +34,17 @@ base::Status read_rank(const ControlFields& fields, std::optional<base::Rank>& r
 base::Status read_time(const ControlFields& fields, const char* name, base::Nanos& time) {
   std::int64_t count = 0;
   RR_TRY(read_number(fields, name, count));
-  if (count < 0) return base::fail(base::Errc::kInvalidArgument, "a time is not negative");
   time = base::Nanos(count);
-  return {};
+  if (time >= base::Nanos{} && time <= kFaultTimeMax) return {};
+  return base::fail(base::Errc::kInvalidArgument,
+                    std::string(name) + " is negative or more than ten years");
+}
+
+// The answer quotes it.
+base::Status read_node(const ControlFields& fields, std::string& node) {
+  node = text_of(fields, "node");
+  if (node.size() <= kNodeNameBytesMax) return {};
+  return base::fail(base::Errc::kInvalidArgument, "no node has a name as long as that");
 }
 
 }  // namespace
@@ -54,10 +66,11 @@ base::Result<FaultRequest> read_fault_request(const ControlFields& fields) {
   const wire::FaultRow* const row = wire::find_fault(kind);
   if (row == nullptr) {
     return base::fail(base::Errc::kInvalidArgument,
-                      "cannot inject '" + base::printable(kind) + "': no such kind of fault");
+                      "cannot inject '" + base::printable(kind.substr(0, kShownWordBytes)) +
+                          "': no such kind of fault");
   }
   request.kind = row->kind;
-  request.node = text_of(fields, "node");
+  RR_TRY(read_node(fields, request.node));
   RR_TRY(read_rank(fields, request.rank));
   RR_TRY(read_number(fields, "draw", request.draw));
   RR_TRY(read_time(fields, "duration_ns", request.duration));

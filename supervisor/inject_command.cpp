@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/io/child_self.h"
-#include "base/io/log.h"
 
 namespace robustrun::supervisor {
 
@@ -14,7 +13,7 @@ ControlServer::Row inject_row(Injector& injector) {
             const auto request = read_fault_request(fields);
             if (!request) return reply(control_refusal(request.error().what), nullptr);
             if (request->kind == wire::FaultKind::kSupervisorDeath) {
-              RR_LOG(kWarn, {}, "fault on purpose: supervisor-death");
+              injector.note_own_death(::getpid());
               const FaultReport report{{}, {}, ::getpid(), "SIGKILL"};
               return reply(write_control_message(to_fields(report)), base::die_at_once);
             }

@@ -106,11 +106,13 @@ class Injector::Impl : public std::enable_shared_from_this<Impl> {
   void inject(const FaultRequest& request, Done done);
   void on_report(base::NodeId node, const wire::Injected& report);
   void on_agent_lost(base::NodeId node);
+  void note_own_death(std::int32_t pid);
   void close() { orders_.clear(); }
 
  private:
   struct Order {
     wire::FaultKind kind = wire::FaultKind::kKill;
+    base::Attempt attempt;
     FaultVictim victim;
     Done done;
     boost::asio::steady_timer deadline;
@@ -136,7 +138,7 @@ void Injector::Impl::inject(const FaultRequest& request, Done done) {
   const base::NodeId node = victim->node;
   wire::Inject order{
       id, group.attempt, request.kind, victim->local_rank, request.duration, request.delay};
-  orders_.emplace(id, Order{request.kind, *std::move(victim), std::move(done),
+  orders_.emplace(id, Order{request.kind, group.attempt, *std::move(victim), std::move(done),
                             boost::asio::steady_timer(executor_)});
   arm(id);
   hands_.send(node, order);
@@ -185,10 +187,18 @@ void Injector::Impl::end(std::uint64_t id, base::Result<FaultReport> result) {
   const std::string_view name = wire::find_fault(order.kind)->name;
   if (result) {
     RR_LOG(kWarn, (context), "fault on purpose: {} ({})", name, result->done);
+    hands_.record({std::string(name), order.attempt, order.victim.node, order.victim.rank,
+                   result->pid, result->done});
   } else {
     RR_LOG(kWarn, (context), "no fault on purpose, {}: {}", name, result.error().what);
   }
   order.done(std::move(result));
+}
+
+void Injector::Impl::note_own_death(std::int32_t pid) {
+  const std::string_view name = wire::find_fault(wire::FaultKind::kSupervisorDeath)->name;
+  RR_LOG(kWarn, {}, "fault on purpose: {}", name);
+  hands_.record({std::string(name), hands_.group().attempt, {}, {}, pid, "SIGKILL"});
 }
 
 Injector::Injector(boost::asio::any_io_executor executor, Hands hands)
@@ -200,6 +210,7 @@ void Injector::inject(const FaultRequest& request, Done done) {
 void Injector::on_report(base::NodeId node, const wire::Injected& report) {
   impl_->on_report(node, report);
 }
+void Injector::note_own_death(std::int32_t pid) { impl_->note_own_death(pid); }
 void Injector::on_agent_lost(base::NodeId node) { impl_->on_agent_lost(node); }
 
 }  // namespace robustrun::supervisor

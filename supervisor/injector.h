@@ -3,7 +3,7 @@
 // node's answer (`robustrun inject`).
 //
 // Owned by the driver, on its loop. It changes nothing in the core: what a fault does to the job
-// is met like any other fault. Every one is logged.
+// is met like any other fault. Every one is logged and recorded.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include "base/core/ids.h"
 #include "base/core/result.h"
+#include "supervisor/core/events.h"
 #include "supervisor/fault_request.h"
 #include "wire/messages.h"
 
@@ -36,6 +37,8 @@ class Injector {
   struct Hands {
     std::function<Group()> group;
     std::function<void(base::NodeId, const wire::Message&)> send;
+    // Into the journal: before anybody is told, and before what came of it can be heard of.
+    std::function<void(const FaultInjected&)> record;
   };
   Injector(boost::asio::any_io_executor executor, Hands hands);
   ~Injector();   // nobody is told any more
@@ -46,6 +49,8 @@ class Injector {
   // kSupervisorDeath, which is the caller's to do.
   using Done = std::function<void(base::Result<FaultReport>)>;
   void inject(const FaultRequest& request, Done done);
+  // The supervisor is about to die by its own hand.
+  void note_own_death(std::int32_t pid);
   // What agents say, and that one can say no more (its death may be what was ordered).
   void on_report(base::NodeId node, const wire::Injected& report);
   void on_agent_lost(base::NodeId node);

@@ -40,6 +40,8 @@ constexpr std::uint32_t kKind<TimerFired> = 12;
 template <>
 constexpr std::uint32_t kKind<NodeOffered> = 13;
 template <>
+constexpr std::uint32_t kKind<FaultInjected> = 14;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

@@ -30,8 +30,12 @@ inline constexpr std::size_t kTableLinesMax = 16;
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kControlConnectionsMax = 16;
 inline constexpr std::chrono::seconds kControlMessageTime{5};
+// Of what a request says, as far as an answer repeats it.
+inline constexpr std::size_t kShownWordBytes = 24;
 // Faults on purpose that wait for a node's answer, and for how long; the command waits longer.
 inline constexpr std::size_t kInjectionsMax = 64;
+inline constexpr std::size_t kNodeNameBytesMax = 255;
+inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};
 inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
 inline constexpr std::chrono::seconds kControlAnswerMax{30};
 

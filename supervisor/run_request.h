@@ -55,6 +55,10 @@ struct NetworkPlan {
   bool munge = false;                  // volunteers prove by munge that they are of our user
   std::string build;                   // base/core/build_id.h; empty: not compared
   std::string command_digest;          // of the script and its arguments; empty: not compared
+  // What every host counts to know its number of workers, and the interpreter it asks
+  // (wire/credential.h); empty where NodeSpec::slots says it.
+  std::string count;
+  std::string count_interpreter;
   LeaseTimes lease;
 };
 

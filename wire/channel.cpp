@@ -40,7 +40,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
     return pending_.size() + writing_.size() - written_;
   }
   [[nodiscard]] bool congested() const override { return queued_bytes() > kCongestedBytes; }
-  void pause_reading() override { paused_ = true; }
+  void pause_reading() override;
   void resume_reading() override;
   void close() override;
 
@@ -61,6 +61,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   void await(Waits what, void (StreamChannel::*then)());
   void post(void (StreamChannel::*then)());
   void go_on_reading();
+  void on_peer_gone();
   void read_turn();
   Stream::Moved read_some();
   // Hands out the messages in the buffer; false when reading stops there: paused, or ended.
@@ -83,6 +84,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   FrameReader reader_;
   Begin begin_;
   bool paused_ = false;
+  bool watching_ = false;    // for the peer to go while reading is paused
   bool reading_ = false;     // a wait for readability or a turn is under way or posted
 
   std::string pending_;
@@ -136,6 +138,24 @@ void StreamChannel::send(const Message& message) {
   }
   was_congested_ = was_congested_ || congested();
   if (!write_under_way_) write();
+}
+
+void StreamChannel::pause_reading() {
+  paused_ = true;
+  if (!handlers_->on_peer_gone || std::exchange(watching_, true)) return;
+  // Stays for later pauses; costs nothing until there is something to tell.
+  descriptor_.async_wait(stream_descriptor::wait_error,
+                         [self = shared_from_this()](error_code error) {
+                           self->watching_ = false;
+                           if (!error) self->on_peer_gone();
+                         });
+}
+
+void StreamChannel::on_peer_gone() {
+  // Urgent bytes of TCP come here, too.
+  if (!paused_ || !is_broken(descriptor_.native_handle())) return;
+  const auto handlers = handlers_;
+  if (handlers->on_peer_gone) handlers->on_peer_gone();
 }
 
 void StreamChannel::resume_reading() {

@@ -27,6 +27,11 @@ class Channel {
     std::function<void(const base::Error&)> on_closed;
     // The send queue fell below half of the mark that `congested` names. May be empty.
     std::function<void()> on_drained;
+    // While reading is paused: nothing more goes through (a reset, a closed socket pair, a peer
+    // that the kernel has given up); its last words and on_closed follow once reading goes on. An
+    // orderly end of TCP stands behind what was not read: it shows with the next send. Said once in
+    // a pause. May be empty.
+    std::function<void()> on_peer_gone = {};
   };
 
   // `socket` becomes non-blocking and stays CLOEXEC.
@@ -43,8 +48,8 @@ class Channel {
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   // Bulk senders (worker output) pause while true: more than 1 MiB is queued.
   [[nodiscard]] virtual bool congested() const = 0;
-  // No on_message until resume_reading(): the peer's output then backs up into its own queue. The
-  // end of the connection is not noticed either meanwhile.
+  // No on_message and no on_closed until resume_reading(): the peer's output then backs up into
+  // its own queue. Only on_peer_gone comes meanwhile.
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
   // No handler is called afterwards. Queued messages are still written for at most 1 s.

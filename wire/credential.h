@@ -28,6 +28,10 @@ struct Credential {
       endpoints;  // numeric "10.0.0.1:4711", "[fe80::1%eth0]:4711"; tried in order
   std::string build;  // the supervisor's build id (base/core/build_id.h); empty: not compared
   std::string interface;  // --iface; empty: that of the connection to the supervisor
+  // --nproc-per-node where it is no number: what to count there (gpu, cpu, …), and the interpreter
+  // whose PyTorch is asked. Empty: the supervisor knows how many workers there are.
+  std::string count{};
+  std::string interpreter{};
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -39,6 +43,8 @@ struct Credential {
     v(7, "endpoints", endpoints);
     v(8, "build", build);
     v(9, "interface", interface);
+    v(10, "count", count);
+    v(11, "interpreter", interpreter);
   }
 };
 

@@ -30,6 +30,10 @@ inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
 // Connections that have not said who they are; further ones wait in the kernel's queue.
 inline constexpr std::size_t kHandshakesMax = 256;
+// While others wait, one that is silent keeps its place for so long after it came: before its TLS
+// hello, and after it (an agent may be slow).
+inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};
+inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
 inline constexpr int kListenBacklog = 4096;
 inline constexpr int kAcceptsPerTurn = 32;
 // TCP's part of reaching an endpoint; then TLS and the first exchange.

@@ -1,7 +1,9 @@
 #include "wire/listener.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
@@ -52,6 +54,7 @@ struct Visitor {
   std::shared_ptr<Channel> channel;
   const TlsStream* tls = nullptr;   // the channel's
   ConnectionAddresses addresses;
+  base::Nanos since{};
   std::unique_ptr<boost::asio::steady_timer> deadline;
 };
 
@@ -77,6 +80,8 @@ class Door : public std::enable_shared_from_this<Door> {
   void await_visitor();
   void accept_turn();
   void rest(int os_errno);
+  [[nodiscard]] bool someone_waits();
+  bool make_room();
   void let_in(base::Fd fd);
   // Calls `then` with the visitor, who is none of ours any more.
   template <class Then>
@@ -97,7 +102,7 @@ class Door : public std::enable_shared_from_this<Door> {
   LineLimit lines_;
   std::map<Id, Visitor> visitors_;
   Id next_id_ = 0;
-  bool full_ = false;      // accepting waits for a visitor to leave
+  bool full_ = false;      // accepting waits for a visitor to leave or to be silent for too long
   bool is_short_ = false;  // of descriptors or memory, and it was said
   bool stopped_ = false;
 };
@@ -129,8 +134,8 @@ void Door::await_visitor() {
 void Door::accept_turn() {
   for (int i = 0; i < kAcceptsPerTurn && !stopped_; ++i) {
     if (visitors_.size() >= limits_.handshakes_max) {
-      full_ = true;
-      return;
+      if (!someone_waits()) break;
+      if (!make_room()) return;
     }
     base::Fd fd(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -157,6 +162,40 @@ void Door::rest(int os_errno) {
   });
 }
 
+bool Door::someone_waits() {
+  pollfd waiting{.fd = listening_.native_handle(), .events = POLLIN, .revents = 0};
+  return ::poll(&waiting, 1, 0) > 0;
+}
+
+// Puts out the oldest of those who are silent, have been in for long enough and have said least.
+// False: nobody yet; then accepting goes on as soon as that has changed.
+bool Door::make_room() {
+  const base::Nanos now = base::SystemClock().now();
+  base::Nanos wait = limits_.handshake_max;
+  for (const bool after_hello : {false, true}) {
+    const base::Nanos patience =
+        after_hello ? limits_.silent_after_hello_max : limits_.silent_before_hello_max;
+    for (const auto& [id, visitor] : visitors_) {
+      if (visitor.tls->heard_hello() != after_hello) continue;
+      const base::Nanos left = visitor.since + patience - now;
+      if (left <= base::Nanos{} && visitor.tls->is_silent()) {
+        with(id, [this](const Visitor& who) {
+          who.channel->close();
+          count_refusal(who.addresses, "it said nothing while others waited");
+        });
+        return true;
+      }
+      wait = std::min(wait, left > base::Nanos{} ? left : base::Nanos(kAcceptRetry));
+    }
+  }
+  full_ = true;
+  retry_.expires_after(wait);
+  retry_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error && std::exchange(self->full_, false)) self->accept_turn();
+  });
+  return false;
+}
+
 void Door::let_in(base::Fd fd) {
   ++counters_.accepted;
   Visitor visitor;
@@ -164,6 +203,7 @@ void Door::let_in(base::Fd fd) {
   auto tls = TlsStream::make(context_, fd.get(), TlsStream::Side::kServer);
   if (!tls) return count_refusal(visitor.addresses, tls.error().what);
   visitor.tls = tls->get();
+  visitor.since = base::SystemClock().now();
   const Id id = next_id_++;
   const std::weak_ptr<Door> weak = weak_from_this();
   const boost::asio::any_io_executor executor = listening_.get_executor();

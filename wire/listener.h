@@ -5,7 +5,8 @@
 // connection ends. A peer with a certificate of this run's CA says Hello; then it is handed to
 // on_agent with its channel, and who it is comes from its certificate, never from what it says.
 // Everything else (no TLS, another CA, garbage, an oversized or late first message) ends that one
-// connection and is counted; while kHandshakesMax are under way, further ones wait in the kernel.
+// connection and is counted. While kHandshakesMax are under way, further ones wait in the kernel,
+// but those who say nothing give way to them, first of all those without a TLS hello.
 // On the loop of its executor; every step of a connection has a deadline (wire/limits.h).
 
 #include <boost/asio/any_io_executor.hpp>
@@ -42,6 +43,8 @@ struct ListenerCounters {
 struct ListenerLimits {
   std::size_t handshakes_max = kHandshakesMax;
   std::chrono::milliseconds handshake_max = kHandshakeMax;
+  std::chrono::milliseconds silent_before_hello_max = kSilentBeforeHelloMax;
+  std::chrono::milliseconds silent_after_hello_max = kSilentAfterHelloMax;
 };
 
 class Listener {

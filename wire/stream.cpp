@@ -1,6 +1,7 @@
 #include "wire/stream.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -68,6 +69,11 @@ base::Error peer_closed() {
 
 base::Error connection_broke(int os_errno) {
   return base::fail_errno("the connection to the peer broke", os_errno).error();
+}
+
+bool is_broken(int fd) {
+  pollfd state{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 bool discard_input(int fd) {

@@ -43,6 +43,8 @@ struct Connection {
 
 [[nodiscard]] base::Error peer_closed();
 [[nodiscard]] base::Error connection_broke(int os_errno);
+// The connection carries nothing more in either direction.
+[[nodiscard]] bool is_broken(int fd);
 // Throws away what has come; true when nothing more can come.
 [[nodiscard]] bool discard_input(int fd);
 

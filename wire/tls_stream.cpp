@@ -112,6 +112,13 @@ base::Result<Stream::Waits> TlsStream::handshake() {
   return stopped(result);
 }
 
+bool TlsStream::heard_hello() const { return BIO_number_written(SSL_get_wbio(ssl_.get())) > 0; }
+
+bool TlsStream::is_silent() const {
+  char byte = 0;
+  return ::recv(socket_.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
 bool TlsStream::peer_has_certificate() const {
   return SSL_get0_peer_certificate(ssl_.get()) != nullptr;
 }
@@ -173,9 +180,10 @@ base::Result<Stream::Moved> TlsStream::write(std::string_view bytes) {
 }
 
 bool TlsStream::finish() {
+  // Before the handshake there is no goodbye, and nothing of worth on its way.
+  if (SSL_is_init_finished(ssl_.get()) != 1) return false;
   ERR_clear_error();
-  // Before the handshake there is no goodbye; one that does not fit into the socket is left out.
-  if (SSL_is_init_finished(ssl_.get()) == 1) SSL_shutdown(ssl_.get());
+  SSL_shutdown(ssl_.get());  // one that does not fit into the socket is left out
   ERR_clear_error();
   return ::shutdown(socket_.fd, SHUT_WR) == 0;
 }

@@ -26,6 +26,10 @@ class TlsStream final : public Stream {
 
   // kPermission: one side does not believe the other.
   [[nodiscard]] base::Result<Waits> handshake();
+  // Server: the peer's hello came, whole, and was answered.
+  [[nodiscard]] bool heard_hello() const;
+  // Everything that has come was read.
+  [[nodiscard]] bool is_silent() const;
   // After the handshake, from the peer's certificate: none when it has none.
   [[nodiscard]] std::optional<std::string> peer_uri() const;
   [[nodiscard]] bool peer_has_certificate() const;

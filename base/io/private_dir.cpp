@@ -11,17 +11,21 @@ namespace {
 
 constexpr std::string_view kXdgName = "XDG_RUNTIME_DIR=";
 
+// A relative path is none (XDG base directory specification): it would name another folder for
+// whoever looks for it from elsewhere.
+bool is_usable(const std::string& path) {
+  struct stat info{};
+  return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == ::geteuid() && ::access(path.c_str(), W_OK | X_OK) == 0;
+}
+
 }  // namespace
 
 std::string private_base_directory(const std::vector<std::string>& environment) {
   for (const std::string& entry : environment) {
     if (entry.starts_with(kXdgName) && entry.size() > kXdgName.size()) {
-      struct stat info{};
       const std::string path = entry.substr(kXdgName.size());
-      if (::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid() &&
-          ::access(path.c_str(), W_OK | X_OK) == 0) {
-        return path + "/robustrun";
-      }
+      if (is_usable(path)) return path + "/robustrun";
     }
   }
   return "/tmp/robustrun-" + std::to_string(::geteuid());

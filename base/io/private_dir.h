@@ -10,7 +10,8 @@
 namespace robustrun::base {
 
 // Its path; makes nothing. `environment`: NAME=VALUE, where XDG_RUNTIME_DIR is looked for. One
-// that is gone or not ours does not count: a login session may have ended and taken it along.
+// that is relative, gone, no folder or not ours does not count: a login session may have ended and
+// taken it along.
 [[nodiscard]] std::string private_base_directory(const std::vector<std::string>& environment);
 
 // Makes the folder, 0700, if it is missing (its parent must be there). kPermission when it is

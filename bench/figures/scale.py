@@ -1,7 +1,7 @@
 """One supervisor, 1,024 agents over TLS on this machine: CPU, memory, how soon a death is seen.
 
-Each agent is a real process with one fake worker (/bin/sleep); the issue's factor 8, simulated
-ranks, would need reports that no product code makes: one rank per agent is what is measured.
+The supervisor's CPU and memory are taken with 1,024 simulated agents of eight ranks each, which do
+a step a second (fleet.py). Everything else has real agents, each with one fake worker (/bin/sleep).
 A worker's death is when its node saw it (journal, seen_at); the way from the kill to there, which
 on this machine is mostly waiting for a processor among 1,024 agents, is shown beside it. An agent's
 death is the kill itself. "Decided" is the journaled decision, whose orders to all agents follow in
@@ -13,10 +13,11 @@ import random
 import signal
 import time
 
-from fleet import Fleet, cpu_seconds, kill, memory_mib
+from fleet import Fleet, Simulation, cpu_seconds, kill, memory_mib
 from harness import Figure, Scratch
 
 AGENTS = 1024
+RANKS = 8  # per agent
 FEW_AGENTS = 64
 STEADY_SECONDS = 60
 CPU_MAX_PERCENT = 25
@@ -84,17 +85,23 @@ def agent_deaths(rounds, count, rng):
     return milliseconds
 
 
+def with_all_ranks():
+    with Scratch() as folder, Simulation(folder, AGENTS, RANKS) as fleet:
+        fleet.started(0)
+        percent, memory = steady(fleet)
+        return {"cpu": percent, "memory": memory, "peak": memory_mib(fleet.process.pid, "VmHWM")}
+
+
 def at_full_size(rounds, rng):
     with Scratch() as folder, Fleet(folder, AGENTS, *UNENDING) as fleet:
         fleet.started(0)
-        percent, memory = steady(fleet)
         seen, killed, back = worker_deaths(fleet, rounds, rng)
         victims = rng.sample(sorted(fleet.agents().values()), 4)
         lost = [agent_loss(fleet, rounds + number, victim, signal.SIGKILL)
                 for number, victim in enumerate(victims[:3])]
         silent = agent_loss(fleet, rounds + 3, victims[3], signal.SIGSTOP) / 1e3
         fleet.started(rounds + 4)
-        return {"cpu": percent, "memory": memory, "peak": memory_mib(fleet.process.pid, "VmHWM"),
+        return {"peak": memory_mib(fleet.process.pid, "VmHWM"),
                 "seen": seen, "killed": killed, "back": back, "agent": lost, "silent": silent}
 
 
@@ -124,14 +131,17 @@ def tail(name, unit, values, limit, count):
 
 def measure(quick):
     rng = random.Random(SEED)
+    all_ranks = with_all_ranks()
     full = at_full_size(10 if quick else 30, rng)
     small = at_small_size(30 if quick else 100, rng)
     return [
-        Figure("CPU of the supervisor, steady", "% of a core", [full["cpu"]], [],
-               f"below {CPU_MAX_PERCENT} %", full["cpu"] < CPU_MAX_PERCENT,
-               f"{AGENTS} agents, {STEADY_SECONDS} s of 1 s heartbeats"),
-        Figure("its memory", "MiB", [full["memory"]], [], f"below {MEMORY_MAX_MIB} MiB",
-               full["peak"] < MEMORY_MAX_MIB, f"at most {full['peak']:.4g}, restarts included"),
+        Figure("CPU of the supervisor, steady", "% of a core", [all_ranks["cpu"]], [],
+               f"below {CPU_MAX_PERCENT} %", all_ranks["cpu"] < CPU_MAX_PERCENT,
+               f"{AGENTS} agents of {RANKS} ranks, {STEADY_SECONDS} s of 1 s heartbeats"),
+        Figure("its memory", "MiB", [all_ranks["memory"]], [], f"below {MEMORY_MAX_MIB} MiB",
+               max(full["peak"], all_ranks["peak"]) < MEMORY_MAX_MIB,
+               f"{AGENTS} agents of {RANKS} ranks; at most {all_ranks['peak']:.4g}, and "
+               f"{full['peak']:.4g} with one rank each through all restarts"),
         tail("worker's death until decided", "ms", full["seen"], WORKER_MAX_MS, AGENTS),
         tail("worker's death until decided", "ms", small["seen"], WORKER_MAX_MS, FEW_AGENTS),
         tail("worker's kill until decided", "ms", full["killed"], None, AGENTS),

@@ -134,9 +134,30 @@ struct TimerFired {
   }
 };
 
-using EventBody = std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted,
-                               WorkerStartFailed, WorkerExited, WorkersGone, Progress,
-                               StepGoalReached, SignalReceived, TimerFired, NodeOffered>;
+// A fault was made on purpose (`robustrun inject`), or is about to be. For the report alone: what it
+// does to the job is met like any other fault.
+struct FaultInjected {
+  std::string kind;                      // as the command line calls it
+  base::Attempt attempt;                 // in which it was made
+  std::optional<base::NodeId> node;      // none: the supervisor itself
+  std::optional<base::Rank> victim;      // none: all of the node
+  std::int32_t pid = 0;                  // of the process that was hit; 0: none
+  std::string done;                      // what was done, in words
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "attempt", attempt);
+    v(3, "node", node);
+    v(4, "rank", victim);
+    v(5, "pid", pid);
+    v(6, "done", done);
+  }
+};
+
+using EventBody =
+    std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
+                 WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
+                 NodeOffered, FaultInjected>;
 
 struct Event {
   base::Nanos at{};

@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 9;
-constexpr std::size_t kStimuli = 18;
+constexpr std::size_t kStimuli = 19;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -47,7 +47,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler run = &I::run_started;
   constexpr Handler join = &I::agent_joined, la = &I::agent_lost_idle;
   constexpr Handler lw = &I::agent_lost_working, ls = &I::agent_lost_stopping;
-  constexpr Handler lf = &I::agent_lost_finishing;
+  constexpr Handler lf = &I::agent_lost_finishing, lb = &I::agent_lost_waiting;
   constexpr Handler port = &I::port_reserved, up = &I::worker_started, bad = &I::start_failed;
   constexpr Handler bads = &I::start_failed_stopping;
   constexpr Handler exit = &I::worker_exited, exs = &I::worker_exited_stopping;
@@ -63,7 +63,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       // idle joining reserving starting running stopping backoff finishing finished
       {run, no, no, no, no, no, no, no, no},                // RunStarted
       {no, join, join, join, join, join, join, join, no},   // AgentJoined
-      {no, la, la, lw, lw, ls, la, lf, no},                 // AgentLost
+      {no, la, la, lw, lw, ls, lb, lf, no},                 // AgentLost
       {no, no, port, no, no, no, no, no, no},               // PortReserved
       {no, no, no, up, no, no, no, no, no},                 // WorkerStarted
       {no, no, no, bad, no, bads, no, no, no},              // WorkerStartFailed
@@ -79,6 +79,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, no, tick, no, no, no, no},               // TimerFired: uptime
       {no, tn, tn, tn, tn, tn, tn, no, no},                 // TimerFired: nodes
       {no, offer, offer, offer, offer, offer, offer, no, no},  // NodeOffered
+      {no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -92,6 +93,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
                                  static_cast<std::size_t>(timer->id));
   }
   if (std::holds_alternative<NodeOffered>(body)) return Stimulus::kNodeOffered;
+  if (std::holds_alternative<FaultInjected>(body)) return Stimulus::kFaultInjected;
   return static_cast<Stimulus>(body.index());
 }
 

@@ -113,6 +113,17 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   if (state == JobState::kJoining) consider_group();
 }
 
+// Nothing runs and nothing is asked of it yet: the wait goes on as it is, however many nodes are
+// lost at once. An agent that dies again and again is started again after the wait, not before it.
+void Job::Impl::agent_lost_waiting(const Event& event) {
+  const auto& lost = body<AgentLost>(event);
+  std::string text = loss_in_words(event.node, lost.why);
+  drop_agent(event.node, lost.why, lost.node_answers);
+  NodeState& node = at(event.node);
+  if (node.losses > kAgentLossesForgiven) node.retry_at = std::max(node.retry_at, backoff_until);
+  report_loss(event.node, std::move(text));
+}
+
 void Job::Impl::agent_lost_working(const Event& event) {
   const auto& lost = body<AgentLost>(event);
   const bool had_done_its_part = at(event.node).ended == plan.slots(event.node);

@@ -176,13 +176,30 @@ void Job::Impl::form_group(const GroupChoice& choice) {
     return give_up(fmt::format("the {} nodes that are there offer no worker, or more than {}",
                                members.size(), kWorkersMax));
   }
-  const bool changed = places != plan.places;
+  RankPlan planned = plan_ranks(std::move(places));
+  if (!group_formed && spec.expect_world != 0 && members.size() == max_nodes() &&
+      planned.world_size() != spec.expect_world) {
+    return give_up(
+        fmt::format("the {} nodes offer {} workers, and {} are expected (--expect-world)",
+                    members.size(), planned.world_size(), spec.expect_world),
+        offers(planned));
+  }
+  const bool changed = planned.places != plan.places;
   if (changed && group_formed) explain_change(choice);
   group = std::move(members);
   group_formed = true;
-  plan = plan_ranks(std::move(places));
+  plan = std::move(planned);
   if (changed) announce_group();
   begin_attempt();
+}
+
+std::vector<std::string> Job::Impl::offers(const RankPlan& planned) const {
+  Evidence lines;
+  for (const Place& place : planned.places) {
+    lines.add(
+        fmt::format("{}: {} worker{}", name(place.node), place.slots, place.slots == 1 ? "" : "s"));
+  }
+  return lines.lines();
 }
 
 void Job::Impl::explain_change(const GroupChoice& choice) {

@@ -38,6 +38,7 @@ enum class Stimulus : std::uint8_t {
   kUptimeTimer,
   kNodesTimer,
   kNodeOffered,
+  kFaultInjected,
 };
 
 struct Job::Impl : JobMemory {
@@ -57,6 +58,7 @@ struct Job::Impl : JobMemory {
   // job_agents.cpp
   void agent_joined(const Event& event);
   void agent_lost_idle(const Event& event);       // no worker runs
+  void agent_lost_waiting(const Event& event);    // in kBackoff
   void agent_lost_working(const Event& event);    // starting or running
   void agent_lost_stopping(const Event& event);
   void agent_lost_finishing(const Event& event);
@@ -78,6 +80,7 @@ struct Job::Impl : JobMemory {
   void join_overdue(const Event& event);
   void consider_group();     // in kJoining: begins, waits, or gives up
   void form_group(const struct GroupChoice& choice);
+  [[nodiscard]] std::vector<std::string> offers(const RankPlan& planned) const;
   void explain_change(const GroupChoice& choice);
   void announce_group();
   void maybe_grow();         // in kRunning

@@ -113,6 +113,7 @@ struct JobSpec {
   std::optional<std::uint64_t> stop_after_steps;  // --stop-after-steps
   std::string log_directory;  // shown in the report
   GroupPolicy group;
+  std::uint64_t expect_world = 0;  // workers that a full group must have; 0: any number
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -129,6 +130,7 @@ struct JobSpec {
     v(12, "stop_after_steps", stop_after_steps);
     v(13, "log_directory", log_directory);
     v(14, "group", group);
+    v(15, "expect_world", expect_world);
   }
 };
 

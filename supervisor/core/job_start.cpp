@@ -96,10 +96,14 @@ void Job::Impl::setback(Rule rule, std::string text) {
 void Job::Impl::wait_before_restart(base::Nanos delay) {
   if (delay == base::Nanos{}) return join_agents();
   enter(JobState::kBackoff);
-  set_timer(TimerId::kBackoff, now + delay);
+  backoff_until = now + delay;
+  set_timer(TimerId::kBackoff, backoff_until);
 }
 
-void Job::Impl::backoff_over(const Event&) { join_agents(); }
+void Job::Impl::backoff_over(const Event&) {
+  launch_due();
+  join_agents();
+}
 
 void Job::Impl::start_workers() {
   workers.assign(plan.world_size(), WorkerState::kAbsent);

@@ -73,6 +73,7 @@ struct JobMemory {
   base::Nanos waiting_since{};
   std::optional<base::Nanos> complete_since, enough_since;
   bool wait_announced = false;
+  base::Nanos backoff_until{};
 
   base::Attempt attempt;
   std::uint32_t port = 0;
@@ -111,6 +112,7 @@ struct JobMemory {
     v(29, "complete_since", complete_since);
     v(30, "enough_since", enough_since);
     v(31, "wait_announced", wait_announced);
+    v(32, "backoff_until", backoff_until);
     v(9, "attempt", attempt);
     v(10, "port", port);
     v(11, "attempt_started", attempt_started);

@@ -35,6 +35,27 @@ struct Phase {
   }
 };
 
+// A fault that somebody made on purpose (`robustrun inject`).
+struct InjectedFault {
+  std::string kind;
+  base::Nanos at{};                        // since the run's start
+  std::uint32_t attempt = 0;
+  std::string node;                        // empty: the supervisor
+  std::optional<std::uint32_t> rank;       // none: the whole node
+  std::string done;                        // what was done, in words
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "at", at);
+    v(3, "attempt", attempt);
+    v(4, "node", node);
+    v(5, "rank", rank);
+    v(6, "done", done);
+  }
+};
+// "kill of rank 3 on beta".
+std::string injected_words(const InjectedFault& fault);
+
 struct Incident {
   std::uint32_t attempt = 0;
   base::Nanos at{};                        // since the run's start
@@ -53,6 +74,9 @@ struct Incident {
   std::optional<std::int64_t> step_before; // last step known before
   std::optional<std::int64_t> step_after;  // first step after
   std::optional<std::int64_t> steps_lost;  // done again
+  // The last fault on purpose that hit this rank or node in this attempt, before it failed; empty:
+  // there was none.
+  std::string injected;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -71,6 +95,7 @@ struct Incident {
     v(14, "step_after", step_after);
     v(15, "steps_lost", steps_lost);
     v(16, "alternatives", alternatives);
+    v(17, "injected", injected);
   }
 };
 
@@ -100,6 +125,7 @@ struct RunReport {
   std::optional<std::int64_t> step;         // the script's own number
   std::vector<MetricValue> metrics;         // final, of rank 0
   std::vector<Incident> incidents;
+  std::vector<InjectedFault> injected;      // in order
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   template <class V>
@@ -121,6 +147,7 @@ struct RunReport {
     v(15, "incidents", incidents);
     v(16, "dropped_bytes", dropped_bytes);
     v(17, "log_directory", log_directory);
+    v(18, "injected", injected);
   }
 };
 

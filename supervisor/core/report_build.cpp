@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "supervisor/core/report_facts.h"
+#include "supervisor/core/report_injected.h"
 #include "supervisor/core/report_recovery.h"
 
 namespace robustrun::supervisor {
@@ -266,6 +267,8 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
     if (std::holds_alternative<Finish>(entry.what)) break;  // then agents only say goodbye
   }
   report.incidents = incidents.finish();
+  report.injected = injected_faults(facts);
+  for (Incident& incident : report.incidents) explain_by_injection(report.injected, incident);
   report.outcome = outcome_of(facts);
   if (facts.finish != nullptr) {
     report.exit_code = facts.finish->exit_code;

@@ -62,6 +62,7 @@ struct Gatherer {
   }
   void operator()(const StepGoalReached&) {}
   void operator()(const NodeOffered& body) { facts.node_names.push_back(body.spec.name); }
+  void operator()(const FaultInjected& body) { facts.injected.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/core/report.h"
@@ -45,6 +46,7 @@ struct Facts {
   const Decision* ending = nullptr;      // the decision that ends the run
   std::map<std::uint32_t, AttemptFacts> attempts;
   std::vector<base::Nanos> backoffs_over;
+  std::vector<std::pair<base::Nanos, const FaultInjected*>> injected;  // in order
   std::vector<std::string> node_names;             // by NodeId
   std::vector<const GroupFormed*> groups;          // in order
 };

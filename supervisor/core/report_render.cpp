@@ -143,6 +143,15 @@ void show_list(std::string_view label, const std::vector<std::string>& lines, Pa
   if (shown < lines.size()) page.item("", fmt::format("and {} more", lines.size() - shown));
 }
 
+void show_injected(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const InjectedFault& fault : report.injected) {
+    lines.push_back(fmt::format("{}{}, {} after the start", lines.empty() ? "on purpose: " : "",
+                                injected_words(fault), duration_words(fault.at)));
+  }
+  show_list("injected", lines, page);
+}
+
 std::string step_words(const Incident& incident) {
   if (!incident.step_before) return "";
   if (!incident.step_after) {
@@ -161,6 +170,7 @@ void show_incident(const RunReport& report, std::size_t index, std::size_t stder
   page.gap();
   page.heading(Ink::kBold, incident_title(report, index));
   page.item("ended", incident.ended);
+  if (!incident.injected.empty()) page.item("injected", "on purpose: " + incident.injected);
   page.item("error", incident.error_message);
   show_stderr(incident, stderr_lines, page);
   show_list("also", incident.also_failed, page);
@@ -189,6 +199,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
     page.item("dropped", fmt::format("{} of the workers' output could not be written",
                                      counted(report.dropped_bytes, "byte")));
   }
+  show_injected(report, page);
   const std::size_t count = report.incidents.size();
   const bool all = count <= kIncidentsFirst + kIncidentsLast;
   for (std::size_t i = 0; i < count; ++i) {

@@ -31,4 +31,20 @@ TEST_CASE("a dry run shows argv, environment, processors and files of every work
   CHECK(text->find("HOME=/home/ada") == std::string::npos);
 }
 
+TEST_CASE("a dry run over hosts that count for themselves says so") {
+  World world;
+  const std::vector<std::string> argv{"--hosts=n[1-3]", "--nnodes=2", "--nproc-per-node=gpu",
+                                      "train.py"};
+  const auto plan = plan_run(world.merge(argv).value(), argv, world.around);
+  REQUIRE(plan.has_value());
+  const auto text = dry_run_text(*plan, {});
+  REQUIRE(text.has_value());
+  for (const char* part : {"node 0   n1                       workers: gpu, counted there",
+                           "spare    n3                       workers: gpu, counted there",
+                           "node 0: n1 (n1), workers: gpu, counted there"}) {
+    INFO(part, "\n", *text);
+    CHECK(text->find(part) != std::string::npos);
+  }
+}
+
 }  // namespace robustrun::cli

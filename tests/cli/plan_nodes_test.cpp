@@ -271,6 +271,13 @@ TEST_CASE("sets of ranks") {
   CHECK_FALSE(parse_rank_ranges(many + ",99999").has_value());
 }
 
+TEST_CASE("--expect-world is left to the core where hosts count for themselves") {
+  World world;
+  const auto settings = world.merge({"--hosts=a,b", "--expect-world=16", "s"}).value();
+  const auto nodes = plan_nodes(settings, world.around).value();
+  CHECK(check_world(settings, nodes, 0).has_value());
+}
+
 TEST_CASE("--expect-world is compared with what would be started") {
   World world;
   world.machine.files["hosts"] = "n[1-3] slots=4\nn4\n";

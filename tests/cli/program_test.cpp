@@ -12,7 +12,7 @@ using wire::LaunchMode;
 namespace {
 
 base::Result<Program> find(const World& world, const std::vector<std::string>& argv) {
-  return find_program(world.merge(argv).value(), world.around);
+  return find_program(world.merge(argv).value(), world.around, CountOn::kThisMachine);
 }
 
 std::string error_of(const World& world, const std::vector<std::string>& argv) {
@@ -133,6 +133,21 @@ TEST_CASE("devices are counted for executables as well, if there is an interpret
   CHECK(find(world, argv)->interpreter.empty());
   world.machine.executables = {"/usr/bin/true"};
   CHECK(error_of(world, argv).find("no Python interpreter to ask") != std::string::npos);
+}
+
+TEST_CASE("where every host counts for itself, this machine is not asked") {
+  World world;
+  const auto on_hosts = [&](const char* value) {
+    return find_program(world.merge({std::string("--nproc-per-node=") + value, "train.py"}).value(),
+                        world.around, CountOn::kEveryHost)
+        .value();
+  };
+  CHECK(on_hosts("3").workers == 3);
+  CHECK(on_hosts("3").count.empty());
+  // Here is no GPU, and nobody is told so.
+  CHECK(on_hosts(" gpu ").workers == 0);
+  CHECK(on_hosts(" gpu ").count == "gpu");
+  CHECK(on_hosts("gpu").count_interpreter == on_hosts("gpu").interpreter);
 }
 
 }  // namespace robustrun::cli

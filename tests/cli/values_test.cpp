@@ -15,6 +15,7 @@ TEST_CASE("times are seconds or have a unit") {
   CHECK(parse_duration("2h") == seconds(7200));
   CHECK(parse_duration("1d") == seconds(86400));
   CHECK(parse_duration("1.5") == std::chrono::milliseconds(1500));
+  CHECK(parse_duration("200ms") == std::chrono::milliseconds(200));
   CHECK(parse_duration(" 3 ") == seconds(3));
   CHECK(parse_duration("0") == seconds(0));
   for (const char* bad : {"", "s", "x", "-1", "-0.5h", "1w", "1h30m", "nan", "inf", "1e300", "ms",

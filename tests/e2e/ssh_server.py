@@ -87,7 +87,7 @@ class Home:
         self.known_hosts.write_text("")
 
 
-def server_config(folder, host_key, home, marker, listen, options=()):
+def server_config(folder, host_key, home, marker, listen, options=(), environment=None):
     """The text of an sshd_config; `listen`: its ListenAddress and Port lines."""
     return "\n".join([
         *listen,
@@ -103,7 +103,9 @@ def server_config(folder, host_key, home, marker, listen, options=()):
         "MaxSessions 100",
         "Subsystem sftp internal-sftp",
         # So that the test finds what its sessions leave behind.
-        f"SetEnv {MARKER}={marker}",
+        "SetEnv " + " ".join(
+            f'{name}="{value}"' for name, value in {MARKER: marker, **(environment or {})}.items()
+        ),
         *(options or ["MaxStartups 512"]),
         "",
     ])
@@ -117,12 +119,20 @@ class Host:
         self.config = farm.folder / f"{name}.sshd_config"
         self.log = farm.folder / f"{name}.log"
         self.process = None
+        self.environment = {}
+
+    def restart_with(self, environment):
+        """Starts the sshd again; its sessions have these variables, too."""
+        self.die()
+        self.environment = environment
+        return self.boot()
 
     def boot(self):
         farm = self.farm
         self.config.write_text(server_config(
             farm.folder, farm.host_key, farm.home, farm.marker,
             [f"ListenAddress {self.address}", f"Port {farm.port}"], farm.options,
+            self.environment,
         ))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(

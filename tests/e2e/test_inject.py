@@ -1,7 +1,9 @@
 """Faults on purpose: each does what its name says, and the run gets over it."""
 
+import os
 import pathlib
 import re
+import signal
 
 import pytest
 from conftest import wait_for
@@ -50,6 +52,13 @@ class Drill:
     def inject(self, *arguments):
         return self.robustrun.run("inject", *arguments)
 
+    def explanations(self):
+        """What the report says of each incident: the fault on purpose, without its node."""
+        return [
+            incident["injected"].partition(" on ")[0]
+            for incident in self.robustrun.report()["incidents"]
+        ]
+
     def finish(self):
         (self.folder / "enough").touch()
         return self.running.finish()
@@ -80,6 +89,27 @@ def test_an_exception_is_raised_in_the_script(drill):
     end = drill.finish()
     assert end.code == 0, end.errors
     assert "injected by robustrun inject" in end.errors
+    assert drill.explanations() == ["exception of rank 0"]
+
+
+def test_the_report_tells_faults_on_purpose_from_others(drill):
+    assert drill.inject("stop", "--rank=0", "--for=0.05").code == 0
+    assert drill.inject("kill", "--rank=1").code == 0
+    drill.wait_begun(2)
+    os.kill(drill.running.workers(2)[0], signal.SIGABRT)  # nobody's drill
+    drill.wait_begun(3)
+    assert drill.inject("agent-death").code == 0
+    drill.wait_begun(4)
+    end = drill.finish()
+    assert end.code == 0, end.errors
+    assert drill.explanations() == ["kill of rank 1", "", "agent-death"]
+    faults = drill.robustrun.report()["injected"]
+    assert [(f["kind"], f["rank"], f["attempt"]) for f in faults] == [
+        ("stop", 0, 0), ("kill", 1, 0), ("agent-death", None, 2)
+    ]
+    for text in (end.errors, drill.robustrun.run("report").text):
+        assert re.search(r"injected +on purpose: stop of rank 0 on \S+, .* after the start", text)
+        assert re.search(r"injected +on purpose: kill of rank 1 on \S+$", text, re.MULTILINE)
 
 
 def test_a_stopped_rank_goes_on_after_its_time(drill):
@@ -112,6 +142,9 @@ def test_a_dead_supervisor_leaves_nothing(drill):
     assert drill.inject("supervisor-death").code == 0
     assert drill.running.finish().code == -9
     drill.robustrun.expect_nothing_left()
+    report = drill.robustrun.report()
+    assert report["outcome"] == "unfinished"
+    assert [fault["kind"] for fault in report["injected"]] == ["supervisor-death"]
 
 
 def test_a_drill_goes_on_until_the_run_ends(drill):

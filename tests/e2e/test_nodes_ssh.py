@@ -226,19 +226,24 @@ def test_the_node_of_rank_0_may_fail_with_any_code(farm, over, robustrun):
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own takes root")
 
 
-def hide(hosts, name, *folders):
-    """Starts that host's sshd again in a mount namespace where these folders are empty."""
+def start_again(hosts, name, *around, first=""):
+    """Starts that host's sshd again under another command, after some shell commands."""
     hosts[name].die()
-    config = hosts[name].config
-    mounts = "".join(f"mount -t tmpfs none {shlex.quote(str(f))} && " for f in folders)
+    script = f"{first}exec /usr/sbin/sshd -D -e -f {hosts[name].config}"
     log = open(hosts[name].log, "ab")
     process = subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", f"{mounts}exec /usr/sbin/sshd -D -e -f {config}"],
+        [*around, "sh", "-c", script],
         stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]},
     )
     log.close()
     hosts[name].process = process
     wait_for(hosts[name].answers, what=f"the sshd of {name}")
+
+
+def hide(hosts, name, *folders):
+    """Starts that host's sshd again in a mount namespace where these folders are empty."""
+    mounts = "".join(f"mount -t tmpfs none {shlex.quote(str(f))} && " for f in folders)
+    start_again(hosts, name, "unshare", "--mount", first=mounts)
 
 
 @needs_root
@@ -255,7 +260,31 @@ def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustru
     assert finished.code not in (0, 94), finished.errors
     assert "h2" in finished.errors
     assert str(place / ("t.py" if missing == "script" else "inner")) in finished.errors
-    assert "no such file" in finished.errors.lower()
+    assert "is not on this machine" in finished.errors
+    assert finished.code == 127, finished.errors
+    hosts.expect_empty()
+
+
+def test_every_host_counts_for_itself(farm, over, robustrun):
+    hosts = farm(2)
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    start_again(hosts, "h1", "taskset", "-c", ",".join(map(str, cpus)))
+    start_again(hosts, "h2", "taskset", "-c", str(cpus[0]))
+    robustrun.write("show.py", "import os\nprint(os.environ['RANK'], os.environ['LOCAL_RANK'])\n")
+    words = ("--hosts=h[1-2]", "--nproc-per-node=cpu")
+    job = over(hosts, *words, f"--expect-world={len(cpus) + 1}", "show.py")
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    assert sorted(finished.text.splitlines()) == [
+        *(f"{rank} {rank}" for rank in range(len(cpus))), f"{len(cpus)} 0"
+    ]
+    finished = over(hosts, *words, "--expect-world=64", "show.py").finish()
+    assert finished.code == 94, finished.errors
+    assert f"offer {len(cpus) + 1} workers, and 64 are expected" in finished.errors
+    finished = over(hosts, "--hosts=h1", "--nproc-per-node=nosuch", "show.py").finish()
+    assert finished.code == 94, finished.errors
+    assert "h1" in finished.errors
+    assert "Unsupported nproc_per_node value: nosuch" in finished.errors
     hosts.expect_empty()
 
 

@@ -49,6 +49,9 @@ struct EventWords {
   std::string operator()(const core::SignalReceived& e) const {
     return fmt::format("signal {}{}", e.signal, e.forward_only ? " to forward" : "");
   }
+  std::string operator()(const core::FaultInjected& e) const {
+    return fmt::format("a{} injected {}: {}", e.attempt.value, e.kind, e.done);
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }

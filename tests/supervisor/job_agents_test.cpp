@@ -149,6 +149,36 @@ TEST_CASE("an agent lost while nothing runs is a setback of its own") {
   CHECK(h.job.attempt().value == 0);
 }
 
+TEST_CASE("agents lost during a back-off neither lengthen it nor cost a restart") {
+  JobSpec spec = make_spec(std::vector<std::uint32_t>(20, 1));
+  spec.restart.max_infrastructure_restarts = 3;
+  Harness h(spec);
+  h.join_all();
+  h.lose(0);
+  h.join(0);
+  h.lose(0);  // one that is lost again and again
+  REQUIRE(h.job.state() == JobState::kBackoff);
+  const Nanos over_at = h.timers[static_cast<std::size_t>(TimerId::kBackoff)].at;
+  for (std::uint32_t node = 1; node < 20; ++node) {
+    h.lose(node);
+    CHECK(h.job.state() == JobState::kBackoff);
+    CHECK(h.all<LaunchAgent>().size() == 1);
+    CHECK(h.text(Rule::kAgentLost).ends_with("; it is started once more"));
+    h.join(node);
+  }
+  h.lose(7);
+  CHECK(h.all<LaunchAgent>().empty());
+  CHECK(h.text(Rule::kAgentLost).find("; it is tried again in ") != std::string::npos);
+  h.fire(TimerId::kBackoff);
+  CHECK(h.now == over_at);
+  CHECK(h.job.state() == JobState::kJoining);
+  REQUIRE(h.all<LaunchAgent>().size() == 1);
+  CHECK(h.all<LaunchAgent>().front().node.value == 7);
+  h.join(0);
+  h.join(7);
+  CHECK(h.job.state() == JobState::kReserving);
+}
+
 TEST_CASE("an agent that does not stop its workers in time is replaced") {
   Harness h(make_spec({1, 1}));
   h.run();

@@ -37,6 +37,25 @@ TEST_CASE("the first nodes form the group and begin without waiting for spares")
   CHECK(h.job.state() == JobState::kRunning);
 }
 
+TEST_CASE("a full first group of another size than expected does not begin") {
+  JobSpec spec = group_spec({0, 0, 0}, 2, 2);
+  spec.expect_world = 5;
+  Harness h(spec);
+  h.tell(AgentJoined{10, {}, 2}, 0);
+  SUBCASE("too few") {
+    h.tell(AgentJoined{10, {}, 2}, 1);
+    CHECK(h.text(Rule::kInfrastructureGivenUp) ==
+          "the 2 nodes offer 4 workers, and 5 are expected (--expect-world)");
+    CHECK(h.evidence(Rule::kInfrastructureGivenUp) ==
+          std::vector<std::string>{"node0: 2 workers", "node1: 2 workers"});
+    CHECK(h.exit_code() == 94);
+  }
+  SUBCASE("as many") {
+    h.tell(AgentJoined{10, {}, 3}, 1);
+    CHECK(h.job.state() == JobState::kReserving);
+  }
+}
+
 TEST_CASE(
     "a spare that is there first is announced, and waits a while for those it stands in for") {
   Harness h(group_spec({1, 1, 1}, 2, 2));

@@ -101,6 +101,11 @@ const Row kRows[] = {
     {"nodes timer", ".xxxxxxn.", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
     {"NodeOffered", ".xxxxxx..",
      [](const Harness&) -> EventBody { return NodeOffered{{"node9", "10.0.0.9", 1, true}}; }},
+    {"FaultInjected", ".........",
+     [](const Harness& h) -> EventBody {
+       return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},
+                            100,    "SIGKILL"};
+     }},
 };
 
 TEST_CASE("every event is handled, or ignored on purpose, in every state") {

@@ -13,6 +13,12 @@ namespace {
 
 const std::string kOldJournal = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/v1.journal";
 
+const std::string kKind14 = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/kind14.journal";
+
+FaultInjected injected() {
+  return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
+}
+
 // One entry of every kind, with no member at its default where it has any.
 std::vector<JournalEntry> one_of_each() {
   scenarios::Story story = scenarios::failed();
@@ -26,6 +32,7 @@ std::vector<JournalEntry> one_of_each() {
   story.event(8008, AgentJoined{77, "10.0.0.33", 2}, 2);
   story.group(8009, 2, {{{2}, "gamma", "10.0.0.33", 0, 2}, {{0}, "alpha", "10.0.0.1", 2, 2}},
               {"beta"});
+  story.event(8010, injected());
   return story.entries;
 }
 
@@ -121,6 +128,39 @@ TEST_CASE("the journal of version 1 can be read") {
   CHECK(report.incidents[0].phases.size() == 5);
   CHECK(report.incidents[1].error_message.starts_with("RuntimeError: the loss"));
   CHECK(report.incidents[1].alternatives.size() == 1);
+}
+
+TEST_CASE("a fault on purpose in a journal of before can be read") {
+  const auto readout = read_run_journal(kKind14);
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 2);
+  for (const JournalEntry& entry : readout->entries) {
+    CHECK(entry.at == base::Nanos(7));
+    CHECK(std::get<Event>(entry.what).node == base::NodeId{1});
+  }
+  const auto body = [&](std::size_t i) -> const FaultInjected& {
+    return std::get<FaultInjected>(std::get<Event>(readout->entries[i].what).body);
+  };
+  CHECK(body(0).kind == "kill");
+  CHECK(body(0).attempt == base::Attempt{1});
+  CHECK(body(0).node == base::NodeId{1});
+  CHECK(body(0).victim == base::Rank{3});
+  CHECK(body(0).pid == 4243);
+  CHECK(body(0).done == "SIGKILL");
+  CHECK(body(1).kind == "supervisor-death");
+  CHECK_FALSE(body(1).node);
+  CHECK_FALSE(body(1).victim);
+}
+
+// As below: made once.
+TEST_CASE("write the stored fault on purpose" * doctest::skip()) {
+  REQUIRE_FALSE(std::filesystem::exists(kKind14));
+  const FaultInjected own{"supervisor-death", base::Attempt{1}, {}, {}, 17, "SIGKILL"};
+  const auto entry = [](const FaultInjected& body) {
+    return JournalEntry{base::Nanos(7),
+                        Event{base::Nanos(7), base::NodeId{1}, base::Generation{2}, body}};
+  };
+  write_journal(kKind14, {entry(injected()), entry(own)});
 }
 
 // Made once, with one record of each kind. Only for a new file (v2.journal, …): never for this one.

@@ -108,6 +108,24 @@ inline Story unfinished() {
   return story;
 }
 
+// A drill: a delay that does no harm, then the kill that recovered() recovers from.
+inline Story drill() {
+  Story story = recovered();
+  Story faults;
+  faults.event(
+      5000,
+      FaultInjected{
+          "net-delay", Attempt{0}, base::NodeId{0}, {}, 0, "every message is 1 s late, for 10 s"});
+  faults.event(10000.1,
+               FaultInjected{"kill", Attempt{0}, base::NodeId{0}, Rank{1}, 4241, "SIGKILL"});
+  for (JournalEntry& fault : faults.entries) {
+    auto later = story.entries.begin();
+    while (later->at <= fault.at) ++later;
+    story.entries.insert(later, std::move(fault));
+  }
+  return story;
+}
+
 inline Story start_failed() {
   Story story;
   story.run({{"node0", "127.0.0.1", 1}}).event(3, AgentJoined{4200, {}, 0});
@@ -124,11 +142,9 @@ inline Story start_failed() {
 }
 
 inline std::vector<std::pair<std::string, Story>> all() {
-  return {{"clean", clean()},
-          {"recovered", recovered()},
-          {"failed", failed()},
-          {"unfinished", unfinished()},
-          {"start_failed", start_failed()}};
+  return {{"clean", clean()},   {"recovered", recovered()},
+          {"failed", failed()}, {"unfinished", unfinished()},
+          {"drill", drill()},   {"start_failed", start_failed()}};
 }
 
 }  // namespace robustrun::supervisor::scenarios

@@ -37,6 +37,7 @@ struct End {
   std::vector<wire::Message> messages;
   std::optional<base::Error> closed;
   int drained = 0;
+  int gone = 0;
 
   wire::Channel::Handlers handlers() {
     return {.on_message =
@@ -49,7 +50,8 @@ struct End {
                   CHECK_FALSE(closed);
                   closed = error;
                 },
-            .on_drained = [this] { ++drained; }};
+            .on_drained = [this] { ++drained; },
+            .on_peer_gone = [this] { ++gone; }};
   }
 
   void open(boost::asio::io_context& loop, base::Fd socket) {

@@ -83,6 +83,77 @@ TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order on
   }
 }
 
+TEST_CASE("a paused reader is told that its local peer is gone, and hears its last words later") {
+  Half half;
+  half.end.channel->pause_reading();
+  REQUIRE(write_all(half.peer.get(), frames_of(output(100000)) + frames_of(Bye{})));
+  half.loop.run_for(5ms);
+  CHECK(half.end.gone == 0);
+  half.peer.reset();
+  REQUIRE(run_until(half.loop, [&] { return half.end.gone == 1; }));
+  CHECK(half.end.messages.empty());
+  CHECK_FALSE(half.end.closed);
+  half.end.channel->resume_reading();
+  half.end.channel->pause_reading();  // once more, before a word was read
+  REQUIRE(run_until(half.loop, [&] { return half.end.gone == 2; }));
+  CHECK(half.end.messages.empty());
+  half.end.channel->resume_reading();
+  REQUIRE(half.run_until_closed());
+  CHECK(half.end.messages.size() == 2);
+  CHECK(half.end.gone == 2);
+}
+
+TEST_CASE("a paused reader is told of a TCP peer that is gone, at its next word or a reset") {
+  for (const bool reset : {false, true}) {
+    CAPTURE(reset);
+    boost::asio::io_context loop;
+    FdPair sockets = tcp_pair();
+    End end;
+    end.open(loop, std::move(sockets.first));
+    loop.run_for(5ms);
+    end.channel->pause_reading();
+    REQUIRE(write_all(sockets.second.get(), frames_of(output(100000)) + frames_of(Bye{})));
+    const linger at_once{.l_onoff = reset ? 1 : 0, .l_linger = 0};
+    REQUIRE(::setsockopt(sockets.second.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) ==
+            0);
+    loop.run_for(5ms);
+    CHECK(end.gone == 0);
+    sockets.second.reset();
+    if (!reset) end.channel->send(Heartbeat{});  // answered with a reset: nobody is there
+    REQUIRE(run_until(loop, [&] { return end.gone == 1; }));
+    CHECK_FALSE(end.closed);
+    end.channel->resume_reading();
+    REQUIRE(run_until(loop, [&] { return end.closed.has_value(); }));
+    CHECK(end.messages.size() == 2);
+    CHECK(end.gone == 1);
+  }
+}
+
+TEST_CASE("a reader that goes on is told of the end alone") {
+  Half half;
+  half.end.channel->pause_reading();
+  half.loop.run_for(5ms);
+  half.end.channel->resume_reading();
+  half.peer.reset();
+  REQUIRE(half.run_until_closed());
+  CHECK(half.end.gone == 0);
+}
+
+TEST_CASE("urgent bytes are no end, and keep nobody busy") {
+  boost::asio::io_context loop;
+  FdPair sockets = tcp_pair();
+  End end;
+  end.open(loop, std::move(sockets.first));
+  end.channel->pause_reading();
+  REQUIRE(write_all(sockets.second.get(), frames_of(Bye{})));
+  REQUIRE(::send(sockets.second.get(), "!", 1, MSG_OOB) == 1);
+  loop.restart();
+  CHECK(loop.run_for(50ms) < 20);
+  CHECK(end.gone == 0);
+  end.channel->resume_reading();
+  REQUIRE(run_until(loop, [&] { return end.messages.size() == 1; }));
+}
+
 TEST_CASE("a handler may pause after each message and get the next one on resume") {
   boost::asio::io_context loop;
   FdPair sockets = make_socket_pair(SOCK_STREAM).value();

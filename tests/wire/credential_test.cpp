@@ -20,7 +20,9 @@ Credential example() {
           .ca_fingerprint = std::string(32, '\xfe'),
           .endpoints = {"10.0.0.1:4711", "[fe80::1%eth0]:4711"},
           .build = "0123abcd",
-          .interface = "eth1"};
+          .interface = "eth1",
+          .count = "gpu",
+          .interpreter = "/usr/bin/python3"};
 }
 
 std::string line_of(const std::string& base64) { return "robustrun-credential-1 " + base64; }

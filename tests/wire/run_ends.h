@@ -76,7 +76,9 @@ struct House {
             .ca_fingerprint = authority.fingerprint(),
             .endpoints = {endpoint()},
             .build = {},
-            .interface = {}};
+            .interface = {},
+            .count = {},
+            .interpreter = {}};
   }
 
   boost::asio::io_context& loop;

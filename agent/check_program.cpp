@@ -1,0 +1,40 @@
+#include "agent/check_program.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string>
+
+namespace robustrun::agent {
+namespace {
+
+// 0, or why nothing is there.
+int missing(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) return 0;
+  return errno == ENOENT || errno == ENOTDIR ? errno : 0;
+}
+
+}  // namespace
+
+base::Status check_program(const wire::WorkerTemplate& workers) {
+  constexpr const char* kAdvice =
+      "is not on this machine; put it on a file system that every machine sees, or copy it there";
+  if (const int error = missing(workers.working_directory); error != 0) {
+    return base::fail_errno(fmt::format("the folder {} {}", workers.working_directory, kAdvice),
+                            error);
+  }
+  const bool is_file =
+      workers.mode == wire::LaunchMode::kScript || workers.mode == wire::LaunchMode::kRunPath;
+  // ${local_rank} in the name: the file is another one for each worker.
+  if (!is_file || workers.program.find('$') != std::string::npos) return {};
+  const std::string path = workers.program.starts_with('/')
+                               ? workers.program
+                               : workers.working_directory + "/" + workers.program;
+  const int error = missing(path);
+  if (error == 0) return {};
+  return base::fail_errno(fmt::format("{} {}", path, kAdvice), error);
+}
+
+}  // namespace robustrun::agent

@@ -1,0 +1,161 @@
+// Those that need a small file system of their own are run by one that makes it, in a mount
+// namespace, so that nobody else's disk gets full.
+#include "agent/disk_filler.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "agent/limits.h"
+#include "base/core/clock.h"
+#include "base/io/fd.h"
+#include "base/io/tool.h"
+#include "tests/support/loop.h"
+#include "tests/support/scratch.h"
+
+namespace robustrun::agent {
+namespace {
+
+constexpr std::uint64_t kDiskBytes = std::uint64_t{16} << 20;
+
+std::uint64_t free_bytes(const std::string& folder) {
+  struct statvfs info{};
+  REQUIRE(::statvfs(folder.c_str(), &info) == 0);
+  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+struct Fixture {
+  test::Loop loop;
+  base::BlockingPool pool{loop.executor(), 2, 16};
+  std::optional<DiskFiller> filler;
+  std::vector<base::Result<std::uint64_t>> answers;
+
+  Fixture() { filler.emplace(loop.executor(), pool); }
+  void fill(const std::string& folder, base::Nanos duration) {
+    filler->fill(folder, duration, [this](base::Result<std::uint64_t> bytes) {
+      answers.push_back(std::move(bytes));
+    });
+  }
+  base::Result<std::uint64_t> answer() {
+    REQUIRE(loop.run_until([this] { return !answers.empty(); }));
+    auto first = std::move(answers.front());
+    answers.erase(answers.begin());
+    return first;
+  }
+};
+
+// Where the small file system is; the tests of it are skipped without.
+std::string disk() {
+  const char* const folder = ::getenv("RR_TEST_DISK");
+  REQUIRE(folder != nullptr);
+  return folder;
+}
+
+bool is_empty(const std::string& folder) { return std::filesystem::is_empty(folder); }
+
+TEST_CASE("a folder that is not there cannot be filled, and the next one can be tried") {
+  Fixture f;
+  test::Scratch scratch;
+  f.fill(scratch.path("gone"), std::chrono::seconds(1));
+  const auto refused = f.answer();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().os_errno == ENOENT);
+  f.fill(scratch.path("gone"), std::chrono::seconds(1));
+  CHECK(f.answer().error().os_errno == ENOENT);
+}
+
+TEST_CASE("a disk is filled for a while and given back" * doctest::skip()) {
+  Fixture f;
+  const std::uint64_t before = free_bytes(disk());
+  f.fill(disk(), std::chrono::milliseconds(100));
+  const auto taken = f.answer();
+  REQUIRE(taken);
+  CHECK(*taken > kDiskBytes / 2);
+  CHECK(free_bytes(disk()) == 0);
+  CHECK(is_empty(disk()));  // no name: nothing is left, however the process ends
+  const base::Fd file(::open((disk() + "/log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  CHECK(base::write_all(file.get(), std::string(1 << 16, 'x')).error().os_errno == ENOSPC);
+  CHECK(f.loop.run_until([&] { return free_bytes(disk()) >= before - (1 << 16); }));
+  CHECK(base::write_all(file.get(), "x"));
+  std::filesystem::remove(disk() + "/log");
+}
+
+TEST_CASE("one at a time; after its end there is room for the next" * doctest::skip()) {
+  Fixture f;
+  const std::uint64_t before = free_bytes(disk());
+  f.fill(disk(), std::chrono::milliseconds(50));
+  f.fill(disk(), std::chrono::milliseconds(50));
+  CHECK(f.answer().error().code == base::Errc::kConflict);  // at once, before the first one's
+  REQUIRE(f.answer());
+  f.fill(disk(), std::chrono::milliseconds(50));
+  CHECK(f.answer().error().code == base::Errc::kConflict);
+  REQUIRE(f.loop.run_until([&] { return free_bytes(disk()) == before; }));
+  f.fill(disk(), std::chrono::milliseconds(1));
+  CHECK(f.answer());
+  CHECK(f.loop.run_until([&] { return free_bytes(disk()) == before; }));
+}
+
+TEST_CASE("the end of the filler gives the space back, also in the middle" * doctest::skip()) {
+  const std::uint64_t before = free_bytes(disk());
+  {
+    Fixture f;
+    f.fill(disk(), std::chrono::hours(1));
+    REQUIRE(f.answer());
+    CHECK(free_bytes(disk()) == 0);
+    f.filler.reset();
+    CHECK(free_bytes(disk()) == before);
+  }
+  for (int i = 0; i < 20; ++i) {
+    Fixture f;
+    f.fill(disk(), std::chrono::hours(1));
+    f.filler.reset();  // while the pool is at it, or before
+    CHECK(f.loop.run_until([&] { return free_bytes(disk()) == before; }));
+    CHECK(f.answers.empty());
+  }
+  CHECK(is_empty(disk()));
+}
+
+TEST_CASE("more memory than the limit is never taken" * doctest::skip()) {
+  Fixture f;
+  const std::string big = disk() + "-big";
+  const std::uint64_t before = free_bytes(big);
+  REQUIRE(before > kMemoryFillBytesMax);
+  f.fill(big, std::chrono::seconds(1));
+  const auto refused = f.answer();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == base::Errc::kLimit);
+  CHECK(free_bytes(big) == before);
+}
+
+TEST_CASE("on a small file system of their own: the tests above") {
+  test::Scratch scratch;
+  const auto unshare = base::find_executable("unshare", "/usr/bin:/bin");
+  if (!unshare) {
+    MESSAGE("skipped: there is no unshare");
+    return;
+  }
+  const std::string script =
+      "mkdir \"$1\" \"$1-big\" && mount -t tmpfs -o size=16m none \"$1\" && "
+      "mount -t tmpfs -o size=2g none \"$1-big\" || exit 77; "
+      "RR_TEST_DISK=\"$1\" exec \"$2\" --no-skip -tc='a disk is*,one at a time*,the end of the "
+      "filler*,more memory*'";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const auto end =
+      base::run_tool({*unshare, "-rm", "/bin/sh", "-c", script, "sh", scratch.path("disk"), self},
+                     std::chrono::seconds(60));
+  REQUIRE(end);
+  if (end->status.code == 77 || end->err.starts_with("unshare")) {
+    MESSAGE("skipped: no mount namespace can be made here");
+    return;
+  }
+  CHECK_MESSAGE(end->status.success(), end->out);
+  CHECK_MESSAGE(end->out.find("4 passed") != std::string::npos, end->out);
+}
+
+}  // namespace
+}  // namespace robustrun::agent

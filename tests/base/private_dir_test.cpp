@@ -1,0 +1,122 @@
+#include "base/io/private_dir.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/scratch_folder.h"
+
+using robustrun::base::Errc;
+using robustrun::base::make_private_directory;
+using robustrun::base::private_base_directory;
+using robustrun::test::ScratchFolder;
+
+namespace {
+
+constexpr uid_t kSomebodyElse = 65534;
+
+const std::string kFallback = "/tmp/robustrun-" + std::to_string(::geteuid());
+
+std::string base_with(const std::string& xdg) {
+  return private_base_directory({"HOME=/", "XDG_RUNTIME_DIR=" + xdg, "LANG=C"});
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat info{};
+  REQUIRE(::lstat(path.c_str(), &info) == 0);
+  return info.st_mode & 07777;
+}
+
+bool is_refused(const std::string& path) {
+  const auto made = make_private_directory(path);
+  if (made) return false;
+  CHECK(made.error().code == Errc::kPermission);
+  CHECK(made.error().what.find(path) != std::string::npos);
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("the session's runtime folder is used while it is there and ours") {
+  const ScratchFolder folder;
+  CHECK(base_with(folder.path()) == folder.path() + "/robustrun");
+  CHECK_FALSE(std::filesystem::exists(folder / "robustrun"));
+  CHECK(base_with(folder / "gone") == kFallback);
+  CHECK(base_with("") == kFallback);
+  CHECK(private_base_directory({}) == kFallback);
+  CHECK(private_base_directory({"XDG_RUNTIME_DIRECTORY=" + folder.path()}) == kFallback);
+}
+
+TEST_CASE("a runtime folder that is relative, or a file, does not count") {
+  const ScratchFolder folder;
+  CHECK(base_with(".") == kFallback);
+  CHECK(base_with(std::filesystem::relative(folder.path()).string()) == kFallback);
+  const std::string program = folder.write("program", "#!/bin/sh\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  CHECK(base_with(program) == kFallback);
+}
+
+TEST_CASE("another user's runtime folder does not count") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can give a folder away");
+    return;
+  }
+  const ScratchFolder folder;
+  REQUIRE(::chown(folder.path().c_str(), kSomebodyElse, kSomebodyElse) == 0);
+  CHECK(base_with(folder.path()) == kFallback);
+}
+
+TEST_CASE("the folder is made for us alone, whatever the umask, and used again") {
+  const ScratchFolder folder;
+  const mode_t before = ::umask(0);
+  const auto made = make_private_directory(folder / "mine");
+  ::umask(before);
+  REQUIRE_MESSAGE(made, made.error().what);
+  CHECK(mode_of(folder / "mine") == 0700);
+  CHECK(make_private_directory(folder / "mine"));
+}
+
+TEST_CASE("a folder that is open to others is refused, and left as it is") {
+  const ScratchFolder folder;
+  for (const mode_t mode : {0701, 0710, 0720, 0704, 0755, 0777, 01777}) {
+    CAPTURE(mode);
+    const std::string path = folder / std::to_string(mode);
+    REQUIRE(::mkdir(path.c_str(), 0700) == 0);
+    REQUIRE(::chmod(path.c_str(), mode) == 0);
+    CHECK(is_refused(path));
+    CHECK(mode_of(path) == mode);
+  }
+}
+
+TEST_CASE("a link is refused, wherever it leads") {
+  const ScratchFolder folder;
+  REQUIRE(::mkdir((folder / "mine").c_str(), 0700) == 0);
+  std::filesystem::create_symlink(folder / "mine", folder / "link");
+  CHECK(is_refused(folder / "link"));
+  std::filesystem::create_symlink(folder / "nothing", folder / "dangling");
+  CHECK(is_refused(folder / "dangling"));
+  CHECK_FALSE(std::filesystem::exists(folder / "nothing"));
+  folder.write("file", "");
+  CHECK(is_refused(folder / "file"));
+}
+
+TEST_CASE("somebody else's folder is refused, even for root") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can give a folder away");
+    return;
+  }
+  const ScratchFolder folder;
+  REQUIRE(::mkdir((folder / "theirs").c_str(), 0700) == 0);
+  REQUIRE(::chown((folder / "theirs").c_str(), kSomebodyElse, kSomebodyElse) == 0);
+  CHECK(is_refused(folder / "theirs"));
+}
+
+TEST_CASE("a missing parent is said, not made") {
+  const ScratchFolder folder;
+  const auto made = make_private_directory(folder / "no/such");
+  REQUIRE_FALSE(made);
+  CHECK(made.error().os_errno == ENOENT);
+  CHECK_FALSE(std::filesystem::exists(folder / "no"));
+}

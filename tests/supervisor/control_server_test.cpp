@@ -1,0 +1,259 @@
+#include "supervisor/control_server.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <filesystem>
+#include <future>
+#include <random>
+
+#include "base/core/text.h"
+#include "supervisor/control_client.h"
+#include "supervisor/limits.h"
+#include "tests/scratch_folder.h"
+#include "tests/support/framed_client.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using base::Errc;
+using test::framed;
+using test::FramedClient;
+
+// Knows "echo", and "wait", which never answers.
+struct Fixture {
+  test::ScratchFolder run;
+  test::ScratchFolder runtime;
+  test::Loop loop;
+  std::vector<ControlServer::Reply> waiting;
+  std::unique_ptr<ControlServer> server;
+
+  Fixture() {
+    auto opened = ControlServer::open(
+        loop.executor(), {run.path(), "brave otter/4711", {"XDG_RUNTIME_DIR=" + runtime.path()}},
+        {{"echo",
+          [](const ControlFields& fields, ControlServer::Reply reply) {
+            ControlFields answer = fields;
+            answer["type"] = "echo";
+            reply(write_control_message(answer), nullptr);
+          }},
+         {"wait", [this](const ControlFields&, ControlServer::Reply reply) {
+            waiting.push_back(std::move(reply));
+          }}});
+    REQUIRE_MESSAGE(opened, opened.error().what);
+    server = *std::move(opened);
+  }
+  [[nodiscard]] std::string socket() const {
+    const auto text = base::read_file(control_file(run.path()), 4096);
+    REQUIRE(text);
+    return std::string(base::trim(*text));
+  }
+  FramedClient client() {
+    FramedClient made(loop, socket());
+    REQUIRE(made.connected());
+    return made;
+  }
+  // A blocking client on a thread of its own, the server's loop here.
+  template <class Work>
+  auto beside(Work work) {
+    auto done = std::async(std::launch::async, std::move(work));
+    REQUIRE(loop.run_until(
+        [&] { return done.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
+    return done.get();
+  }
+  void expect_alive() {
+    CHECK(client().ask(R"({"command":"echo"})") == R"({"command":"echo","type":"echo"})");
+  }
+};
+
+bool is_refusal(const std::string& answer) {
+  const auto fields = read_control_message(answer);
+  return fields && fields->contains("message") && fields->at("type") == "error" &&
+         answer.size() < 1024;
+}
+
+TEST_CASE("a client finds the server through the run's folder, and is answered") {
+  Fixture f;
+  const auto answer = f.beside([&] {
+    auto client = ControlClient::connect(f.run.path());
+    REQUIRE(client);
+    return client->ask({{"command", "echo"}, {"x", "caf\xc3\xa9 \"\n"}});
+  });
+  REQUIRE(answer);
+  CHECK(answer->at("x") == "caf\xc3\xa9 \"\n");
+}
+
+TEST_CASE("socket and file are for their user alone, and go away") {
+  Fixture f;
+  struct stat info{};
+  REQUIRE(::stat(f.socket().c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  REQUIRE(::stat(control_file(f.run.path()).c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  const std::string socket = f.socket();
+  f.server.reset();
+  CHECK_FALSE(std::filesystem::exists(socket));
+  CHECK_FALSE(std::filesystem::exists(control_file(f.run.path())));
+}
+
+TEST_CASE("garbage gets a short refusal, and the connection goes on") {
+  Fixture f;
+  FramedClient client = f.client();
+  const std::string garbage[] = {
+      std::string(),
+      std::string("x"),
+      std::string("[]"),
+      std::string("null"),
+      std::string("7"),
+      std::string("{"),
+      std::string("{}"),
+      std::string(R"({"command":7})"),
+      std::string(R"({"command":["echo"]})"),
+      std::string(R"({"command":"no such"})"),
+      std::string("\xff\xfe{}"),
+      std::string("{\"command\":\"\xc3\"}"),
+      std::string(60'000, '['),
+      "{\"a\":" + std::string(30'000, '[') + std::string(30'000, ']') + "}",
+      "{\"command\":\"" + std::string(60'000, 'x') + "\"}",
+      R"({"command":")" + std::string(30, '\xc3') + R"("})",
+      R"({"command":"aaaaaaaaaaaaaaaaaaaaaaa)"
+      "\xc3\xa9"
+      R"("})"};
+  for (const std::string& bytes : garbage) {
+    CAPTURE(bytes.substr(0, 60));
+    CHECK(is_refusal(client.ask(bytes)));
+  }
+  CHECK(client.ask(R"({"command":"echo","n":1})") == R"({"command":"echo","type":"echo"})");
+}
+
+TEST_CASE("random bytes never end the server") {
+  const std::uint32_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  Fixture f;
+  for (int round = 0; round < 200; ++round) {
+    FramedClient client = f.client();
+    std::string bytes(random() % 300, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    if (round % 2 == 0) {
+      CHECK(is_refusal(client.ask(bytes)));
+    } else {
+      client.send(bytes);  // a length that is none, or is too long, or never ends
+    }
+  }
+  CHECK(f.loop.run_until([&] { return f.client().ask(R"({"command":"echo"})") != ""; }));
+}
+
+TEST_CASE("a message over the limit is refused, and costs the connection") {
+  Fixture f;
+  FramedClient client = f.client();
+  CHECK(is_refusal(client.ask(std::string(kControlMessageBytesMax + 1, ' '))));
+  CHECK(client.is_closed());
+  std::string longest = R"({"command":"echo","pad":")";
+  longest += std::string(kControlMessageBytesMax - longest.size() - 2, 'x') + "\"}";
+  FramedClient other = f.client();
+  CHECK(other.ask(longest).size() > longest.size());
+  f.expect_alive();
+}
+
+TEST_CASE("so many are served at a time; one more is sent away; room comes back") {
+  Fixture f;
+  std::vector<FramedClient> clients;
+  for (std::size_t i = 0; i < kControlConnectionsMax; ++i) {
+    clients.push_back(f.client());
+    CHECK_FALSE(clients.back().ask(R"({"command":"echo"})").empty());
+  }
+  CHECK(f.client().is_closed());
+  clients.clear();
+  CHECK(f.loop.run_until([&] { return f.client().ask(R"({"command":"echo"})") != ""; }));
+}
+
+TEST_CASE("who waits for an answer keeps nobody else waiting") {
+  Fixture f;
+  FramedClient patient = f.client();
+  REQUIRE(patient.send(framed(R"({"command":"wait"})")));
+  REQUIRE(f.loop.run_until([&] { return f.waiting.size() == 1; }));
+  f.expect_alive();
+  f.waiting[0](control_refusal("no"), nullptr);
+  CHECK(is_refusal(patient.answer()));
+}
+
+TEST_CASE("a client is told when the supervisor ends in the middle of its question") {
+  Fixture f;
+  auto asked = std::async(std::launch::async, [&] {
+    auto client = ControlClient::connect(f.run.path());
+    REQUIRE(client);
+    return client->ask({{"command", "wait"}});
+  });
+  REQUIRE(f.loop.run_until([&] { return f.waiting.size() == 1; }));
+  f.server.reset();
+  const auto answer = asked.get();
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == Errc::kUnavailable);
+}
+
+TEST_CASE("a wait ends with its time, or with the supervisor") {
+  Fixture f;
+  auto client = f.beside([&] { return ControlClient::connect(f.run.path()); });
+  REQUIRE(client);
+  CHECK(client->wait(std::chrono::milliseconds(5)));
+  CHECK(f.beside([&] { return client->ask({{"command", "echo"}}); }));
+  f.server.reset();
+  CHECK_FALSE(client->wait(std::chrono::seconds(20)));
+  CHECK(client->ask({{"command", "echo"}}).error().code == Errc::kUnavailable);
+}
+
+TEST_CASE("a refusal comes back in its words") {
+  Fixture f;
+  const auto answer =
+      f.beside([&] { return ControlClient::connect(f.run.path())->ask({{"command", "explode"}}); });
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == Errc::kInvalidArgument);
+  CHECK(answer.error().what.find("explode") != std::string::npos);
+}
+
+TEST_CASE("a run that is over is not found, whatever its folder says") {
+  const test::ScratchFolder run;
+  const auto reason = [&] {
+    const auto client = ControlClient::connect(run.path());
+    REQUIRE_FALSE(client);
+    CHECK(client.error().code == Errc::kNotFound);
+    return client.error().what;
+  };
+  CHECK(reason().find("no file 'control'") != std::string::npos);
+  run.write("control", "\n");
+  CHECK(reason().find("names no socket") != std::string::npos);
+  run.write("control", std::string(sizeof(sockaddr_un::sun_path), 'x'));
+  reason();
+  run.write("control", std::string(1 << 20, 'x'));
+  reason();
+  run.write("control", (run / "nobody") + "\n");
+  CHECK(reason().find("nobody listens") != std::string::npos);
+}
+
+TEST_CASE("the socket's path is short and harmless whatever the run is called") {
+  for (const std::string& name : {std::string(), std::string("brave-otter"),
+                                  std::string("../../etc/x\n"), std::string(5000, 'x')}) {
+    const std::string path = control_socket_path("/run/user/1000/robustrun", "/runs/" + name, name);
+    CHECK(path.size() < 80);
+    CHECK(std::filesystem::path(path).parent_path() == "/run/user/1000/robustrun");
+    CHECK(path.find('\n') == std::string::npos);
+  }
+  CHECK(control_socket_path("/b", "/one", "same") != control_socket_path("/b", "/two", "same"));
+}
+
+TEST_CASE("without a private place nothing is opened") {
+  test::ScratchFolder run;
+  test::ScratchFolder runtime;
+  REQUIRE(::mkdir((runtime / "robustrun").c_str(), 0755) == 0);
+  test::Loop loop;
+  const auto opened = ControlServer::open(
+      loop.executor(), {run.path(), "x", {"XDG_RUNTIME_DIR=" + runtime.path()}}, {});
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == Errc::kPermission);
+  CHECK_FALSE(std::filesystem::exists(control_file(run.path())));
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor
