@@ -20,11 +20,6 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte < 0x20 && c != '\t') || byte == 0x7f;
-}
-
 std::string_view strip(std::string_view text, std::string_view front, std::string_view back) {
   text.remove_prefix(std::min(text.find_first_not_of(front), text.size()));
   return text.substr(0, text.find_last_not_of(back) + 1);
@@ -95,7 +90,6 @@ bool SshConfigScope::take_file(std::string_view text) {
 
 bool SshConfigScope::take_line(std::string_view line, std::size_t& block) {
   if (line.empty() || line.starts_with('#')) return true;
-  if (std::ranges::any_of(line, is_control)) return false;
   const auto end = std::ranges::find_if_not(
       line, [](char c) { return is_lower(c) || is_upper(c) || is_digit(c); });
   const std::string keyword = lower(line.substr(0, static_cast<std::size_t>(end - line.begin())));

@@ -70,7 +70,9 @@ struct Rig {
       CHECK(targets[i]->known_name == alone->known_name);
     }
   }
-  [[nodiscard]] std::size_t runs() const { return count_of("-G", read_text(folder / "ssh.runs")); }
+  [[nodiscard]] std::size_t runs() const {
+    return count_of(" -G ", read_text(folder / "ssh.runs"));
+  }
 };
 
 std::vector<Host> loopback(int count) {
@@ -180,6 +182,8 @@ TEST_CASE(
   const Host other{.name = "node2", .user = {}};
   REQUIRE(plain.text_for(other));
   CHECK(settings_in(*plain.text_for(other)).hostname == "node2");
+  CHECK_FALSE(plain.text_for({.name = "node1", .user = "ada"}));
+  CHECK_FALSE(plain.text_for({.name = "node2", .user = {}, .port = 22}));
   const auto serves = [&](const std::string& text) {
     SshAnswer answer = plain;
     answer.text = text;
@@ -197,45 +201,50 @@ TEST_CASE(
   CHECK_FALSE(serves("hostname 10.0.0.1\ncanonicalizehostname false\n"));
 }
 
-// Whatever is put together of these lines: an answer that is taken for another host's is the one
+// Of which configurations are put together.
+std::vector<std::string> some_lines(const std::string& folder) {
+  return {"Host *",
+          "Host node*",
+          "Host node1",
+          "Host * !node2",
+          "Host NODE1 x*",
+          "host=node2",
+          "Match all",
+          "Match final all",
+          "Match host node3",
+          "Match originalhost node2",
+          "HostName 10.0.0.9",
+          "HostName %h.cluster",
+          "HostName node1",
+          "User ada",
+          "User bob",
+          "Port 2200",
+          "  Port=2201",
+          "IdentityFile ~/.ssh/%h_key",
+          "IdentityFile /k",
+          "UserKnownHostsFile ~/kh.%C",
+          "UserKnownHostsFile ~/kh",
+          "HostKeyAlias cluster",
+          "ControlPath ~/cm-%C",
+          "ProxyJump bastion",
+          "ProxyCommand ssh -W %h:%p b",
+          "# a comment",
+          "IdentitiesOnly yes",
+          "Include " + folder + "/more*.conf",
+          "Host \"node*\"",
+          "Host node? # mine",
+          "StrictHostKeyChecking accept-new",
+          "\tHost\tnode2 node3\t"};
+}
+
+// Whatever the configuration: an answer that is taken for another host's is the one
 // that ssh itself gives for that host.
 TEST_CASE("an answer that serves another host is ssh's own for it") {
   const std::uint64_t seed = base::system_seed();
   CAPTURE(seed);
   base::Rng rng(seed);
   const ScratchFolder folder;
-  const std::vector<std::string> lines = {"Host *",
-                                          "Host node*",
-                                          "Host node1",
-                                          "Host * !node2",
-                                          "Host NODE1 x*",
-                                          "host=node2",
-                                          "Match all",
-                                          "Match final all",
-                                          "Match host node3",
-                                          "Match originalhost node2",
-                                          "HostName 10.0.0.9",
-                                          "HostName %h.cluster",
-                                          "HostName node1",
-                                          "User ada",
-                                          "User bob",
-                                          "Port 2200",
-                                          "  Port=2201",
-                                          "IdentityFile ~/.ssh/%h_key",
-                                          "IdentityFile /k",
-                                          "UserKnownHostsFile ~/kh.%C",
-                                          "UserKnownHostsFile ~/kh",
-                                          "HostKeyAlias cluster",
-                                          "ControlPath ~/cm-%C",
-                                          "ProxyJump bastion",
-                                          "ProxyCommand ssh -W %h:%p b",
-                                          "# a comment",
-                                          "IdentitiesOnly yes",
-                                          "Include " + folder.path() + "/more*.conf",
-                                          "Host \"node*\"",
-                                          "Host node? # mine",
-                                          "StrictHostKeyChecking accept-new",
-                                          "\tHost\tnode2 node3\t"};
+  const std::vector<std::string> lines = some_lines(folder.path());
   const auto text = [&](std::uint64_t count) {
     std::string out;
     for (std::uint64_t i = 0; i < count; ++i) out += lines[rng.below(lines.size())] + '\n';

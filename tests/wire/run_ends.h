@@ -154,4 +154,10 @@ base::Fd tcp_to(std::uint16_t port);
 // An agent's identity in `authority`'s run.
 wire::Identity identity_of(const wire::Authority& authority, const wire::PeerName& name);
 
+// The door has refused so many, or does so soon.
+bool refused(House& house, std::uint64_t count = 1);
+// After whatever came before, an agent that belongs here gets in.
+void check_door_still_opens(House& house);
+bool is_closed(const base::Fd& fd);
+
 }  // namespace robustrun::test

@@ -32,4 +32,19 @@ Stranger::Stranger(boost::asio::io_context& loop, std::uint16_t port,
   end.open(loop, {std::move(fd), std::move(stream)});
 }
 
+bool refused(House& house, std::uint64_t count) {
+  return run_until(house.loop, [&] { return house.listener->counters().refused == count; });
+}
+
+void check_door_still_opens(House& house) {
+  Caller caller(house.loop, house.credential());
+  CHECK(caller.call());
+}
+
+bool is_closed(const base::Fd& fd) {
+  char byte = 0;
+  const auto size = ::recv(fd.get(), &byte, 1, MSG_DONTWAIT);
+  return size == 0 || (size < 0 && errno != EAGAIN);
+}
+
 }  // namespace robustrun::test
