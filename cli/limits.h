@@ -15,7 +15,7 @@ inline constexpr std::int64_t kDurationSecondsMax = std::int64_t{10} * 366 * 24 
 // An interpreter that imports torch to count devices may read it from a slow file system.
 inline constexpr std::chrono::seconds kDeviceQueryMax{60};
 // Between two questions for a rendezvous whose name is not known yet.
-inline constexpr std::chrono::seconds kLookUpAgain{1};
+inline constexpr int kLookUpAgainMs = 1000;
 inline constexpr std::size_t kSecretBytesMin = 16;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;

@@ -1,7 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-
-#include <thread>
+#include <poll.h>
 
 #include "agent/agent.h"
 #include "agent/numa.h"
@@ -58,7 +57,7 @@ base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Ne
       RR_LOG(kWarn, {}, "{}; it is asked for again, for at most {}", why,
              std::chrono::floor<std::chrono::seconds>(limit));
     }
-    std::this_thread::sleep_for(kLookUpAgain);
+    static_cast<void>(::poll(nullptr, 0, kLookUpAgainMs));
   }
 }
 

@@ -134,8 +134,8 @@ struct TimerFired {
   }
 };
 
-// A fault was made on purpose (`robustrun inject`), or is about to be. For the report alone: what it
-// does to the job is met like any other fault.
+// A fault was made on purpose (`robustrun inject`), or is about to be. For the report alone: what
+// it does to the job is met like any other fault.
 struct FaultInjected {
   std::string kind;                      // as the command line calls it
   base::Attempt attempt;                 // in which it was made
