@@ -113,19 +113,19 @@ struct RunReport {
   std::string run_id;
   std::string program;
   std::string version;
-  std::string outcome;            // "succeeded", "failed", "stopped", "unfinished"
-  std::string reason;             // the last decision's sentence
-  std::optional<int> exit_code;   // none: the supervisor did not live to say it
-  base::Nanos started{};          // Unix time
+  std::string outcome;  // "succeeded", "failed", "stopped", "unfinished"
+  std::string reason;  // the last decision's sentence
+  std::optional<int> exit_code;  // none: the supervisor did not live to say it
+  base::Nanos started{};  // Unix time
   base::Nanos duration{};
   std::uint32_t nodes = 0;
   std::uint32_t world_size = 0;
   std::uint32_t attempts = 0;
-  std::uint64_t steps = 0;                  // least of all ranks, last attempt
-  std::optional<std::int64_t> step;         // the script's own number
-  std::vector<MetricValue> metrics;         // final, of rank 0
+  std::uint64_t steps = 0;  // least of all ranks, last attempt
+  std::optional<std::int64_t> step;  // the script's own number
+  std::vector<MetricValue> metrics;  // final, of rank 0
   std::vector<Incident> incidents;
-  std::vector<InjectedFault> injected;      // in order
+  std::vector<InjectedFault> injected;  // in order
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   template <class V>
@@ -158,7 +158,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries);
 // For people; `width` columns, ANSI colour if asked for. `stderr_lines`: how many of a failed
 // worker's last lines are shown.
 inline constexpr std::size_t kStderrLinesSummary = 10;  // at the end of a run
-inline constexpr std::size_t kStderrLinesFull = 50;     // robustrun report
+inline constexpr std::size_t kStderrLinesFull = 50;  // robustrun report
 std::string render_report(const RunReport& report, bool colour, int width,
                           std::size_t stderr_lines = kStderrLinesSummary);
 
