@@ -18,6 +18,7 @@ BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libxxhash-dev nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev"
 PYTHON="python3 python3-venv python3-dev"
 SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
+SLURM="slurmctld slurmd slurm-client"
 CLOCK="faketime"
 PEERS="pdsh clustershell"
 CLANG="clang-19 libclang-rt-19-dev"
@@ -76,7 +77,7 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $CLOCK
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest" "$TORCH pytest"
     ;;

@@ -252,3 +252,19 @@ def lab(robustrun):
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def slurm(robustrun):
+    """A Slurm cluster on loopback; `slurm(4)` starts one of four nodes."""
+    from slurm_cluster import Cluster
+
+    made = []
+
+    def make(count, **options):
+        made.append(Cluster(robustrun.marker, count, **options))
+        return made[-1].start()
+
+    yield make
+    for one in made:
+        one.close()
