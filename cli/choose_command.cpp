@@ -10,9 +10,10 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 5> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 6> kNames = {{{"run", Command::kRun},
                                            {"report", Command::kReport},
                                            {"inject", Command::kInject},
+                                           {"resume", Command::kResume},
                                            {"help", Command::kHelp},
                                            {"version", Command::kVersion}}};
   const Choice run{Command::kRun, argv};

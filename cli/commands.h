@@ -12,7 +12,7 @@
 
 namespace robustrun::cli {
 
-enum class Command : std::uint8_t { kRun, kReport, kInject, kHelp, kVersion };
+enum class Command : std::uint8_t { kRun, kReport, kInject, kResume, kHelp, kVersion };
 
 struct Choice {
   Command command = Command::kRun;
@@ -26,6 +26,7 @@ struct Choice {
 int run_command(std::span<const std::string> argv, const Surroundings& around);
 int report_command(std::span<const std::string> argv, const Surroundings& around);
 int inject_command(std::span<const std::string> argv, const Surroundings& around);
+int resume_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with

@@ -73,6 +73,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kRun: return run_command(choice.argv, around);
     case Command::kReport: return report_command(choice.argv, around);
     case Command::kInject: return inject_command(choice.argv, around);
+    case Command::kResume: return resume_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
   }

@@ -177,4 +177,14 @@ std::string report_help() {
          "./robustrun-runs. --json prints one JSON object.\n";
 }
 
+std::string resume_help() {
+  return "usage: robustrun resume [RUN]\n\n"
+         "Supervises a run whose supervisor is gone (killed, upgraded, its machine rebooted), "
+         "from\n"
+         "this host or another one that sees the run's directory. Workers on several machines go\n"
+         "on untouched if that happens within --orphan-grace; what ran beside the supervisor in\n"
+         "one machine's run ended with it and is started again. RUN is a run's id or directory;\n"
+         "without it, the newest below ./robustrun-runs. Ends with the run's exit code.\n";
+}
+
 }  // namespace robustrun::cli

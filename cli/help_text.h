@@ -16,5 +16,6 @@ namespace robustrun::cli {
 [[nodiscard]] std::string help_markdown();
 
 [[nodiscard]] std::string report_help();
+[[nodiscard]] std::string resume_help();
 
 }  // namespace robustrun::cli

@@ -205,8 +205,9 @@ constexpr std::array<Option, kOptionCount> kRows = {{
   {.id = kInsecureRdzv, .name = "insecure-rdzv", .type = kFlag, .group = kRendezvous,
    .help = "Without a secret: let in whoever reaches the port."},
   {.id = kOrphanGrace, .name = "orphan-grace", .type = kDuration, .values = "TIME",
-   .native = "30", .group = kFailures, .min = 0,
-   .help = "How long workers on a node go on when their supervisor is out of reach."},
+   .native = "600", .group = kFailures, .min = 0,
+   .help = "How long workers on a node go on when their supervisor is out of reach, at most: 30 s "
+           "without progress end it, too. On one machine alone they end with it."},
   {.id = kHeartbeatInterval, .name = "heartbeat-interval", .type = kDuration, .values = "TIME",
    .native = "1", .group = kFailures, .min = 0, .help = "Time between signs of life of a node."},
   {.id = kNodeSuspectAfter, .name = "node-suspect-after", .type = kDuration, .values = "TIME",

@@ -79,6 +79,15 @@ Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<ResumeLine> parse_resume_line(std::span<const std::string> argv) {
+  ResumeLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
 Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
   InjectLine line;
   std::vector<std::string> words;

@@ -32,6 +32,11 @@ struct ReportLine {
 };
 
 // `robustrun inject [RUN] KIND [options]`; texts as given.
+struct ResumeLine {
+  std::string run;
+  bool help = false;
+};
+
 struct InjectLine {
   std::string run;   // id or directory; empty: the newest
   std::string kind;
@@ -53,6 +58,7 @@ struct HelpLine {
 // All without the program's name (and the subcommand's).
 [[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<InjectLine> parse_inject_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 

@@ -12,6 +12,13 @@ struct Host {
   std::uint16_t port = 0;    // 0: ssh's choice
   std::uint32_t slots = 0;   // 0: not said
   bool operator==(const Host&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "user", user);
+    v(3, "port", port);
+    v(4, "slots", slots);
+  }
 };
 
 }  // namespace robustrun::launcher

@@ -40,6 +40,19 @@ struct SshOptions {
                                     // below the same installation prefix as `executable`
   std::string home;  // ~ of the caller, for keys and known_hosts
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: none
+  template <class V>
+  void fields(V& v) {
+    std::chrono::nanoseconds timeout = connect_timeout;
+    v(1, "transport", transport);
+    v(2, "ssh_command", ssh_command);
+    v(3, "fanout", fanout);
+    v(4, "connect_timeout", timeout);
+    v(5, "executable", executable);
+    v(6, "bundle", bundle);
+    v(7, "home", home);
+    v(8, "agent_socket", agent_socket);
+    connect_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
+  }
 };
 
 // `hosts` by NodeId. `pool`: for files, name look-up and `ssh -G`.

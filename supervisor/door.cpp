@@ -18,15 +18,25 @@ std::string endpoint(const std::string& address, std::uint16_t port) {
 }  // namespace
 
 base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor executor,
-                                               const NetworkPlan& network, Host host) {
+                                               const NetworkPlan& network, Host host,
+                                               const RunAuthority* before) {
   std::unique_ptr<Door> door(new Door());
   wire::Listener::Handlers handlers;
-  const wire::Authority authority = RR_TRY(wire::Authority::make(network.run_id));
+  const wire::Authority authority =
+      RR_TRY(before == nullptr ? wire::Authority::make(network.run_id)
+                               : wire::Authority::from_pem(network.run_id, before->authority));
   const auto addresses = RR_TRY(wire::local_addresses(network.interface));
   door->run_id_ = network.run_id;
   // Without a secret that people share, a token of ours goes to the agents that we launch. An open
   // group without one is for people who asked for it (--insecure-rdzv).
-  door->secret_ = network.secret.empty() && !network.insecure ? wire::make_token() : network.secret;
+  if (before != nullptr) {
+    door->secret_ = before->token;
+  } else if (network.secret.empty() && !network.insecure) {
+    door->secret_ = wire::make_token();
+  } else {
+    door->secret_ = network.secret;
+  }
+  door->authority_ = authority.to_pem();
   if (network.munge) {
     handlers.munge = {base::munge_encode, base::munge_check};
   }
@@ -47,14 +57,23 @@ base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor exec
     self->host_.on_agent(who, std::move(hello), std::move(channel));
   };
   handlers.on_refused = [](const std::string& line) { RR_LOG(kWarn, {}, "{}", line); };
-  door->listener_ = RR_TRY(wire::Listener::open(executor, "", network.port, authority,
-                                                door->secret_, std::move(handlers)));
+  const auto listen = [&](std::uint16_t port) {
+    return wire::Listener::open(executor, "", port, authority, door->secret_, handlers);
+  };
+  const auto known_port = static_cast<std::uint16_t>(before == nullptr ? 0 : before->port);
+  auto listener = listen(before == nullptr ? network.port : known_port);
+  if (!listener && before != nullptr && listener.error().code == base::Errc::kConflict) {
+    listener = listen(0);
+  }
+  door->listener_ = RR_TRY(std::move(listener));
   for (const std::string& address : addresses) {
     if (door->endpoints_.size() == kEndpointsMax) break;
     door->endpoints_.push_back(endpoint(address, door->listener_->port()));
   }
   return door;
 }
+
+RunAuthority Door::authority() const { return {run_id_, authority_, secret_, port(), endpoints_}; }
 
 std::string Door::credential(base::NodeId node, base::Generation generation) const {
   wire::Credential credential;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/core/result.h"
+#include "supervisor/run_authority.h"
 #include "supervisor/run_request.h"
 #include "wire/listener.h"
 
@@ -31,8 +32,14 @@ class Door {
         on_agent;
   };
 
+  // `before`: what the supervisor before us had, whose agents know it; the port may be another one
+  // when that one is taken.
   static base::Result<std::unique_ptr<Door>> open(boost::asio::any_io_executor executor,
-                                                  const NetworkPlan& network, Host host);
+                                                  const NetworkPlan& network, Host host,
+                                                  const RunAuthority* before = nullptr);
+
+  // For whoever takes the run over.
+  [[nodiscard]] RunAuthority authority() const;
 
   // The line for the standard input of that agent.
   [[nodiscard]] std::string credential(base::NodeId node, base::Generation generation) const;
@@ -45,6 +52,7 @@ class Door {
                                       const wire::ConnectionAddresses& addresses) const;
 
   std::string run_id_;
+  std::string authority_;  // PEM, with the key
   std::string secret_;
   std::string fingerprint_;
   std::string build_;

@@ -16,7 +16,7 @@
 
 namespace robustrun::supervisor {
 
-void Driver::Impl::start() {
+void Driver::Impl::open_console() {
   console_ = Console::open(parts_.executor, parts_.out_fd, parts_.err_fd, request_.console,
                            request_.spec.role, [self = weak_from_this()] {
                              if (auto driver = self.lock()) {
@@ -25,12 +25,20 @@ void Driver::Impl::start() {
                                }
                              }
                            });
+}
+
+void Driver::Impl::start() {
+  open_console();
   RunStarted started;
   started.spec = request_.spec;
   started.wall_time = parts_.clock.wall_time();
   started.seed = base::system_seed();
   started.version = ROBUSTRUN_VERSION;
   dispatch(std::move(started));
+  attend();
+}
+
+void Driver::Impl::attend() {
   arm_summary();
   arm_lease_check();
   open_control();
@@ -115,6 +123,8 @@ void Driver::Impl::perform(const Action& action) {
         using T = std::decay_t<decltype(what)>;
         if constexpr (std::is_same_v<T, LaunchAgent>) {
           launch_agent(what);
+        } else if constexpr (std::is_same_v<T, AdoptNode>) {
+          adopt(what);
         } else if constexpr (std::is_same_v<T, ReservePort>) {
           nodes_[what.node.value].orders.clear();
           order(what.node, wire::ReservePort{what.attempt});
@@ -162,7 +172,7 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
     if (!driver || driver->nodes_[node.value].generation != generation) return;
     if (!driver->finished_) {
       driver->on_launcher_lost(node, end);
-    } else if (driver->parts_.launcher.idle()) {
+    } else if (driver->everybody_left()) {
       driver->say_goodbye();
     }
   };
@@ -203,7 +213,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
   link.ranks.clear();
   link.orders.clear();
   for (const Assignment& worker : action.workers) link.ranks.push_back(worker.rank);
-  if (action.group_rank == 0) {
+  if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
     step_goal_sent_ = false;
   }
@@ -240,6 +250,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kNodeReplaced:
     case Rule::kSpareChanged:
     case Rule::kGroupGrew:
+    case Rule::kResumed:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
@@ -276,13 +287,19 @@ void Driver::Impl::finish(int exit_code) {
     // An agent that has not joined yet was not dismissed: the end of its channel tells it to go.
     if (!link.joined && link.channel) std::exchange(link.channel, nullptr)->close();
   }
-  if (parts_.launcher.idle()) return say_goodbye();
+  if (everybody_left()) return say_goodbye();
   // Otherwise the agents are on their way out, after the last of the output; on_lost tells.
   farewell_timer_.expires_after(kFarewellMax);
   farewell_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
     auto driver = error ? nullptr : self.lock();
     if (driver) driver->part_by_force();
   });
+}
+
+// Agents that we did not start (volunteers, those of another supervisor) end their connection.
+bool Driver::Impl::everybody_left() const {
+  return parts_.launcher.idle() &&
+         std::ranges::none_of(nodes_, [](const NodeLink& link) { return link.channel != nullptr; });
 }
 
 // An agent that does not go (stopped, hung) would keep its workers for ever.
@@ -308,11 +325,15 @@ Driver::Driver(Parts parts, const RunRequest& request, std::function<void(int)> 
 
 Driver::~Driver() { impl_->close(); }
 
-base::Status Driver::open_door() { return impl_->open_door(); }
+base::Status Driver::open_door(const RunAuthority* before) { return impl_->open_door(before); }
+
+std::optional<RunAuthority> Driver::authority() const { return impl_->authority(); }
 
 void Driver::record_to(Journal journal) { impl_->record_to(std::move(journal)); }
 
 void Driver::start() { impl_->start(); }
+
+void Driver::resume(Folded folded) { impl_->resume(std::move(folded)); }
 
 void Driver::signal_received(int signal, bool forward_only) {
   impl_->dispatch(SignalReceived{signal, forward_only});

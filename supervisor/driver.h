@@ -16,7 +16,9 @@
 #include "base/core/result.h"
 #include "launcher/agent_launcher.h"
 #include "supervisor/console.h"
+#include "supervisor/core/fold.h"
 #include "supervisor/journal.h"
+#include "supervisor/run_authority.h"
 #include "supervisor/run_request.h"
 
 namespace robustrun::supervisor {
@@ -35,13 +37,19 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Opens the door for agents of other machines, when the request has any. First of all.
-  base::Status open_door();
+  // Opens the door for agents of other machines, when the request has any. First of all. `before`:
+  // of the supervisor that we take over from.
+  base::Status open_door(const RunAuthority* before = nullptr);
+  // For whoever takes over from us; none without a door.
+  [[nodiscard]] std::optional<RunAuthority> authority() const;
   // Where everything is recorded from now on. Before start().
   void record_to(Journal journal);
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop,
   // when the core has finished, the agents are gone and the console is written out.
   void start();
+  // Instead of start(): goes on where the journal of another supervisor ends. Records what is
+  // missing there and SupervisorResumed.
+  void resume(Folded folded);
   void signal_received(int signal, bool forward_only);
 
  private:

@@ -10,7 +10,7 @@
 
 namespace robustrun::supervisor {
 
-base::Status Driver::Impl::open_door() {
+base::Status Driver::Impl::open_door(const RunAuthority* before) {
   if (request_.network.launch == NetworkPlan::Launch::kSocketPair && !request_.spec.group.open) {
     return {};
   }
@@ -27,8 +27,12 @@ base::Status Driver::Impl::open_door() {
                          std::shared_ptr<wire::Channel> channel) {
     on_agent(who, std::move(hello), std::move(channel));
   };
-  door_ = RR_TRY(Door::open(parts_.executor, request_.network, std::move(host)));
+  door_ = RR_TRY(Door::open(parts_.executor, request_.network, std::move(host), before));
   return {};
+}
+
+std::optional<RunAuthority> Driver::Impl::authority() const {
+  return door_ ? std::optional(door_->authority()) : std::nullopt;
 }
 
 wire::Channel::Handlers Driver::Impl::handlers_for(base::NodeId node, base::Generation generation) {
@@ -112,6 +116,7 @@ void Driver::Impl::on_broken(base::NodeId node, const std::string& why) {
   link.channel.reset();
   link.paused = false;
   RR_LOG(kDebug, ({.node = node_name(node)}), "channel closed: {}", why);
+  if (finished_ && everybody_left()) return say_goodbye();
   if (!door_ || !link.joined || finished_ || link.lost) return;
   if (link.launcher_lost)
     return lose(node, link.launcher_lost->why, link.launcher_lost->node_answers);

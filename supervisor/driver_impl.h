@@ -1,7 +1,7 @@
 #pragma once
 // The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
-// driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back) and
-// driver_leases.cpp (whether they still live).
+// driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
+// driver_leases.cpp (whether they still live) and driver_resume.cpp (in place of another one).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
@@ -35,13 +35,18 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
     for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
   }
 
-  base::Status open_door();
+  base::Status open_door(const RunAuthority* before);
+  [[nodiscard]] std::optional<RunAuthority> authority() const;
   void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
   void start();
+  void resume(Folded folded);
   void close();
   void dispatch(EventBody body, base::NodeId node = {});
 
  private:
+  void open_console();
+  // What goes on for as long as the run does.
+  void attend();
   // For `robustrun inject`.
   void open_control();
   [[nodiscard]] Injector::Group reachable_group() const;
@@ -49,12 +54,14 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // Actions.
   void perform(const Action& action);
   void launch_agent(const LaunchAgent& action);
+  void adopt(const AdoptNode& action);
   void start_workers(const StartWorkers& action);
   void set_timer(const SetTimer& action);
   void announce(const Decision& decision);
   void form_group(const GroupFormed& group);
   void finish(int exit_code);
   void part_by_force();
+  [[nodiscard]] bool everybody_left() const;
   void say_goodbye();
   void send(base::NodeId node, const wire::Message& message);
   // An order of an attempt: said again should the agent have to connect again.
@@ -116,6 +123,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::deque<Event> queue_;
   bool handling_ = false;
   bool step_goal_sent_ = false;
+  std::optional<base::Attempt> started_attempt_;   // whose workers were ordered to start
   bool finished_ = false;
   bool said_goodbye_ = false;
   int exit_code_ = 0;

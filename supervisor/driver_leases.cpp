@@ -62,7 +62,7 @@ void Driver::Impl::check_lease(base::NodeId node) {
   }
   const bool did_not_return = link.broken_at && now - *link.broken_at >= lease.suspect_after;
   if (!did_not_return && silence < lease.lost_after) return;
-  if (peers_progress() && silence < kSilenceWithProgressMax) return;
+  if (!link.ranks.empty() && peers_progress() && silence < kSilenceWithProgressMax) return;
   if (did_not_return) {
     lose(node,
          fmt::format("its connection broke ({}) and it did not come back within {}",

@@ -7,6 +7,11 @@
 
 namespace robustrun::supervisor {
 
+// Files of a run directory besides the journal.
+inline constexpr std::size_t kPrivateFileBytesMax = std::size_t{16} << 20;
+inline constexpr std::size_t kBootIdBytesMax = 64;
+inline constexpr std::size_t kLockBytesMax = 512;
+
 // One line of progress in the journal per this time.
 inline constexpr std::chrono::minutes kSummaryInterval{1};
 // From the core's Finish to our exit: agents say goodbye, the console drains.

@@ -13,11 +13,15 @@
 #include "base/io/log.h"
 #include "launcher/agent_launcher.h"
 #include "launcher/ssh_launcher.h"
+#include "supervisor/continued_clock.h"
 #include "supervisor/core/exit_code.h"
 #include "supervisor/driver.h"
 #include "supervisor/farewell.h"
 #include "supervisor/limits.h"
+#include "supervisor/run_authority.h"
+#include "supervisor/run_lock.h"
 #include "supervisor/run_request.h"
+#include "supervisor/saved_request.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -77,14 +81,34 @@ std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
   return launcher::make_local_launcher(loop.get_executor(), executable);
 }
 
-}  // namespace
+int refuse(const base::Error& error) {
+  RR_LOG(kError, {}, "{}", error.what);
+  return kExitUsage;
+}
 
-int run_job(const RunRequest& request) {
-  const std::string journal_path = request.run_directory + "/journal";
-  const auto refuse = [](const base::Error& error) {
-    RR_LOG(kError, {}, "{}", error.what);
-    return kExitUsage;
-  };
+std::string journal_path(const RunRequest& request) { return request.run_directory + "/journal"; }
+
+// For whoever takes the run over should we die. A run goes on without it.
+void save_for_successors(const RunRequest& request, const Driver& driver) {
+  auto saved = save_request(request);
+  if (const auto authority = driver.authority(); saved && authority) {
+    saved = save_authority(request.run_directory, *authority);
+  }
+  if (!saved) {
+    RR_LOG(kWarn, {}, "{}; should this supervisor die, the run cannot be resumed",
+           saved.error().what);
+  }
+}
+
+// Of another supervisor's run.
+struct Predecessor {
+  Folded folded;
+  std::optional<RunAuthority> authority;   // none: everything was on one machine
+};
+
+// `predecessor`: whose run it is; null: a new one.
+int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
+              std::optional<RunLock> lock) {
   const auto executable = own_executable();
   if (!executable) return refuse(executable.error());
   // A reader of ours that went away is an error of write(), never the end of the run.
@@ -92,7 +116,6 @@ int run_job(const RunRequest& request) {
   ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
 
   int exit_code = kExitFailure;
-  const base::SystemClock clock;
   asio::io_context loop(1);
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
@@ -102,23 +125,77 @@ int run_job(const RunRequest& request) {
                     exit_code = code;
                     loop.stop();
                   });
-    if (auto opened = driver.open_door(); !opened) {
+    const bool has_authority = predecessor != nullptr && predecessor->authority;
+    if (auto opened = driver.open_door(has_authority ? &*predecessor->authority : nullptr);
+        !opened) {
       const bool another_leads =
           request.spec.group.open && opened.error().code == base::Errc::kConflict;
       return another_leads ? kAnotherLeads : refuse(opened.error());
     }
-    auto made = base::make_directories(request.run_directory, 0700);
-    auto journal =
-        made ? Journal::create(journal_path) : base::Result<Journal>(std::unexpected(made.error()));
+    if (auto made = base::make_directories(request.run_directory, 0700); !made) {
+      return refuse(made.error());
+    }
+    if (!lock) {
+      auto taken = RunLock::take(request.run_directory);
+      if (taken) {
+        lock = *std::move(taken);
+      } else if (taken.error().code != base::Errc::kUnavailable) {
+        // Without locks in the file system nobody can take the run over, either.
+        return refuse(taken.error());
+      }
+    }
+    auto journal = Journal::create(journal_path(request));
     if (!journal) return refuse(journal.error());
     driver.record_to(*std::move(journal));
+    save_for_successors(request, driver);
     SignalWatch end(loop, request.end_signals, false, driver);
     SignalWatch forward(loop, request.forwarded_signals, true, driver);
-    driver.start();
+    if (predecessor != nullptr) {
+      driver.resume(std::move(predecessor->folded));
+    } else {
+      driver.start();
+    }
     loop.run();
   }
-  say_farewell(request, journal_path);
+  say_farewell(request, journal_path(request));
   return exit_code;
+}
+
+}  // namespace
+
+int run_job(const RunRequest& request) {
+  const base::SystemClock clock;
+  return supervise(request, clock, nullptr, std::nullopt);
+}
+
+int resume_job(const std::string& run_directory) {
+  auto lock = RunLock::take(run_directory);
+  if (!lock) return refuse(lock.error());
+  auto saved = load_request(run_directory);
+  if (!saved) return refuse(saved.error());
+  RunRequest& request = saved->request;
+  auto readout = read_run_journal(journal_path(request));
+  if (!readout) return refuse(readout.error());
+  auto folded = fold(readout->entries);
+  if (!folded) return refuse(folded.error());
+  request.spec = folded->run.spec;
+  if (folded->exit_code) {
+    RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
+           *folded->exit_code);
+    return *folded->exit_code;
+  }
+  Predecessor predecessor{*std::move(folded), {}};
+  if (auto authority = load_authority(run_directory)) {
+    predecessor.authority = *std::move(authority);
+  } else if (authority.error().code != base::Errc::kNotFound) {
+    return refuse(authority.error());
+  }
+  const Folded& past = predecessor.folded;
+  const base::SystemClock machine;
+  const base::Nanos last_wall = past.run.wall_time + (past.last - past.started);
+  const bool same_boot = !saved->boot_id.empty() && saved->boot_id == boot_id();
+  const ContinuedClock clock(clock_ahead(same_boot, past.last, last_wall, machine));
+  return supervise(request, clock, &predecessor, *std::move(lock));
 }
 
 }  // namespace robustrun::supervisor

@@ -14,6 +14,11 @@ namespace robustrun::supervisor {
 struct StreamRoutes {
   wire::StreamRoute out = wire::StreamRoute::kFileAndConsole;
   wire::StreamRoute err = wire::StreamRoute::kFileAndConsole;
+  template <class V>
+  void fields(V& v) {
+    v(1, "out", out);
+    v(2, "err", err);
+  }
 };
 
 // How lines of workers look on the console.
@@ -27,6 +32,14 @@ struct ConsoleStyle {
   bool fold = false;         // lines that many ranks print alike are shown once (--fold-lines)
   bool colour_out = false;   // dim prefixes; never colours the worker's own text
   bool colour_err = false;
+  template <class V>
+  void fields(V& v) {
+    v(1, "prefix", prefix);
+    v(2, "prefix_template", prefix_template);
+    v(3, "fold", fold);
+    v(4, "colour_out", colour_out);
+    v(5, "colour_err", colour_err);
+  }
 };
 
 // Signs of life between supervisor and agents (decisions.md 3 and 5).
@@ -34,7 +47,14 @@ struct LeaseTimes {
   base::Nanos interval = std::chrono::seconds(1);        // --heartbeat-interval
   base::Nanos suspect_after = std::chrono::seconds(3);   // --node-suspect-after
   base::Nanos lost_after = std::chrono::seconds(10);     // --node-lost-after
-  base::Nanos orphan_grace = std::chrono::seconds(30);   // --orphan-grace
+  base::Nanos orphan_grace = std::chrono::minutes(10);   // --orphan-grace
+  template <class V>
+  void fields(V& v) {
+    v(1, "interval", interval);
+    v(2, "suspect_after", suspect_after);
+    v(3, "lost_after", lost_after);
+    v(4, "orphan_grace", orphan_grace);
+  }
 };
 
 // Where agents come from, and how they come in.
@@ -60,12 +80,34 @@ struct NetworkPlan {
   std::string count;
   std::string count_interpreter;
   LeaseTimes lease;
+  template <class V>
+  void fields(V& v) {
+    v(1, "launch", launch);
+    v(2, "hosts", hosts);
+    v(3, "ssh", ssh);
+    v(4, "interface", interface);
+    v(5, "port", port);
+    v(6, "run_id", run_id);
+    v(7, "secret", secret);
+    v(8, "insecure", insecure);
+    v(9, "munge", munge);
+    v(10, "build", build);
+    v(11, "command_digest", command_digest);
+    v(12, "count", count);
+    v(13, "count_interpreter", count_interpreter);
+    v(14, "lease", lease);
+  }
 };
 
 struct RankRange {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   bool operator==(const RankRange&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "first", first);
+    v(2, "last", last);
+  }
 };
 
 struct RunRequest {
@@ -82,6 +124,21 @@ struct RunRequest {
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
   bool print_child_failed = true;  // torchrun's block on stderr
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
+  // All but `spec` and `run_directory` (saved_request.h).
+  template <class V>
+  void fields(V& v) {
+    v(1, "workers", workers);
+    v(2, "network", network);
+    v(3, "routes", routes);
+    v(4, "console", console);
+    v(5, "shown_ranks", shown_ranks);
+    v(6, "end_signals", end_signals);
+    v(7, "forwarded_signals", forwarded_signals);
+    v(8, "summary_json", summary_json);
+    v(9, "print_report", print_report);
+    v(10, "print_child_failed", print_child_failed);
+    v(11, "nested_error_file", nested_error_file);
+  }
 };
 
 // Returned by run_job when another process on this machine listens at the control port of an open
@@ -91,5 +148,10 @@ inline constexpr int kAnotherLeads = -1;
 // Runs the job to its end and returns robustrun's exit code. One line per failure that keeps it
 // from starting goes to stderr (exit code 2 when it is the user's to fix).
 int run_job(const RunRequest& request);
+
+// Goes on with the run in that directory, whose supervisor is gone: its agents and workers are
+// left as they are. Returns as run_job does; the exit code of a run that has ended already. Exit
+// code 2 and one line on stderr when there is a supervisor, or nothing to go on with.
+int resume_job(const std::string& run_directory);
 
 }  // namespace robustrun::supervisor

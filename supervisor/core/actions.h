@@ -22,6 +22,16 @@ struct LaunchAgent {
   base::Generation generation;
 };
 
+// After SupervisorResumed, for every node: who counts there. An agent that had joined is expected
+// to connect again, or is lost.
+struct AdoptNode {
+  enum class Agent : std::uint8_t { kExpected, kJoined, kLost };
+  base::NodeId node;
+  base::Generation generation;
+  std::string name;
+  Agent agent = Agent::kExpected;
+};
+
 struct ReservePort {
   base::NodeId node;
   base::Attempt attempt;
@@ -125,6 +135,7 @@ enum class Rule : std::uint8_t {
   kGroupGrew,  // a node is back: the group is started again, larger
   kWaitForNodes,  // too few nodes: waits for more
   kSpareChanged,  // a node outside the group was lost, or is there
+  kResumed,  // another supervisor goes on with the run
 };
 
 // Why something is done: rule, evidence, and what else could have been done.
@@ -151,6 +162,6 @@ struct Finish {
 };
 
 using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
-                            DismissAgent, SetTimer, Decision, GroupFormed, Finish>;
+                            DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode>;
 
 }  // namespace robustrun::supervisor

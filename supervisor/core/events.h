@@ -154,10 +154,27 @@ struct FaultInjected {
   }
 };
 
+// Another supervisor has taken the run over from its journal: what was under way is ordered again.
+struct SupervisorResumed {
+  std::uint32_t incarnation = 2;   // of supervisors; the first one is 1
+  std::string host;
+  std::int32_t pid = 0;
+  base::Nanos wall_time{};         // Unix time
+  base::Nanos away{};              // since the last entry of the journal
+  template <class V>
+  void fields(V& v) {
+    v(1, "incarnation", incarnation);
+    v(2, "host", host);
+    v(3, "pid", pid);
+    v(4, "wall_time", wall_time);
+    v(5, "away", away);
+  }
+};
+
 using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
-                 NodeOffered, FaultInjected>;
+                 NodeOffered, FaultInjected, SupervisorResumed>;
 
 struct Event {
   base::Nanos at{};

@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 9;
-constexpr std::size_t kStimuli = 19;
+constexpr std::size_t kStimuli = 20;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -59,6 +59,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler to = &I::stop_overdue, tf = &I::finish_overdue;
   constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
   constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
+  constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished
       {run, no, no, no, no, no, no, no, no},                // RunStarted
@@ -80,6 +81,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, tn, tn, tn, tn, tn, tn, no, no},                 // TimerFired: nodes
       {no, offer, offer, offer, offer, offer, offer, no, no},  // NodeOffered
       {no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
+      {no, res, res, res, res, res, res, res, resf},  // SupervisorResumed
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -94,6 +96,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   }
   if (std::holds_alternative<NodeOffered>(body)) return Stimulus::kNodeOffered;
   if (std::holds_alternative<FaultInjected>(body)) return Stimulus::kFaultInjected;
+  if (std::holds_alternative<SupervisorResumed>(body)) return Stimulus::kSupervisorResumed;
   return static_cast<Stimulus>(body.index());
 }
 
@@ -142,6 +145,7 @@ void Job::Impl::enter(JobState next) {
 
 void Job::Impl::set_timer(TimerId id, base::Nanos at) {
   live_timers[static_cast<std::size_t>(id)] = ++timer_sequence;
+  timers_at[static_cast<std::size_t>(id)] = at;
   out.push_back(SetTimer{id, timer_sequence, at});
 }
 
@@ -191,6 +195,8 @@ std::vector<Action> Job::handle(const Event& event) {
 JobState Job::state() const { return impl_->state; }
 
 base::Attempt Job::attempt() const { return impl_->attempt; }
+
+std::uint32_t Job::incarnation() const { return impl_->incarnation; }
 
 const Assignment* Job::assignment(base::Rank rank) const {
   const auto& workers = impl_->plan.workers;

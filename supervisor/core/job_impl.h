@@ -8,6 +8,7 @@
 //   job_run.cpp     the life of the workers: exits, progress, success
 //   job_outage.cpp  from the first fault to the restart or the end
 //   job_end.cpp     orders to end: signals, time limit, step goal; the end itself
+//   job_resume.cpp  another supervisor goes on
 // Handlers run with `now` set and append to `out`. None calls another handler.
 
 #include <string>
@@ -39,6 +40,7 @@ enum class Stimulus : std::uint8_t {
   kNodesTimer,
   kNodeOffered,
   kFaultInjected,
+  kSupervisorResumed,
 };
 
 struct Job::Impl : JobMemory {
@@ -106,6 +108,7 @@ struct Job::Impl : JobMemory {
   void backoff_over(const Event& event);
   void begin_attempt();      // → kReserving, or on at once
   void start_workers();      // → kStarting
+  [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
   void check_all_started();  // → kRunning
   void setback(Rule rule, std::string text);   // an infrastructure fault while nothing runs
   void wait_before_restart(base::Nanos delay);
@@ -156,6 +159,13 @@ struct Job::Impl : JobMemory {
   void finish();
   void send_stops(int signal, StopCause cause);
   void arm_stop_timer();
+
+  // job_resume.cpp
+  void resumed(const Event& event);
+  void resumed_finished(const Event& event);
+  void adopt_nodes();
+  void order_again();
+  void arm_timers_again();
 
   // Small change.
   void enter(JobState next);

@@ -118,15 +118,19 @@ void Job::Impl::start_workers() {
   if (attempt == base::Attempt{}) {
     decide(Rule::kStart, "starting " + workers_in_words());
   }
-  const std::string& master =
-      spec.master_addr.empty() ? at(group.front()).address : spec.master_addr;
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     at(group[i]).gone = false;
     at(group[i]).ended = 0;
-    out.push_back(start_order(plan, i, attempt, master, port));
+    out.push_back(start_order_of(i));
   }
   enter(JobState::kStarting);
   set_timer(TimerId::kState, now + spec.deadlines.workers_started);
+}
+
+StartWorkers Job::Impl::start_order_of(std::uint32_t group_rank) const {
+  const std::string& master =
+      spec.master_addr.empty() ? at(group.front()).address : spec.master_addr;
+  return start_order(plan, group_rank, attempt, master, port);
 }
 
 void Job::Impl::worker_started(const Event& event) {

@@ -96,6 +96,8 @@ struct JobMemory {
 
   std::uint64_t timer_sequence = 0;
   std::array<std::uint64_t, kTimers> live_timers{};  // by TimerId; 0: none
+  std::array<base::Nanos, kTimers> timers_at{};  // of the live ones
+  std::uint32_t incarnation = 1;  // of the supervisor
 
   template <class V>
   void fields(V& v) {
@@ -131,6 +133,8 @@ struct JobMemory {
     v(24, "ending", ending);
     v(25, "timer_sequence", timer_sequence);
     v(26, "live_timers", live_timers);
+    v(33, "timers_at", timers_at);
+    v(34, "incarnation", incarnation);
   }
 };
 

@@ -26,6 +26,9 @@ inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 // race this often: after them it is the script's own port, and counts like any failure.
 inline constexpr std::uint32_t kPortConflictsMax = 3;
 
+// What agents need to find a supervisor that took over, before a deadline of the one before counts.
+inline constexpr base::Nanos kReunionMax = std::chrono::seconds(10);
+
 // Doublings of the back-off: keeps the shift in range, the cap does the rest.
 inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 

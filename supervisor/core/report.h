@@ -56,6 +56,21 @@ struct InjectedFault {
 // "kill of rank 3 on beta".
 std::string injected_words(const InjectedFault& fault);
 
+// A supervisor that went on where another one was killed.
+struct Takeover {
+  std::uint32_t incarnation = 0;
+  base::Nanos at{};                        // since the run's start
+  base::Nanos away{};                      // nobody supervised the run for so long, at most
+  std::string host;
+  template <class V>
+  void fields(V& v) {
+    v(1, "incarnation", incarnation);
+    v(2, "at", at);
+    v(3, "away", away);
+    v(4, "host", host);
+  }
+};
+
 struct Incident {
   std::uint32_t attempt = 0;
   base::Nanos at{};                        // since the run's start
@@ -126,6 +141,7 @@ struct RunReport {
   std::vector<MetricValue> metrics;  // final, of rank 0
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;  // in order
+  std::vector<Takeover> takeovers;  // in order
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   template <class V>
@@ -148,6 +164,7 @@ struct RunReport {
     v(16, "dropped_bytes", dropped_bytes);
     v(17, "log_directory", log_directory);
     v(18, "injected", injected);
+    v(19, "takeovers", takeovers);
   }
 };
 

@@ -268,6 +268,10 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   }
   report.incidents = incidents.finish();
   report.injected = injected_faults(facts);
+  for (const auto& [at, body] : facts.takeovers) {
+    report.takeovers.push_back(
+        {body->incarnation, elapsed(facts.first_at, at), body->away, body->host});
+  }
   for (Incident& incident : report.incidents) explain_by_injection(report.injected, incident);
   report.outcome = outcome_of(facts);
   if (facts.finish != nullptr) {

@@ -63,6 +63,7 @@ struct Gatherer {
   void operator()(const StepGoalReached&) {}
   void operator()(const NodeOffered& body) { facts.node_names.push_back(body.spec.name); }
   void operator()(const FaultInjected& body) { facts.injected.emplace_back(event.at, &body); }
+  void operator()(const SupervisorResumed& body) { facts.takeovers.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -136,7 +137,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:
-    case Rule::kSpareChanged: return RuleRole::kOther;
+    case Rule::kSpareChanged:
+    case Rule::kResumed: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version
 }

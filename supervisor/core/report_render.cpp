@@ -152,6 +152,18 @@ void show_injected(const RunReport& report, Page& page) {
   show_list("injected", lines, page);
 }
 
+void show_takeovers(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const Takeover& takeover : report.takeovers) {
+    lines.push_back(
+        fmt::format("supervisor {} began {} after the start, on {}, {} after the last "
+                    "word of the one before",
+                    takeover.incarnation, duration_words(takeover.at), takeover.host,
+                    duration_words(takeover.away)));
+  }
+  show_list("takeover", lines, page);
+}
+
 std::string step_words(const Incident& incident) {
   if (!incident.step_before) return "";
   if (!incident.step_after) {
@@ -200,6 +212,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
                                      counted(report.dropped_bytes, "byte")));
   }
   show_injected(report, page);
+  show_takeovers(report, page);
   const std::size_t count = report.incidents.size();
   const bool all = count <= kIncidentsFirst + kIncidentsLast;
   for (std::size_t i = 0; i < count; ++i) {

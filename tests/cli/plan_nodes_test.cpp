@@ -235,7 +235,7 @@ TEST_CASE("times of the lease") {
   CHECK(plain.lease.interval == std::chrono::seconds(1));
   CHECK(plain.lease.suspect_after == std::chrono::seconds(3));
   CHECK(plain.lease.lost_after == std::chrono::seconds(10));
-  CHECK(plain.lease.orphan_grace == std::chrono::seconds(30));
+  CHECK(plain.lease.orphan_grace == std::chrono::minutes(10));
   CHECK(plain.wait_for_nodes == std::chrono::minutes(10));
   CHECK(plan(world, {"--heartbeat-interval=0.1", "--node-suspect-after=0.2"})->lease.interval ==
         kHeartbeatIntervalMin);

@@ -353,6 +353,17 @@ def start_job(runner, *arguments, run=None, cwd=None, prefix=(), **options):
     return Job(runner, running.process, directory, out, err)
 
 
+def strike_processes(job, victim):
+    """Pids of a worker, an agent, a node, or all agents of the group, that a test is to end."""
+    first = job.group()[0]
+    return {
+        "worker": lambda: job.node_workers(first),
+        "agent": lambda: [job.agents()[first]],
+        "node": lambda: job.node_processes(first),
+        "all agents": lambda: [job.agents()[node] for node in job.group()],
+    }[victim]()
+
+
 def wait_until_gone(pids, within_s, what="the processes"):
     wait_for(lambda: not any(map(is_alive, pids)), within_s, f"the end of {what}")
 

@@ -52,6 +52,9 @@ struct EventWords {
   std::string operator()(const core::FaultInjected& e) const {
     return fmt::format("a{} injected {}: {}", e.attempt.value, e.kind, e.done);
   }
+  std::string operator()(const core::SupervisorResumed& e) const {
+    return fmt::format("supervisor {} takes over", e.incarnation);
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }
@@ -84,6 +87,10 @@ struct ActionWords {
   }
   std::string operator()(const core::DismissAgent& a) const {
     return fmt::format("n{} dismiss", a.node.value);
+  }
+  std::string operator()(const core::AdoptNode& a) const {
+    return fmt::format("n{} adopt g{} ({})", a.node.value, a.generation.value,
+                       static_cast<int>(a.agent));
   }
   std::string operator()(const core::SetTimer& a) const {
     return fmt::format("timer {} #{} at {}", static_cast<int>(a.id), a.sequence, a.at.count());

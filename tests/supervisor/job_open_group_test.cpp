@@ -9,15 +9,6 @@ namespace {
 
 using Nodes = std::vector<std::uint32_t>;
 
-JobSpec open_spec(std::uint32_t min, std::uint32_t max) {
-  JobSpec spec = make_spec({});
-  spec.group.open = true;
-  spec.group.min_nodes = min;
-  spec.group.max_nodes = max;
-  spec.group.wait_for_nodes = seconds(600);
-  return spec;
-}
-
 void offer_and_join(Harness& h, const std::string& name) { h.join(h.offer(name)); }
 
 TEST_CASE("an open group begins at once when it is as large as it may be") {

@@ -106,6 +106,8 @@ const Row kRows[] = {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},
                             100,    "SIGKILL"};
      }},
+    {"SupervisorResumed", ".xxxxxxxx",
+     [](const Harness&) -> EventBody { return SupervisorResumed{2, "other", 7, {}, {}}; }},
 };
 
 TEST_CASE("every event is handled, or ignored on purpose, in every state") {

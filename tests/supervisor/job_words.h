@@ -29,6 +29,15 @@ inline JobSpec group_spec(std::vector<std::uint32_t> slots, std::uint32_t min, s
   return spec;
 }
 
+inline JobSpec open_spec(std::uint32_t min, std::uint32_t max) {
+  JobSpec spec = make_spec({});
+  spec.group.open = true;
+  spec.group.min_nodes = min;
+  spec.group.max_nodes = max;
+  spec.group.wait_for_nodes = seconds(600);
+  return spec;
+}
+
 inline WorkerExited exited(std::uint32_t attempt, std::uint32_t rank, int code) {
   WorkerExited exit;
   exit.attempt.value = attempt;

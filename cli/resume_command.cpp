@@ -1,0 +1,25 @@
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/find_run.h"
+#include "cli/help_text.h"
+#include "cli/parser.h"
+#include "supervisor/run_request.h"
+
+namespace robustrun::cli {
+
+int resume_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_resume_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(resume_help());
+    return 0;
+  }
+  const auto journal = find_journal(line->run, around);
+  if (!journal) return complain(journal.error());
+  std::error_code error;
+  const auto path = std::filesystem::absolute(*journal, error);
+  return supervisor::resume_job(path.parent_path().string());
+}
+
+}  // namespace robustrun::cli

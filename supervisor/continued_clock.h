@@ -1,0 +1,32 @@
+#pragma once
+// The clock of a run that another supervisor goes on with: its journal's times rise across hosts
+// and reboots.
+
+#include <algorithm>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+class ContinuedClock final : public base::Clock {
+ public:
+  explicit ContinuedClock(base::Nanos ahead = {}) : ahead_(ahead) {}
+  [[nodiscard]] base::Nanos now() const override { return system_.now() + ahead_; }
+  [[nodiscard]] base::Nanos wall_time() const override { return system_.wall_time(); }
+
+ private:
+  base::SystemClock system_;
+  base::Nanos ahead_;
+};
+
+// How far such a clock is ahead of the machine's own. `last`: of the journal's last entry;
+// `last_wall`: Unix time then. On the same boot the clock is the same one; else the time that went
+// by is known from the wall clocks alone, and never negative.
+inline base::Nanos clock_ahead(bool same_boot, base::Nanos last, base::Nanos last_wall,
+                               const base::Clock& machine) {
+  if (same_boot && machine.now() >= last) return {};
+  const base::Nanos away = std::max(base::Nanos{}, machine.wall_time() - last_wall);
+  return last + away - machine.now();
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,20 @@
+#include "supervisor/run_authority.h"
+
+#include "supervisor/private_file.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+std::string path_in(const std::string& run_directory) { return run_directory + "/authority"; }
+
+}  // namespace
+
+base::Status save_authority(const std::string& run_directory, const RunAuthority& authority) {
+  return save_private(path_in(run_directory), authority);
+}
+
+base::Result<RunAuthority> load_authority(const std::string& run_directory) {
+  return load_private<RunAuthority>(path_in(run_directory));
+}
+
+}  // namespace robustrun::supervisor
