@@ -73,7 +73,26 @@ class LocalConsole final : public Console {
     });
   }
 
+  void copy_to(Copy copy) override { copy_ = std::move(copy); }
+
+  base::Status redirect(const base::Fd& file) override {
+    for (const auto& writer : writers_) {
+      if (writer) RR_TRY(writer->redirect(file));
+    }
+    return {};
+  }
+
+  // With line prefixes of its own: what the destinations drop is in there.
+  void copy(const wire::Output& output, const std::string& prefix) {
+    if (!copy_) return;
+    copied_.clear();
+    copy_prefixers_[output.is_stderr ? 1 : 0].append(copied_, {output.rank, output.is_stderr},
+                                                     prefix, output.bytes);
+    copy_(output.is_stderr, copied_);
+  }
+
   void show(const wire::Output& output, const std::string& prefix) {
+    copy(output, prefix);
     const std::size_t index = output.is_stderr ? err_index_ : 0;
     if (!writers_[index]) {
       dropped_ += output.bytes.size();
@@ -103,6 +122,10 @@ class LocalConsole final : public Console {
     fold_timer_.cancel();
     show(folder_.flush());
     on_flushed_ = std::move(done);
+    for (std::size_t i = 0; i < copy_prefixers_.size(); ++i) {
+      if (copy_ && copy_prefixers_[i].in_line()) copy_(i == 1, "\n");
+      copy_prefixers_[i].reset();
+    }
     for (std::size_t i = 0; i < writers_.size(); ++i) {
       if (!writers_[i]) continue;
       if (prefixers_[i].in_line()) writers_[i]->append("\n");
@@ -171,6 +194,9 @@ class LocalConsole final : public Console {
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
   std::array<std::unique_ptr<BoundedWriter>, 2> writers_;
   std::array<LinePrefixer, 2> prefixers_;
+  std::array<LinePrefixer, 2> copy_prefixers_;   // stdout, stderr
+  std::string copied_;
+  Copy copy_;
   std::size_t err_index_ = 1;
   bool was_congested_ = false;
   std::uint64_t dropped_ = 0;

@@ -13,8 +13,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/core/clock.h"
+#include "base/core/result.h"
+#include "base/io/fd.h"
 #include "supervisor/console_limits.h"
 #include "supervisor/run_request.h"
 #include "wire/messages.h"
@@ -39,6 +42,12 @@ class Console {
                                        std::function<void()> on_drained, ConsoleLimits limits = {});
   virtual ~Console() = default;
   virtual void write(const wire::Output& output) = 0;
+  // Everything that is shown is given to `copy`, too, as it looks: also what the destinations are
+  // too slow for. Called from write(), from the loop, and from flush().
+  using Copy = std::function<void(bool is_stderr, std::string_view bytes)>;
+  virtual void copy_to(Copy copy) = 0;
+  // Both streams go to this file from now on; they must lead to one file already.
+  virtual base::Status redirect(const base::Fd& file) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   [[nodiscard]] virtual std::uint64_t dropped_bytes() const = 0;
   // Calls `done` when everything was written or given up (bounded by kConsoleStallMax). An open

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 #include <cstring>
 
 #include "base/core/text.h"
-#include "supervisor/control_server.h"
+#include "supervisor/control_file.h"
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
@@ -30,19 +31,6 @@ base::Status refuse_strangers(int fd) {
   return base::fail(Errc::kPermission, "cannot talk to the run: its socket is another user's");
 }
 
-// True when there is something to read, or the peer is gone.
-bool readable(int fd, base::Nanos until) {
-  const base::SystemClock clock;
-  for (;;) {
-    pollfd watched{fd, POLLIN, 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
-    const auto timeout = std::clamp<std::int64_t>(left.count(), 0, 1'000'000);
-    const int ready = ::poll(&watched, 1, static_cast<int>(timeout));
-    if (ready > 0) return true;
-    if (clock.now() >= until) return false;
-  }
-}
-
 std::unexpected<base::Error> gone() {
   return base::fail(Errc::kUnavailable, "the run's supervisor is gone");
 }
@@ -50,31 +38,74 @@ std::unexpected<base::Error> gone() {
 }  // namespace
 
 base::Result<ControlClient> ControlClient::connect(const std::string& run_directory) {
-  const auto ended = [&](const std::string& why) {
-    return base::fail(Errc::kNotFound,
-                      fmt::format("cannot reach the run in {}: {}; it has ended, its supervisor "
-                                  "was killed, or it runs on another machine",
-                                  run_directory, why));
+  std::string where = "it has ended, its supervisor was killed, or it runs on another machine";
+  const auto ended = [&](base::Errc code, const std::string& why) {
+    return base::fail(code,
+                      fmt::format("cannot reach the run in {}: {}; {}", run_directory, why, where));
   };
+  const auto file = read_control_file(run_directory);
+  if (!file) {
+    const bool refused = file.error().code == Errc::kPermission;
+    return ended(refused ? Errc::kPermission : Errc::kNotFound, file.error().what);
+  }
+  if (!file->host.empty() && file->host != this_host()) {
+    where = fmt::format("it runs on {} (pid {}), or did", base::printable(file->host), file->pid);
+  }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  auto path = base::read_file(control_file(run_directory), sizeof address.sun_path);
-  if (!path) return ended("it has no file 'control'");
-  const std::string_view name = base::trim(*path);
-  if (name.empty() || name.size() >= sizeof address.sun_path) {
-    return ended("its file 'control' names no socket");
-  }
-  std::memcpy(address.sun_path, name.data(), name.size());
-  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  std::memcpy(address.sun_path, file->socket.data(), file->socket.size());
+  // Not blocking: a supervisor that is stopped takes no connections.
+  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return base::fail_errno("cannot make a socket", errno);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return ended("nobody listens at its socket");
+    if (errno == EAGAIN) {
+      return base::fail(Errc::kTimeout, "the run's supervisor takes no connection: it is stopped, "
+                                        "or too many are talking to it");
+    }
+    return ended(errno == EACCES ? Errc::kPermission : Errc::kNotFound,
+                 "nobody listens at its socket");
   }
   RR_TRY(refuse_strangers(fd.get()));
-  return ControlClient(std::move(fd));
+  ControlClient client(std::move(fd));
+  client.watch_peer();
+  return client;
+}
+
+// Its number counts only because it has our connection still open afterwards.
+void ControlClient::watch_peer() {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return;
+  base::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  pollfd watched{fd_.get(), POLLIN, 0};
+  if (!pidfd || ::poll(&watched, 1, 0) != 0) return;
+  peer_ = std::move(pidfd);
+  peer_pid_ = peer.pid;
+}
+
+base::Result<bool> ControlClient::readable(int fd, base::Nanos until) const {
+  const base::SystemClock clock;
+  for (;;) {
+    pollfd watched[2] = {{fd, POLLIN, 0}, {interrupt_fd_, POLLIN, 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
+    const auto timeout = std::clamp<std::int64_t>(left.count(), 0, 1'000'000);
+    const int ready = ::poll(watched, 2, static_cast<int>(timeout));
+    if (ready > 0 && watched[1].revents != 0) {
+      return base::fail(Errc::kCancelled, "interrupted");
+    }
+    if (ready > 0) return true;
+    if (clock.now() >= until) return false;
+  }
 }
 
 base::Result<ControlFields> ControlClient::ask(const ControlFields& request) {
+  const std::string answer = RR_TRY(ask_text(request));
+  ControlFields fields = RR_TRY(read_control_message(answer));
+  if (fields["type"] == "error") return base::fail(Errc::kInvalidArgument, fields["message"]);
+  return fields;
+}
+
+base::Result<std::string> ControlClient::ask_text(const ControlFields& request) {
   const std::string body = write_control_message(request);
   const auto length = static_cast<std::uint32_t>(body.size());
   std::string frame;
@@ -86,22 +117,20 @@ base::Result<ControlFields> ControlClient::ask(const ControlFields& request) {
       static_cast<ssize_t>(frame.size())) {
     return gone();
   }
-  const std::string answer = RR_TRY(read_answer(base::SystemClock().now() + kControlAnswerMax));
-  ControlFields fields = RR_TRY(read_control_message(answer));
-  if (fields["type"] == "error") return base::fail(Errc::kInvalidArgument, fields["message"]);
-  return fields;
+  return read_answer(base::SystemClock().now() + answer_max_);
 }
 
 base::Result<std::string> ControlClient::read_answer(base::Nanos until) {
   std::string frame;
   std::size_t wanted = kLengthBytes;
   while (frame.size() < wanted) {
-    if (!readable(fd_.get(), until)) {
+    if (!RR_TRY(readable(fd_.get(), until))) {
       return base::fail(Errc::kTimeout, "the run's supervisor does not answer");
     }
-    char buffer[4096];
+    char buffer[65536];
     const ssize_t got =
         ::recv(fd_.get(), buffer, std::min(sizeof buffer, wanted - frame.size()), 0);
+    if (got < 0 && errno == EAGAIN) continue;
     if (got <= 0) return gone();
     frame.append(buffer, static_cast<std::size_t>(got));
     if (frame.size() == kLengthBytes) {
@@ -109,7 +138,7 @@ base::Result<std::string> ControlClient::read_answer(base::Nanos until) {
       for (std::size_t i = kLengthBytes; i-- > 0;) {
         length = length << 8 | static_cast<unsigned char>(frame[i]);
       }
-      if (length > kControlMessageBytesMax) {
+      if (length > kControlAnswerBytesMax) {
         return base::fail(Errc::kCorrupt, "the run's supervisor answers nonsense");
       }
       wanted += length;
@@ -120,7 +149,15 @@ base::Result<std::string> ControlClient::read_answer(base::Nanos until) {
 
 bool ControlClient::wait(base::Nanos time) {
   // Nobody speaks without being asked: what can be read is the end.
-  return !readable(fd_.get(), base::SystemClock().now() + time);
+  const auto gone = readable(fd_.get(), base::SystemClock().now() + time);
+  return gone && !*gone;
+}
+
+base::Status ControlClient::wait_for_end(base::Nanos time) {
+  // A pidfd can be read when its process has ended.
+  const int fd = peer_ ? peer_.get() : fd_.get();
+  if (RR_TRY(readable(fd, base::SystemClock().now() + time))) return {};
+  return base::fail(Errc::kTimeout, "the run has not ended yet");
 }
 
 }  // namespace robustrun::supervisor

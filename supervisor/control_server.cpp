@@ -11,6 +11,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/private_dir.h"
+#include "supervisor/control_file.h"
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
@@ -32,7 +33,8 @@ class ControlServerImpl final : public ControlServer {
     socket_ = RR_TRY(base::RequestSocket::open(
         executor, socket, {kControlMessageBytesMax, kControlConnectionsMax, kControlMessageTime},
         std::move(handlers)));
-    return base::write_file_atomically(file_, socket + "\n", 0600);
+    const ControlFile file{socket, this_host(), ::getpid()};
+    return base::write_file_atomically(file_, write_control_file(file), 0600);
   }
 
  private:
@@ -54,8 +56,6 @@ class ControlServerImpl final : public ControlServer {
 };
 
 }  // namespace
-
-std::string control_file(const std::string& run_directory) { return run_directory + "/control"; }
 
 std::string control_socket_path(const std::string& base, const std::string& run_directory,
                                 const std::string& run_name) {

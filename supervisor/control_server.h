@@ -37,8 +37,6 @@ class ControlServer {
   virtual ~ControlServer() = default;
 };
 
-// Of a run directory: the file that names the socket.
-[[nodiscard]] std::string control_file(const std::string& run_directory);
 // Within `base`; short enough for a socket's 107 bytes whatever the run is called.
 [[nodiscard]] std::string control_socket_path(const std::string& base,
                                               const std::string& run_directory,

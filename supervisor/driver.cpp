@@ -10,22 +10,10 @@
 
 #include "base/io/log.h"
 #include "supervisor/driver_impl.h"
-#include "supervisor/inject_command.h"
 #include "supervisor/limits.h"
 #include "supervisor/translate.h"
 
 namespace robustrun::supervisor {
-
-void Driver::Impl::open_console() {
-  console_ = Console::open(parts_.executor, parts_.out_fd, parts_.err_fd, request_.console,
-                           request_.spec.role, [self = weak_from_this()] {
-                             if (auto driver = self.lock()) {
-                               for (auto& node : driver->nodes_) {
-                                 driver->resume(node);
-                               }
-                             }
-                           });
-}
 
 void Driver::Impl::start() {
   open_console();
@@ -44,23 +32,6 @@ void Driver::Impl::attend() {
   open_control();
 }
 
-void Driver::Impl::open_control() {
-  injector_ = std::make_unique<Injector>(
-      parts_.executor, Injector::Hands{[this] { return reachable_group(); },
-                                       [this](base::NodeId node, const wire::Message& message) {
-                                         send(node, message);
-                                       },
-                                       [this](const FaultInjected& fault) { dispatch(fault); }});
-  auto opened = ControlServer::open(
-      parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
-      {inject_row(*injector_)});
-  if (opened) {
-    control_ = *std::move(opened);
-  } else {
-    RR_LOG(kWarn, {}, "{}; robustrun inject cannot reach this run", opened.error().what);
-  }
-}
-
 Injector::Group Driver::Impl::reachable_group() const {
   Injector::Group group{job_.attempt(), {}};
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -75,6 +46,7 @@ Injector::Group Driver::Impl::reachable_group() const {
 }
 
 void Driver::Impl::close() {
+  base::copy_log(nullptr);
   control_.reset();
   injector_.reset();
   door_.reset();
@@ -102,11 +74,13 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
     queue_.pop_front();
     journal({next.at, next});
     for (const Action& action : job_.handle(next)) perform(action);
+    up_ = up_ || job_.state() == JobState::kRunning;
   }
   handling_ = false;
 }
 
 void Driver::Impl::journal(const JournalEntry& entry) {
+  status_.take(entry);
   const base::Status written = journal_->append(entry);
   if (written) {
     if (std::exchange(journal_failed_, false))
@@ -280,7 +254,6 @@ void Driver::Impl::arm_summary() {
 
 void Driver::Impl::finish(int exit_code) {
   finished_ = true;
-  control_.reset();
   static_cast<void>(journal_->sync());  // the report is only poorer without it
   exit_code_ = exit_code;
   for (NodeLink& link : nodes_) {
@@ -315,7 +288,10 @@ void Driver::Impl::part_by_force() {
 void Driver::Impl::say_goodbye() {
   if (std::exchange(said_goodbye_, true)) return;
   farewell_timer_.cancel();
-  console_->flush([self = shared_from_this()] { self->on_finished_(self->exit_code_); });
+  console_->flush([self = shared_from_this()] {
+    // Whoever watches sees the end, too.
+    self->hub_->end([self] { self->on_finished_(self->exit_code_); });
+  });
 }
 
 const std::string& Driver::Impl::node_name(base::NodeId node) const { return names_[node.value]; }
@@ -330,6 +306,8 @@ base::Status Driver::open_door(const RunAuthority* before) { return impl_->open_
 std::optional<RunAuthority> Driver::authority() const { return impl_->authority(); }
 
 void Driver::record_to(Journal journal) { impl_->record_to(std::move(journal)); }
+
+void Driver::log_console_to(ConsoleLog& log) { impl_->log_console_to(log); }
 
 void Driver::start() { impl_->start(); }
 

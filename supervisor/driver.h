@@ -16,6 +16,7 @@
 #include "base/core/result.h"
 #include "launcher/agent_launcher.h"
 #include "supervisor/console.h"
+#include "supervisor/console_log.h"
 #include "supervisor/core/fold.h"
 #include "supervisor/journal.h"
 #include "supervisor/run_authority.h"
@@ -44,6 +45,8 @@ class Driver {
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   // Where everything is recorded from now on. Before start().
   void record_to(Journal journal);
+  // Standard output and error lead to `log`, which outlives the driver. Before start().
+  void log_console_to(ConsoleLog& log);
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop,
   // when the core has finished, the agents are gone and the console is written out.
   void start();

@@ -1,19 +1,24 @@
 #pragma once
 // The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
 // driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
-// driver_leases.cpp (whether they still live) and driver_resume.cpp (in place of another one).
+// driver_leases.cpp (whether they still live), driver_resume.cpp (in place of another one) and
+// driver_status.cpp (what others are told).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 
+#include "supervisor/console_log.h"
 #include "supervisor/control_server.h"
 #include "supervisor/core/job.h"
 #include "supervisor/door.h"
 #include "supervisor/driver.h"
 #include "supervisor/injector.h"
 #include "supervisor/node_link.h"
+#include "supervisor/operation_rows.h"
+#include "supervisor/output_hub.h"
 #include "supervisor/progress_tracker.h"
+#include "supervisor/step_rate.h"
 
 namespace robustrun::supervisor {
 
@@ -38,17 +43,23 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   base::Status open_door(const RunAuthority* before);
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
+  void log_console_to(ConsoleLog& log) { console_log_ = &log; }
   void start();
   void resume(Folded folded);
   void close();
   void dispatch(EventBody body, base::NodeId node = {});
 
  private:
-  void open_console();
   // What goes on for as long as the run does.
   void attend();
-  // For `robustrun inject`.
+  // For `robustrun inject`, status, stop and attach.
   void open_control();
+  void open_console();
+  void note_shown(bool is_stderr, std::string_view bytes);
+  [[nodiscard]] RunStatus status() const;
+  [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;
+  void tell_news(OutputNews& news) const;
+  [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
   [[nodiscard]] Injector::Group reachable_group() const;
 
   // Actions.
@@ -115,16 +126,21 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   Job job_;
   std::unique_ptr<Console> console_;
   std::unique_ptr<Injector> injector_;
+  std::unique_ptr<OutputHub> hub_;
   std::unique_ptr<ControlServer> control_;   // null: nobody can ask us anything
+  ConsoleLog* console_log_ = nullptr;    // null: the console is the caller's
   std::unique_ptr<Door> door_;           // null: everything is on this machine
   std::vector<NodeLink> nodes_;          // by NodeId; grows as volunteers come
   std::vector<std::string> names_;       // of them
   ProgressTracker progress_;
+  StatusFold status_;
+  StepRate speed_;
   std::deque<Event> queue_;
   bool handling_ = false;
   bool step_goal_sent_ = false;
   std::optional<base::Attempt> started_attempt_;   // whose workers were ordered to start
   bool finished_ = false;
+  bool up_ = false;                      // all workers of an attempt were there once
   bool said_goodbye_ = false;
   int exit_code_ = 0;
   bool journal_failed_ = false;

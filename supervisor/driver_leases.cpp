@@ -86,6 +86,7 @@ bool Driver::Impl::peers_progress() const {
 void Driver::Impl::note_steps() {
   const std::uint64_t furthest = progress_.furthest();
   if (std::exchange(furthest_, furthest) < furthest) stepped_at_ = parts_.clock.now();
+  speed_.note(parts_.clock.now(), progress_.newest().steps);
 }
 
 // Asks the second channel once per suspicion.

@@ -2,29 +2,22 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <utility>
 
 #include "base/io/log.h"
+#include "supervisor/control_file.h"
 #include "supervisor/driver_impl.h"
 
 namespace robustrun::supervisor {
-namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
-}  // namespace
 
 void Driver::Impl::resume(Folded folded) {
   open_console();
   job_ = std::move(folded.job);
+  status_ = std::move(folded.status);
   for (const JournalEntry& entry : folded.unwritten) journal(entry);
   SupervisorResumed resumed;
   resumed.incarnation = job_.incarnation() + 1;
-  resumed.host = host_name();
+  resumed.host = this_host();
   resumed.pid = ::getpid();
   resumed.wall_time = parts_.clock.wall_time();
   resumed.away = parts_.clock.now() - folded.last;

@@ -11,12 +11,6 @@
 namespace robustrun::supervisor {
 namespace {
 
-int terminal_width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-  return 100;
-}
-
 // stderr may be closed or full: then nobody can be told, and the exit code says it.
 void print(const std::string& text) { static_cast<void>(base::write_all(STDERR_FILENO, text)); }
 
@@ -27,6 +21,19 @@ void write_file(const std::string& path, const std::string& content) {
 }
 
 }  // namespace
+
+int stderr_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+  return 100;
+}
+
+std::string last_words(const std::vector<JournalEntry>& entries, bool with_report, bool colour,
+                       int width) {
+  std::string words = child_failed_block(entries);
+  if (with_report) words += render_report(build_report(entries), colour, width);
+  return words;
+}
 
 void say_farewell(const RunRequest& request, const std::string& journal_path) {
   auto readout = read_run_journal(journal_path);
@@ -42,10 +49,8 @@ void say_farewell(const RunRequest& request, const std::string& journal_path) {
       write_file(request.nested_error_file, content);
     }
   }
-  if (request.print_child_failed) print(child_failed_block(readout->entries));
-  if (request.print_report) {
-    print(render_report(report, request.console.colour_err, terminal_width()));
-  }
+  print(last_words(readout->entries, request.print_report, request.console.colour_err,
+                   stderr_width()));
 }
 
 }  // namespace robustrun::supervisor

@@ -1,29 +1,11 @@
 #include "supervisor/fault_request.h"
 
-#include <concepts>
-
 #include "base/core/text.h"
+#include "supervisor/control_fields.h"
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
-
-std::string text_of(const ControlFields& fields, const char* name) {
-  const auto found = fields.find(name);
-  return found == fields.end() ? std::string() : found->second;
-}
-
-// Left alone when it is not given.
-template <std::integral T>
-base::Status read_number(const ControlFields& fields, const char* name, T& value) {
-  const auto found = fields.find(name);
-  if (found == fields.end()) return {};
-  if (found->second.size() > kShownWordBytes) {  // a refusal repeats it
-    return base::fail(base::Errc::kInvalidArgument, std::string(name) + " is no such long number");
-  }
-  value = RR_TRY(base::parse_int<T>(found->second));
-  return {};
-}
 
 base::Status read_rank(const ControlFields& fields, std::optional<base::Rank>& rank) {
   if (!fields.contains("rank")) return {};

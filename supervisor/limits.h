@@ -33,7 +33,7 @@ inline constexpr std::size_t kTableLinesMax = 16;
 
 // control_server: one message, how many talk to us at a time, and how long a message may take.
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
-inline constexpr std::size_t kControlConnectionsMax = 16;
+inline constexpr std::size_t kControlConnectionsMax = 64;
 inline constexpr std::chrono::seconds kControlMessageTime{5};
 // Of what a request says, as far as an answer repeats it.
 inline constexpr std::size_t kShownWordBytes = 24;
@@ -43,5 +43,29 @@ inline constexpr std::size_t kNodeNameBytesMax = 255;
 inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};
 inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
 inline constexpr std::chrono::seconds kControlAnswerMax{30};
+// control_client: an answer. The status of kNodesMax nodes fits.
+inline constexpr std::size_t kControlAnswerBytesMax = std::size_t{64} << 20;
+inline constexpr std::size_t kControlFileBytesMax = 4096;
+
+// output_hub: what is kept of the console, what one answer takes of it, and who waits for more; the
+// others of kControlConnectionsMax are for short questions.
+inline constexpr std::size_t kOutputKeptBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kOutputAnswerBytes = std::size_t{32} << 10;
+inline constexpr std::size_t kOutputWatchersMax = 32;
+inline constexpr std::chrono::seconds kOutputWaitMax{20};
+inline constexpr std::uint64_t kOutputLinesMax = 1'000'000;
+// At the end: for the next question of somebody who has been shown something, and for all of them.
+inline constexpr std::chrono::seconds kOutputFarewell{1};
+inline constexpr std::chrono::seconds kOutputFarewellMax{2};
+
+// The console of a detached run: a file of this size, and the one before it.
+inline constexpr std::uint64_t kConsoleLogBytesMax = std::uint64_t{64} << 20;
+
+// The speed that `robustrun status` shows.
+inline constexpr std::chrono::seconds kStepRateWindow{30};
+inline constexpr std::chrono::seconds kStepRateSample{1};
+
+// `robustrun stop` may give so much time.
+inline constexpr std::chrono::hours kStopGraceMax{24};
 
 }  // namespace robustrun::supervisor

@@ -21,6 +21,8 @@ class ProgressTracker {
   std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading);
   // The newest state as a kSummary mark; nullopt when nothing changed since the last mark.
   std::optional<Progress> summary();
+  // The newest state, whether it changed or not.
+  [[nodiscard]] Progress newest() const { return mark(Progress::Mark::kSummary); }
   // Least of all ranks: the script's own step number when every rank gives one, else the count
   // of optimizer steps since the attempt's start.
   [[nodiscard]] std::uint64_t steps_done() const;

@@ -13,6 +13,7 @@
 #include "base/io/log.h"
 #include "launcher/agent_launcher.h"
 #include "launcher/ssh_launcher.h"
+#include "supervisor/console_log.h"
 #include "supervisor/continued_clock.h"
 #include "supervisor/core/exit_code.h"
 #include "supervisor/driver.h"
@@ -81,6 +82,12 @@ std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
   return launcher::make_local_launcher(loop.get_executor(), executable);
 }
 
+// Whoever started us may be gone: then nobody waits for it.
+void announce(const RunRequest& request) {
+  const base::Fd fd(request.announce_fd);
+  if (fd) static_cast<void>(base::write_all(fd.get(), request.run_directory));
+}
+
 int refuse(const base::Error& error) {
   RR_LOG(kError, {}, "{}", error.what);
   return kExitUsage;
@@ -117,6 +124,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
 
   int exit_code = kExitFailure;
   asio::io_context loop(1);
+  std::unique_ptr<ConsoleLog> console_log;
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
@@ -148,6 +156,12 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     if (!journal) return refuse(journal.error());
     driver.record_to(*std::move(journal));
     save_for_successors(request, driver);
+    if (!request.console_log.empty()) {
+      auto log = ConsoleLog::open(request.console_log);
+      if (!log) return refuse(log.error());
+      console_log = *std::move(log);
+      driver.log_console_to(*console_log);
+    }
     SignalWatch end(loop, request.end_signals, false, driver);
     SignalWatch forward(loop, request.forwarded_signals, true, driver);
     if (predecessor != nullptr) {
@@ -155,6 +169,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     } else {
       driver.start();
     }
+    announce(request);
     loop.run();
   }
   say_farewell(request, journal_path(request));

@@ -120,11 +120,15 @@ struct RunRequest {
   std::vector<RankRange> shown_ranks;  // of them alone the console shows output; empty: of all
   std::vector<int> end_signals;  // --signals-to-handle: each ends the run
   std::vector<int> forwarded_signals;  // SIGUSR1, SIGUSR2 in native mode
+  // A detached run: standard output and error lead to this file once it begins (console_log.h).
+  std::string console_log;  // path; empty: they are the caller's
+  // The run's directory is written here, and it is closed, once others can reach the run; -1: none.
+  int announce_fd = -1;
   std::string summary_json;  // path; empty: none
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
-  bool print_child_failed = true;  // torchrun's block on stderr
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
-  // All but `spec` and `run_directory` (saved_request.h).
+  // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
+  // (saved_request.h).
   template <class V>
   void fields(V& v) {
     v(1, "workers", workers);
@@ -136,7 +140,6 @@ struct RunRequest {
     v(7, "forwarded_signals", forwarded_signals);
     v(8, "summary_json", summary_json);
     v(9, "print_report", print_report);
-    v(10, "print_child_failed", print_child_failed);
     v(11, "nested_error_file", nested_error_file);
   }
 };

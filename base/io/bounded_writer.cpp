@@ -1,5 +1,6 @@
 #include "base/io/bounded_writer.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -341,6 +342,13 @@ std::uint64_t BoundedWriter::queued_bytes() const {
   const State& state = *state_;
   const std::uint64_t progress = state.target->progress.load(std::memory_order_relaxed);
   return state.queue.size() + (state.busy ? state.in_flight_until - progress : 0);
+}
+
+Status BoundedWriter::redirect(const Fd& fd) {
+  RR_ASSERT(!state_->target->stop);
+  // A write(2) that is under way keeps the old file open until it is done.
+  if (::dup3(fd.get(), state_->target->fd.get(), O_CLOEXEC) >= 0) return {};
+  return fail_errno("cannot redirect " + state_->options.name, errno);
 }
 
 bool BoundedWriter::reader_gone() const { return state_->dead; }

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/core/clock.h"
+#include "base/core/result.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/fd.h"
 
@@ -62,6 +63,9 @@ class BoundedWriter {
   [[nodiscard]] std::uint64_t dropped_bytes() const;
   // Accepted and not yet taken by the descriptor.
   [[nodiscard]] std::uint64_t queued_bytes() const;
+  // What is written from now on goes where `fd` leads (a rotated log); bytes on their way may still
+  // go to where they went. Neither may poll (files).
+  Status redirect(const Fd& fd);
   // The reader has closed its end: what was dropped since then is missed by nobody.
   [[nodiscard]] bool reader_gone() const;
   [[nodiscard]] std::size_t held_bytes() const;  // memory of its buffers

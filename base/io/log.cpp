@@ -44,6 +44,13 @@ std::string_view level_colour(LogLevel level) {
   return "";
 }
 
+using LogCopy = std::function<void(std::string_view)>;
+
+LogCopy& log_copy() {
+  static LogCopy copy;
+  return copy;
+}
+
 // One write(2) per line, so that lines of several processes on one terminal do not mix, and never
 // blocked for long by a stopped terminal or a reader that sleeps.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -51,6 +58,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
+    if (log_copy()) log_copy()({line.data(), line.size()});
     std::string text;
     if (dropped_ > 0) text = fmt::format("({} log lines were dropped here)\n", dropped_);
     text.append(line.data(), line.size());
@@ -128,6 +136,8 @@ std::string json_text(LogLevel level, const LogContext& context, std::string_vie
 void configure_log(const LogOptions& options) { instance().apply(options); }
 
 void redirect_log(LogSink sink) { instance().sink = std::move(sink); }
+
+void copy_log(std::function<void(std::string_view line)> copy) { log_copy() = std::move(copy); }
 
 bool log_enabled(LogLevel level) {
   return level != LogLevel::kOff && level >= instance().options.level;

@@ -38,6 +38,10 @@ void configure_log(const LogOptions& options);
 using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
 void redirect_log(LogSink sink);
 
+// Every line that goes to stderr is also given to `copy`, with its line end (null: to nobody). It
+// must not log.
+void copy_log(std::function<void(std::string_view line)> copy);
+
 [[nodiscard]] bool log_enabled(LogLevel level);
 void log_line(LogLevel level, const LogContext& context, std::string_view text);
 

@@ -113,10 +113,14 @@ struct StepGoalReached {
 struct SignalReceived {
   std::int32_t signal = 0;
   bool forward_only = false;
+  std::optional<base::Nanos> grace{};   // instead of Deadlines::shutdown_grace
+  std::string by{};                     // "robustrun stop"; empty: a signal to the supervisor
   template <class V>
   void fields(V& v) {
     v(1, "signal", signal);
     v(2, "forward_only", forward_only);
+    v(3, "grace", grace);
+    v(4, "by", by);
   }
 };
 

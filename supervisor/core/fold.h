@@ -7,11 +7,13 @@
 #include "base/core/result.h"
 #include "supervisor/core/job.h"
 #include "supervisor/core/report.h"
+#include "supervisor/core/status.h"
 
 namespace robustrun::supervisor {
 
 struct Folded {
   Job job;
+  StatusFold status;
   RunStarted run;
   base::Nanos started{}, last{};   // of the first and the last entry, by the supervisor's clock
   // What followed from the last event and is missing in the journal: its writer died in between.

@@ -10,28 +10,38 @@
 #include "supervisor/core/job_impl.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+// "SIGTERM", "SIGTERM (robustrun stop)"
+std::string words_of(const SignalReceived& received) {
+  std::string words = base::signal_name(received.signal);
+  if (!received.by.empty()) words += " (" + received.by + ")";
+  return words;
+}
+
+}  // namespace
 
 void Job::Impl::end_signal(const Event& event) {
-  const int signal = body<SignalReceived>(event).signal;
+  const auto& received = body<SignalReceived>(event);
+  const base::Nanos grace = received.grace.value_or(spec.deadlines.shutdown_grace);
   ++end_signals;
-  std::string text = base::signal_name(signal) + " ends the run";
+  std::string text = words_of(received) + " ends the run";
   if (workers_may_run() && !all_gone()) {
-    text += fmt::format("; the workers get it too and have {}",
-                        seconds_in_words(spec.deadlines.shutdown_grace));
+    text += fmt::format("; the workers get it too and have {}", seconds_in_words(grace));
   }
   decide(Rule::kSignal, std::move(text));
-  end_run({Rule::kSignal, exit_code_for_signal(signal, spec.compat)}, signal,
-          spec.deadlines.shutdown_grace);
+  end_run({Rule::kSignal, exit_code_for_signal(received.signal, spec.compat)}, received.signal,
+          grace);
 }
 
 void Job::Impl::end_signal_again(const Event& event) {
-  const int signal = body<SignalReceived>(event).signal;
+  const auto& received = body<SignalReceived>(event);
   ++end_signals;
   if (end_signals == 1) {
-    decide(Rule::kSignal, base::signal_name(signal) + " received; the run is ending already");
-    send_stops(signal, StopCause::kStop);
+    decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
+    send_stops(received.signal, StopCause::kStop);
   } else if (end_signals == 2) {
-    decide(Rule::kSecondSignal, base::signal_name(signal) + " again: all workers are killed now");
+    decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
     kill_at = now;
     send_stops(SIGKILL, StopCause::kStop);
     arm_stop_timer();

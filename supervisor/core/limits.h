@@ -22,6 +22,9 @@ inline constexpr std::uint32_t kAgentLossesForgiven = 1;
 // A node whose agents were lost more often is no reason to restart a smaller group that works.
 inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 
+// Restarts that `robustrun status` names; the report has them all.
+inline constexpr std::size_t kRestartsKept = 5;
+
 // Port conflicts in a row without progress that are not counted. A fresh port is not lost to a
 // race this often: after them it is the script's own port, and counts like any failure.
 inline constexpr std::uint32_t kPortConflictsMax = 3;

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "supervisor/core/report.h"
 #include "supervisor/core/report_render_text.h"
@@ -47,18 +46,9 @@ std::string why_words(const RunReport& report) {
   return fmt::format("rank {} on {}: {}; {}", *last.rank, last.node, last.ended, report.reason);
 }
 
-std::string started_words(base::Nanos unix_time) {
-  if (unix_time.count() <= 0) return "";
-  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
-  std::tm when{};
-  ::gmtime_r(&seconds, &when);
-  return fmt::format("{}-{:02}-{:02} {:02}:{:02}:{:02} UTC", when.tm_year + 1900, when.tm_mon + 1,
-                     when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
-}
-
 std::string run_words(const RunReport& report) {
   std::string text = report.run_id;
-  const std::string started = started_words(report.started);
+  const std::string started = utc_words(report.started);
   if (!started.empty()) text += fmt::format("{}started {}", text.empty() ? "" : ", ", started);
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 
 #include "base/core/text.h"
 
@@ -114,6 +115,11 @@ void Page::row(std::string_view name, std::string_view value, Ink ink) {
   text_ += '\n';
 }
 
+void Page::line(std::string_view text, Ink ink) {
+  add(ink, base::printable(text));
+  text_ += '\n';
+}
+
 void Page::gap() { text_ += '\n'; }
 
 void Page::add(Ink ink, std::string_view text) {
@@ -150,6 +156,15 @@ std::string duration_words(base::Nanos duration) {
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   const std::uint64_t minutes = (whole + 30) / 60;
   return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
+}
+
+std::string utc_words(base::Nanos unix_time) {
+  if (unix_time.count() <= 0) return "";
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
+  std::tm when{};
+  ::gmtime_r(&seconds, &when);
+  return fmt::format("{}-{:02}-{:02} {:02}:{:02}:{:02} UTC", when.tm_year + 1900, when.tm_mon + 1,
+                     when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {

@@ -26,6 +26,8 @@ class Page {
   void quote(std::string_view line);
   // "    name                 12.1 ms", right-aligned.
   void row(std::string_view name, std::string_view value, Ink ink = Ink::kPlain);
+  // A line of a table as it is: neither wrapped nor cut.
+  void line(std::string_view text, Ink ink = Ink::kPlain);
   void gap();
 
   std::string take() { return std::move(text_); }
@@ -42,6 +44,8 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // Four or five columns and a unit: "0.41 ms", "12.1 ms", "2.41 s", "3 min 12 s", "2 h 05 min".
 std::string duration_words(base::Nanos duration);
+// "2026-08-01 10:00:00 UTC"; empty for a time that is not known.
+std::string utc_words(base::Nanos unix_time);
 // "1 step", "3 steps".
 std::string counted(std::uint64_t count, std::string_view noun);
 

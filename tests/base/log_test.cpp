@@ -51,6 +51,18 @@ std::string shape(std::string text) {
 
 }  // namespace
 
+TEST_CASE("lines go to a copy as well, until it is taken back") {
+  Capture capture({});
+  std::string copied;
+  copy_log([&](std::string_view line) { copied += line; });
+  RR_LOG(kInfo, (), "both");
+  RR_LOG(kDebug, (), "not wanted");
+  copy_log(nullptr);
+  RR_LOG(kInfo, (), "one alone");
+  CHECK(copied.ends_with("both\n"));
+  CHECK(capture.text().starts_with(copied));
+}
+
 TEST_CASE("a human line has time, level, node, rank and text in columns") {
   Capture capture({});
   RR_LOG(kWarn, ({.node = "node0", .rank = Rank{3}}), "worker late by {} ms", 12);

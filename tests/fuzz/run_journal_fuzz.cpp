@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "supervisor/control_json.h"
 #include "supervisor/journal.h"
 
 namespace {
@@ -41,5 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(report_json(report));
   static_cast<void>(child_failed_block(entries));
   static_cast<void>(nested_error_json(entries));
+  const RunStatus status = status_of_journal(entries);
+  static_cast<void>(render_status(status, true, 80, 100));
+  const auto again = read_status_answer(write_status_answer(status));
+  if (!again || again->nodes.size() != status.nodes.size()) __builtin_trap();
   return 0;
 }

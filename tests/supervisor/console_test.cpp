@@ -199,6 +199,28 @@ TEST_CASE("a reader that takes nothing is given up, memory stays bounded, and a 
   CHECK(f.out_text.ends_with("\n[rank 0] again\n"));
 }
 
+TEST_CASE("a copy has everything that is shown, and what a destination is too slow for") {
+  ConsoleLimits limits;
+  limits.congested_bytes = 100'000;
+  limits.queue_bytes_max = 200'000;
+  limits.stall_max = 20ms;
+  Fixture f(ranks(), limits);
+  std::string copied[2];
+  f.console->copy_to([&](bool is_stderr, std::string_view bytes) { copied[is_stderr] += bytes; });
+  f.console->write(output(3, "one\n"));
+  f.console->write(output(4, "bad\n", true));
+  CHECK(copied[0] == "[rank 3] one\n");
+  CHECK(copied[1] == "[rank 4] bad\n");
+  std::size_t sent = 0;
+  for (int i = 0; i < 20; ++i) {   // nobody reads the pipes
+    const std::string chunk = lines(100'000, 'x');
+    f.console->write(output(3, chunk));
+    sent += chunk.size() + 1000 * std::string("[rank 3] ").size();
+  }
+  CHECK(f.console->dropped_bytes() > 0);
+  CHECK(copied[0].size() == sent + std::string("[rank 3] one\n").size());
+}
+
 TEST_CASE("a closed pipe drops the rest without a word and without harm") {
   Fixture f;
   f.out.first.reset();

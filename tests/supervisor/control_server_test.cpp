@@ -10,6 +10,7 @@
 
 #include "base/core/text.h"
 #include "supervisor/control_client.h"
+#include "supervisor/control_file.h"
 #include "supervisor/limits.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/framed_client.h"
@@ -47,7 +48,9 @@ struct Fixture {
   [[nodiscard]] std::string socket() const {
     const auto text = base::read_file(control_file(run.path()), 4096);
     REQUIRE(text);
-    return std::string(base::trim(*text));
+    const auto file = parse_control_file(*text);
+    REQUIRE(file);
+    return file->socket;
   }
   FramedClient client() {
     FramedClient made(loop, socket());

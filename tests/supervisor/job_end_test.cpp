@@ -29,6 +29,19 @@ TEST_CASE("the first signal is forwarded with the grace period and ends the run 
   }
 }
 
+TEST_CASE("a stop may bring a grace period of its own, and is named") {
+  Harness h;
+  h.run();
+  SignalReceived stop{SIGTERM, false};
+  stop.grace = seconds(3);
+  stop.by = "robustrun stop";
+  h.tell(stop);
+  REQUIRE_FALSE(h.all<StopWorkers>().empty());
+  CHECK(h.all<StopWorkers>().front().grace == seconds(3));
+  CHECK(h.text(Rule::kSignal) ==
+        "SIGTERM (robustrun stop) ends the run; the workers get it too and have 3 s");
+}
+
 TEST_CASE("a second signal kills at once, further ones change nothing") {
   Harness h;
   h.run();

@@ -1,0 +1,129 @@
+// What others are told of a run while it goes on: its control socket, its status, its console.
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/io/log.h"
+#include "supervisor/control_file.h"
+#include "supervisor/driver_impl.h"
+#include "supervisor/inject_command.h"
+
+namespace robustrun::supervisor {
+
+void Driver::Impl::open_console() {
+  hub_ = std::make_unique<OutputHub>(parts_.executor);
+  console_ = Console::open(parts_.executor, parts_.out_fd, parts_.err_fd, request_.console,
+                           request_.spec.role, [self = weak_from_this()] {
+                             if (auto driver = self.lock()) {
+                               for (auto& node : driver->nodes_) {
+                                 driver->resume(node);
+                               }
+                             }
+                           });
+  console_->copy_to(
+      [this](bool is_stderr, std::string_view bytes) { note_shown(is_stderr, bytes); });
+  base::copy_log([this](std::string_view line) { note_shown(true, line); });
+}
+
+// Called from the log, too: says nothing itself.
+void Driver::Impl::note_shown(bool is_stderr, std::string_view bytes) {
+  hub_->append(is_stderr, bytes);
+  if (console_log_ == nullptr || !console_log_->note(bytes.size())) return;
+  asio::post(parts_.executor, [self = weak_from_this()] {
+    const auto driver = self.lock();
+    if (!driver) return;
+    if (const auto done = driver->console_log_->rotate(*driver->console_); !done) {
+      RR_LOG(kWarn, {}, "{}; the console's file grows on", done.error().what);
+    }
+  });
+}
+
+void Driver::Impl::open_control() {
+  injector_ = std::make_unique<Injector>(
+      parts_.executor, Injector::Hands{[this] { return reachable_group(); },
+                                       [this](base::NodeId node, const wire::Message& message) {
+                                         send(node, message);
+                                       },
+                                       [this](const FaultInjected& fault) { dispatch(fault); }});
+  std::vector<ControlServer::Row> rows = operation_rows(
+      *hub_, {[this] { return status(); },
+              [this](const StopRequest& request) {
+                dispatch(SignalReceived{request.signal, false, request.grace, "robustrun stop"});
+              },
+              [this](OutputNews& news) { tell_news(news); }});
+  rows.push_back(until_finished(inject_row(*injector_)));
+  auto opened = ControlServer::open(
+      parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
+      std::move(rows));
+  if (opened) {
+    control_ = *std::move(opened);
+  } else {
+    RR_LOG(kWarn, {}, "{}; no other command can reach this run", opened.error().what);
+  }
+}
+
+// Agents that have been dismissed take no orders.
+ControlServer::Row Driver::Impl::until_finished(ControlServer::Row row) const {
+  auto answer = std::move(row.answer);
+  row.answer = [this, answer = std::move(answer)](const ControlFields& fields,
+                                                  ControlServer::Reply reply) {
+    if (finished_) return reply(control_refusal("the run is over"), nullptr);
+    answer(fields, std::move(reply));
+  };
+  return row;
+}
+
+void Driver::Impl::tell_news(OutputNews& news) const {
+  news.state = to_string(job_.state());
+  news.up = up_;
+  if (news.output.ended) news.exit_code = exit_code_;
+}
+
+RunStatus Driver::Impl::status() const {
+  const base::Nanos now = parts_.clock.now();
+  RunStatus status = status_.status(now);
+  status.supervisor = "answers";
+  status.host = this_host();
+  status.pid = ::getpid();
+  status.state = to_string(job_.state());
+  status.attempt = job_.attempt().value;
+  status.run_directory = request_.run_directory;
+  if (console_log_ != nullptr) status.console_log = console_log_file(request_.run_directory);
+  // Readings are newer than the marks in the journal.
+  const Progress newest = progress_.newest();
+  if (newest.attempt == job_.attempt() && newest.steps > 0) {
+    status.steps = newest.steps;
+    if (newest.step) status.step = newest.step;
+    if (const auto speed = speed_.per_second(now)) status.steps_per_second = speed;
+    if (stepped_at_ != base::Nanos{}) status.stepped = now - stepped_at_;
+    status.metrics.clear();
+    for (std::size_t i = 0; i < newest.metric_names.size(); ++i) {
+      status.metrics.push_back({newest.metric_names[i], newest.metric_values[i]});
+    }
+  }
+  for (std::size_t i = 0; i < std::min(nodes_.size(), status.nodes.size()); ++i) {
+    status.nodes[i] = node_status(std::move(status.nodes[i]), nodes_[i]);
+  }
+  arrange(status);
+  return status;
+}
+
+NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) const {
+  if (link.lost) {
+    known.agent = "lost";
+  } else if (!link.joined) {
+    known.agent = "starting";
+  } else {
+    known.agent = link.suspect || link.broken_at ? "suspect" : "joined";
+    known.heard = parts_.clock.now() - link.heard_at;
+    if (link.broken_at) known.trouble = link.broken_why;
+  }
+  if (!link.address.empty()) known.address = link.address;
+  return known;
+}
+
+}  // namespace robustrun::supervisor

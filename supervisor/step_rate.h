@@ -1,0 +1,28 @@
+#pragma once
+// Steps per second, lately: over the last kStepRateWindow. Pure; the caller gives the time.
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+class StepRate {
+ public:
+  // `steps` done by now. Fewer than before: another attempt has begun.
+  void note(base::Nanos at, std::uint64_t steps);
+  // None before a second of steps; falls to 0 when no step is done any more.
+  [[nodiscard]] std::optional<double> per_second(base::Nanos now) const;
+
+ private:
+  struct Sample {
+    base::Nanos at{};
+    std::uint64_t steps = 0;
+  };
+  std::deque<Sample> samples_;     // a second apart, oldest first
+  std::uint64_t newest_ = 0;
+};
+
+}  // namespace robustrun::supervisor

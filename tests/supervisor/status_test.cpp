@@ -1,0 +1,194 @@
+#include "supervisor/core/status.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/core/text.h"
+#include "report_scenarios.h"
+#include "supervisor/control_json.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using base::Attempt;
+using base::ExitStatus;
+using base::Rank;
+using scenarios::ms;
+using scenarios::Story;
+
+// Two nodes and a spare; beta is lost, the spare takes its place, and beta comes back.
+Story replaced() {
+  Story story;
+  using Mark = Progress::Mark;
+  story.run({{"alpha", "10.0.0.1", 2}, {"beta", "10.0.0.2", 2}, {"gamma", "10.0.0.3", 2}});
+  for (std::uint32_t node = 0; node < 3; ++node) {
+    const auto pid = static_cast<std::int32_t>(4200 + node);
+    story.event(3 + node, AgentJoined{pid, "10.0.0." + std::to_string(node + 1), 2}, node);
+  }
+  const base::NodeId alpha{0};
+  const base::NodeId beta{1};
+  const base::NodeId gamma{2};
+  story.group(6, 0, {{alpha, "alpha", "10.0.0.1", 0, 2}, {beta, "beta", "10.0.0.2", 2, 2}},
+              {"gamma"});
+  story.decide(6, Rule::kStart, 0, "starting 4 workers on 2 nodes").start(7, 0, 4);
+  story.progress(2400, 0, Mark::kFirstStep, 2300, 1, 101, 2.3);
+  story.progress(62300, 0, Mark::kSummary, 62300, 301, 401, 0.31);
+  story.event(63000, AgentLost{"its machine does not answer", false}, 1);
+  story.decide(63000, Rule::kAgentLost, 0,
+               "the agent of beta was lost: its machine does not answer",
+               {"beta: its machine does not answer"});
+  story.event(63100, WorkersGone{Attempt{0}, 0, {}, {}}, 0);
+  story.decide(63101, Rule::kNodeReplaced, 0, "gamma takes the place of beta");
+  story.decide(63102, Rule::kRestart, 0, "restart 1 of 16: starting 4 workers on 2 nodes again");
+  story.group(63103, 1, {{alpha, "alpha", "10.0.0.1", 0, 2}, {gamma, "gamma", "10.0.0.3", 2, 2}});
+  story.start(63110, 1, 4);
+  story.progress(65000, 1, Mark::kFirstStep, 64900, 1, 302, 0.41);
+  return story.progress(75000, 1, Mark::kCaughtUp, 74900, 101, 402, 0.29);
+}
+
+RunStatus live(const Story& story) {
+  StatusFold fold;
+  for (const JournalEntry& entry : story.entries) fold.take(entry);
+  RunStatus status = fold.status(story.entries.back().at + ms(400));
+  status.supervisor = "answers";
+  status.state = "running";
+  status.host = "login1";
+  status.pid = 4100;
+  status.nodes[0].heard = ms(12);
+  status.nodes[2].heard = ms(820);
+  status.run_directory = "/home/ada/robustrun-runs/brave-otter-4711";
+  status.console_log = status.run_directory + "/console.log";
+  arrange(status);
+  return status;
+}
+
+struct Picture {
+  std::string name;
+  RunStatus status;
+};
+
+std::vector<Picture> pictures() {
+  std::vector<Picture> all;
+  all.push_back({"answers", live(replaced())});
+  RunStatus silent = status_of_journal(replaced().entries);
+  silent.state = "running";   // no journal of a real run: a replay would not get so far
+  silent.host = "login1";
+  silent.pid = 4100;
+  all.push_back({"silent", silent});
+  all.push_back({"ended", status_of_journal(scenarios::recovered().entries)});
+  all.push_back({"empty", status_of_journal({})});
+  return all;
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("a status looks as its golden file") {
+  for (const auto& [name, status] : pictures()) {
+    CAPTURE(name);
+    const std::string path = fmt::format("{}/tests/golden/status/{}.txt", RR_SOURCE_DIR, name);
+    const std::string text = render_status(status, false, 90, 100);
+    if (std::getenv("RR_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+    CHECK(text == content(path));
+  }
+}
+
+TEST_CASE("the group's nodes come by node rank, with their ranks; the lost one behind them") {
+  const RunStatus status = status_of_journal(replaced().entries);
+  REQUIRE(status.nodes.size() == 3);
+  CHECK(status.nodes[0].name == "alpha");
+  CHECK(status.nodes[1].name == "gamma");
+  CHECK(status.nodes[1].node_rank == 1);
+  CHECK(status.nodes[1].first_rank == 2);
+  CHECK(status.nodes[2].name == "beta");
+  CHECK_FALSE(status.nodes[2].node_rank);
+  CHECK(status.nodes[2].agent == "lost");
+  CHECK(status.nodes[2].losses == 1);
+  CHECK(status.nodes[2].trouble == "its machine does not answer");
+  CHECK(status.workers == 4);
+}
+
+TEST_CASE("restarts are told with their causes, and the speed is that of this attempt") {
+  const RunStatus status = status_of_journal(replaced().entries);
+  CHECK(status.attempt == 1);
+  CHECK(status.restarts == 1);
+  REQUIRE(status.last_restarts.size() == 1);
+  CHECK(status.last_restarts[0].cause == "the agent of beta was lost: its machine does not answer");
+  CHECK(status.steps == 101);
+  CHECK(status.step == 402);
+  REQUIRE(status.steps_per_second);
+  CHECK(*status.steps_per_second == doctest::Approx(10.0));
+}
+
+TEST_CASE("of many restarts the last ones are kept") {
+  Story story;
+  story.run({{"alpha", "10.0.0.1", 1}});
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    story.decide(i, Rule::kWorkerFailed, i, fmt::format("failure {}", i));
+    story.decide(i, Rule::kRestart, i, "again");
+  }
+  const RunStatus status = status_of_journal(story.entries);
+  CHECK(status.restarts == 20);
+  REQUIRE(status.last_restarts.size() == 5);
+  CHECK(status.last_restarts.back().cause == "failure 19");
+}
+
+TEST_CASE("the state of a run that nobody answers for is that of a replay") {
+  const std::vector<JournalEntry> all = scenarios::recovered().entries;
+  CHECK(status_of_journal(all).state == "finished");
+  CHECK(status_of_journal(all).supervisor == "ended");
+  CHECK(status_of_journal(all).exit_code == 0);
+  const std::vector<JournalEntry> one(all.begin(), all.begin() + 1);
+  CHECK(status_of_journal(one).state == "joining");
+  CHECK(status_of_journal(one).supervisor == "silent");
+}
+
+TEST_CASE("a status survives its way over the socket") {
+  for (const auto& [name, status] : pictures()) {
+    CAPTURE(name);
+    const auto read = read_status_answer(write_status_answer(status));
+    REQUIRE(read);
+    // Seconds are doubles on the way: compared as they are shown.
+    CHECK(render_status(*read, false, 90, 100) == render_status(status, false, 90, 100));
+    CHECK(read->exit_code == status.exit_code);
+    CHECK(read->nodes.size() == status.nodes.size());
+  }
+}
+
+TEST_CASE("what is no status is refused, and strange members are left alone") {
+  CHECK_FALSE(read_status_answer(""));
+  CHECK_FALSE(read_status_answer("[]"));
+  CHECK_FALSE(read_status_answer(R"({"type":"status"})"));
+  CHECK(read_status_answer(R"({"type":"error","message":"not now"})").error().what == "not now");
+  const auto read = read_status_answer(
+      R"({"status":{"run_id":7,"pid":99999999999,"uptime_s":1e300,"nodes":[1,{"name":"a"}],
+          "steps":-1,"exit_code":null,"step":-3,"metrics":{},"attempt":2.5}})");
+  REQUIRE(read);
+  CHECK(read->run_id.empty());
+  CHECK(read->pid == 0);
+  CHECK(read->uptime == base::Nanos{});
+  CHECK(read->steps == 0);
+  CHECK(read->step == -3);
+  REQUIRE(read->nodes.size() == 2);
+  CHECK(read->nodes[1].name == "a");
+}
+
+TEST_CASE("the table is cut, and nothing in it moves the cursor") {
+  RunStatus status = live(replaced());
+  status.nodes[0].name = "evil\x1b[2J";
+  const std::string text = render_status(status, false, 90, 2);
+  CHECK(text.find("and 1 more") != std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor
