@@ -10,10 +10,13 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 6> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 9> kNames = {{{"run", Command::kRun},
                                            {"report", Command::kReport},
                                            {"inject", Command::kInject},
                                            {"resume", Command::kResume},
+                                           {"status", Command::kStatus},
+                                           {"stop", Command::kStop},
+                                           {"attach", Command::kAttach},
                                            {"help", Command::kHelp},
                                            {"version", Command::kVersion}}};
   const Choice run{Command::kRun, argv};

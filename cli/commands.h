@@ -12,7 +12,17 @@
 
 namespace robustrun::cli {
 
-enum class Command : std::uint8_t { kRun, kReport, kInject, kResume, kHelp, kVersion };
+enum class Command : std::uint8_t {
+  kRun,
+  kReport,
+  kInject,
+  kResume,
+  kStatus,
+  kStop,
+  kAttach,
+  kHelp,
+  kVersion
+};
 
 struct Choice {
   Command command = Command::kRun;
@@ -23,10 +33,16 @@ struct Choice {
 // is in the working directory; called as torchrun there are none. Pure but for that question.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
-int run_command(std::span<const std::string> argv, const Surroundings& around);
+// `announce_fd`: this process is the supervisor of a detached run, and whoever started it reads
+// there (detach.h); -1: it is not.
+int run_command(std::span<const std::string> argv, const Surroundings& around,
+                int announce_fd = -1);
 int report_command(std::span<const std::string> argv, const Surroundings& around);
 int inject_command(std::span<const std::string> argv, const Surroundings& around);
 int resume_command(std::span<const std::string> argv, const Surroundings& around);
+int status_command(std::span<const std::string> argv, const Surroundings& around);
+int stop_command(std::span<const std::string> argv, const Surroundings& around);
+int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
@@ -35,7 +51,9 @@ int agent_command(bool over_network);
 
 // Data to stdout, everything else to stderr. A reader that went away is nobody's fault.
 void print(std::string_view text);
-// "robustrun: <what>" on stderr; returns exit code 2.
+// "robustrun: <what>" on stderr.
+void say(std::string_view what);
+// The same; returns exit code 2.
 int complain(const base::Error& error);
 // With the usage line before it.
 int complain_of_usage(const Surroundings& around, std::string_view what);

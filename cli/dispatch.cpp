@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "cli/commands.h"
+#include "cli/detach.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "supervisor/core/exit_code.h"
@@ -26,21 +28,44 @@ void fill_standard_descriptors() {
   }
 }
 
+bool is_socket(int fd) {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 // A script may be called "agent": only a supervisor hands us a socket, or this very option.
 bool called_as_agent(const std::vector<std::string>& argv) {
   if (argv.size() < 2 || argv[1] != "agent") return false;
   if (argv.size() == 3) return argv[2] == "--stdin-credential";
-  struct stat status{};
-  return argv.size() == 2 && ::fstat(kChannelFd, &status) == 0 && S_ISSOCK(status.st_mode);
+  return argv.size() == 2 && is_socket(kChannelFd);
+}
+
+// As start_detached() calls us.
+bool called_as_detached(const std::vector<std::string>& argv) {
+  return argv.size() > 2 && argv[1] == kDetachedWord && is_socket(kChannelFd);
+}
+
+// The terminal stays behind, and may go away.
+int detached(const std::vector<std::string>& argv) {
+  static_cast<void>(::fcntl(kChannelFd, F_SETFD, FD_CLOEXEC));
+  ::signal(SIGHUP, SIG_IGN);
+  Surroundings around = look_around(argv.front(), this_machine());
+  around.hangup_ignored = true;
+  around.stdout_is_terminal = around.stderr_is_terminal = false;
+  return run_command(std::span(argv).subspan(2), around, kChannelFd);
 }
 
 }  // namespace
 
 void print(std::string_view text) { static_cast<void>(base::write_all(STDOUT_FILENO, text)); }
 
-int complain(const base::Error& error) {
-  const std::string line = fmt::format("robustrun: {}\n", base::printable(error.what));
+void say(std::string_view what) {
+  const std::string line = fmt::format("robustrun: {}\n", base::printable(what));
   static_cast<void>(base::write_all(STDERR_FILENO, line));
+}
+
+int complain(const base::Error& error) {
+  say(error.what);
   return supervisor::kExitUsage;
 }
 
@@ -64,6 +89,7 @@ int terminal_columns(const Surroundings& around) {
 int robustrun_main(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
   if (called_as_agent(argv)) return agent_command(argv.size() == 3);
+  if (called_as_detached(argv)) return detached(argv);
   const Surroundings around =
       look_around(argv.empty() ? "robustrun" : argv.front(), this_machine());
   std::span<const std::string> rest(argv);
@@ -74,6 +100,9 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kReport: return report_command(choice.argv, around);
     case Command::kInject: return inject_command(choice.argv, around);
     case Command::kResume: return resume_command(choice.argv, around);
+    case Command::kStatus: return status_command(choice.argv, around);
+    case Command::kStop: return stop_command(choice.argv, around);
+    case Command::kAttach: return attach_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
   }

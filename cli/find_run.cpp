@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "base/core/text.h"
+#include "cli/commands.h"
 #include "cli/places.h"
 #include "cli/values.h"
+#include "supervisor/control_client.h"
+#include "supervisor/control_file.h"
 
 namespace robustrun::cli {
 namespace {
@@ -45,6 +50,30 @@ base::Result<std::string> newest(const std::string& folder, const std::string& c
                                 folder, compat_folder));
 }
 
+// Directories of runs whose supervisor takes connections, newest first.
+std::vector<std::string> live_runs(const std::string& folder) {
+  std::vector<std::pair<fs::file_time_type, std::string>> found;
+  for (const std::string& name : runs_in(folder)) {
+    const std::string directory = fmt::format("{}/{}", folder, name);
+    std::error_code error;
+    const auto began = fs::last_write_time(supervisor::control_file(directory), error);
+    if (error) continue;
+    const auto client = supervisor::ControlClient::connect(directory);
+    const bool is_busy = !client && client.error().code == base::Errc::kTimeout;
+    if (client || is_busy) found.emplace_back(began, directory);
+  }
+  std::ranges::sort(found, std::greater{});
+  std::vector<std::string> directories;
+  for (auto& [began, directory] : found) directories.push_back(std::move(directory));
+  return directories;
+}
+
+std::vector<std::string> names_of(const std::vector<std::string>& directories) {
+  std::vector<std::string> names;
+  for (const std::string& directory : directories) names.push_back(fs::path(directory).filename());
+  return names;
+}
+
 }  // namespace
 
 base::Result<std::string> find_journal(const std::string& run, const Surroundings& around) {
@@ -67,6 +96,32 @@ base::Result<std::string> find_journal(const std::string& run, const Surrounding
       fmt::format("cannot find the run {}: none has this id, and there is no directory with a "
                   "journal{}",
                   run, did_you_mean(run, runs_in(folders.front()))));
+}
+
+base::Result<std::string> find_run(const std::string& run, Pick pick, const Surroundings& around) {
+  if (run.empty()) {
+    const std::vector<std::string> live = live_runs(runs_folder(around));
+    if (pick == Pick::kTheLiveOne && live.size() > 1) {
+      return base::fail(base::Errc::kConflict,
+                        fmt::format("cannot choose a run: {} go on; name one of {}", live.size(),
+                                    base::join(names_of(live), ", ")));
+    }
+    if (live.empty() && pick != Pick::kLiveFirst) {
+      return base::fail(
+          base::Errc::kNotFound,
+          fmt::format("cannot find a run that goes on below {}; name one", runs_folder(around)));
+    }
+    if (!live.empty()) {
+      say(fmt::format("run {}{}", fs::path(live.front()).filename().string(),
+                      live.size() > 1 ? fmt::format(", the newest of {}", live.size()) : ""));
+      return live.front();
+    }
+  }
+  const fs::path directory = fs::path(RR_TRY(find_journal(run, around))).parent_path();
+  if (run.empty()) {
+    say(fmt::format("run {}, the newest; none goes on", directory.filename().string()));
+  }
+  return directory.string();
 }
 
 }  // namespace robustrun::cli

@@ -29,6 +29,12 @@ Subcommands (a script of the same name in this directory wins):
                             newest.
   inject [RUN] KIND         A fault on purpose in a running job, for drills;
                             inject --help lists them.
+  status [RUN]              How a run stands: state, nodes and ranks, steps,
+                            restarts. --json, --watch.
+  attach [RUN]              The console of a running job, until Ctrl-C;
+                            --lines N begins with the last N.
+  stop [RUN]                Ends a run, as SIGTERM to its supervisor does.
+                            --signal NAME, --grace TIME, --no-wait.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

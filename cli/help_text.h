@@ -17,5 +17,8 @@ namespace robustrun::cli {
 
 [[nodiscard]] std::string report_help();
 [[nodiscard]] std::string resume_help();
+[[nodiscard]] std::string status_help();
+[[nodiscard]] std::string stop_help();
+[[nodiscard]] std::string attach_help();
 
 }  // namespace robustrun::cli

@@ -1,11 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "base/core/clock.h"
-#include "base/core/text.h"
-#include "base/io/fd.h"
 #include "cli/commands.h"
 #include "cli/find_run.h"
 #include "cli/inject_plan.h"
@@ -18,10 +15,6 @@ namespace {
 using supervisor::ControlClient;
 
 constexpr int kExitNotDone = 1;
-
-void say(std::string_view text) {
-  static_cast<void>(base::write_all(STDERR_FILENO, fmt::format("robustrun: {}\n", text)));
-}
 
 // True: done. An error is kUnavailable when the run is gone.
 base::Status inject_once(ControlClient& client, const InjectPlan& plan, base::Rng& rng) {
@@ -48,7 +41,7 @@ int inject(ControlClient& client, const InjectPlan& plan) {
     // While the group is started again there may be nobody: the next one may fare better.
     if (!over || !any) {
       say(fmt::format("cannot inject {}: {}", wire::find_fault(plan.fault.kind)->name,
-                      base::printable(done.error().what)));
+                      done.error().what));
     }
     if (over || done.error().code == base::Errc::kTimeout) break;
   } while (plan.every && client.wait(*plan.every));

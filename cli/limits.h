@@ -21,6 +21,12 @@ inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;
 inline constexpr std::size_t kRankRangesMax = 1024;  // of --ranks-filter
 inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command
+// status, stop, attach: a supervisor that takes longer to answer does not answer.
+inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
+inline constexpr std::chrono::seconds kStatusWatchInterval{1};
+// What is asked of a supervisor at a time; it answers earlier when there is something to show.
+inline constexpr std::chrono::seconds kFollowWait{10};
+inline constexpr std::chrono::milliseconds kFollowWaitForStart{50};
 inline constexpr std::chrono::milliseconds kHeartbeatIntervalMin{100};
 inline constexpr int kHelpColumnsMin = 60;
 inline constexpr int kHelpColumnsMax = 100;

@@ -229,6 +229,9 @@ constexpr std::array<Option, kOptionCount> kRows = {{
   {.id = kExpectWorld, .name = "expect-world", .type = kInteger, .values = "N", .group = kWhat,
    .min = 1, .max = kRankMax * 4096,
    .help = "Refuse to start when the number of all workers is another one."},
+  {.id = kDetach, .name = "detach", .type = kFlag, .group = kSelf, .variable = false,
+   .help = "Return once all workers run, and leave the run to itself: see the subcommands status, "
+           "attach and stop. Its console is the file console.log in its directory."},
   {.id = kHelp, .name = "help", .short_name = 'h', .type = kFlag, .group = kSelf, .torchrun = true,
    .variable = false, .file = false, .help = "Show this help and exit."},
   {.id = kVersion, .name = "version", .type = kFlag, .group = kSelf, .variable = false,

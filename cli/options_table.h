@@ -88,6 +88,7 @@ enum class OptionId : std::uint8_t {
   kFoldLines,
   kRanksFilter,
   kExpectWorld,
+  kDetach,
   kHelp,
   kVersion,
   kCount,

@@ -114,6 +114,39 @@ Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<StatusLine> parse_status_line(std::span<const std::string> argv) {
+  StatusLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_flag("--json", line.json);
+  app.add_flag("--watch", line.watch);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<StopLine> parse_stop_line(std::span<const std::string> argv) {
+  StopLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("--signal", line.signal);
+  app.add_option("--grace", line.grace);
+  app.add_flag("--no-wait", line.no_wait);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
+  AttachLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("-n,--lines", line.lines);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   HelpLine line;
   Parser app;

@@ -50,6 +50,30 @@ struct InjectLine {
   bool help = false;
 };
 
+// `robustrun status [RUN] [--json] [--watch]`
+struct StatusLine {
+  std::string run;
+  bool json = false;
+  bool watch = false;
+  bool help = false;
+};
+
+// `robustrun stop [RUN] [options]`; texts as given.
+struct StopLine {
+  std::string run;
+  std::optional<std::string> signal;
+  std::optional<std::string> grace;
+  bool no_wait = false;
+  bool help = false;
+};
+
+// `robustrun attach [RUN] [--lines N]`
+struct AttachLine {
+  std::string run;
+  std::optional<std::string> lines;
+  bool help = false;
+};
+
 // `robustrun help [--markdown]`
 struct HelpLine {
   bool markdown = false;
@@ -60,6 +84,9 @@ struct HelpLine {
 [[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<InjectLine> parse_inject_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<StatusLine> parse_status_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<StopLine> parse_stop_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 
 }  // namespace robustrun::cli

@@ -16,6 +16,7 @@
 #include "cli/rendezvous.h"
 #include "cli/routes.h"
 #include "cli/values.h"
+#include "supervisor/console_log.h"
 
 namespace robustrun::cli {
 namespace {
@@ -101,8 +102,8 @@ base::Status plan_signals(const Settings& settings, const Surroundings& around, 
   return {};
 }
 
-// A descriptor of ours is not there for workers on other machines.
-void keep_from_ssh(supervisor::StreamRoutes& routes) {
+// A descriptor of ours is not there for workers on other machines, nor is a detached run's console.
+void keep_to_ourselves(supervisor::StreamRoutes& routes) {
   for (wire::StreamRoute* route : {&routes.out, &routes.err}) {
     if (*route == wire::StreamRoute::kInherit) *route = wire::StreamRoute::kConsole;
   }
@@ -124,8 +125,9 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   if (!shown) return cannot_use(settings, OptionId::kLocalRanksFilter, shown.error());
   wishes.shown = *std::move(shown);
   plan.request.routes = plan_routes(wishes, workers);
-  if (plan.request.network.launch == supervisor::NetworkPlan::Launch::kSsh) {
-    for (supervisor::StreamRoutes& routes : plan.request.routes) keep_from_ssh(routes);
+  const bool detached = settings.flag(OptionId::kDetach);
+  if (detached || plan.request.network.launch == supervisor::NetworkPlan::Launch::kSsh) {
+    for (supervisor::StreamRoutes& routes : plan.request.routes) keep_to_ourselves(routes);
   }
 
   ConsoleStyle& style = plan.request.console;
@@ -140,7 +142,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   } else if (wishes.tee.any() || !own_template.empty()) {
     style.prefix = ConsoleStyle::Prefix::kTemplate;
     style.prefix_template = own_template.empty() ? kTeePrefix : own_template;
-  } else if (asked == "on" || (around.stdout_is_terminal &&
+  } else if (asked == "on" || ((around.stdout_is_terminal || detached) &&
                                (workers > 1 || plan.request.spec.group.max_nodes > 1))) {
     style.prefix = ConsoleStyle::Prefix::kRank;
   }
@@ -244,6 +246,24 @@ base::Status plan_summary(const Settings& settings, const Surroundings& around, 
   return {};
 }
 
+base::Status plan_detached(const Settings& settings, const NodesPlan& nodes, RunPlan& plan) {
+  if (!settings.flag(OptionId::kDetach)) return {};
+  const auto refuse = [&](const char* why) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot use {}: {}", settings.written(OptionId::kDetach), why));
+  };
+  if (nodes.meeting) {
+    return refuse(
+        "with torchrun's rendezvous every node has a command of its own; name the nodes "
+        "with --hosts");
+  }
+  if (settings.has(OptionId::kStdin)) {
+    return refuse("there is no standard input for --stdin");
+  }
+  plan.request.console_log = supervisor::console_log_file(plan.places.run_directory);
+  return {};
+}
+
 void warn_of_unused(const Settings& settings, RunPlan& plan) {
   const auto warn = [&](OptionId id, const char* why) {
     plan.warnings.push_back(fmt::format("{} has no effect: {}", settings.written(id), why));
@@ -319,6 +339,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   }
   RR_TRY(plan_output(settings, around, most_workers, plan));
   RR_TRY(plan_signals(settings, around, plan));
+  RR_TRY(plan_detached(settings, nodes, plan));
   RR_TRY(plan_summary(settings, around, plan));
   plan.request.print_report = !settings.compat();
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");

@@ -8,6 +8,7 @@
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "cli/commands.h"
+#include "cli/detach.h"
 #include "cli/dry_run.h"
 #include "cli/help_text.h"
 #include "cli/installed_files.h"
@@ -104,7 +105,7 @@ int start(RunPlan plan, const Surroundings& around) {
 
 }  // namespace
 
-int run_command(std::span<const std::string> argv, const Surroundings& around) {
+int run_command(std::span<const std::string> argv, const Surroundings& around, int announce_fd) {
   const auto line = parse_run_line(argv);
   if (!line) return complain_of_usage(around, line.error().what);
   if (line->value(OptionId::kHelp)) {
@@ -122,11 +123,15 @@ int run_command(std::span<const std::string> argv, const Surroundings& around) {
   if (!settings->script) {
     return complain_of_usage(around, "the following arguments are required: training_script");
   }
+  if (settings->flag(OptionId::kDetach) && announce_fd < 0 && !settings->flag(OptionId::kDryRun)) {
+    return start_detached(argv, around);
+  }
   auto plan = plan_run(*settings, argv, around);
   if (!plan) return complain(plan.error());
   const auto cpus = plan_cpus(*plan, around);
   if (!cpus) return complain(cpus.error());
   base::configure_log(log_options(*settings, around));
+  plan->request.announce_fd = announce_fd;
   if (!settings->flag(OptionId::kDryRun)) return start(*std::move(plan), around);
   const auto text = dry_run_text(*plan, *cpus);
   if (!text) return complain(text.error());

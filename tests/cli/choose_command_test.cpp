@@ -13,6 +13,9 @@ TEST_CASE("the first word chooses the subcommand, and is taken away") {
   const Words report{"report", "--json"};
   CHECK(choose_command(report, world.around).command == Command::kReport);
   CHECK(choose_command(report, world.around).argv.size() == 1);
+  CHECK(choose_command(Words{"status"}, world.around).command == Command::kStatus);
+  CHECK(choose_command(Words{"stop"}, world.around).command == Command::kStop);
+  CHECK(choose_command(Words{"attach"}, world.around).command == Command::kAttach);
   CHECK(choose_command(Words{"help"}, world.around).command == Command::kHelp);
   CHECK(choose_command(Words{"version"}, world.around).command == Command::kVersion);
   const Words run{"run", "train.py"};

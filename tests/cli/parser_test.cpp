@@ -66,6 +66,22 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK(report->json);
   CHECK_FALSE(parse_report_line(Words{"a", "b"}).has_value());
   CHECK_FALSE(parse_report_line(Words{"--jsn"}).has_value());
+  const auto status = parse_status_line(Words{"run1", "--json", "--watch"});
+  REQUIRE(status.has_value());
+  CHECK(status->run == "run1");
+  CHECK((status->json && status->watch));
+  CHECK_FALSE(parse_status_line(Words{"a", "b"}).has_value());
+  const auto stop = parse_stop_line(Words{"--signal=SIGINT", "--grace", "5s", "--no-wait", "run1"});
+  REQUIRE(stop.has_value());
+  CHECK(stop->run == "run1");
+  CHECK(stop->signal == "SIGINT");
+  CHECK(stop->grace == "5s");
+  CHECK(stop->no_wait);
+  CHECK_FALSE(parse_stop_line(Words{"--force"}).has_value());
+  const auto attach = parse_attach_line(Words{"-n", "20"});
+  REQUIRE(attach.has_value());
+  CHECK(attach->lines == "20");
+  CHECK(attach->run.empty());
   CHECK(parse_help_line(Words{"--markdown"})->markdown);
   CHECK_FALSE(parse_help_line(Words{"--html"}).has_value());
 }

@@ -66,6 +66,30 @@ TEST_CASE("a plain native run") {
   CHECK(made->warnings.empty());
 }
 
+TEST_CASE("a detached run has its console in its directory, and no terminal") {
+  World world;
+  const auto made = plan(world, {"--detach", "--nproc-per-node=2", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.console_log == made->request.run_directory + "/console.log");
+  CHECK(made->request.console.prefix == ConsoleStyle::Prefix::kRank);
+  CHECK(made->request.network.lease.orphan_grace == std::chrono::minutes(10));
+  const auto compat = plan(world, {"--detach", "--compat=torchrun", "train.py"});
+  REQUIRE(compat.has_value());
+  for (const auto& routes : compat->request.routes) CHECK(routes.out != StreamRoute::kInherit);
+  const auto foreground = plan(world, {"train.py"});
+  CHECK(foreground->request.console_log.empty());
+}
+
+TEST_CASE("what a detached run cannot have is said") {
+  World world;
+  CHECK(error_of(world, {"--detach", "--stdin=0", "train.py"}).find("standard input") !=
+        std::string::npos);
+  CHECK(error_of(world,
+                 {"--detach", "--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=10.0.0.7:29500",
+                  "--rdzv-id=j", "--insecure-rdzv", "train.py"})
+            .find("--hosts") != std::string::npos);
+}
+
 TEST_CASE("a plain run with torchrun's behaviour") {
   World world;
   world.around.environment.push_back("TORCHELASTIC_ERROR_FILE=/outer/error.json");

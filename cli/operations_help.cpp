@@ -1,0 +1,46 @@
+// The help of status, stop and attach.
+
+#include "cli/help_text.h"
+
+namespace robustrun::cli {
+
+std::string status_help() {
+  return "usage: robustrun status [RUN] [--json] [--watch]\n\n"
+         "How a run stands: its state, its nodes with their ranks and agents, steps and their\n"
+         "speed, restarts and why, and where its logs are. RUN is a run's id or directory; "
+         "without\n"
+         "it, the newest below ./robustrun-runs that goes on, or the newest. When the supervisor\n"
+         "does not answer, what the journal says.\n\n"
+         "  --json    one JSON object (docs/formats/status.md)\n"
+         "  --watch   again every second, until the run ends\n\n"
+         "Exit codes: 0 shown, 1 shown from the journal of a run that has no end and whose\n"
+         "supervisor does not answer, 2 bad input or no such run.\n";
+}
+
+std::string stop_help() {
+  return "usage: robustrun stop [RUN] [--signal NAME] [--grace TIME] [--no-wait]\n\n"
+         "Ends a run as SIGTERM to its supervisor does: the workers get the signal and have time "
+         "to\n"
+         "end by themselves; then they are killed. The run's exit code is 128 plus the signal's\n"
+         "number. Waits until it has ended. RUN is a run's id or directory; without it, the one\n"
+         "below ./robustrun-runs that goes on. A second stop kills the workers at once.\n\n"
+         "  --signal NAME   instead of SIGTERM\n"
+         "  --grace TIME    instead of the run's --shutdown-timeout; 0: kill at once\n"
+         "  --no-wait       return when the run has been told\n\n"
+         "Exit codes: 0 the run has ended (or, with --no-wait, will), 1 it cannot be reached, 2 "
+         "bad\n"
+         "input or no such run.\n";
+}
+
+std::string attach_help() {
+  return "usage: robustrun attach [RUN] [--lines N]\n\n"
+         "Shows the console of a running job as its own command would, from now on, and ends with\n"
+         "its exit code. Ctrl-C only ends the showing. RUN is a run's id or directory; without "
+         "it,\n"
+         "the newest below ./robustrun-runs that goes on. Who reads slowly misses output (how "
+         "much\n"
+         "is said); the run is never held up.\n\n"
+         "  -n, --lines N   begin with the last N lines (of the last MiB)\n";
+}
+
+}  // namespace robustrun::cli

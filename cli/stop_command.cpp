@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+
+#include "base/core/exit_status.h"
+#include "cli/commands.h"
+#include "cli/end_of_run.h"
+#include "cli/find_run.h"
+#include "cli/help_text.h"
+#include "cli/limits.h"
+#include "cli/parser.h"
+#include "cli/values.h"
+#include "supervisor/control_client.h"
+#include "supervisor/operation_request.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::Errc;
+using supervisor::ControlClient;
+
+constexpr int kExitNotDone = 1;
+// A run ends within bounds of its own; this only keeps the arithmetic of poll() in range.
+constexpr std::chrono::hours kWaitMax{24 * 366};
+
+base::Result<supervisor::StopRequest> read_request(const StopLine& line) {
+  supervisor::StopRequest request;
+  if (line.signal) {
+    request.signal = base::signal_number(*line.signal);
+    if (request.signal == 0 || request.signal == SIGKILL || request.signal == SIGSTOP) {
+      return base::fail(Errc::kInvalidArgument,
+                        fmt::format("argument --signal: invalid value: '{}' (a signal that a "
+                                    "process can handle; --grace 0 kills)",
+                                    *line.signal));
+    }
+  }
+  if (line.grace) {
+    request.grace = parse_duration(*line.grace);
+    if (!request.grace || *request.grace > supervisor::kStopGraceMax) {
+      return base::fail(Errc::kInvalidArgument,
+                        fmt::format("argument --grace: invalid time: '{}' (seconds, or 200ms, "
+                                    "90s, 15m, 2h; at most 24h)",
+                                    *line.grace));
+    }
+  }
+  return request;
+}
+
+int say_the_end(const std::string& directory) {
+  const auto report = report_of(directory);
+  if (!report) return complain(report.error());
+  say(end_in_words(*report));
+  return report->exit_code ? 0 : kExitNotDone;
+}
+
+// Nobody answers. Nothing is signalled by a number: it may be another process by now.
+int say_why_not(const std::string& directory, const base::Error& why) {
+  const auto report = report_of(directory);
+  if (report && report->exit_code) return say_the_end(directory);
+  say(why.what);
+  say("its journal has no end: robustrun status says more");
+  return kExitNotDone;
+}
+
+int stop(const std::string& directory, const supervisor::StopRequest& request, bool wait) {
+  auto client = ControlClient::connect(directory);
+  if (!client) {
+    if (client.error().code == Errc::kPermission) return complain(client.error());
+    return say_why_not(directory, client.error());
+  }
+  client->wait_at_most(kSupervisorAnswerMax);
+  if (const auto answer = client->ask(supervisor::to_fields(request)); !answer) {
+    return say_why_not(directory, answer.error());
+  }
+  if (!wait) {
+    say(fmt::format("run {} is ending", std::filesystem::path(directory).filename().string()));
+    return 0;
+  }
+  if (const auto ended = client->wait_for_end(kWaitMax); !ended) return complain(ended.error());
+  return say_the_end(directory);
+}
+
+}  // namespace
+
+int stop_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_stop_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(stop_help());
+    return 0;
+  }
+  const auto request = read_request(*line);
+  if (!request) return complain_of_usage(around, request.error().what);
+  const auto directory = find_run(line->run, Pick::kTheLiveOne, around);
+  if (!directory) return complain(directory.error());
+  return stop(*directory, *request, !line->no_wait);
+}
+
+}  // namespace robustrun::cli

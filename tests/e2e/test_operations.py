@@ -1,0 +1,289 @@
+"""A detached run and its daily life: status and stop, from other shells."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import is_alive, wait_for
+from operations import FLOOD, SCRIPT, SEVERAL, Detached
+
+
+@pytest.fixture
+def detached(robustrun):
+    return lambda *arguments, **options: Detached(robustrun, *arguments, **options)
+
+
+def test_a_detached_run_goes_on_by_itself(detached):
+    run = detached(*SEVERAL)
+    assert "is up" in run.began.errors
+    assert run.name in run.began.errors
+    assert "hello from" not in run.began.errors
+    status = run.wait_state("running")
+    supervisor = status["pid"]
+    assert os.getsid(supervisor) == supervisor
+    assert os.readlink(f"/proc/{supervisor}/fd/0") == "/dev/null"
+    assert os.readlink(f"/proc/{supervisor}/fd/2") == str(run.directory / "console.log")
+    os.kill(supervisor, signal.SIGHUP)  # as at the end of a login
+    run.steps()
+    run.enough()
+    run.wait_end()
+    assert run.robustrun.report(run.directory)["outcome"] == "succeeded"
+    console = run.console()
+    for rank in range(4):
+        assert f"[rank {rank}] bye from {rank}" in console
+    assert "succeeded after" in console
+    assert (run.directory / "console.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_status_says_who_is_who(detached):
+    run = detached(*SEVERAL)
+    run.steps()
+    status = run.status()
+    assert status["supervisor"] == "answers" and status["state"] == "running"
+    assert [n["name"] for n in status["nodes"]] == ["alpha", "beta", "gamma"]
+    assert [n["node_rank"] for n in status["nodes"]] == [0, 1, None]
+    assert [n["first_rank"] for n in status["nodes"][:2]] == [0, 2]
+    assert all(n["agent"] == "joined" and n["heard_s"] < 5 for n in status["nodes"])
+    assert all(is_alive(n["pid"]) for n in status["nodes"])
+    assert status["workers"] == 4 and status["restarts"] == 0
+    assert status["run_directory"] == str(run.directory)
+    assert status["command"][0] == "--detach"
+    wait_for(lambda: run.status()["steps_per_second"], 20, "a speed")
+    text = run.do("status").text
+    assert re.search(r"^job\.py: running, attempt 0, up ", text)
+    assert re.search(r"^  0 +alpha +\S+ +0-1 +joined +.* ago$", text, re.MULTILINE)
+    assert re.search(r"^  - +gamma +\S+ +- +spare", text, re.MULTILINE)
+    assert re.search(r"step \d+, \d+ steps done, [\d.]+ steps/s", text)
+
+
+def test_status_tells_restarts_and_a_lost_agent(detached):
+    run = detached(*SEVERAL, "--max-restarts=3")
+    run.steps()
+    (run.folder / "fail.1").touch()
+    status = wait_for(lambda: (s := run.status())["restarts"] == 1 and s, 30, "a restart")
+    assert "rank 1" in status["last_restarts"][0]["cause"]
+    run.wait_state("running")
+    lost = next(n for n in run.status()["nodes"] if n["name"] == "beta")
+    os.kill(lost["pid"], signal.SIGKILL)
+    status = wait_for(lambda: (s := run.status())["restarts"] == 2 and s, 60, "a second restart")
+    beta = next(n for n in status["nodes"] if n["name"] == "beta")
+    assert beta["losses"] == 1 and beta["trouble"]
+    assert run.wait_state("running")["attempt"] == 2
+
+
+def test_status_of_a_run_whose_supervisor_was_killed(detached):
+    run = detached()
+    pid = run.wait_state("running")["pid"]
+    run.steps()
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(pid), what="the supervisor's death")
+    done = run.do("status", "--json")
+    assert done.code == 1
+    status = json.loads(done.text)
+    assert status["supervisor"] == "silent" and status["pid"] == pid
+    assert status["state"] == "running" and status["exit_code"] is None
+    assert "does not answer" in done.errors
+    text = run.do("status").text
+    assert f"it was pid {pid} on {os.uname().nodename}" in text
+    assert f"robustrun resume {run.name}" in text
+    # Nothing is signalled by a number that a file says.
+    stop = run.do("stop")
+    assert stop.code == 1 and "no end" in stop.errors
+    attach = run.do("attach")
+    assert attach.code == 1 and "nobody listens" in attach.errors
+
+
+def test_a_supervisor_that_is_stopped_does_not_answer_and_is_not_waited_for(detached):
+    run = detached()
+    pid = run.wait_state("running")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        done = run.do("status", "--json")
+        assert time.monotonic() - began < 10
+        assert done.code == 1
+        assert json.loads(done.text)["supervisor"] == "silent"
+        assert run.do("stop").code == 1
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    # It hears of it now.
+    run.wait_end()
+    assert run.robustrun.report(run.directory)["exit_code"] == 143
+
+
+def test_status_of_a_run_that_has_ended(detached):
+    run = detached("--max-restarts=0")
+    run.enough(code=7)
+    run.wait_end()
+    status = run.do("status")
+    assert status.code == 0
+    assert re.search(r"^job\.py: ended after .*, exit code 7$", status.text, re.MULTILINE)
+    stop = run.do("stop")
+    assert stop.code == 0 and "exit code 7" in stop.errors
+    attach = run.do("attach")
+    assert attach.code == 7 and "exit code 7" in attach.errors
+
+
+def test_watching_goes_on_until_the_end(detached):
+    run = detached()
+    run.steps()
+    watch = run.robustrun.start("status", run.name, "--watch", "--json")
+    run.steps(20)
+    run.enough()
+    done = watch.finish()
+    assert done.code == 0, done.errors
+    lines = [json.loads(line) for line in done.text.splitlines()]
+    assert lines[0]["state"] == "running" and lines[-1]["supervisor"] == "ended"
+
+
+@pytest.mark.parametrize("words, code, signum", [((), 143, "SIGTERM"),
+                                                 (("--signal=SIGINT",), 130, "SIGINT")])
+def test_stop_ends_the_run_as_a_signal_does(detached, words, code, signum):
+    run = detached(*SEVERAL)
+    run.steps()
+    pid = run.status()["pid"]
+    stop = run.do("stop", *words)
+    assert stop.code == 0, stop.errors
+    assert not is_alive(pid)
+    assert "stopped after" in stop.errors and f"exit code {code}" in stop.errors
+    report = run.robustrun.report(run.directory)
+    assert report["outcome"] == "stopped" and report["exit_code"] == code
+    assert report["reason"].startswith(f"{signum} (robustrun stop) ends the run")
+    assert "stopped after" in run.console()
+    run.robustrun.expect_nothing_left()
+
+
+STUBBORN = r"""
+import os, signal, time
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *_: open("asked", "a").write("x"))
+open("ready", "w").close()
+while True:
+    time.sleep(0.05)
+"""
+
+
+def test_stop_may_bring_its_own_grace(detached):
+    run = detached("--shutdown-timeout=600", script=STUBBORN)
+    wait_for((run.folder / "ready").exists, what="the script's start")
+    stop = run.do("stop", "--grace=500ms")
+    assert stop.code == 0, stop.errors
+    assert (run.folder / "asked").exists()
+    run.robustrun.expect_nothing_left()
+
+
+def test_a_second_stop_kills_at_once(detached):
+    run = detached("--shutdown-timeout=600", script=STUBBORN)
+    wait_for((run.folder / "ready").exists, what="the script's start")
+    first = run.do("stop", "--no-wait")
+    assert first.code == 0 and "is ending" in first.errors
+    wait_for((run.folder / "asked").exists, what="the signal")
+    assert run.status()["state"] == "finishing"
+    assert run.do("stop").code == 0
+    run.robustrun.expect_nothing_left()
+
+
+def test_which_run_is_meant(robustrun):
+    for words in (["status"], ["stop"], ["attach"], ["status", "nobody"], ["stop", "nobody"]):
+        done = robustrun.run(*words)
+        assert done.code == 2 and "cannot find" in done.errors, words
+    first = Detached(robustrun, "--rdzv-id=first")
+    second = Detached(robustrun, "--rdzv-id=second")
+    done = robustrun.run("stop")
+    assert done.code == 2 and "first" in done.errors and "second" in done.errors
+    newest = robustrun.run("status")
+    assert newest.code == 0 and "run second, the newest of 2" in newest.errors
+    assert second.do("stop").code == 0
+    alone = robustrun.run("stop")
+    assert alone.code == 0 and "run first" in alone.errors
+    assert first.status()["exit_code"] == 143
+    assert "none goes on" in robustrun.run("status").errors
+    assert robustrun.run("stop", "--signal=SIGKILL", "first").code == 2
+    assert robustrun.run("stop", "--grace=soon", "first").code == 2
+    assert robustrun.run("attach", "--lines=-1", "first").code == 2
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["--no-such-option", "job.py"], 2, "no-such-option"),
+    (["missing.py"], 2, "missing.py"),
+    (["--stdin=0", "job.py"], 2, "standard input"),
+    (["--no-python", "./not-executable"], 2, "not-executable"),
+])
+def test_what_cannot_be_detached_is_said_at_once(robustrun, words, code, said):
+    robustrun.write("job.py", SCRIPT)
+    robustrun.write("not-executable", "")
+    done = robustrun.run("--detach", *words)
+    assert done.code == code, done.errors
+    assert said in done.errors and not done.text
+
+
+def test_a_run_that_ends_before_it_is_up_ends_with_its_code_and_report(robustrun):
+    robustrun.write("job.sh", "#!/no/such/interpreter\n").chmod(0o755)
+    done = robustrun.run("--detach", "--no-python", "./job.sh")
+    assert done.code == 127, done.errors
+    assert "failed after" in done.errors and not done.text
+    robustrun.expect_nothing_left()
+
+
+def test_ctrl_c_before_the_run_is_up_ends_it(robustrun):
+    slow = robustrun.write("slow.sh", "#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    robustrun.write("job.py", SCRIPT)
+    running = robustrun.start("--detach", "--nnodes=1", "--hosts=far", "--ssh-transport=openssh",
+                              f"--ssh-command={slow}", "--nproc-per-node=1", "job.py")
+    wait_for(lambda: (robustrun.folder / "robustrun-runs").exists()
+             and (robustrun.newest_run() / "control").exists(), what="the run's start")
+    os.kill(running.pid, signal.SIGINT)
+    done = running.finish()
+    assert done.code == 130, done.errors
+    assert "SIGINT ends the run" in done.errors
+
+
+def test_the_console_is_bounded_by_rotation(detached):
+    # What rotates, and when, is a matter of unit tests; here: the standard descriptors follow.
+    run = detached(script=FLOOD)
+    log = run.directory / "console.log"
+    wait_for(lambda: (run.directory / "console.log.1").exists(), 300, "a full console")
+    pid = run.status()["pid"]
+    assert os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2") == str(log)
+    size = (run.directory / "console.log.1").stat().st_size
+    assert 60 << 20 < size < 80 << 20
+    run.enough()
+    run.wait_end()
+    assert "succeeded after" in run.console()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's shell needs root")
+def test_the_run_of_another_user_is_out_of_reach(detached, tmp_path_factory):
+    run = detached()
+    pid = run.wait_state("running")["pid"]
+    # As somebody else who, by mistake, may enter the folders: the socket still serves its owner.
+    for folder in [run.directory, *run.directory.parents]:
+        if str(folder).startswith(str(run.folder.parents[1])):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    for name in ("control", "journal"):
+        (run.directory / name).chmod(0o644)
+    socket = pathlib.Path((run.directory / "control").read_text().splitlines()[0])
+    socket.parent.chmod(0o755)
+    socket.chmod(0o666)
+    stranger = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    binary = tmp_path_factory.mktemp("bin", numbered=True)
+    binary.chmod(0o755)
+    for part in ("bin",):
+        shutil.copytree(run.robustrun.binary.parent, binary / part, symlinks=False,
+                        ignore=lambda _, names: [n for n in names if not n.startswith("robustrun")])
+    try:
+        for words in (["stop"], ["attach"]):
+            done = subprocess.run([*stranger, binary / "bin/robustrun", words[0], run.directory],
+                                  capture_output=True, text=True, cwd="/", timeout=60)
+            assert done.returncode == 2, done.stderr
+            assert "another user's" in done.stderr
+        assert is_alive(pid) and run.status()["state"] == "running"
+    finally:
+        socket.parent.chmod(0o700)
