@@ -59,8 +59,9 @@ base::Result<ControlClient> ControlClient::connect(const std::string& run_direct
   if (!fd) return base::fail_errno("cannot make a socket", errno);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == EAGAIN) {
-      return base::fail(Errc::kTimeout, "the run's supervisor takes no connection: it is stopped, "
-                                        "or too many are talking to it");
+      return base::fail(Errc::kTimeout,
+                        "the run's supervisor takes no connection: it is stopped, "
+                        "or too many are talking to it");
     }
     return ended(errno == EACCES ? Errc::kPermission : Errc::kNotFound,
                  "nobody listens at its socket");
