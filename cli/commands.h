@@ -39,7 +39,8 @@ int run_command(std::span<const std::string> argv, const Surroundings& around,
                 int announce_fd = -1);
 int report_command(std::span<const std::string> argv, const Surroundings& around);
 int inject_command(std::span<const std::string> argv, const Surroundings& around);
-int resume_command(std::span<const std::string> argv, const Surroundings& around);
+int resume_command(std::span<const std::string> argv, const Surroundings& around,
+                   int announce_fd = -1);
 int status_command(std::span<const std::string> argv, const Surroundings& around);
 int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);

@@ -35,11 +35,12 @@ int exit_code_of(const base::ExitStatus& status) {
 // The supervisor's process, as its parent sees it.
 class Detached {
  public:
-  base::Status spawn(std::span<const std::string> argv, const Surroundings& around) {
+  base::Status spawn(const std::string& subcommand, std::span<const std::string> argv,
+                     const Surroundings& around) {
     base::FdPair channel = RR_TRY(base::make_socket_pair(SOCK_STREAM));
     base::ChildOptions options;
     options.executable = around.executable;
-    options.argv = {around.program_name, kDetachedWord};
+    options.argv = {around.program_name, kDetachedWord, subcommand};
     options.argv.insert(options.argv.end(), argv.begin(), argv.end());
     options.environment = around.environment;
     options.descriptors = {-1, STDOUT_FILENO, STDERR_FILENO, channel.second.get()};
@@ -110,11 +111,13 @@ int say_that_it_is_up(const std::string& directory, std::int32_t pid) {
 
 }  // namespace
 
-int start_detached(std::span<const std::string> argv, const Surroundings& around) {
+int start_detached(const std::string& subcommand, std::span<const std::string> argv,
+                   const Surroundings& around) {
   const auto signals = SignalReader::open({SIGINT, SIGTERM, SIGHUP});
   if (!signals) return complain(signals.error());
   Detached run;
-  if (const auto spawned = run.spawn(argv, around); !spawned) return complain(spawned.error());
+  if (const auto spawned = run.spawn(subcommand, argv, around); !spawned)
+    return complain(spawned.error());
   const std::string directory = run.wait_for_directory(*signals);
   if (directory.empty()) return exit_code_of(run.wait());
   auto client = supervisor::ControlClient::connect(directory);

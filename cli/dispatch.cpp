@@ -52,7 +52,9 @@ int detached(const std::vector<std::string>& argv) {
   Surroundings around = look_around(argv.front(), this_machine());
   around.hangup_ignored = true;
   around.stdout_is_terminal = around.stderr_is_terminal = false;
-  return run_command(std::span(argv).subspan(2), around, kChannelFd);
+  const auto rest = std::span(argv).subspan(3);
+  return argv[2] == "resume" ? resume_command(rest, around, kChannelFd)
+                             : run_command(rest, around, kChannelFd);
 }
 
 }  // namespace

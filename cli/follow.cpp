@@ -11,7 +11,6 @@
 #include <climits>
 #include <utility>
 
-#include "cli/commands.h"
 #include "cli/limits.h"
 
 namespace robustrun::cli {
@@ -74,8 +73,10 @@ Followed Follower::follow(bool until_up) {
 
 bool Follower::show(const OutputNews& news, Followed& followed) {
   if (news.output.dropped > 0) {
-    say(fmt::format("{} bytes of output are missing here: they came faster than they were shown",
-                    news.output.dropped));
+    const std::string note = fmt::format(
+        "robustrun: {} bytes of output are missing here: they came faster than they were shown\n",
+        news.output.dropped);
+    if (!write(STDERR_FILENO, note, followed)) return false;
   }
   std::string_view rest = news.output.bytes;
   for (const OutputPiece& piece : news.output.pieces) {

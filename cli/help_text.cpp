@@ -184,13 +184,14 @@ std::string report_help() {
 }
 
 std::string resume_help() {
-  return "usage: robustrun resume [RUN]\n\n"
+  return "usage: robustrun resume [RUN] [--detach]\n\n"
          "Supervises a run whose supervisor is gone (killed, upgraded, its machine rebooted), "
          "from\n"
          "this host or another one that sees the run's directory. Workers on several machines go\n"
          "on untouched if that happens within --orphan-grace; what ran beside the supervisor in\n"
          "one machine's run ended with it and is started again. RUN is a run's id or directory;\n"
-         "without it, the newest below ./robustrun-runs. Ends with the run's exit code.\n";
+         "without it, the newest below ./robustrun-runs. Ends with the run's exit code.\n\n"
+         "  --detach   return once the run is in hand, as with a run's --detach\n";
 }
 
 }  // namespace robustrun::cli

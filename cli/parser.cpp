@@ -83,6 +83,7 @@ Result<ResumeLine> parse_resume_line(std::span<const std::string> argv) {
   ResumeLine line;
   Parser app;
   app.add_option("run", line.run);
+  app.add_flag("--detach", line.detach);
   app.add_flag("-h,--help", line.help);
   if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
   return line;

@@ -31,12 +31,14 @@ struct ReportLine {
   bool help = false;
 };
 
-// `robustrun inject [RUN] KIND [options]`; texts as given.
+// `robustrun resume [RUN] [--detach]`
 struct ResumeLine {
   std::string run;
+  bool detach = false;
   bool help = false;
 };
 
+// `robustrun inject [RUN] KIND [options]`; texts as given.
 struct InjectLine {
   std::string run;   // id or directory; empty: the newest
   std::string kind;

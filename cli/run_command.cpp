@@ -124,7 +124,7 @@ int run_command(std::span<const std::string> argv, const Surroundings& around, i
     return complain_of_usage(around, "the following arguments are required: training_script");
   }
   if (settings->flag(OptionId::kDetach) && announce_fd < 0 && !settings->flag(OptionId::kDryRun)) {
-    return start_detached(argv, around);
+    return start_detached("run", argv, around);
   }
   auto plan = plan_run(*settings, argv, around);
   if (!plan) return complain(plan.error());

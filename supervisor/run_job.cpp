@@ -176,6 +176,14 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   return exit_code;
 }
 
+// The console is the run's file, whatever it was before; a hangup stays ignored.
+void detach_console(int announce_fd, RunRequest& request) {
+  request.announce_fd = announce_fd;
+  request.console_log = console_log_file(request.run_directory);
+  request.console.colour_out = request.console.colour_err = false;
+  std::erase(request.end_signals, SIGHUP);
+}
+
 }  // namespace
 
 int run_job(const RunRequest& request) {
@@ -183,7 +191,7 @@ int run_job(const RunRequest& request) {
   return supervise(request, clock, nullptr, std::nullopt);
 }
 
-int resume_job(const std::string& run_directory) {
+int resume_job(const std::string& run_directory, int announce_fd) {
   auto lock = RunLock::take(run_directory);
   if (!lock) return refuse(lock.error());
   auto saved = load_request(run_directory);
@@ -194,6 +202,7 @@ int resume_job(const std::string& run_directory) {
   auto folded = fold(readout->entries);
   if (!folded) return refuse(folded.error());
   request.spec = folded->run.spec;
+  if (announce_fd >= 0) detach_console(announce_fd, request);
   if (folded->exit_code) {
     RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
            *folded->exit_code);

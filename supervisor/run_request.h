@@ -155,6 +155,7 @@ int run_job(const RunRequest& request);
 // Goes on with the run in that directory, whose supervisor is gone: its agents and workers are
 // left as they are. Returns as run_job does; the exit code of a run that has ended already. Exit
 // code 2 and one line on stderr when there is a supervisor, or nothing to go on with.
-int resume_job(const std::string& run_directory);
+// `announce_fd`: as in RunRequest, and the console goes to the run's file; -1: it is the caller's.
+int resume_job(const std::string& run_directory, int announce_fd = -1);
 
 }  // namespace robustrun::supervisor

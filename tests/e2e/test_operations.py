@@ -287,3 +287,32 @@ def test_the_run_of_another_user_is_out_of_reach(detached, tmp_path_factory):
         assert is_alive(pid) and run.status()["state"] == "running"
     finally:
         socket.parent.chmod(0o700)
+
+
+def test_a_detached_run_is_resumed_detached(detached):
+    run = detached(*SEVERAL)
+    before = run.steps()
+    pid = run.status()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(pid), what="the supervisor's death")
+    assert run.status()["supervisor"] == "silent"
+    resumed = run.do("resume", "--detach")
+    assert resumed.code == 0, resumed.errors
+    assert resumed.text.split() == [run.name]
+    status = run.wait_state("running")
+    assert before and status["pid"] not in (0, pid)
+    # What it knows of the past is in the journal.
+    assert status["attempt"] == 0 and status["workers"] == 4
+    assert [n["node_rank"] for n in status["nodes"]] == [0, 1, None]
+    wait_for(lambda: all(n["agent"] == "joined" for n in run.status()["nodes"]), 30, "all agents")
+    run.steps(30)
+    again = run.do("resume", "--detach")
+    assert again.code == 2 and not again.text
+    os.kill(status["pid"], signal.SIGHUP)
+    attached = run.robustrun.start("attach", run.name)
+    run.enough()
+    assert attached.finish().code == 0
+    run.wait_end()
+    console = run.console()
+    assert "resum" in console and "succeeded after" in console
+    assert run.robustrun.report(run.directory)["attempts"] == 1
