@@ -16,8 +16,8 @@ namespace robustrun::cli {
 inline constexpr const char* kDetachedWord = "detached";
 
 // `subcommand`: "run" or "resume"; `argv` as for its command. Exit code 0 once the run is up, its
-// name on standard output; else that of the run, or of why it did not begin. A signal meanwhile
-// (Ctrl-C) ends the run.
+// name on standard output; else that of the run, or of why it did not begin. Everything else is on
+// standard error. A signal meanwhile (Ctrl-C) ends the run.
 int start_detached(const std::string& subcommand, std::span<const std::string> argv,
                    const Surroundings& around);
 

@@ -58,20 +58,21 @@ Followed Follower::follow(bool until_up) {
     }
     question_.from = news->output.position;
     question_.watcher = news->output.watcher;
-    if (!show(*news, followed)) return followed;
+    if (!show(*news, until_up, followed)) return followed;
     if (news->exit_code) {
       followed.end = Followed::End::kRunEnded;
       followed.exit_code = *news->exit_code;
       return followed;
     }
     if (until_up && news->up) {
+      if (in_line_) static_cast<void>(write(STDERR_FILENO, "\n", followed));
       followed.end = Followed::End::kUp;
       return followed;
     }
   }
 }
 
-bool Follower::show(const OutputNews& news, Followed& followed) {
+bool Follower::show(const OutputNews& news, bool all_on_stderr, Followed& followed) {
   if (news.output.dropped > 0) {
     const std::string note = fmt::format(
         "robustrun: {} bytes of output are missing here: they came faster than they were shown\n",
@@ -80,10 +81,11 @@ bool Follower::show(const OutputNews& news, Followed& followed) {
   }
   std::string_view rest = news.output.bytes;
   for (const OutputPiece& piece : news.output.pieces) {
-    const int fd = piece.is_stderr ? STDERR_FILENO : STDOUT_FILENO;
+    const int fd = piece.is_stderr || all_on_stderr ? STDERR_FILENO : STDOUT_FILENO;
     if (!write(fd, rest.substr(0, piece.bytes), followed)) return false;
     rest.remove_prefix(piece.bytes);
   }
+  if (!news.output.bytes.empty()) in_line_ = !news.output.bytes.ends_with('\n');
   return true;
 }
 

@@ -46,17 +46,19 @@ class Follower {
  public:
   // Both outlive it. `lines` of history come first.
   Follower(supervisor::ControlClient& client, const SignalReader& signals, std::uint64_t lines);
-  // Shows what comes, until the run's end, or until its workers are there. May be called again.
+  // Shows what comes, until the run's end, or until its workers are there: then all of it on
+  // standard error, in whole lines. May be called again.
   Followed follow(bool until_up);
 
  private:
   // False: Followed tells why.
-  bool show(const supervisor::OutputNews& news, Followed& followed);
+  bool show(const supervisor::OutputNews& news, bool all_on_stderr, Followed& followed);
   bool write(int fd, std::string_view bytes, Followed& followed);
 
   supervisor::ControlClient& client_;
   const SignalReader& signals_;
   supervisor::OutputQuestion question_;
+  bool in_line_ = false;
 };
 
 }  // namespace robustrun::cli

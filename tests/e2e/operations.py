@@ -52,7 +52,7 @@ class Detached:
         robustrun.write("job.py", script)
         self.began = robustrun.run("--detach", *arguments, "job.py")
         assert self.began.code == 0, self.began.errors
-        self.name = self.began.text.split()[-1]
+        self.name = self.began.text.removesuffix("\n")
         self.directory = self.folder / "robustrun-runs" / self.name
 
     def do(self, *words):
