@@ -10,15 +10,16 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 9> kNames = {{{"run", Command::kRun},
-                                           {"report", Command::kReport},
-                                           {"inject", Command::kInject},
-                                           {"resume", Command::kResume},
-                                           {"status", Command::kStatus},
-                                           {"stop", Command::kStop},
-                                           {"attach", Command::kAttach},
-                                           {"help", Command::kHelp},
-                                           {"version", Command::kVersion}}};
+  constexpr std::array<Name, 10> kNames = {{{"run", Command::kRun},
+                                            {"report", Command::kReport},
+                                            {"inject", Command::kInject},
+                                            {"resume", Command::kResume},
+                                            {"status", Command::kStatus},
+                                            {"stop", Command::kStop},
+                                            {"attach", Command::kAttach},
+                                            {"submit", Command::kSubmit},
+                                            {"help", Command::kHelp},
+                                            {"version", Command::kVersion}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

@@ -20,6 +20,7 @@ enum class Command : std::uint8_t {
   kStatus,
   kStop,
   kAttach,
+  kSubmit,
   kHelp,
   kVersion
 };
@@ -44,6 +45,7 @@ int resume_command(std::span<const std::string> argv, const Surroundings& around
 int status_command(std::span<const std::string> argv, const Surroundings& around);
 int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
+int submit_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with

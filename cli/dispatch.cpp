@@ -105,6 +105,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kStatus: return status_command(choice.argv, around);
     case Command::kStop: return stop_command(choice.argv, around);
     case Command::kAttach: return attach_command(choice.argv, around);
+    case Command::kSubmit: return submit_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
   }

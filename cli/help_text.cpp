@@ -14,8 +14,9 @@ namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kNameColumns = 28;
-constexpr std::array<Group, kGroupCount> kGroups = {Group::kWhat, Group::kRendezvous,
-                                                    Group::kFailures, Group::kOutput, Group::kSelf};
+constexpr std::array<Group, kGroupCount> kGroups = {Group::kWhat,     Group::kRendezvous,
+                                                    Group::kFailures, Group::kOutput,
+                                                    Group::kSelf,     Group::kSubmit};
 
 constexpr std::string_view kIntroduction =
     "Starts the workers of a distributed PyTorch job, on this machine or on many, starts them "
@@ -27,6 +28,9 @@ constexpr std::string_view kSubcommands = R"(
 Subcommands (a script of the same name in this directory wins):
   report [RUN] [--json]     What happened in a run: its id or directory, or the
                             newest.
+  submit --nodes N SCRIPT   Queues the run as a job of Slurm; --dry-run prints
+                            the batch script.
+  resume [RUN] [--detach]   Supervises a run whose supervisor is gone.
   inject [RUN] KIND         A fault on purpose in a running job, for drills;
                             inject --help lists them.
   status [RUN]              How a run stands: state, nodes and ranks, steps,
@@ -38,6 +42,13 @@ Subcommands (a script of the same name in this directory wins):
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";
+
+constexpr std::string_view kSubmission =
+    "Queues the run as a job of Slurm and prints the job's number. All options of a run are "
+    "options here; each start of the job is a run of its own below ./robustrun-runs, called "
+    "slurm-JOB. A supervisor that dies is replaced, Slurm's warnings become SIGTERM for the "
+    "workers, and a job that ended for no fault of its script is queued again. --dry-run prints "
+    "the batch script, which may be changed and given to sbatch.";
 
 constexpr std::string_view kValues =
     "Values come from the command line, then the environment (PET_<NAME> for torchrun's options, "
@@ -181,6 +192,18 @@ std::string report_help() {
          "Says what happened in a run, from its journal alone; also while it runs, and after its\n"
          "supervisor was killed. RUN is a run's id or directory; without it, the newest below\n"
          "./robustrun-runs. --json prints one JSON object.\n";
+}
+
+std::string submit_help(int columns) {
+  const auto width =
+      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
+  std::string out = "usage: robustrun submit --nodes N [options] SCRIPT [ARGS...]\n\n" +
+                    wrapped(kSubmission, width, 0) + "\n\n";
+  for (const Option& row : options()) {
+    if (row.group == Group::kSubmit) append_row(row, width, out);
+  }
+  append_row(option(OptionId::kDryRun), width, out);
+  return out;
 }
 
 std::string resume_help() {

@@ -20,5 +20,6 @@ namespace robustrun::cli {
 [[nodiscard]] std::string status_help();
 [[nodiscard]] std::string stop_help();
 [[nodiscard]] std::string attach_help();
+[[nodiscard]] std::string submit_help(int columns);
 
 }  // namespace robustrun::cli

@@ -20,7 +20,9 @@ inline constexpr std::size_t kSecretBytesMin = 16;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;
 inline constexpr std::size_t kRankRangesMax = 1024;  // of --ranks-filter
-inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command
+inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command, --sbatch
+// A busy controller lets sbatch wait, and sbatch tries again.
+inline constexpr std::chrono::minutes kSubmitMax{2};
 // status, stop, attach: a supervisor that takes longer to answer does not answer.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};

@@ -232,6 +232,32 @@ constexpr std::array<Option, kOptionCount> kRows = {{
   {.id = kDetach, .name = "detach", .type = kFlag, .group = kSelf, .variable = false,
    .help = "Return once all workers run, and leave the run to itself: see the subcommands status, "
            "attach and stop. Its console is the file console.log in its directory."},
+  {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
+   .group = kFailures,
+   .help = "How long workers need to write a last checkpoint: submit lets Slurm warn so long "
+           "before the time limit, and makes it the value of --shutdown-timeout if that is not "
+           "given."},
+  {.id = kNodes, .name = "nodes", .type = kInteger, .values = "N", .group = kSubmit, .min = 1,
+   .max = kRankMax,
+   .help = "Nodes to ask Slurm for. All of them are used, but for --spares."},
+  {.id = kPartition, .name = "partition", .values = "NAME", .group = kSubmit,
+   .help = "As sbatch's."},
+  {.id = kAccount, .name = "account", .values = "NAME", .group = kSubmit,
+   .help = "As sbatch's."},
+  {.id = kQos, .name = "qos", .values = "NAME", .group = kSubmit, .help = "As sbatch's."},
+  {.id = kTime, .name = "time", .type = kWord, .values = "LIMIT", .group = kSubmit,
+   .help = "Time limit of the job, as sbatch's: 90 (minutes), 4:00:00, 2-12."},
+  {.id = kJobName, .name = "job-name", .values = "NAME", .group = kSubmit,
+   .help = "Name of the job; without it the script's."},
+  {.id = kGpusPerNode, .name = "gpus-per-node", .type = kWord, .values = "N", .group = kSubmit,
+   .help = "As sbatch's; as many workers run on each node if --nproc-per-node says nothing else."},
+  {.id = kRequeueOn, .name = "requeue-on", .type = kList, .values = "KINDS",
+   .native = "infrastructure", .group = kSubmit,
+   .help = "After which ends the job is queued again: infrastructure (exit code 94: nodes lost, "
+           "or the job was preempted), time-limit (124), both with a comma between, or never."},
+  {.id = kSbatch, .name = "sbatch", .values = "OPTIONS", .group = kSubmit,
+   .help = "More options for sbatch, in one text: --sbatch='--mem=0 --constraint=a100'. Quotes "
+           "work as in a shell."},
   {.id = kHelp, .name = "help", .short_name = 'h', .type = kFlag, .group = kSelf, .torchrun = true,
    .variable = false, .file = false, .help = "Show this help and exit."},
   {.id = kVersion, .name = "version", .type = kFlag, .group = kSelf, .variable = false,
@@ -263,6 +289,7 @@ const char* title(Group group) {
     case kFailures: return "Failures, restarts and the end";
     case kOutput: return "Output of workers";
     case kSelf: return "robustrun itself";
+    case kSubmit: return "For robustrun submit alone";
   }
   return "";
 }

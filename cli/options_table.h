@@ -89,6 +89,17 @@ enum class OptionId : std::uint8_t {
   kRanksFilter,
   kExpectWorld,
   kDetach,
+  kSaveWithin,
+  // of `robustrun submit` alone
+  kNodes,
+  kPartition,
+  kAccount,
+  kQos,
+  kTime,
+  kJobName,
+  kGpusPerNode,
+  kRequeueOn,
+  kSbatch,
   kHelp,
   kVersion,
   kCount,
@@ -108,8 +119,8 @@ enum class Type : std::uint8_t {
   kFilters,   // a,b,c where ",," is a comma; in TOML an array of strings
 };
 
-enum class Group : std::uint8_t { kWhat, kRendezvous, kFailures, kOutput, kSelf };
-inline constexpr std::size_t kGroupCount = 5;
+enum class Group : std::uint8_t { kWhat, kRendezvous, kFailures, kOutput, kSelf, kSubmit };
+inline constexpr std::size_t kGroupCount = 6;
 
 struct Option {
   OptionId id;

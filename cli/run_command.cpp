@@ -15,6 +15,7 @@
 #include "cli/limits.h"
 #include "cli/parser.h"
 #include "cli/plan.h"
+#include "cli/plan_submit.h"
 #include "cli/print_config.h"
 #include "cli/settings.h"
 
@@ -113,6 +114,9 @@ int run_command(std::span<const std::string> argv, const Surroundings& around, i
     return 0;
   }
   if (line->value(OptionId::kVersion)) return version_command();
+  if (const auto status = check_not_submitted(*line); !status) {
+    return complain_of_usage(around, status.error().what);
+  }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());
   if (settings->has(OptionId::kPrintConfig)) {

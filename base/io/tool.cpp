@@ -1,6 +1,7 @@
 #include "base/io/tool.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,13 +99,24 @@ Status check_executable(const std::string& path) {
   return {};
 }
 
+// A file of memory alone: however much it is, nobody has to write while the tool reads.
+Result<Fd> open_input(std::string_view input) {
+  Fd fd(input.empty() ? ::open("/dev/null", O_RDONLY | O_CLOEXEC)
+                      : ::memfd_create("input", MFD_CLOEXEC));
+  if (!fd) return fail_errno("cannot make an input", errno);
+  if (!input.empty()) RR_TRY(write_all(fd.get(), input));
+  if (!input.empty() && ::lseek(fd.get(), 0, SEEK_SET) != 0) {
+    return fail_errno("cannot make an input", errno);
+  }
+  return fd;
+}
+
 Result<ToolResult> run_checked(const std::vector<std::string>& argv,
-                               std::chrono::milliseconds deadline) {
+                               std::chrono::milliseconds deadline, std::string_view input) {
   FdPair out = RR_TRY(make_pipe());
   FdPair err = RR_TRY(make_pipe());
   FdPair report = RR_TRY(make_pipe());
-  const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null) return fail_errno("cannot open /dev/null", errno);
+  const Fd in = RR_TRY(open_input(input));
 
   boost::asio::io_context context(1);
   Capture captured_out(context, std::move(out.first));
@@ -112,7 +124,7 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
   process::posix::default_launcher launch;
   auto tool = launch(context.get_executor(), process::filesystem::path(argv[0]),
                      std::vector<std::string>(argv.begin() + 1, argv.end()),
-                     process::process_stdio{null.get(), out.second.get(), err.second.get()},
+                     process::process_stdio{in.get(), out.second.get(), err.second.get()},
                      OwnExec{report.second.get()});
   out.second.reset();
   err.second.reset();
@@ -153,11 +165,11 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
 }  // namespace
 
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
-                            std::chrono::milliseconds deadline) {
+                            std::chrono::milliseconds deadline, std::string_view input) {
   RR_ASSERT(!argv.empty());
   RR_TRY(check_executable(argv[0]));
   try {
-    return run_checked(argv, deadline);
+    return run_checked(argv, deadline, input);
   } catch (const boost::system::system_error& error) {
     return fail_errno("cannot run " + argv[0], error.code().value());
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/exit_status.h"
@@ -19,10 +20,11 @@ struct ToolResult {
 
 inline constexpr std::size_t kToolOutputBytesMax = std::size_t{1} << 20;
 
-// Blocks: call it before the loop runs, or from the blocking pool. kNotFound when `argv[0]`
-// (absolute path) is no executable file, kTimeout when the deadline passed (it is then killed).
+// Blocks: call it before the loop runs, or from the blocking pool. `input` is its standard input.
+// kNotFound when `argv[0]` (absolute path) is no executable file, kTimeout when the deadline passed
+// (it is then killed).
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
-                            std::chrono::milliseconds deadline);
+                            std::chrono::milliseconds deadline, std::string_view input = {});
 
 // The absolute path of `name` on `path` (a PATH value); kNotFound when there is none.
 Result<std::string> find_executable(const std::string& name, const std::string& path);

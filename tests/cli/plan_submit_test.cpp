@@ -1,0 +1,148 @@
+#include "cli/plan_submit.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "fakes.h"
+
+namespace robustrun::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+base::Result<BatchJob> plan(const Words& words, const Words& environment = {}) {
+  testing::World world;
+  world.around.environment.insert(world.around.environment.end(), environment.begin(),
+                                  environment.end());
+  const auto line = parse_run_line(words);
+  if (!line) return std::unexpected(line.error());
+  const auto settings = merge_settings(*line, world.around);
+  if (!settings) return std::unexpected(settings.error());
+  return plan_submit(*line, *settings, world.around);
+}
+
+std::string refusal(const Words& words) {
+  const auto made = plan(words);
+  return made ? "no error" : made.error().what;
+}
+
+bool has(const Words& words, const std::string& word) {
+  CAPTURE(word);
+  return std::ranges::find(words, word) != words.end();
+}
+
+TEST_CASE("a job asks for nodes, one task on each, and for what keeps it alive") {
+  const auto job = plan({"--nodes=16", "train.py", "--lr", "0.1"});
+  REQUIRE(job);
+  CHECK(job->sbatch == Words{"--job-name=train.py", "--nodes=16", "--ntasks-per-node=1",
+                             "--no-kill", "--requeue", "--open-mode=append",
+                             "--signal=B:USR1@180"});
+  CHECK(job->robustrun == "/opt/rr/bin/robustrun");
+  CHECK(job->words == Words{"--shutdown-timeout=120", "--", "train.py", "--lr", "0.1"});
+  CHECK(job->requeue_codes == std::vector<int>{94});
+}
+
+TEST_CASE("options for Slurm go to Slurm and those of the run to the run") {
+  const auto job = plan({"--max-restarts", "7", "--nodes", "2", "--partition=a b", "--account=x",
+                         "--qos=high", "--time=4:00:00", "--gpus-per-node=8", "--spares=1",
+                         "--save-within=90s", "--job-name", "big", "--fold-lines", "--dry-run",
+                         "--sbatch=--mem=0 '--comment=two words'", "-m", "package.train"});
+  REQUIRE(job);
+  for (const char* option :
+       {"--partition=a b", "--account=x", "--qos=high", "--time=4:00:00", "--gpus-per-node=8",
+        "--job-name=big", "--signal=B:USR1@150", "--mem=0", "--comment=two words"}) {
+    CHECK(has(job->sbatch, option));
+  }
+  for (const char* option : {"--max-restarts=7", "--spares=1", "--fold-lines", "--module",
+                             "--shutdown-timeout=90", "--nproc-per-node=8"}) {
+    CHECK(has(job->words, option));
+  }
+  CHECK_FALSE(has(job->words, "--dry-run"));
+  CHECK_FALSE(has(job->words, "--nodes=2"));
+  CHECK(job->words.back() == "package.train");
+}
+
+TEST_CASE("what the user says of the run stays as it was said") {
+  const auto job = plan(
+      {"--nodes=1", "--gpus-per-node=8", "--nproc-per-node=2", "--shutdown-timeout=5", "train.py"});
+  REQUIRE(job);
+  CHECK(has(job->words, "--nproc-per-node=2"));
+  CHECK_FALSE(has(job->words, "--nproc-per-node=8"));
+  CHECK(has(job->words, "--shutdown-timeout=5"));
+  CHECK_FALSE(has(job->words, "--shutdown-timeout=120"));
+  const auto typed = plan({"--nodes=1", "--gpus-per-node=a100:8", "train.py"});
+  REQUIRE(typed);   // what Slurm names is not a number of workers
+  CHECK(std::ranges::none_of(
+      typed->words, [](const std::string& word) { return word.starts_with("--nproc-per-node"); }));
+}
+
+TEST_CASE("the environment is inherited by the job, and may speak of the submission") {
+  const auto job = plan({"train.py"}, {"ROBUSTRUN_NODES=3", "PET_MAX_RESTARTS=9"});
+  REQUIRE(job);
+  CHECK(has(job->sbatch, "--nodes=3"));
+  CHECK_FALSE(has(job->words, "--max-restarts=9"));
+}
+
+TEST_CASE("when the job is queued again") {
+  const auto codes = [](const char* text) {
+    return plan({"--nodes=1", "--requeue-on", text, "train.py"})->requeue_codes;
+  };
+  CHECK(codes("time-limit") == std::vector<int>{124});
+  CHECK(codes("infrastructure,time-limit") == std::vector<int>{94, 124});
+  CHECK(codes("never").empty());
+  CHECK(has(plan({"--nodes=1", "--requeue-on=never", "train.py"})->sbatch, "--no-requeue"));
+  CHECK(refusal({"--nodes=1", "--requeue-on=always", "train.py"}).find("always is none of") !=
+        std::string::npos);
+  CHECK(refusal({"--nodes=1", "--requeue-on=never,time-limit", "train.py"}).find("excludes") !=
+        std::string::npos);
+}
+
+TEST_CASE("what cannot be submitted is refused in one line") {
+  const std::pair<Words, const char*> cases[] = {
+      {{"train.py"}, "--nodes=N"},
+      {{"--nodes=2", "missing.py"}, "no such file in /job"},
+      {{"--nodes=2", "--detach", "train.py"}, "--detach"},
+      {{"--nodes=2", "--hosts=a,b", "train.py"}, "Slurm chooses the hosts"},
+      {{"--nodes=2", "--run-dir=x", "train.py"}, "directory named after it"},
+      {{"--nodes=2", "--sbatch='--mem", "train.py"}, "quote is not closed"},
+      {{"--nodes=2", "--job-name=a\nb", "train.py"}, "line end"},
+      {{"--nodes=0", "train.py"}, "--nodes"},
+      {{"--nodes=1", "--time=5", "train.py"}, "warn 180 s before the end"},
+  };
+  for (const auto& [words, part] : cases) {
+    const std::string text = refusal(words);
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+    CHECK(text.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a run refuses what is for submit alone") {
+  const auto line = parse_run_line(Words{"--partition=gpu", "train.py"});
+  REQUIRE(line);
+  const auto status = check_not_submitted(*line);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().what.find("--partition: it is for robustrun submit") != std::string::npos);
+  CHECK(check_not_submitted(*parse_run_line(Words{"train.py"})));
+}
+
+TEST_CASE("the script quotes what the user wrote") {
+  BatchJob job;
+  job.sbatch = {"--partition=a b"};
+  job.robustrun = "/opt/my robustrun";
+  job.words = {"--", "train.py", "$HOME; rm x", "it's"};
+  job.requeue_codes = {94, 124};
+  const std::string text = batch_script(job);
+  CHECK(text.starts_with("#!/bin/bash\n#SBATCH '--partition=a b'\n"));
+  CHECK(text.find("robustrun='/opt/my robustrun'\n") != std::string::npos);
+  CHECK(text.find(R"(-- train.py '$HOME; rm x' 'it'\''s'))") != std::string::npos);
+  CHECK(text.find("  94|124)\n") != std::string::npos);
+  job.requeue_codes.clear();
+  CHECK(batch_script(job).find("scontrol requeue") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace robustrun::cli
