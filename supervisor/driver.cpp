@@ -234,6 +234,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kWaitForNodes:
     case Rule::kSignal:
     case Rule::kSecondSignal:
+    case Rule::kPreempted:
     case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
     case Rule::kBudgetExhausted:
     case Rule::kCrashLoop:

@@ -136,6 +136,7 @@ enum class Rule : std::uint8_t {
   kWaitForNodes,  // too few nodes: waits for more
   kSpareChanged,  // a node outside the group was lost, or is there
   kResumed,  // another supervisor goes on with the run
+  kPreempted,  // whoever owns the nodes wants them for somebody else
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -111,16 +111,20 @@ struct StepGoalReached {
 
 // A signal for the run: SIGTERM, SIGINT, … end it; SIGUSR1/2 are passed on (native mode).
 struct SignalReceived {
+  // What is behind it, where whoever owns the nodes says so.
+  enum class Cause : std::uint8_t { kNone, kPreempted, kTimeLimit };
   std::int32_t signal = 0;
   bool forward_only = false;
   std::optional<base::Nanos> grace{};   // instead of Deadlines::shutdown_grace
   std::string by{};                     // "robustrun stop"; empty: a signal to the supervisor
+  Cause cause = Cause::kNone;           // others than kNone say more in `by`
   template <class V>
   void fields(V& v) {
     v(1, "signal", signal);
     v(2, "forward_only", forward_only);
     v(3, "grace", grace);
     v(4, "by", by);
+    v(5, "cause", cause);
   }
 };
 

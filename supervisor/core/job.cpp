@@ -51,6 +51,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler port = &I::port_reserved, up = &I::worker_started, bad = &I::start_failed;
   constexpr Handler bads = &I::start_failed_stopping;
   constexpr Handler exit = &I::worker_exited, exs = &I::worker_exited_stopping;
+  constexpr Handler exf = &I::worker_exited_finishing;
   constexpr Handler gone = &I::workers_gone, gos = &I::workers_gone_stopping;
   constexpr Handler gof = &I::workers_gone_finishing;
   constexpr Handler prog = &I::progress, goal = &I::step_goal;
@@ -68,7 +69,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, port, no, no, no, no, no, no},               // PortReserved
       {no, no, no, up, no, no, no, no, no},                 // WorkerStarted
       {no, no, no, bad, no, bads, no, no, no},              // WorkerStartFailed
-      {no, no, no, exit, exit, exs, no, no, no},            // WorkerExited
+      {no, no, no, exit, exit, exs, no, exf, no},           // WorkerExited
       {no, no, no, gone, gone, gos, no, gof, no},           // WorkersGone
       {no, no, no, prog, prog, prog, no, no, no},           // Progress
       {no, no, no, goal, goal, no, no, no, no},             // StepGoalReached

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "base/core/result.h"
 #include "supervisor/core/exit_code.h"
@@ -25,13 +26,41 @@ void Job::Impl::end_signal(const Event& event) {
   const auto& received = body<SignalReceived>(event);
   const base::Nanos grace = received.grace.value_or(spec.deadlines.shutdown_grace);
   ++end_signals;
-  std::string text = words_of(received) + " ends the run";
+  const bool told_why = received.cause != SignalReceived::Cause::kNone;
+  std::string text =
+      told_why ? received.by + ": the run ends" : words_of(received) + " ends the run";
   if (workers_may_run() && !all_gone()) {
-    text += fmt::format("; the workers get it too and have {}", seconds_in_words(grace));
+    text += fmt::format("; the workers get {} and have {}",
+                        told_why ? base::signal_name(received.signal) : "it too",
+                        seconds_in_words(grace));
   }
-  decide(Rule::kSignal, std::move(text));
-  end_run({Rule::kSignal, exit_code_for_signal(received.signal, spec.compat)}, received.signal,
-          grace);
+  const Ending how = ending_of(received);
+  decide(how.rule, std::move(text));
+  end_run(how, received.signal, grace);
+}
+
+Ending Job::Impl::ending_of(const SignalReceived& received) const {
+  switch (received.cause) {
+    case SignalReceived::Cause::kPreempted:
+      return {Rule::kPreempted, exit_code_for_infrastructure(spec.compat)};
+    case SignalReceived::Cause::kTimeLimit: return {Rule::kTimeLimit, kExitTimeLimit};
+    case SignalReceived::Cause::kNone: break;
+  }
+  return {Rule::kSignal, exit_code_for_signal(received.signal, spec.compat)};
+}
+
+// Of the end under way: what the workers are told.
+StopCause Job::Impl::end_cause() const {
+  return ending.rule == Rule::kPreempted ? StopCause::kPreempt : StopCause::kStop;
+}
+
+// The last word of a worker that was told to end counts when it is that nobody should go on.
+void Job::Impl::worker_exited_finishing(const Event& event) {
+  if (!asks_not_to_requeue(body<WorkerExited>(event))) return;
+  if (ending.rule != Rule::kPreempted && ending.rule != Rule::kTimeLimit) return;
+  if (std::exchange(ending.exit_code, kExitDoNotRequeue) == kExitDoNotRequeue) return;
+  decide(Rule::kDoNotRequeue,
+         fmt::format("a worker asks not to go on later, with exit code {}", kExitDoNotRequeue));
 }
 
 void Job::Impl::end_signal_again(const Event& event) {
@@ -39,11 +68,11 @@ void Job::Impl::end_signal_again(const Event& event) {
   ++end_signals;
   if (end_signals == 1) {
     decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
-    send_stops(received.signal, StopCause::kStop);
+    send_stops(received.signal, end_cause());
   } else if (end_signals == 2) {
     decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
     kill_at = now;
-    send_stops(SIGKILL, StopCause::kStop);
+    send_stops(SIGKILL, end_cause());
     arm_stop_timer();
   }
 }
@@ -94,7 +123,7 @@ void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {
   const base::Nanos latest = now + grace;
   kill_at = state == JobState::kStopping ? std::min(kill_at, latest) : latest;
   enter(JobState::kFinishing);
-  send_stops(signal, StopCause::kStop);
+  send_stops(signal, end_cause());
   arm_stop_timer();
   finish_if_gone();
 }

@@ -133,6 +133,7 @@ struct Job::Impl : JobMemory {
     std::string text;
   };
   void worker_exited_stopping(const Event& event);
+  void worker_exited_finishing(const Event& event);
   void start_failed_stopping(const Event& event);
   void workers_gone_stopping(const Event& event);
   void stop_overdue(const Event& event);
@@ -158,6 +159,8 @@ struct Job::Impl : JobMemory {
   void finish_if_gone();
   void finish();
   void send_stops(int signal, StopCause cause);
+  [[nodiscard]] Ending ending_of(const SignalReceived& received) const;
+  [[nodiscard]] StopCause end_cause() const;
   void arm_stop_timer();
 
   // job_resume.cpp

@@ -68,7 +68,7 @@ void Job::Impl::order_again() {
   if (state == JobState::kStopping) {
     send_stops(SIGTERM, verdict().restart ? StopCause::kRestart : StopCause::kStop);
   } else if (state == JobState::kFinishing) {
-    send_stops(SIGTERM, StopCause::kStop);
+    send_stops(SIGTERM, end_cause());
   }
 }
 

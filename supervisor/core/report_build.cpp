@@ -176,7 +176,8 @@ std::string outcome_of(const Facts& facts) {
   if (facts.finish == nullptr) return "unfinished";
   if (facts.ending != nullptr) {
     const Rule rule = facts.ending->rule;
-    if (rule == Rule::kSignal || rule == Rule::kSecondSignal || rule == Rule::kTimeLimit) {
+    if (rule == Rule::kSignal || rule == Rule::kSecondSignal || rule == Rule::kTimeLimit ||
+        rule == Rule::kPreempted) {
       return "stopped";
     }
   }

@@ -129,6 +129,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kDoNotRequeue: return RuleRole::kVerdict;
     case Rule::kSignal:
     case Rule::kSecondSignal:
+    case Rule::kPreempted:
     case Rule::kTimeLimit:
     case Rule::kStepGoal:
     case Rule::kSucceeded: return RuleRole::kEnd;

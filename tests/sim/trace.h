@@ -47,7 +47,8 @@ struct EventWords {
     return fmt::format("a{} goal {}", e.attempt.value, e.steps);
   }
   std::string operator()(const core::SignalReceived& e) const {
-    return fmt::format("signal {}{}", e.signal, e.forward_only ? " to forward" : "");
+    return fmt::format("signal {}{} ({})", e.signal, e.forward_only ? " to forward" : "",
+                       static_cast<int>(e.cause));
   }
   std::string operator()(const core::FaultInjected& e) const {
     return fmt::format("a{} injected {}: {}", e.attempt.value, e.kind, e.done);

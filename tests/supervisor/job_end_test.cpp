@@ -133,6 +133,59 @@ TEST_CASE("the time limit counts from the start of the run and ends it with 124"
   CHECK(h.exit_code() == 124);
 }
 
+TEST_CASE("a scheduler's preemption lets the workers save and asks for another start") {
+  Harness h;
+  h.run();
+  SignalReceived preempted{SIGTERM, false, {}, "Slurm preempts job 12"};
+  preempted.cause = SignalReceived::Cause::kPreempted;
+  h.tell(preempted);
+  CHECK(h.text(Rule::kPreempted) ==
+        "Slurm preempts job 12: the run ends; the workers get SIGTERM and have 30 s");
+  REQUIRE(h.all<StopWorkers>().size() == 1);
+  CHECK(h.all<StopWorkers>().front().cause == StopCause::kPreempt);
+  CHECK(h.all<StopWorkers>().front().signal == SIGTERM);
+  CHECK(h.all<StopWorkers>().front().grace == seconds(30));
+  h.tell(SignalReceived{SIGTERM, false});   // somebody is told of the same
+  CHECK(h.all<StopWorkers>().front().cause == StopCause::kPreempt);
+  h.tell_exit(exited(0, 0, 1));
+  h.all_gone();
+  CHECK(h.exit_code() == 94);
+}
+
+TEST_CASE("a scheduler's time limit ends the run as our own does") {
+  Harness h;
+  h.run();
+  SignalReceived late{SIGTERM, false, {}, "the time limit of job 12 is near"};
+  late.cause = SignalReceived::Cause::kTimeLimit;
+  h.tell(late);
+  CHECK(h.decided(Rule::kTimeLimit));
+  CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+  h.all_gone();
+  CHECK(h.exit_code() == 124);
+}
+
+TEST_CASE("a worker that is preempted may say that nobody should go on") {
+  for (const auto cause : {SignalReceived::Cause::kPreempted, SignalReceived::Cause::kTimeLimit}) {
+    Harness h;
+    h.run();
+    SignalReceived end{SIGTERM, false, {}, "Slurm preempts job 12"};
+    end.cause = cause;
+    h.tell(end);
+    h.tell_exit(exited(0, 0, 93));
+    CHECK(h.decided(Rule::kDoNotRequeue));
+    h.tell_exit(exited(0, 1, 93));
+    CHECK_FALSE(h.decided(Rule::kDoNotRequeue));
+    h.all_gone();
+    CHECK(h.exit_code() == 93);
+  }
+  Harness stopped;
+  stopped.run();
+  stopped.tell(SignalReceived{SIGTERM, false});
+  stopped.tell_exit(exited(0, 0, 93));
+  stopped.all_gone();
+  CHECK(stopped.exit_code() == 143);
+}
+
 TEST_CASE("reaching the step goal ends the run with 0") {
   Harness h;
   h.run();
