@@ -315,7 +315,7 @@ void Driver::start() { impl_->start(); }
 void Driver::resume(Folded folded) { impl_->resume(std::move(folded)); }
 
 void Driver::signal_received(int signal, bool forward_only) {
-  impl_->dispatch(SignalReceived{signal, forward_only});
+  impl_->signal_received(signal, forward_only);
 }
 
 }  // namespace robustrun::supervisor

@@ -15,6 +15,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "launcher/agent_launcher.h"
+#include "launcher/slurm_notice.h"
 #include "supervisor/console.h"
 #include "supervisor/console_log.h"
 #include "supervisor/core/fold.h"
@@ -32,6 +33,8 @@ class Driver {
     launcher::AgentLauncher& launcher;
     int out_fd = 1;
     int err_fd = 2;
+    // Asks Slurm why it signals the job; null where there is none. Answers once, from the loop.
+    std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

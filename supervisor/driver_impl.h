@@ -1,8 +1,8 @@
 #pragma once
 // The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
 // driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
-// driver_leases.cpp (whether they still live), driver_resume.cpp (in place of another one) and
-// driver_status.cpp (what others are told).
+// driver_leases.cpp (whether they still live), driver_slurm.cpp (who wants the nodes back),
+// driver_resume.cpp (in place of another one) and driver_status.cpp (what others are told).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
@@ -48,6 +48,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void resume(Folded folded);
   void close();
   void dispatch(EventBody body, base::NodeId node = {});
+  void signal_received(int signal, bool forward_only);
 
  private:
   // What goes on for as long as the run does.
@@ -90,6 +91,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end);
   void repeat_orders(base::NodeId node);
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
+
+  // Slurm signals us, or an agent.
+  void signalled_by_slurm();
+  void on_notice(const launcher::SlurmNotice& notice);
 
   // Whether they still live.
   void arm_lease_check();
@@ -142,6 +147,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   bool finished_ = false;
   bool up_ = false;                      // all workers of an attempt were there once
   bool said_goodbye_ = false;
+  bool slurm_asked_ = false;             // and it has not said that there is nothing
   int exit_code_ = 0;
   bool journal_failed_ = false;
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
