@@ -9,6 +9,7 @@
 #include "agent/limits.h"
 #include "base/core/result.h"
 #include "base/io/log.h"
+#include "wire/acceptor.h"
 
 namespace robustrun::agent {
 namespace {
@@ -94,6 +95,7 @@ class NetworkLink final : public HomeLink {
   void note_progress() override { progress_at_ = clock_.now(); }
   std::weak_ptr<wire::Channel> close() override {
     closed_ = true;
+    acceptor_.reset();
     retry_.cancel();
     watch_.cancel();
     if (channel_) channel_->close();
@@ -102,7 +104,9 @@ class NetworkLink final : public HomeLink {
 
  private:
   void dial() {
+    if (std::exchange(dialing_, true)) return;  // one began before somebody called us
     dialer_->connect([this](base::Result<wire::Dialer::Connected> connected) {
+      dialing_ = false;
       if (closed_) return;
       if (connected) return on_connected(*std::move(connected));
       if (connected.error().code == base::Errc::kPermission ||
@@ -110,26 +114,63 @@ class NetworkLink final : public HomeLink {
         return alone(connected.error().what);
       }
       last_error_ = connected.error().what;
-      if (is_over()) return;
+      if (channel_ || is_over()) return;
       wait_ = std::min(kRedialMax, wait_ * 2);
       retry_.expires_after(wait_);
       retry_.async_wait([this](const boost::system::error_code& error) {
-        if (!error) dial();
+        if (!error && !channel_) dial();
       });
+    });
+  }
+
+  // Somebody connects to us: a supervisor that took the run over, unless it is nobody.
+  void on_caller(base::Fd connection) {
+    dialer_->answer(std::move(connection), [this](base::Result<wire::Dialer::Connected> caller) {
+      if (closed_ || is_alone_ || !caller) return;
+      const bool at_home = channel_ && clock_.now() - heard_at_ < kHomeIsFresh;
+      if (at_home) return caller->channel->close();
+      on_connected(*std::move(caller));
     });
   }
 
   void on_connected(wire::Dialer::Connected connected) {
     wait_ = kRedialFirst;
+    retry_.cancel();
+    if (channel_) channel_->close();
     channel_ = std::move(connected.channel);
     heard_at_ = clock_.now();
     channel_->set_handlers({[this](wire::Message message) { on_message(std::move(message)); },
                             [this](const base::Error& error) { on_broken(error.what); },
                             [this] { handlers_.on_drained(); }});
     hello_.address = address_of(connected.addresses.local);
+    listen();
     hello_.at = clock_.now();
     channel_->send(hello_);
     for (const wire::Message& report : reports_) channel_->send(report);
+  }
+
+  // Without a port nobody on another machine can take the run over, and all else works.
+  void listen() {
+    if (!acceptor_) {
+      auto opened = wire::Acceptor::open(
+          retry_.get_executor(), [this](base::Fd connection) { on_caller(std::move(connection)); });
+      if (opened) acceptor_ = *std::move(opened);
+    }
+    if (acceptor_) hello_.listens = wire::endpoint_text(hello_.address, acceptor_->port());
+  }
+
+  // False: from a supervisor that another one has followed (decisions.md 3).
+  bool is_obeyed(const wire::Welcome& welcome) {
+    if (welcome.incarnation < incarnation_) {
+      channel_->send(wire::Refused{
+          "supervisor " + std::to_string(incarnation_) + " has taken the run over", true});
+      channel_->close();
+      on_broken("a supervisor of the past called");
+      return false;
+    }
+    incarnation_ = welcome.incarnation;
+    if (!welcome.endpoints.empty()) dialer_->set_endpoints(welcome.endpoints);
+    return true;
   }
 
   [[nodiscard]] std::string address_of(const std::string& carrying) const {
@@ -145,6 +186,8 @@ class NetworkLink final : public HomeLink {
       return;
     }
     if (std::holds_alternative<wire::Heartbeat>(message)) return;
+    const auto* welcome = std::get_if<wire::Welcome>(&message);
+    if (welcome != nullptr && !is_obeyed(*welcome)) return;
     handlers_.on_message(std::move(message));
   }
 
@@ -200,11 +243,14 @@ class NetworkLink final : public HomeLink {
   Handlers handlers_;
   Limits limits_;
   asio::steady_timer retry_, watch_;
+  std::unique_ptr<wire::Acceptor> acceptor_;
   std::shared_ptr<wire::Channel> channel_;
+  std::uint32_t incarnation_ = 0;   // the highest of a supervisor that welcomed us
   std::vector<wire::Message> reports_;   // of hello_.attempt: at most a few per worker
   base::Nanos lost_at_, progress_at_, heard_at_{};
   std::chrono::milliseconds wait_ = kRedialFirst;
   std::string last_error_ = "nobody answered";
+  bool dialing_ = false;
   bool welcomed_ = false;
   bool is_alone_ = false;
   bool closed_ = false;

@@ -5,18 +5,10 @@
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "supervisor/limits.h"
+#include "wire/acceptor.h"
 #include "wire/credential.h"
 
 namespace robustrun::supervisor {
-namespace {
-
-std::string endpoint(const std::string& address, std::uint16_t port) {
-  const bool is_v6 = address.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
-}
-
-}  // namespace
-
 base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor executor,
                                                const NetworkPlan& network, Host host,
                                                const RunAuthority* before) {
@@ -68,7 +60,7 @@ base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor exec
   door->listener_ = RR_TRY(std::move(listener));
   for (const std::string& address : addresses) {
     if (door->endpoints_.size() == kEndpointsMax) break;
-    door->endpoints_.push_back(endpoint(address, door->listener_->port()));
+    door->endpoints_.push_back(wire::endpoint_text(address, door->listener_->port()));
   }
   return door;
 }

@@ -45,6 +45,10 @@ class Door {
   [[nodiscard]] std::string credential(base::NodeId node, base::Generation generation) const;
   [[nodiscard]] const wire::ListenerCounters& counters() const { return listener_->counters(); }
   [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
+  // Numeric, with the port.
+  [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
+  // An agent that listens there (wire::Hello::listens) and does not know where we are.
+  void call(const std::string& endpoint) { listener_->call(endpoint); }
 
  private:
   Door() = default;

@@ -83,6 +83,7 @@ void Driver::Impl::on_agent(const wire::PeerName& who, wire::Hello hello,
   link.channel->set_handlers(handlers_for(who.node, who.generation));
   link.paused = false;
   link.broken_at.reset();
+  link.listens.clear();
   if (link.joined) RR_LOG(kInfo, ({.node = node_name(who.node)}), "the agent is connected again");
   on_message(who.node, who.generation, std::move(hello));
 }
@@ -141,7 +142,9 @@ wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
                         request_.workers};
   const LeaseTimes& lease = request_.network.lease;
   welcome.heartbeat_interval = lease.interval;
+  welcome.incarnation = job_.incarnation();
   if (!door_) return welcome;
+  welcome.endpoints = door_->endpoints();
   welcome.silence_max = lease.lost_after;
   welcome.orphan_grace = lease.orphan_grace;
   std::string& logs = welcome.workers.log_directory;

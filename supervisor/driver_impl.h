@@ -108,6 +108,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // What agents say.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
+  void on_report(base::NodeId node, const wire::Refused& refused);
   void on_report(base::NodeId node, wire::WorkerProgress& progress);
   void on_report(base::NodeId node, wire::WorkerExited& exited);
   void on_report(base::NodeId node, const wire::Notice& notice);

@@ -40,6 +40,8 @@ void Driver::Impl::check_leases() {
     // So that agents notice, too, when we cannot be heard any more.
     if (door_ && beats) {
       send(node, wire::Heartbeat{lease_checks_ / kLeaseChecksPerBeat, {}, parts_.clock.now()});
+      const NodeLink& link = nodes_[i];
+      if (!link.listens.empty() && !link.lost) door_->call(link.listens);
     }
     check_lease(node);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/io/log.h"
+#include "supervisor/core/exit_code.h"
 #include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
 #include "supervisor/translate.h"
@@ -56,7 +57,19 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   }
   send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) return repeat_orders(node);
-  dispatch(AgentJoined{hello.pid, hello.address, hello.slots}, node);
+  dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens}, node);
+}
+
+// The agent obeys another supervisor: the run is not ours any more, and neither is its journal.
+void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
+  if (std::exchange(finished_, true)) return;
+  RR_LOG(kError, ({.node = node_name(node)}), "{}; this supervisor steps down", refused.text);
+  exit_code_ = kExitFailure;
+  // The others must not take our end for theirs: nobody is dismissed.
+  for (NodeLink& link : nodes_) {
+    if (link.channel) std::exchange(link.channel, nullptr)->close();
+  }
+  say_goodbye();
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {

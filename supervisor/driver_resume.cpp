@@ -41,6 +41,8 @@ void Driver::Impl::adopt(const AdoptNode& action) {
   const LeaseTimes& lease = request_.network.lease;
   link.broken_at = link.heard_at + lease.lost_after - lease.suspect_after;
   link.broken_why = "its supervisor was gone";
+  link.listens = action.listens;
+  if (!link.listens.empty()) door_->call(link.listens);
 }
 
 }  // namespace robustrun::supervisor

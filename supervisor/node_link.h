@@ -21,6 +21,8 @@ struct NodeLink {
   base::Generation generation;               // of the agent launched last
   std::shared_ptr<wire::Channel> channel;    // null until connected and after it closed
   std::string address;                       // numeric, as its Hello or its NodeSpec says
+  // Where the agent of a supervisor before us can be called, until it is connected.
+  std::string listens;
   bool joined = false;                       // its Hello was accepted
   bool lost = false;                         // given up: it is refused if it comes back
   bool suspect = false;

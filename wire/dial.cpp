@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "wire/tcp.h"
+#include "wire/tcp_dial.h"
 
 namespace robustrun::wire {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 using Waits = Stream::Waits;
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
-}
 
 class TlsDial final : public Dial, public std::enable_shared_from_this<TlsDial> {
  public:
@@ -29,16 +26,16 @@ class TlsDial final : public Dial, public std::enable_shared_from_this<TlsDial> 
         done_(std::move(done)) {}
 
   void begin(const std::string& endpoint);
+  void take(base::Fd connected);
   void cancel() override;
 
  private:
-  base::Status connect(const std::string& endpoint);
-  void within(std::chrono::milliseconds time, const char* what);
-  void await(Waits what, void (TlsDial::*then)());
-  void on_connected();
+  base::Status begin_tls(base::Fd connected);
+  void await(Waits what);
   void shake_hands();
   void finish(base::Result<Reached> result);
 
+  std::shared_ptr<TcpDial> tcp_;
   stream_descriptor descriptor_;
   boost::asio::steady_timer deadline_;
   std::shared_ptr<const TlsContext> context_;
@@ -48,60 +45,53 @@ class TlsDial final : public Dial, public std::enable_shared_from_this<TlsDial> 
 };
 
 void TlsDial::begin(const std::string& endpoint) {
-  if (auto connecting = connect(endpoint); !connecting) {
+  tcp_ = TcpDial::start(deadline_.get_executor(), endpoint, limits_.connect_max,
+                        [weak = weak_from_this()](base::Result<base::Fd> connected) {
+                          const auto self = weak.lock();
+                          if (!self) return;
+                          if (!connected) return self->finish(std::unexpected(connected.error()));
+                          self->take(*std::move(connected));
+                        });
+}
+
+void TlsDial::take(base::Fd connected) {
+  if (auto begun = begin_tls(std::move(connected)); !begun) {
     boost::asio::post(deadline_.get_executor(),
-                      [self = shared_from_this(), error = std::move(connecting).error()] {
+                      [self = shared_from_this(), error = std::move(begun).error()] {
                         self->finish(std::unexpected(error));
                       });
     return;
   }
-  within(limits_.connect_max, "no answer from there");
-  await(Waits::kWritable, &TlsDial::on_connected);
+  deadline_.expires_after(limits_.handshake_max);
+  deadline_.async_wait([self = shared_from_this()](error_code error) {
+    if (error) return;
+    self->finish(std::unexpected(
+        timeout_error("it did not finish TLS's handshake", self->limits_.handshake_max)));
+  });
+  shake_hands();
 }
 
-base::Status TlsDial::connect(const std::string& endpoint) {
-  const TcpAddress address = RR_TRY(parse_endpoint(endpoint));
-  base::Fd fd = RR_TRY(begin_connect(address));
+base::Status TlsDial::begin_tls(base::Fd connected) {
   error_code error;
-  descriptor_.assign(fd.get(), error);
+  descriptor_.assign(connected.get(), error);
   if (error) return base::fail_errno("cannot connect", error.value());
-  static_cast<void>(fd.release());
+  const int fd = connected.release();
+  tls_ = RR_TRY(TlsStream::make(*context_, fd, TlsStream::Side::kClient));
   return {};
 }
 
-void TlsDial::within(std::chrono::milliseconds time, const char* what) {
-  deadline_.expires_after(time);
-  deadline_.async_wait([self = shared_from_this(), time, what](error_code error) {
-    if (error) return;
-    self->finish(
-        base::fail(base::Errc::kTimeout, std::string(what) + " within " + seconds_text(time)));
-  });
-}
-
-void TlsDial::await(Waits what, void (TlsDial::*then)()) {
+void TlsDial::await(Waits what) {
   descriptor_.async_wait(
       what == Waits::kWritable ? stream_descriptor::wait_write : stream_descriptor::wait_read,
-      [self = shared_from_this(), then](error_code error) {
-        if (!error && self->done_) (self.get()->*then)();
+      [self = shared_from_this()](error_code error) {
+        if (!error && self->done_) self->shake_hands();
       });
-}
-
-void TlsDial::on_connected() {
-  const int fd = descriptor_.native_handle();
-  if (auto connected = connect_result(fd); !connected) {
-    return finish(std::unexpected(std::move(connected).error()));
-  }
-  auto tls = TlsStream::make(*context_, fd, TlsStream::Side::kClient);
-  if (!tls) return finish(std::unexpected(std::move(tls).error()));
-  tls_ = *std::move(tls);
-  within(limits_.handshake_max, "it did not finish TLS's handshake");
-  shake_hands();
 }
 
 void TlsDial::shake_hands() {
   const auto waits = tls_->handshake();
   if (!waits) return finish(std::unexpected(waits.error()));
-  if (*waits != Waits::kNothing) return await(*waits, &TlsDial::shake_hands);
+  if (*waits != Waits::kNothing) return await(*waits);
   Reached reached;
   reached.tls = tls_.get();
   reached.addresses = addresses_of(descriptor_.native_handle());
@@ -118,6 +108,7 @@ void TlsDial::finish(base::Result<Reached> result) {
 
 void TlsDial::cancel() {
   done_ = nullptr;
+  if (tcp_) tcp_->cancel();
   deadline_.cancel();
   error_code ignored;
   descriptor_.close(ignored);
@@ -131,6 +122,14 @@ std::shared_ptr<Dial> Dial::start(boost::asio::any_io_executor executor,
                                   Done done) {
   auto dial = std::make_shared<TlsDial>(executor, std::move(context), limits, std::move(done));
   dial->begin(endpoint);
+  return dial;
+}
+
+std::shared_ptr<Dial> Dial::over(boost::asio::any_io_executor executor, base::Fd connected,
+                                 std::shared_ptr<const TlsContext> context, DialerLimits limits,
+                                 Done done) {
+  auto dial = std::make_shared<TlsDial>(executor, std::move(context), limits, std::move(done));
+  dial->take(std::move(connected));
   return dial;
 }
 

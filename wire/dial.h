@@ -1,5 +1,5 @@
 #pragma once
-// One try at one endpoint: TCP, then TLS. For wire/*.cpp alone.
+// One try at one endpoint: TCP, then TLS as its client. For wire/*.cpp alone.
 //
 // On the loop of its executor; `done` comes once and from the loop, unless cancel() was first.
 
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/core/result.h"
+#include "base/io/fd.h"
 #include "wire/dialer.h"
 #include "wire/stream.h"
 #include "wire/tls_context.h"
@@ -31,6 +32,10 @@ class Dial {
                                      const std::string& endpoint,
                                      std::shared_ptr<const TlsContext> context, DialerLimits limits,
                                      Done done);
+  // The same over a connection that somebody else made: we speak first all the same.
+  static std::shared_ptr<Dial> over(boost::asio::any_io_executor executor, base::Fd connected,
+                                    std::shared_ptr<const TlsContext> context, DialerLimits limits,
+                                    Done done);
   virtual ~Dial() = default;
   virtual void cancel() = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -33,12 +34,16 @@ class Caller : public std::enable_shared_from_this<Caller> {
         limits_(limits) {}
 
   void connect(Dialer::Done done);
+  void answer(base::Fd connection, Dialer::Done done);
+  void set_endpoints(std::vector<std::string> endpoints);
   void stop();
+  void hang_up();   // on those that called us
 
  private:
   base::Status prepare();
   void try_next();
   void on_reached(base::Result<Dial::Reached> reached);
+  [[nodiscard]] Dialer::Connected connected(Dial::Reached reached);
   void enrol(Dial::Reached reached);
   base::Status prove();
   void on_reply(Message reply);
@@ -70,6 +75,7 @@ class Caller : public std::enable_shared_from_this<Caller> {
   std::size_t tried_ = 0;   // endpoints in this call
   std::vector<base::Error> failures_;
   std::shared_ptr<Dial> dial_;
+  std::deque<std::shared_ptr<Dial>> answers_;
   std::shared_ptr<Channel> channel_;   // the one to enrol on
   std::string server_certificate_;     // what it showed there
 };
@@ -112,6 +118,10 @@ void Caller::stop() {
   if (channel_) channel_->close();
 }
 
+void Caller::hang_up() {
+  for (const auto& dial : std::exchange(answers_, {})) dial->cancel();
+}
+
 void Caller::try_next() {
   if (tried_ == credential_.endpoints.size()) return finish(std::unexpected(summary()));
   dial_ = Dial::start(executor_, endpoint(), context_, limits_,
@@ -125,11 +135,42 @@ void Caller::on_reached(base::Result<Dial::Reached> reached) {
   if (!reached) return give_up_endpoint(reached.error());
   if (!enrolled_) return enrol(*std::move(reached));
   first_ = (first_ + tried_) % credential_.endpoints.size();
-  finish(Dialer::Connected{
-      .channel = open_channel(executor_, std::move(reached->connection), Begin::kWaiting, {}),
-      .addresses = std::move(reached->addresses),
-      .node = node_,
-      .generation = generation_});
+  finish(connected(*std::move(reached)));
+}
+
+void Caller::answer(base::Fd connection, Dialer::Done done) {
+  if (!enrolled_) return done(fail(Errc::kUnavailable, "we have not enrolled yet"));
+  if (answers_.size() == kAnswersMax) {
+    answers_.front()->cancel();
+    answers_.pop_front();
+  }
+  // Known by its place in memory: it is in the list for as long as its call may come.
+  auto mine = std::make_shared<Dial*>(nullptr);
+  auto dial = Dial::over(
+      executor_, std::move(connection), context_, limits_,
+      [weak = weak_from_this(), mine, done = std::move(done)](base::Result<Dial::Reached> reached) {
+        const auto self = weak.lock();
+        if (!self) return;
+        std::erase_if(self->answers_,
+                      [&](const std::shared_ptr<Dial>& each) { return each.get() == *mine; });
+        if (!reached) return done(std::unexpected(reached.error()));
+        done(self->connected(*std::move(reached)));
+      });
+  *mine = dial.get();
+  answers_.push_back(std::move(dial));
+}
+
+void Caller::set_endpoints(std::vector<std::string> endpoints) {
+  if (endpoints == credential_.endpoints) return;
+  credential_.endpoints = std::move(endpoints);
+  first_ = 0;
+}
+
+Dialer::Connected Caller::connected(Dial::Reached reached) {
+  return {.channel = open_channel(executor_, std::move(reached.connection), Begin::kWaiting, {}),
+          .addresses = std::move(reached.addresses),
+          .node = node_,
+          .generation = generation_};
 }
 
 void Caller::enrol(Dial::Reached reached) {
@@ -261,9 +302,18 @@ class TlsDialer final : public Dialer {
   explicit TlsDialer(std::shared_ptr<Caller> caller) : caller_(std::move(caller)) {}
   TlsDialer(const TlsDialer&) = delete;
   TlsDialer& operator=(const TlsDialer&) = delete;
-  ~TlsDialer() override { caller_->stop(); }
+  ~TlsDialer() override {
+    caller_->stop();
+    caller_->hang_up();
+  }
 
   void connect(Done done) override { caller_->connect(std::move(done)); }
+  void answer(base::Fd connection, Done done) override {
+    caller_->answer(std::move(connection), std::move(done));
+  }
+  void set_endpoints(std::vector<std::string> endpoints) override {
+    caller_->set_endpoints(std::move(endpoints));
+  }
 
  private:
   std::shared_ptr<Caller> caller_;

@@ -11,8 +11,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/core/result.h"
+#include "base/io/fd.h"
 #include "wire/channel.h"
 #include "wire/credential.h"
 #include "wire/enrolment.h"
@@ -49,6 +51,12 @@ class Dialer {
   // answered at any endpoint, try again later. One call at a time. A supervisor that does not want
   // this agent any more says Refused on the channel.
   virtual void connect(Done done) = 0;
+  // Whoever connected to us instead, over that connection: the supervisor of our run, or nobody
+  // (kPermission, kTimeout, kUnavailable). Not before we have enrolled (kUnavailable). Of more than
+  // kAnswersMax at a time the oldest is dropped, without its `done`. connect() is not disturbed.
+  virtual void answer(base::Fd connection, Done done) = 0;
+  // Numeric, with a port: where the supervisor listens from now on. Not empty.
+  virtual void set_endpoints(std::vector<std::string> endpoints) = 0;
 };
 
 }  // namespace robustrun::wire

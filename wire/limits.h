@@ -41,6 +41,8 @@ inline constexpr std::chrono::milliseconds kConnectMax{3000};
 inline constexpr std::chrono::milliseconds kHandshakeMax{10000};
 // How long accepting rests when there are no descriptors or no memory.
 inline constexpr std::chrono::milliseconds kAcceptRetry{100};
+// Connections to an agent that may be its supervisor.
+inline constexpr std::size_t kAnswersMax = 8;
 inline constexpr int kRefusalLinesPerMinute = 10;
 inline constexpr std::size_t kRefusalTextBytesMax = 300;
 // A peer's kernel that takes nothing for so long is gone; so is one that answers no probe of an

@@ -16,6 +16,7 @@
 #include "wire/admission.h"
 #include "wire/stream_channel.h"
 #include "wire/tcp.h"
+#include "wire/tcp_dial.h"
 #include "wire/tls_context.h"
 #include "wire/tls_stream.h"
 
@@ -55,6 +56,7 @@ struct Visitor {
   const TlsStream* tls = nullptr;   // the channel's
   ConnectionAddresses addresses;
   base::Nanos since{};
+  bool called = false;   // by us, and may have no need of it
   std::unique_ptr<boost::asio::steady_timer> deadline;
 };
 
@@ -71,6 +73,7 @@ class Door : public std::enable_shared_from_this<Door> {
         limits_(limits) {}
 
   base::Status start(base::Fd fd);
+  void call(const std::string& endpoint);
   void stop();
   [[nodiscard]] const ListenerCounters& counters() const { return counters_; }
 
@@ -82,7 +85,7 @@ class Door : public std::enable_shared_from_this<Door> {
   void rest(int os_errno);
   [[nodiscard]] bool someone_waits();
   bool make_room();
-  void let_in(base::Fd fd);
+  void let_in(base::Fd fd, bool called);
   // Calls `then` with the visitor, who is none of ours any more.
   template <class Then>
   void with(Id id, Then then);
@@ -101,6 +104,7 @@ class Door : public std::enable_shared_from_this<Door> {
   ListenerCounters counters_;
   LineLimit lines_;
   std::map<Id, Visitor> visitors_;
+  std::map<Id, std::shared_ptr<TcpDial>> calls_;
   Id next_id_ = 0;
   bool full_ = false;      // accepting waits for a visitor to leave or to be silent for too long
   bool is_short_ = false;  // of descriptors or memory, and it was said
@@ -116,8 +120,20 @@ base::Status Door::start(base::Fd fd) {
   return {};
 }
 
+void Door::call(const std::string& endpoint) {
+  const Id id = next_id_++;
+  calls_.emplace(id, TcpDial::start(listening_.get_executor(), endpoint, kConnectMax,
+                                    [weak = weak_from_this(), id](base::Result<base::Fd> reached) {
+                                      const auto self = weak.lock();
+                                      if (!self || self->stopped_) return;
+                                      self->calls_.erase(id);
+                                      if (reached) self->let_in(*std::move(reached), true);
+                                    }));
+}
+
 void Door::stop() {
   stopped_ = true;
+  for (const auto& [id, call] : std::exchange(calls_, {})) call->cancel();
   error_code ignored;
   listening_.close(ignored);
   retry_.cancel();
@@ -141,7 +157,7 @@ void Door::accept_turn() {
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
       is_short_ = false;
-      let_in(std::move(fd));
+      let_in(std::move(fd), false);
     } else if (is_shortage(errno)) {
       return rest(errno);
     } else if (errno == EAGAIN) {
@@ -196,7 +212,7 @@ bool Door::make_room() {
   return false;
 }
 
-void Door::let_in(base::Fd fd) {
+void Door::let_in(base::Fd fd, bool called) {
   ++counters_.accepted;
   Visitor visitor;
   visitor.addresses = addresses_of(fd.get());
@@ -204,6 +220,7 @@ void Door::let_in(base::Fd fd) {
   if (!tls) return count_refusal(visitor.addresses, tls.error().what);
   visitor.tls = tls->get();
   visitor.since = base::SystemClock().now();
+  visitor.called = called;
   const Id id = next_id_++;
   const std::weak_ptr<Door> weak = weak_from_this();
   const boost::asio::any_io_executor executor = listening_.get_executor();
@@ -221,6 +238,7 @@ void Door::let_in(base::Fd fd) {
                                         const auto self = weak.lock();
                                         if (!self) return;
                                         self->with(id, [&](const Visitor& who) {
+                                          if (who.called) return;
                                           self->count_refusal(who.addresses, error.what);
                                         });
                                       },
@@ -311,6 +329,7 @@ class TlsListener final : public Listener {
   TlsListener& operator=(const TlsListener&) = delete;
   ~TlsListener() override { door_->stop(); }
 
+  void call(const std::string& endpoint) override { door_->call(endpoint); }
   [[nodiscard]] std::uint16_t port() const override { return port_; }
   [[nodiscard]] const ListenerCounters& counters() const override { return door_->counters(); }
 

@@ -72,6 +72,9 @@ class Listener {
                                                       std::string secret, Handlers handlers,
                                                       ListenerLimits limits = {});
   virtual ~Listener() = default;  // no handler is called any more
+  // Connects to an agent that listens at `endpoint` (numeric, with a port): what comes of it is
+  // treated as if the agent had come here. At most kConnectMax; that nobody answers is not told.
+  virtual void call(const std::string& endpoint) = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual const ListenerCounters& counters() const = 0;
 };

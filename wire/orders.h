@@ -27,6 +27,8 @@ struct Welcome {
   base::Nanos heartbeat_interval = std::chrono::seconds(1);   // both ways
   base::Nanos silence_max{};    // after which the agent takes the connection for broken
   base::Nanos orphan_grace{};   // how long workers may go on without a supervisor
+  std::uint32_t incarnation = 1;  // of the supervisor: one that took the run over has a higher one
+  std::vector<std::string> endpoints{};  // where it listens; empty: as before
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -36,6 +38,8 @@ struct Welcome {
     v(5, "heartbeat_interval", heartbeat_interval);
     v(6, "silence_max", silence_max);
     v(7, "orphan_grace", orphan_grace);
+    v(8, "incarnation", incarnation);
+    v(9, "endpoints", endpoints);
   }
 };
 
@@ -97,7 +101,7 @@ struct SignalWorkers {
 
 // The run is over: the agent kills what is left, answers Bye and exits.
 struct Dismiss {
-  std::int32_t exit_code = 0;   // the run's
+  std::int32_t exit_code = 0;  // the run's
   template <class V>
   void fields(V& v) {
     v(1, "exit_code", exit_code);

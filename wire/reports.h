@@ -27,6 +27,7 @@ struct Hello {
   std::uint32_t slots = 0;   // workers this node offers; 0: as many as the supervisor says
   std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
   base::Nanos at{};          // by the agent's clock
+  std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -36,12 +37,13 @@ struct Hello {
     v(5, "slots", slots);
     v(6, "attempt", attempt);
     v(7, "at", at);
+    v(8, "listens", listens);
   }
 };
 
 struct PortReserved {
   base::Attempt attempt;
-  std::uint32_t port = 0;    // 0: failed
+  std::uint32_t port = 0;  // 0: failed
   std::string error;
   template <class V>
   void fields(V& v) {
@@ -94,9 +96,9 @@ struct Metric {
 struct WorkerProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;
-  std::uint64_t steps = 0;              // optimizer steps since the process started
-  std::optional<std::int64_t> step;     // the script's own number, from robustrun.step(n)
-  std::optional<base::Nanos> user_code_at;   // when the user's script began
+  std::uint64_t steps = 0;  // optimizer steps since the process started
+  std::optional<std::int64_t> step;  // the script's own number, from robustrun.step(n)
+  std::optional<base::Nanos> user_code_at;  // when the user's script began
   std::optional<base::Nanos> first_step_at;
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
@@ -117,7 +119,7 @@ struct WorkerProgress {
 struct Heartbeat {
   std::uint64_t sequence = 0;
   base::Nanos loop_lag{};
-  base::Nanos at{};            // when it was sent, by the sender's clock
+  base::Nanos at{};  // when it was sent, by the sender's clock
   template <class V>
   void fields(V& v) {
     v(1, "sequence", sequence);
@@ -128,7 +130,7 @@ struct Heartbeat {
 
 // A line for robustrun's own log, from the agent.
 struct Notice {
-  std::uint8_t level = 0;            // base/io/log.h
+  std::uint8_t level = 0;  // base/io/log.h
   std::optional<base::Rank> rank;
   std::string text;
   template <class V>

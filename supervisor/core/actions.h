@@ -30,6 +30,7 @@ struct AdoptNode {
   base::Generation generation;
   std::string name;
   Agent agent = Agent::kExpected;
+  std::string listens{};   // of one that had joined: where it can be called
 };
 
 struct ReservePort {

@@ -35,18 +35,20 @@ struct AgentJoined {
   std::int32_t pid = 0;
   std::string address;       // numeric; empty: as in its NodeSpec
   std::uint32_t slots = 0;   // workers it offers; counts where the NodeSpec leaves it open
+  std::string listens{};  // numeric endpoint, for a supervisor on another machine; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "pid", pid);
     v(2, "address", address);
     v(3, "slots", slots);
+    v(4, "listens", listens);
   }
 };
 
 // The agent died, its channel broke, or it could not be started.
 struct AgentLost {
   std::string why;
-  bool node_answers = true;   // false: the whole machine seems to be lost
+  bool node_answers = true;  // false: the whole machine seems to be lost
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
@@ -65,7 +67,7 @@ struct NodeOffered {
 
 struct PortReserved {
   base::Attempt attempt;
-  std::uint32_t port = 0;   // 0: failed
+  std::uint32_t port = 0;  // 0: failed
   std::string error;
   template <class V>
   void fields(V& v) {
@@ -81,10 +83,10 @@ struct Progress {
   enum class Mark : std::uint8_t { kUserCode, kFirstStep, kCaughtUp, kSummary };
   base::Attempt attempt;
   Mark mark = Mark::kSummary;
-  base::Nanos reached_at{};             // by the last rank; from the workers' own records
-  std::uint64_t steps = 0;              // least of all ranks, since this attempt's start
-  std::optional<std::int64_t> step;     // least of all ranks, the script's own number
-  std::vector<std::string> metric_names;   // of rank 0, newest reading
+  base::Nanos reached_at{};  // by the last rank; from the workers' own records
+  std::uint64_t steps = 0;  // least of all ranks, since this attempt's start
+  std::optional<std::int64_t> step;  // least of all ranks, the script's own number
+  std::vector<std::string> metric_names;  // of rank 0, newest reading
   std::vector<double> metric_values;
   template <class V>
   void fields(V& v) {
@@ -115,9 +117,9 @@ struct SignalReceived {
   enum class Cause : std::uint8_t { kNone, kPreempted, kTimeLimit };
   std::int32_t signal = 0;
   bool forward_only = false;
-  std::optional<base::Nanos> grace{};   // instead of Deadlines::shutdown_grace
-  std::string by{};                     // "robustrun stop"; empty: a signal to the supervisor
-  Cause cause = Cause::kNone;           // others than kNone say more in `by`
+  std::optional<base::Nanos> grace{};  // instead of Deadlines::shutdown_grace
+  std::string by{};  // "robustrun stop"; empty: a signal to the supervisor
+  Cause cause = Cause::kNone;  // others than kNone say more in `by`
   template <class V>
   void fields(V& v) {
     v(1, "signal", signal);
@@ -134,7 +136,7 @@ inline constexpr std::size_t kTimers = 5;
 
 struct TimerFired {
   TimerId id = TimerId::kState;
-  std::uint64_t sequence = 0;   // of the SetTimer that it answers; an older one is ignored
+  std::uint64_t sequence = 0;  // of the SetTimer that it answers; an older one is ignored
   template <class V>
   void fields(V& v) {
     v(1, "id", id);
@@ -145,12 +147,12 @@ struct TimerFired {
 // A fault was made on purpose (`robustrun inject`), or is about to be. For the report alone: what
 // it does to the job is met like any other fault.
 struct FaultInjected {
-  std::string kind;                      // as the command line calls it
-  base::Attempt attempt;                 // in which it was made
-  std::optional<base::NodeId> node;      // none: the supervisor itself
-  std::optional<base::Rank> victim;      // none: all of the node
-  std::int32_t pid = 0;                  // of the process that was hit; 0: none
-  std::string done;                      // what was done, in words
+  std::string kind;  // as the command line calls it
+  base::Attempt attempt;  // in which it was made
+  std::optional<base::NodeId> node;  // none: the supervisor itself
+  std::optional<base::Rank> victim;  // none: all of the node
+  std::int32_t pid = 0;  // of the process that was hit; 0: none
+  std::string done;  // what was done, in words
   template <class V>
   void fields(V& v) {
     v(1, "kind", kind);
@@ -164,11 +166,11 @@ struct FaultInjected {
 
 // Another supervisor has taken the run over from its journal: what was under way is ordered again.
 struct SupervisorResumed {
-  std::uint32_t incarnation = 2;   // of supervisors; the first one is 1
+  std::uint32_t incarnation = 2;  // of supervisors; the first one is 1
   std::string host;
   std::int32_t pid = 0;
-  base::Nanos wall_time{};         // Unix time
-  base::Nanos away{};              // since the last entry of the journal
+  base::Nanos wall_time{};  // Unix time
+  base::Nanos away{};  // since the last entry of the journal
   template <class V>
   void fields(V& v) {
     v(1, "incarnation", incarnation);
@@ -186,8 +188,8 @@ using EventBody =
 
 struct Event {
   base::Nanos at{};
-  base::NodeId node;                // of agent and worker events
-  base::Generation generation;      // of that node's agent
+  base::NodeId node;  // of agent and worker events
+  base::Generation generation;  // of that node's agent
   EventBody body;
 };
 

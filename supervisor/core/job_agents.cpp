@@ -78,6 +78,7 @@ void Job::Impl::agent_joined(const Event& event) {
   node.agent = Agent::kJoined;
   node.failed_launches = 0;
   if (!joined.address.empty()) node.address = joined.address;
+  node.listens = joined.listens;
   if (spec.nodes[event.node.value].slots == 0) node.slots = joined.slots;
   if (state == JobState::kJoining) return consider_group();
   if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;

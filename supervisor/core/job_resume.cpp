@@ -46,7 +46,7 @@ void Job::Impl::adopt_nodes() {
     const auto says = at(node).agent == Agent::kJoined     ? AdoptNode::Agent::kJoined
                       : at(node).agent == Agent::kLaunched ? AdoptNode::Agent::kExpected
                                                            : AdoptNode::Agent::kLost;
-    out.push_back(AdoptNode{node, at(node).generation, name(node), says});
+    out.push_back(AdoptNode{node, at(node).generation, name(node), says, at(node).listens});
   }
   const bool ends = state == JobState::kFinishing || state == JobState::kFinished ||
                     (state == JobState::kStopping && !verdict().restart);

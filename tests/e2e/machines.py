@@ -175,6 +175,7 @@ class Lab:
         self.host_key = folder / "host_key"
         make_key(self.host_key, "ed25519")
         self.machines = {}
+        self.former_hubs = []
         self.hub = subprocess.Popen(
             ["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL
         )
@@ -208,6 +209,25 @@ class Lab:
         """What robustrun's command line begins with to run in the hub."""
         return ("nsenter", "-t", str(self.hub.pid), "-n")
 
+    def move_hub(self):
+        """The user sits down at another machine: from now on `prefix` leads there, and the hub's
+        own address is nobody's. Folders are shared."""
+        before = self.hub
+        self.within_hub("ip", "link", "set", "cable", "down")
+        other = subprocess.Popen(
+            ["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL
+        )
+        self.former_hubs.append(before)
+        wait_for(lambda: namespace(other.pid, "net") not in (None, namespace(os.getpid(), "net")),
+                 what="the other hub's namespace")
+        run("nsenter", "-t", before.pid, "-n", "ip", "link", "add", "moved", "type", "veth",
+            "peer", "name", "eth0", "netns", other.pid)
+        run("nsenter", "-t", before.pid, "-n", "ip", "link", "set", "moved", "master", "bridge0",
+            "up")
+        self.hub = other
+        self.within_hub("ip", "link", "set", "lo", "up")
+        self.give_address(self.within_hub, address(HUB + 1, self.six))
+
     def add(self, count):
         for _ in range(count):
             machine = Machine(self, len(self.machines) + 1)
@@ -219,5 +239,6 @@ class Lab:
     def close(self):
         for machine in self.machines.values():
             machine.shut_down()
-        self.hub.kill()
-        self.hub.wait(timeout=30)
+        for hub in [self.hub, *self.former_hubs]:
+            hub.kill()
+            hub.wait(timeout=30)

@@ -48,13 +48,16 @@ def kill_supervisor(job):
     job.process.wait()
 
 
-def resume(job, wait=True, **options):
+def resume(job, wait=True, prefix=(), **options):
     """The same run under another supervisor, which has begun when this returns."""
     before = takeovers(job)
     number = len(list(job.runner.folder.glob("*.err")))
     out, err = (job.runner.folder / f"resumed{number}.{end}" for end in ("out", "err"))
     with open(out, "wb") as out_file, open(err, "wb") as err_file:
-        running = job.runner.start("resume", job.run, stdout=out_file, stderr=err_file, **options)
+        words = [*prefix, job.runner.binary, "resume", job.run]
+        running = job.runner.start(
+            *words[1:], argv0=words[0], stdout=out_file, stderr=err_file, **options
+        )
     again = type(job)(job.runner, running.process, job.run, out, err)
     if wait:
         again.wait(lambda: takeovers(again) > before, "a takeover")
@@ -337,6 +340,30 @@ def test_over_ssh(farm, robustrun):
     assert again.stop().code == 128 + signal.SIGTERM
     assert len(again.records(FINISH)) == 1
     hosts.expect_empty()
+
+
+def test_from_another_machine(lab, robustrun):
+    machines = lab(3)
+    job = start_job(
+        robustrun, "--hosts=h[1-3]", "--iface=eth0", *GRACE, *lockstep(robustrun),
+        env=machines.home.environment(), prefix=machines.prefix,
+    )
+    job.moves(world=3)
+    workers = job.records(WORKER_STARTED)
+    machines.move_hub()
+    kill_supervisor(job)
+    again = resume(job, env=machines.home.environment(), prefix=machines.prefix)
+    again.wait(lambda: again.err().count("connected again") >= 3, "all agents")
+    again.moves(world=3)
+    assert {started(r) for r in again.records(WORKER_STARTED)} == set(map(started, workers))
+    # They know the new address by now: a third supervisor is found without being asked for.
+    kill_supervisor(again)
+    third = resume(again, env=machines.home.environment(), prefix=machines.prefix)
+    third.wait(lambda: third.err().count("connected again") >= 3, "all agents")
+    third.moves(world=3)
+    assert third.stop().code == 128 + signal.SIGTERM
+    for machine in machines.machines.values():
+        wait_for(lambda m=machine: not m.workers() and not m.agents(), what="the end on the nodes")
 
 
 def test_what_is_no_run_is_said_so(robustrun, tmp_path):

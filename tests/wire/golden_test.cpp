@@ -87,6 +87,10 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(welcome.workers.program == "train");
   CHECK(welcome.heartbeat_interval == std::chrono::seconds(1));
   CHECK(welcome.orphan_grace.count() == 0);
+  CHECK(wire::decode<wire::Hello>(old("Hello-2")).value().listens.empty());
+  const auto second = wire::decode<wire::Welcome>(old("Welcome-2")).value();
+  CHECK(second.incarnation == 1);
+  CHECK(second.endpoints.empty());
   const auto heartbeat = wire::decode<wire::Heartbeat>(old("Heartbeat")).value();
   CHECK(heartbeat.sequence == 9);
   CHECK(heartbeat.at.count() == 0);

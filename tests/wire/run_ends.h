@@ -25,6 +25,7 @@ struct House {
     std::string secret = kTestSecret;
     wire::ListenerLimits limits = {};
     wire::MungeProofs munge = {};
+    std::string authority = {};  // PEM of another house's; empty: one of its own
   };
   struct Admitted {
     wire::PeerName name;
@@ -35,6 +36,9 @@ struct House {
 
   explicit House(boost::asio::io_context& on_loop) : House(on_loop, Options()) {}
   House(boost::asio::io_context& on_loop, Options options, std::uint16_t port = 0) : loop(on_loop) {
+    if (!options.authority.empty()) {
+      authority = wire::Authority::from_pem("run-1", options.authority).value();
+    }
     listener = wire::Listener::open(
                    loop.get_executor(), options.address, port, authority, options.secret,
                    {.on_enrol = [this](const wire::Enrol& enrol,

@@ -1,0 +1,124 @@
+// A supervisor that took a run over calls its agents, which do not know where it is.
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/wire/run_ends.h"
+#include "wire/acceptor.h"
+#include "wire/tcp.h"
+
+namespace robustrun::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Errc;
+using test::Caller;
+using test::House;
+using test::run_until;
+
+// An agent that also listens.
+struct Listening {
+  Caller caller;
+  std::vector<base::Result<Dialer::Connected>> answered;
+  test::End end;   // of the connection that was made to us last
+  std::unique_ptr<Acceptor> acceptor;
+
+  Listening(boost::asio::io_context& loop, const Credential& credential, DialerLimits limits = {})
+      : caller(loop, credential, test::self_example(), {}, limits) {
+    acceptor = Acceptor::open(loop.get_executor(), [this](base::Fd connection) {
+                 caller.dialer->answer(std::move(connection), [this](auto result) {
+                   if (result) {
+                     end.channel = result->channel;
+                     end.channel->set_handlers(end.handlers());
+                     end.channel->send(test::hello_example());
+                   }
+                   answered.push_back(std::move(result));
+                 });
+               }).value();
+  }
+  [[nodiscard]] std::string endpoint() const {
+    return endpoint_text("127.0.0.1", acceptor->port());
+  }
+};
+
+TEST_CASE("an agent that is called by its run's supervisor is as one that came by itself") {
+  boost::asio::io_context loop;
+  House first(loop);
+  Listening agent(loop, first.credential());
+  agent.caller.dial();
+  REQUIRE(run_until(loop, [&] { return first.agents.size() == 1; }));
+  House second(loop, {.authority = first.authority.to_pem()});
+  second.listener->call(agent.endpoint());
+  REQUIRE(run_until(loop, [&] { return second.agents.size() == 1; }));
+  CHECK(second.agents.front()->name == first.agents.front()->name);
+  CHECK(second.agents.front()->hello.host == "node-a");
+  CHECK(second.enrolments.empty());
+  second.agents.front()->end.channel->send(Heartbeat{7, {}, {}});
+  REQUIRE(run_until(loop, [&] { return !agent.end.messages.empty(); }));
+  // From now on it knows the way.
+  agent.caller.dialer->set_endpoints({second.endpoint()});
+  first.listener.reset();
+  agent.caller.dial();
+  REQUIRE(run_until(loop, [&] { return second.agents.size() == 2; }));
+  CHECK(second.lines.empty());
+}
+
+TEST_CASE("nobody else is listened to") {
+  boost::asio::io_context loop;
+  House house(loop);
+  Listening agent(loop, house.credential(), {.connect_max = 1s, .handshake_max = 300ms});
+  SUBCASE("before it has enrolled") {
+    House other(loop, {.authority = house.authority.to_pem()});
+    other.listener->call(agent.endpoint());
+    REQUIRE(run_until(loop, [&] { return agent.answered.size() == 1; }));
+    CHECK(agent.answered.front().error().code == Errc::kUnavailable);
+    CHECK(other.agents.empty());
+    return;
+  }
+  agent.caller.dial();
+  REQUIRE(run_until(loop, [&] { return house.agents.size() == 1; }));
+  SUBCASE("another run's supervisor") {
+    House other(loop);
+    other.listener->call(agent.endpoint());
+    REQUIRE(run_until(loop, [&] { return agent.answered.size() == 1; }));
+    REQUIRE_FALSE(agent.answered.front());
+    CHECK(agent.answered.front().error().code == Errc::kPermission);
+    CHECK(other.agents.empty());
+  }
+  SUBCASE("one that says nothing, and more of them than there is room for") {
+    std::vector<base::Fd> silent;
+    for (std::size_t i = 0; i < kAnswersMax + 3; ++i) {
+      silent.push_back(begin_connect(*parse_endpoint(agent.endpoint())).value());
+    }
+    // The oldest made room for the youngest, without a word; the others had their time.
+    REQUIRE(run_until(loop, [&] { return agent.answered.size() == kAnswersMax; }));
+    for (const auto& answer : agent.answered) CHECK(answer.error().code == Errc::kTimeout);
+  }
+  // It is where it was, and can still be called.
+  House second(loop, {.authority = house.authority.to_pem()});
+  second.listener->call(agent.endpoint());
+  REQUIRE(run_until(loop, [&] { return second.agents.size() == 1; }));
+  CHECK(house.agents.front()->end.closed == std::nullopt);
+}
+
+TEST_CASE("a call that nobody takes is no news") {
+  boost::asio::io_context loop;
+  House house(loop);
+  house.listener->call("127.0.0.1:1");
+  house.listener->call("no endpoint");
+  bool over = false;
+  boost::asio::steady_timer timer(loop, 100ms);
+  timer.async_wait([&](boost::system::error_code) { over = true; });
+  REQUIRE(run_until(loop, [&] { return over; }));
+  CHECK(house.lines.empty());
+}
+
+}  // namespace
+}  // namespace robustrun::wire
