@@ -96,6 +96,7 @@ class NetworkLink final : public HomeLink {
   std::weak_ptr<wire::Channel> close() override {
     closed_ = true;
     acceptor_.reset();
+    if (rival_) rival_->close();
     retry_.cancel();
     watch_.cancel();
     if (channel_) channel_->close();
@@ -123,30 +124,64 @@ class NetworkLink final : public HomeLink {
     });
   }
 
-  // Somebody connects to us: a supervisor that took the run over, unless it is nobody.
-  void on_caller(base::Fd connection) {
-    dialer_->answer(std::move(connection), [this](base::Result<wire::Dialer::Connected> caller) {
-      if (closed_ || is_alone_ || !caller) return;
-      const bool at_home = channel_ && clock_.now() - heard_at_ < kHomeIsFresh;
-      if (at_home) return caller->channel->close();
-      on_connected(*std::move(caller));
-    });
-  }
-
   void on_connected(wire::Dialer::Connected connected) {
     wait_ = kRedialFirst;
     retry_.cancel();
+    hello_.address = address_of(connected.addresses.local);
+    listen();
+    supervisor_ = std::move(connected.supervisor);
+    take(std::move(connected.channel));
+    say_hello(*channel_);
+  }
+
+  void take(std::shared_ptr<wire::Channel> channel) {
     if (channel_) channel_->close();
-    channel_ = std::move(connected.channel);
+    channel_ = std::move(channel);
     heard_at_ = clock_.now();
     channel_->set_handlers({[this](wire::Message message) { on_message(std::move(message)); },
                             [this](const base::Error& error) { on_broken(error.what); },
                             [this] { handlers_.on_drained(); }});
-    hello_.address = address_of(connected.addresses.local);
-    listen();
+  }
+
+  void say_hello(wire::Channel& channel) {
     hello_.at = clock_.now();
-    channel_->send(hello_);
-    for (const wire::Message& report : reports_) channel_->send(report);
+    channel.send(hello_);
+    for (const wire::Message& report : reports_) channel.send(report);
+  }
+
+  // Somebody connects to us. A supervisor that is not the one we are connected to has to show that
+  // it came after that one, which may still live (decisions.md 3).
+  void on_caller(base::Fd connection) {
+    dialer_->answer(std::move(connection), [this](base::Result<wire::Dialer::Connected> caller) {
+      if (closed_ || is_alone_ || !caller) return;
+      if (!channel_) return on_connected(*std::move(caller));
+      if (caller->supervisor == supervisor_) return caller->channel->close();
+      if (rival_) rival_->close();
+      rival_ = std::move(caller->channel);
+      rival_->set_handlers({[this, who = caller->supervisor](wire::Message message) {
+                              on_rival(who, std::move(message));
+                            },
+                            [this](const base::Error&) { rival_.reset(); }, nullptr});
+      say_hello(*rival_);
+    });
+  }
+
+  void on_rival(const std::string& who, wire::Message message) {
+    const auto* welcome = std::get_if<wire::Welcome>(&message);
+    const auto rival = std::exchange(rival_, nullptr);
+    if (welcome == nullptr || welcome->incarnation <= incarnation_) return refuse(*rival);
+    incarnation_ = welcome->incarnation;
+    if (channel_) refuse(*std::exchange(channel_, nullptr));
+    supervisor_ = who;
+    take(rival);
+    on_message(std::move(message));
+  }
+
+  // Whoever it is, another one came later.
+  void refuse(wire::Channel& channel) const {
+    channel.send(wire::Refused{
+        "supervisor " + std::to_string(incarnation_) + " has taken the run over", true});
+    channel.close();
   }
 
   // Without a port nobody on another machine can take the run over, and all else works.
@@ -159,12 +194,10 @@ class NetworkLink final : public HomeLink {
     if (acceptor_) hello_.listens = wire::endpoint_text(hello_.address, acceptor_->port());
   }
 
-  // False: from a supervisor that another one has followed (decisions.md 3).
+  // False: from a supervisor that another one has followed.
   bool is_obeyed(const wire::Welcome& welcome) {
     if (welcome.incarnation < incarnation_) {
-      channel_->send(wire::Refused{
-          "supervisor " + std::to_string(incarnation_) + " has taken the run over", true});
-      channel_->close();
+      refuse(*channel_);
       on_broken("a supervisor of the past called");
       return false;
     }
@@ -245,8 +278,10 @@ class NetworkLink final : public HomeLink {
   asio::steady_timer retry_, watch_;
   std::unique_ptr<wire::Acceptor> acceptor_;
   std::shared_ptr<wire::Channel> channel_;
-  std::uint32_t incarnation_ = 0;   // the highest of a supervisor that welcomed us
-  std::vector<wire::Message> reports_;   // of hello_.attempt: at most a few per worker
+  std::string supervisor_;  // of channel_: its certificate
+  std::shared_ptr<wire::Channel> rival_;  // of one that has not welcomed us yet
+  std::uint32_t incarnation_ = 0;  // the highest of a supervisor that welcomed us
+  std::vector<wire::Message> reports_;  // of hello_.attempt: at most a few per worker
   base::Nanos lost_at_, progress_at_, heard_at_{};
   std::chrono::milliseconds wait_ = kRedialFirst;
   std::string last_error_ = "nobody answered";

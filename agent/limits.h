@@ -16,8 +16,6 @@ inline constexpr std::chrono::milliseconds kFarewellMax{1500};  // last bytes to
 inline constexpr std::chrono::milliseconds kFarewellPoll{1};
 
 // home_link
-// A connection that was heard on so lately is not given up for a caller's.
-inline constexpr std::chrono::milliseconds kHomeIsFresh{1500};
 inline constexpr std::chrono::seconds kFirstContactMax{30};   // until the first connection
 inline constexpr std::chrono::seconds kIdleWithoutHomeMax{30};  // decisions.md 3
 inline constexpr std::chrono::milliseconds kRedialFirst{50};

@@ -167,10 +167,12 @@ void Caller::set_endpoints(std::vector<std::string> endpoints) {
 }
 
 Dialer::Connected Caller::connected(Dial::Reached reached) {
+  std::string supervisor = reached.tls->peer_fingerprint();
   return {.channel = open_channel(executor_, std::move(reached.connection), Begin::kWaiting, {}),
           .addresses = std::move(reached.addresses),
           .node = node_,
-          .generation = generation_};
+          .generation = generation_,
+          .supervisor = std::move(supervisor)};
 }
 
 void Caller::enrol(Dial::Reached reached) {

@@ -36,6 +36,7 @@ class Dialer {
     ConnectionAddresses addresses;
     base::NodeId node;
     base::Generation generation;
+    std::string supervisor;   // fingerprint of its certificate, which no two supervisors share
   };
   using Done = std::function<void(base::Result<Connected>)>;
 

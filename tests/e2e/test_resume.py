@@ -125,6 +125,24 @@ def test_there_is_one_supervisor_at_a_time(four):
     assert "has ended already, with exit code 143" in ended.errors
 
 
+def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
+    # A file system without locks, as a copy of the run's directory is to the supervisor in it.
+    job = four()
+    job.moves(world=WORLD)
+    pids = set(job.workers_of())
+    directory = job.runner.folder / "elsewhere"
+    shutil.copytree(job.run, directory)
+    copied = type(job)(job.runner, job.process, directory, job.out_path, job.err_path)
+    again = resume(copied)
+    again.wait(lambda: again.err().count("connected again") >= WORLD, "all agents")
+    assert job.process.wait(timeout=30) == 1
+    assert "supervisor 2 has taken the run over; this supervisor steps down" in job.err()
+    again.moves(world=WORLD)
+    assert set(again.workers_of()) == pids
+    assert again.stop().code == 128 + signal.SIGTERM
+    assert not job.records(FINISH)
+
+
 @pytest.mark.parametrize("victim", ["worker", "agent", "node", "all agents"])
 def test_deaths_while_nobody_watches_are_met_afterwards(four, victim):
     job = four()
