@@ -74,8 +74,7 @@ class Srun final : public SlurmStep {
     } else if (lines_.size() < kSrunLinesMax) {
       lines_.push_back(line);
     }
-    // Slurm has no step for us, or srun did not understand us.
-    refused_ = refused_ || line.find("Unable to create step") != std::string::npos;
+    refused_ = refused_ || is_refusal(line);
   }
 
   void on_exit(base::ExitStatus status) {

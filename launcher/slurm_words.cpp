@@ -65,6 +65,12 @@ std::optional<SrunNews> read_srun_line(std::string_view line) {
   return news;
 }
 
+bool is_refusal(std::string_view line) {
+  const std::string_view error = error_of(line);
+  return error.starts_with("Unable to create step") || error.starts_with("Only allocated ") ||
+         error.starts_with("Unable to confirm allocation");
+}
+
 std::string srun_errors(const std::vector<std::string>& lines) {
   std::vector<std::string> found;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {

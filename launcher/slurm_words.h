@@ -21,6 +21,9 @@ struct SrunNews {
 // nullopt: the line is about no node in particular.
 [[nodiscard]] std::optional<SrunNews> read_srun_line(std::string_view line);
 
+// Slurm starts nothing of what was asked for: nodes are missing, or the allocation itself.
+[[nodiscard]] bool is_refusal(std::string_view line);
+
 // What is wrong, in one line: the last errors of the log, without what read_srun_line() takes.
 [[nodiscard]] std::string srun_errors(const std::vector<std::string>& lines);
 

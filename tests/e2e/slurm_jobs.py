@@ -45,15 +45,11 @@ class Allocation:
 
 
 def sruns(job):
-    """Pids of the sruns of this run, and of the helper that each of them has."""
-    needle = f"--job-name=robustrun-{run_name(job)}".encode()
-    return [pid for pid in job.runner.marked() if needle in command(pid)]
-
-
-def run_name(job):
-    return re.search(rb"ROBUSTRUN_AGENT_OF=([^\0]*)", environ(next(iter(job.agents().values()))))[
-        1
-    ].decode()
+    """Pids of the sruns of robustrun, and of the helper that each of them has."""
+    return [
+        pid for pid in job.runner.marked()
+        if any(word.startswith(b"--job-name=robustrun-") for word in command(pid))
+    ]
 
 
 def command(pid):

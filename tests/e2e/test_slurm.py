@@ -85,7 +85,7 @@ def test_a_lost_agent_is_replaced_by_a_second_srun(four, how):
     victim = job.agents()[1]
     others = [job.agents()[node] for node in (0, 2, 3)]
     leftovers = [victim, *job.workers_of(1)]
-    os.kill(victim, how)
+    kill_at_once(leftovers, how)
     job.wait(lambda: job.joins() == WORLD + 1, "another agent")
     job.moves(world=WORLD)
     # Whatever hung was ended by the one that took its place.
@@ -108,7 +108,7 @@ def test_an_srun_that_is_killed_alone_takes_its_agents_along(four):
     job.wait(lambda: job.joins() == 2 * WORLD, "new agents")
     job.moves(world=WORLD)
     # Nobody's script is to blame.
-    assert "infrastructure" in " ".join(job.decisions())
+    assert "the script is not to blame" in " ".join(job.decisions())
     assert job.stop().code == 128 + signal.SIGTERM
     four.allocation.cluster.expect_empty()
 
@@ -152,7 +152,7 @@ def test_a_node_that_is_dead_before_the_start_is_left_out(four):
     cluster[3].die()
     job = four("--nnodes=3", "--spares=1")
     job.moves(world=3, deadline_s=60)
-    assert job.group_names() == ["n1", "n2", "n4"]
+    assert sorted(job.group_names()) == ["n1", "n2", "n4"]
     assert any(node == 2 and "n3" in why and "srun" in why for node, why in job.losses())
     assert job.stop().code == 128 + signal.SIGTERM
     cluster.expect_empty()
@@ -164,7 +164,7 @@ def test_a_node_that_slurm_calls_down_is_left_out(four):
     cluster.declare_down("n2")
     job = four("--nnodes=3", "--spares=1")
     job.moves(world=3, deadline_s=60)
-    assert job.group_names() == ["n1", "n3", "n4"]
+    assert sorted(job.group_names()) == ["n1", "n3", "n4"]
     assert any("for Slurm it is down" in why for _, why in job.losses()), job.losses()
     assert job.stop().code == 128 + signal.SIGTERM
     cluster.expect_empty()
