@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "agent/disturbed_link.h"
+#include "agent/environment.h"
 #include "agent/home_link.h"
 #include "agent/inject.h"
 #include "agent/limits.h"
@@ -64,9 +66,7 @@ class Agent {
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
         });
-    signals_.async_wait([this](const boost::system::error_code& error, int) {
-      if (!error) leave();
-    });
+    await_signal();
     HomeLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
                                 [this] { set_congested(false); },
                                 [this](const std::string& why) {
@@ -84,6 +84,8 @@ class Agent {
     workers_.reset();
   }
 
+  void end_with_node() { ends_with_node_ = true; }
+  void add_environment(std::vector<std::string> own) { node_environment_ = std::move(own); }
   void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
@@ -109,6 +111,20 @@ class Agent {
   }
 
  private:
+  void await_signal() {
+    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      if (signal != SIGTERM || !ends_with_node_ || !workers_) return leave();
+      node_ends_ = true;
+      say_node_ends();
+      await_signal();
+    });
+  }
+
+  void say_node_ends() {
+    send(wire::NodeEnding{"Slurm sent SIGTERM to its agent (preemption, time limit or scancel)"});
+  }
+
   void send(const wire::Message& message) {
     if (leaving_ || !link_) return;
     link_->send(message);
@@ -143,7 +159,10 @@ class Agent {
   }
 
   void on_welcome(wire::Welcome welcome) {
-    if (workers_) return;  // welcome back
+    if (workers_) {  // welcome back
+      if (node_ends_) say_node_ends();
+      return;
+    }
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
       if (!own_workers_->log_directory.empty()) {
@@ -151,6 +170,7 @@ class Agent {
       }
       welcome.workers = *std::move(own_workers_);
     }
+    overlay_environment(welcome.workers.environment, node_environment_);
     auto runtime = RuntimeDirectory::make(welcome.workers.environment, welcome.workers.run_id);
     if (!runtime) {
       RR_LOG(kError, {}, "{}", runtime.error().what);
@@ -245,6 +265,9 @@ class Agent {
   std::optional<int> exit_code_;
   std::string why_ = "ended by a signal";
   bool congested_ = false;
+  std::vector<std::string> node_environment_;
+  bool ends_with_node_ = false;
+  bool node_ends_ = false;
   bool leaving_ = false;  // the link is closed
 };
 
@@ -310,6 +333,8 @@ int run_remote_agent(RemoteAgent start) {
                                   {std::move(hello), interface, start.first_contact_max},
                                   std::move(handlers));
   });
+  if (start.ends_with_node) agent.end_with_node();
+  agent.add_environment(std::move(start.node_environment));
   if (start.own_workers) agent.start_only(*std::move(start.own_workers));
   std::optional<StdinWatch> watch;
   if (start.watch_stdin) watch.emplace(loop, agent);
@@ -330,15 +355,17 @@ base::Result<wire::Credential> read_credential() {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
     const int ready = ::poll(&input, 1, std::max(0, static_cast<int>(left.count())));
     if (ready < 0 && errno == EINTR) continue;
-    char byte = 0;
-    if (ready <= 0 || ::read(STDIN_FILENO, &byte, 1) != 1) {
+    std::array<char, 4096> bytes{};  // nothing comes behind the line
+    const ssize_t got = ready <= 0 ? 0 : ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (got <= 0) {
       return base::fail(base::Errc::kUnavailable,
                         "cannot read the credential from standard input: it ended, or nothing "
                         "came; the agent is started by robustrun itself");
     }
-    line += byte;
+    line.append(bytes.data(), static_cast<std::size_t>(got));
     if (line.size() > wire::kCredentialBytesMax) break;  // said by the parser
   }
+  line.resize(std::min(line.size(), line.find('\n')));
   return wire::parse_credential(line);
 }
 

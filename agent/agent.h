@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
@@ -24,6 +25,12 @@ struct RemoteAgent {
   bool watch_stdin = false;    // its end before the welcome ends us
   base::Nanos first_contact_max = std::chrono::seconds(30);   // nobody answers for so long
   wire::MungeProofs munge;
+  // Slurm started us. SIGTERM then means that it takes the node back soon: the supervisor is told,
+  // and we go on.
+  bool ends_with_node = false;
+  // NAME=VALUE: what is particular to this node, in place of the supervisor's variables of those
+  // names (where Slurm says which task, which GPUs).
+  std::vector<std::string> node_environment;
   // What we start, whatever the supervisor says: of a machine that joined by itself, whose user
   // gave the command here (decisions.md 21).
   std::optional<wire::WorkerTemplate> own_workers;

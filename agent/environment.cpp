@@ -1,6 +1,7 @@
 #include "agent/environment.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/core/result.h"
 
@@ -28,6 +29,18 @@ void Environment::set(std::string_view name, std::string_view value) {
 
 void Environment::unset(std::string_view name) {
   std::erase_if(entries_, [name](const std::string& entry) { return is_named(entry, name); });
+}
+
+void overlay_environment(std::vector<std::string>& entries, const std::vector<std::string>& own) {
+  Environment all(std::move(entries));
+  for (const std::string& entry : own) {
+    const auto equals = entry.find('=');
+    if (equals != 0 && equals != std::string::npos) {
+      all.set(std::string_view(entry).substr(0, equals),
+              std::string_view(entry).substr(equals + 1));
+    }
+  }
+  entries = std::move(all).take();
 }
 
 }  // namespace robustrun::agent

@@ -24,4 +24,7 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
+// NAME=VALUE entries of `own` take the place of those of the same names.
+void overlay_environment(std::vector<std::string>& entries, const std::vector<std::string>& own);
+
 }  // namespace robustrun::agent

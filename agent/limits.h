@@ -15,6 +15,9 @@ inline constexpr std::chrono::seconds kLeaveMax{10};  // from the order to go un
 inline constexpr std::chrono::milliseconds kFarewellMax{1500};  // last bytes to the supervisor
 inline constexpr std::chrono::milliseconds kFarewellPoll{1};
 
+// What an older agent of this node, and its shims, get to be gone once they were killed.
+inline constexpr std::chrono::milliseconds kPredecessorMax{5000};
+
 // home_link
 inline constexpr std::chrono::seconds kFirstContactMax{30};   // until the first connection
 inline constexpr std::chrono::seconds kIdleWithoutHomeMax{30};  // decisions.md 3

@@ -1,18 +1,51 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
 #include "agent/agent.h"
+#include "agent/limits.h"
 #include "base/core/build_id.h"
 #include "base/io/fd.h"
+#include "base/io/marked.h"
 #include "cli/commands.h"
 #include "cli/program.h"
 #include "launcher/limits.h"
+#include "launcher/slurm_command.h"
 
 namespace robustrun::cli {
 namespace {
 
 constexpr int kChannelFd = 3;
 constexpr int kExitFailed = 1;
+constexpr const char* kNodeVariable = "SLURMD_NODENAME";
+
+// What Slurm says to each task for itself.
+bool is_of_node(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kDevices = {
+      "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
+  return name.starts_with("SLURM") || std::ranges::find(kDevices, name) != kDevices.end();
+}
+
+// One of many that srun has started with one credential.
+base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
+  const std::string node = around.variable(kNodeVariable).value_or("");
+  const std::string run = around.variable(launcher::kAgentOfVariable).value_or("");
+  RR_TRY(wire::take_place(start.credential, node));
+  // Another agent may have been given up because it hangs: nobody else can end it.
+  base::kill_marked({{fmt::format("{}={}", kNodeVariable, node),
+                      fmt::format("{}={}", launcher::kAgentOfVariable, run)},
+                     "agent"},
+                    agent::kPredecessorMax);
+  for (const std::string& entry : around.environment) {
+    if (is_of_node(std::string_view(entry).substr(0, entry.find('=')))) {
+      start.node_environment.push_back(entry);
+    }
+  }
+  start.ends_with_node = true;
+  return {};
+}
 
 // The launcher shows what comes on stderr.
 int say(int exit_code, std::string_view what) {
@@ -39,9 +72,14 @@ int agent_command(bool over_network) {
     start.self.slots = *workers;
   }
   start.credential = *std::move(credential);
+  // Slurm ends our standard input at once.
+  start.watch_stdin = start.credential.places.empty();
+  if (!start.watch_stdin) {
+    const auto placed = take_place(look_around("robustrun", this_machine()), start);
+    if (!placed) return say(kExitFailed, placed.error().what);
+  }
   start.self.node = start.credential.node;
   start.self.generation = start.credential.generation;
-  start.watch_stdin = true;
   return agent::run_remote_agent(std::move(start));
 }
 

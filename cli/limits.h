@@ -16,6 +16,7 @@ inline constexpr std::int64_t kDurationSecondsMax = std::int64_t{10} * 366 * 24 
 inline constexpr std::chrono::seconds kDeviceQueryMax{60};
 // Between two questions for a rendezvous whose name is not known yet.
 inline constexpr int kLookUpAgainMs = 1000;
+inline constexpr int kInvitationPollMs = 20;  // within one srun
 inline constexpr std::size_t kSecretBytesMin = 16;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;

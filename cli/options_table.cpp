@@ -182,10 +182,10 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "Use the addresses of this network interface, on every node. Default: of the one that "
            "carries the connection between the nodes."},
   {.id = kLauncher, .name = "launcher", .type = kChoice,
-   .values = "auto|local|processes|ssh|join", .native = "auto", .group = kRendezvous,
-   .help = "How agents get onto nodes. auto: ssh with --hosts, join (each node is started by "
-           "hand) with several nodes and none named, else local. processes: all of them on this "
-           "machine, for tests."},
+   .values = "auto|local|processes|ssh|slurm|join", .native = "auto", .group = kRendezvous,
+   .help = "How agents get onto nodes. auto: ssh with --hosts, slurm within an allocation, join "
+           "(each node is started by hand) with several nodes and none named, else local. "
+           "processes: all of them on this machine, for tests."},
   {.id = kSshTransport, .name = "ssh-transport", .type = kChoice,
    .values = "auto|libssh2|openssh", .native = "auto", .group = kRendezvous,
    .help = "auto: built in where it can serve the host, else the ssh program."},
@@ -232,6 +232,9 @@ constexpr std::array<Option, kOptionCount> kRows = {{
   {.id = kDetach, .name = "detach", .type = kFlag, .group = kSelf, .variable = false,
    .help = "Return once all workers run, and leave the run to itself: see the subcommands status, "
            "attach and stop. Its console is the file console.log in its directory."},
+  {.id = kSlurm, .name = "slurm", .type = kFlag, .group = kRendezvous,
+   .help = "Run on all nodes of the Slurm allocation in which this is started; an error outside "
+           "of one. Native mode does so by itself."},
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kFailures,
    .help = "How long workers need to write a last checkpoint: submit lets Slurm warn so long "

@@ -89,6 +89,7 @@ enum class OptionId : std::uint8_t {
   kRanksFilter,
   kExpectWorld,
   kDetach,
+  kSlurm,
   kSaveWithin,
   // of `robustrun submit` alone
   kNodes,

@@ -126,7 +126,9 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   wishes.shown = *std::move(shown);
   plan.request.routes = plan_routes(wishes, workers);
   const bool detached = settings.flag(OptionId::kDetach);
-  if (detached || plan.request.network.launch == supervisor::NetworkPlan::Launch::kSsh) {
+  const auto launch = plan.request.network.launch;
+  if (detached || launch == supervisor::NetworkPlan::Launch::kSsh ||
+      launch == supervisor::NetworkPlan::Launch::kSlurm) {
     for (supervisor::StreamRoutes& routes : plan.request.routes) keep_to_ourselves(routes);
   }
 
@@ -318,9 +320,12 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   RR_TRY(check_unsupported(settings));
   NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
   const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around, nodes.where()));
-  const Program program = RR_TRY(find_program(
-      settings, around,
-      nodes.way == NodesPlan::Way::kSsh ? CountOn::kEveryHost : CountOn::kThisMachine));
+  Program program =
+      RR_TRY(find_program(settings, around,
+                          nodes.way == NodesPlan::Way::kSsh || nodes.way == NodesPlan::Way::kSlurm
+                              ? CountOn::kEveryHost
+                              : CountOn::kThisMachine));
+  if (nodes.gpus_per_node != 0) program.workers = nodes.gpus_per_node;
   base::Rng rng(around.seed);
 
   RunPlan plan;
@@ -331,8 +336,8 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
   RR_TRY(check_world(settings, nodes, program.workers));
   plan.request.spec.expect_world = nodes.expect_world.value_or(0);
-  RR_TRY(plan_network(around, nodes, rendezvous, program, plan.request));
   plan.request.run_directory = plan.places.run_directory;
+  RR_TRY(plan_network(around, nodes, rendezvous, program, plan.request));
   std::uint32_t most_workers = 0;
   for (const auto& node : plan.request.spec.nodes) {
     most_workers = std::max(most_workers, node.slots == 0 ? kWorkersPerNodeMax : node.slots);

@@ -119,13 +119,13 @@ bool is_this_machine(const Host& host, const Surroundings& around) {
   return host.name == around.host || std::ranges::find(kLoopback, host.name) != kLoopback.end();
 }
 
-Result<Hosts> plan_hosts(const Settings& settings, const Surroundings& around) {
+Result<Hosts> plan_hosts(const Settings& settings, const Surroundings& around, Hosts allocation) {
   const auto source = RR_TRY(source_of(settings));
-  if (!source) {
+  if (!source && allocation.empty()) {
     RR_TRY(check_no_hosts(settings));
     return Hosts{};
   }
-  auto named = RR_TRY(read_hosts(settings, *source, around));
+  auto named = source ? RR_TRY(read_hosts(settings, *source, around)) : std::move(allocation);
   auto hosts = RR_TRY(filtered(settings, std::move(named)));
   launcher::sort_naturally(hosts);
   RR_TRY(put_first(settings, hosts));

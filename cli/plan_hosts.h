@@ -11,13 +11,15 @@
 
 namespace robustrun::cli {
 
-// Whether hosts are named at all.
+// Whether the user names hosts at all.
 [[nodiscard]] bool names_hosts(const Settings& settings);
 
-// In rank order: naturally sorted, --rank0 first. Empty when none are named. Host::slots is 0
-// where --nproc-per-node counts: where it was given, or the host file says nothing.
-[[nodiscard]] base::Result<std::vector<launcher::Host>> plan_hosts(const Settings& settings,
-                                                                   const Surroundings& around);
+// In rank order: naturally sorted, --rank0 first. Those of `allocation` when none are named, which
+// may be empty. Host::slots is 0 where --nproc-per-node counts: where it was given, or the host
+// file says nothing.
+[[nodiscard]] base::Result<std::vector<launcher::Host>> plan_hosts(
+    const Settings& settings, const Surroundings& around,
+    std::vector<launcher::Host> allocation = {});
 
 // Nothing else than this very machine, reached without SSH: "localhost", its own name.
 [[nodiscard]] bool is_this_machine(const launcher::Host& host, const Surroundings& around);

@@ -23,6 +23,7 @@ void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request)
   network.run_id = nodes.meeting->id;  // those who join by themselves know nothing else
   network.port = nodes.meeting->control.port;
   network.secret = nodes.secret;
+  network.invitation = nodes.invitation;
   network.insecure = nodes.trust == Trust::kNone;
   network.munge = nodes.trust == Trust::kMunge;
   network.command_digest = command_digest(request.workers);
@@ -66,10 +67,14 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
          {}});
   }
   if (nodes.way == Way::kProcesses) network.launch = NetworkPlan::Launch::kProcesses;
-  if (nodes.way == Way::kSsh) {
-    network.launch = NetworkPlan::Launch::kSsh;
+  if (nodes.way == Way::kSsh || nodes.way == Way::kSlurm) {
+    network.launch =
+        nodes.way == Way::kSsh ? NetworkPlan::Launch::kSsh : NetworkPlan::Launch::kSlurm;
     network.hosts = nodes.hosts;
     network.ssh = nodes.ssh;
+    network.slurm = nodes.slurm;
+    network.slurm.run_id = spec.run_id;
+    network.slurm.folder = request.run_directory + "/agents";
     network.build = base::build_id();
     network.count = program.count;
     network.count_interpreter = program.count_interpreter;

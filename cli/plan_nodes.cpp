@@ -9,6 +9,8 @@
 #include "cli/command_words.h"
 #include "cli/limits.h"
 #include "cli/plan_hosts.h"
+#include "cli/plan_slurm.h"
+#include "cli/plan_slurm_nodes.h"
 #include "cli/values.h"
 #include "launcher/host_list.h"
 
@@ -34,7 +36,9 @@ OptionId hosts_option(const Settings& settings) {
 }
 
 Result<Way> choose_way(const Settings& settings, const Surroundings& around, const NodesPlan& plan,
-                       std::uint32_t most) {
+                       const SlurmPlan& slurm, std::uint32_t most) {
+  if (slurm.part == SlurmPlan::Part::kLaunch) return Way::kSlurm;
+  if (slurm.part == SlurmPlan::Part::kMeet) return Way::kRendezvous;
   const std::string asked = settings.text(OptionId::kLauncher);
   const bool named = !plan.hosts.empty();
   const bool only_here = plan.hosts.size() == 1 && is_this_machine(plan.hosts.front(), around);
@@ -77,7 +81,7 @@ base::Status check_with_hosts(const Settings& settings, NodesPlan& plan) {
     plan.warnings.push_back(fmt::format("{} is ignored: ranks follow the order of the hosts",
                                         settings.written(OptionId::kNodeRank)));
   }
-  if (settings.given(OptionId::kLocalAddr) && plan.way == Way::kSsh) {
+  if (settings.given(OptionId::kLocalAddr) && plan.way != Way::kLocal) {
     plan.warnings.push_back(fmt::format("{} is ignored: every host has its own; --iface chooses it",
                                         settings.written(OptionId::kLocalAddr)));
   }
@@ -304,8 +308,10 @@ Where NodesPlan::where() const {
   switch (way) {
     case Way::kLocal:
     case Way::kProcesses: return Where::kHere;
-    case Way::kSsh: return Where::kHosts;
-    case Way::kRendezvous: return Where::kMeeting;
+    case Way::kSsh:
+    case Way::kSlurm: return Where::kHosts;
+    // Nobody chose a port for all tasks of a step.
+    case Way::kRendezvous: return invitation.empty() ? Where::kMeeting : Where::kHosts;
   }
   return Where::kHere;
 }
@@ -345,10 +351,12 @@ Result<std::vector<RankRange>> parse_rank_ranges(std::string_view text) {
 Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& around) {
   const auto [least, most] = RR_TRY(node_counts(settings));
   NodesPlan plan;
-  plan.hosts = RR_TRY(plan_hosts(settings, around));
+  const SlurmPlan slurm = RR_TRY(plan_slurm(settings, around));
+  plan.hosts = RR_TRY(plan_hosts(settings, around, slurm.nodes));
+  if (!settings.given(OptionId::kNprocPerNode)) plan.gpus_per_node = slurm.gpus_per_node;
   RR_TRY(plan_lease(settings, plan));
   RR_TRY(plan_rest(settings, plan));
-  plan.way = RR_TRY(choose_way(settings, around, plan, most));
+  plan.way = RR_TRY(choose_way(settings, around, plan, slurm, most));
   RR_TRY(check_with_hosts(settings, plan));
   switch (plan.way) {
     case Way::kLocal: RR_TRY(count_here(settings, least, most, plan)); break;
@@ -357,7 +365,16 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
       RR_TRY(count_hosts(settings, least, most, plan));
       RR_TRY(plan_ssh(settings, around, plan));
       break;
-    case Way::kRendezvous: RR_TRY(plan_joining(settings, around, least, most, plan)); break;
+    case Way::kSlurm:
+      RR_TRY(check_allocation(settings, slurm, most, plan.hosts.size()));
+      RR_TRY(count_hosts(settings, least, most, plan));
+      RR_TRY(plan_srun(around, slurm, plan.slurm));
+      break;
+    case Way::kRendezvous:
+      RR_TRY(slurm.part == SlurmPlan::Part::kMeet
+                 ? plan_step(settings, around, slurm, plan)
+                 : plan_joining(settings, around, least, most, plan));
+      break;
   }
   return plan;
 }

@@ -17,6 +17,7 @@
 #include "cli/settings.h"
 #include "cli/surroundings.h"
 #include "launcher/host.h"
+#include "launcher/slurm_command.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/run_request.h"
 
@@ -36,6 +37,7 @@ struct NodesPlan {
     kLocal,       // one agent, here
     kProcesses,   // several agents, here
     kSsh,
+    kSlurm,       // by srun, onto the nodes of an allocation
     kRendezvous,  // `meeting` says whether the supervisor is here
   };
   Way way = Way::kLocal;
@@ -50,8 +52,11 @@ struct NodesPlan {
   // kRendezvous
   std::optional<Meeting> meeting;
   Trust trust = Trust::kNone;
+  std::string invitation;  // within a step: the file that tells guests where to join; else empty
   std::string secret;  // with Trust::kSecret: the bytes of --secret-file
 
+  launcher::SlurmOptions slurm;  // kSlurm; run_id and folder are left to the caller
+  std::uint32_t gpus_per_node = 0;  // of Slurm, where --nproc-per-node was not given; 0: none
   std::string interface;  // --iface
   supervisor::LeaseTimes lease;
   base::Nanos wait_for_nodes{};

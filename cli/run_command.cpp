@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/numa.h"
 #include "base/core/clock.h"
+#include "base/core/text.h"
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "cli/commands.h"
@@ -12,6 +13,7 @@
 #include "cli/dry_run.h"
 #include "cli/help_text.h"
 #include "cli/installed_files.h"
+#include "cli/invitation.h"
 #include "cli/limits.h"
 #include "cli/parser.h"
 #include "cli/plan.h"
@@ -63,28 +65,40 @@ base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Ne
   }
 }
 
+base::Result<wire::Credential> credential_of_guest(const RunPlan& plan, const Network& network) {
+  const Meeting& meeting = *plan.nodes.meeting;
+  if (!plan.nodes.invitation.empty()) {
+    return await_invitation(plan.nodes.invitation, plan.request.spec.group.wait_for_nodes);
+  }
+  const auto addresses = RR_TRY(find_leader(plan, network));
+  wire::Credential credential;
+  credential.run_id = meeting.id;
+  credential.token = plan.nodes.secret;
+  for (const std::string& address : addresses) {
+    const bool is_v6 = address.find(':') != std::string::npos;
+    credential.endpoints.push_back(
+        fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, meeting.control.port));
+  }
+  return credential;
+}
+
 // This machine is one of several, and another one leads.
 int join(const RunPlan& plan, const Surroundings& around) {
   const Meeting& meeting = *plan.nodes.meeting;
-  const auto addresses = find_leader(plan, *around.network);
-  if (!addresses) return complain(addresses.error());
+  auto credential = credential_of_guest(plan, *around.network);
+  if (!credential) return complain(credential.error());
   agent::RemoteAgent guest;
-  guest.credential.run_id = meeting.id;
-  guest.credential.token = plan.nodes.secret;
+  guest.credential = *std::move(credential);
   guest.credential.interface = plan.nodes.interface;
-  for (const std::string& address : *addresses) {
-    const bool is_v6 = address.find(':') != std::string::npos;
-    guest.credential.endpoints.push_back(
-        fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, meeting.control.port));
-  }
+  guest.ends_with_node = !plan.nodes.invitation.empty();
   guest.self.slots = plan.request.spec.nodes.front().slots;
   guest.self.node_rank = meeting.node_rank;
   guest.self.command_digest = plan.request.network.command_digest;
   if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
   guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
   guest.own_workers = plan.request.workers;
-  RR_LOG(kInfo, {}, "joining run {} at {}:{}", meeting.id, meeting.control.host,
-         meeting.control.port);
+  RR_LOG(kInfo, {}, "joining run {} at {}", meeting.id,
+         base::join(guest.credential.endpoints, ", "));
   return agent::run_remote_agent(std::move(guest));
 }
 

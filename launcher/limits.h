@@ -53,6 +53,17 @@ inline constexpr std::size_t kSftpPacketBytesMax = std::size_t{256} << 10;
 inline constexpr std::size_t kBundleFilesMax = 1024;
 inline constexpr std::size_t kBundleBytesMax = std::size_t{256} << 20;
 
+// Slurm
+inline constexpr std::size_t kSrunLineBytesMax = std::size_t{16}
+                                                 << 10;  // the rest of a line is cut
+inline constexpr std::size_t kSrunLinesMax = 256;  // of one srun, kept for the words of its end
+inline constexpr std::size_t kSrunErrorsShown = 3;
+inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for squeue, scancel, sinfo
+inline constexpr std::chrono::milliseconds kSlurmAskWait{700};  // where a node's slurmd is
+inline constexpr std::chrono::milliseconds kSlurmdProbeWait{700};
+inline constexpr std::uint16_t kSlurmdPort = 6818;
+inline constexpr unsigned kStepsMax = 1'000'000;  // of one run directory
+
 // Lanes of the caller's blocking pool: kLaneFirst .. kLaneFirst + kLanes - 1.
 inline constexpr std::uint32_t kLaneFirst = 0x5348'0000;
 inline constexpr std::uint32_t kLanes = 4;

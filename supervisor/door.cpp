@@ -68,10 +68,17 @@ base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor exec
 RunAuthority Door::authority() const { return {run_id_, authority_, secret_, port(), endpoints_}; }
 
 std::string Door::credential(base::NodeId node, base::Generation generation) const {
-  wire::Credential credential;
-  credential.run_id = run_id_;
+  wire::Credential credential = common_credential();
   credential.node = node;
   credential.generation = generation;
+  return wire::to_line(credential);
+}
+
+std::string Door::invitation() const { return wire::to_line(common_credential()); }
+
+wire::Credential Door::common_credential() const {
+  wire::Credential credential;
+  credential.run_id = run_id_;
   credential.token = secret_;
   credential.ca_fingerprint = fingerprint_;
   credential.endpoints = endpoints_;
@@ -79,7 +86,7 @@ std::string Door::credential(base::NodeId node, base::Generation generation) con
   credential.interface = interface_;
   credential.count = count_;
   credential.interpreter = count_interpreter_;
-  return wire::to_line(credential);
+  return credential;
 }
 
 base::Result<wire::PeerName> Door::decide(const wire::Enrol& enrol,

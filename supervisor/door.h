@@ -15,6 +15,7 @@
 #include "base/core/result.h"
 #include "supervisor/run_authority.h"
 #include "supervisor/run_request.h"
+#include "wire/credential.h"
 #include "wire/listener.h"
 
 namespace robustrun::supervisor {
@@ -43,6 +44,8 @@ class Door {
 
   // The line for the standard input of that agent.
   [[nodiscard]] std::string credential(base::NodeId node, base::Generation generation) const;
+  // The same for machines that join by themselves.
+  [[nodiscard]] std::string invitation() const;
   [[nodiscard]] const wire::ListenerCounters& counters() const { return listener_->counters(); }
   [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
   // Numeric, with the port.
@@ -52,6 +55,7 @@ class Door {
 
  private:
   Door() = default;
+  [[nodiscard]] wire::Credential common_credential() const;
   base::Result<wire::PeerName> decide(const wire::Enrol& enrol,
                                       const wire::ConnectionAddresses& addresses) const;
 

@@ -232,6 +232,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kPortConflict:
     case Rule::kGroupShrunk:
     case Rule::kWaitForNodes:
+    case Rule::kNodeEnding:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

@@ -5,8 +5,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/io/fd.h"
 #include "base/io/log.h"
 #include "supervisor/driver_impl.h"
+#include "supervisor/private_file.h"
 
 namespace robustrun::supervisor {
 
@@ -28,7 +30,10 @@ base::Status Driver::Impl::open_door(const RunAuthority* before) {
     on_agent(who, std::move(hello), std::move(channel));
   };
   door_ = RR_TRY(Door::open(parts_.executor, request_.network, std::move(host), before));
-  return {};
+  const std::string& invitation = request_.network.invitation;
+  if (invitation.empty()) return {};
+  RR_TRY(base::make_directories(invitation.substr(0, invitation.rfind('/')), 0700));
+  return write_private_file(invitation, door_->invitation());
 }
 
 std::optional<RunAuthority> Driver::Impl::authority() const {

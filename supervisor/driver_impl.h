@@ -115,6 +115,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::Heartbeat& heartbeat);
   void on_report(base::NodeId node, const wire::Bye& bye);
   void on_report(base::NodeId node, const wire::Injected& injected);
+  void on_report(base::NodeId node, wire::NodeEnding& ending);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;

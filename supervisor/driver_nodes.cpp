@@ -118,6 +118,10 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) 
   injector_->on_report(node, injected);
 }
 
+void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
+  dispatch(NodeEnding{std::move(ending.why)}, node);
+}
+
 // Clocks of machines start with their boot. The message that was under way for the shortest time
 // tells the difference best. On one machine there is none.
 void Driver::Impl::note_clock(NodeLink& link, base::Nanos theirs) const {

@@ -12,6 +12,7 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "launcher/agent_launcher.h"
+#include "launcher/slurm_launcher.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/console_log.h"
 #include "supervisor/continued_clock.h"
@@ -77,6 +78,8 @@ std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
       return launcher::make_process_launcher(loop.get_executor(), executable);
     case NetworkPlan::Launch::kSsh:
       return launcher::make_ssh_launcher(loop.get_executor(), pool, network.hosts, network.ssh);
+    case NetworkPlan::Launch::kSlurm:
+      return launcher::make_slurm_launcher(loop.get_executor(), pool, network.hosts, network.slurm);
     case NetworkPlan::Launch::kSocketPair: break;
   }
   return launcher::make_local_launcher(loop.get_executor(), executable);
@@ -171,6 +174,10 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     }
     announce(request);
     loop.run();
+  }
+  if (!request.network.invitation.empty()) {
+    std::error_code error;
+    std::filesystem::remove(request.network.invitation, error);  // nobody is let in any more
   }
   say_farewell(request, journal_path(request));
   return exit_code;

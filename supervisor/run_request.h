@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launcher/host.h"
+#include "launcher/slurm_command.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/core/job_spec.h"
 #include "wire/messages.h"
@@ -63,9 +64,10 @@ struct NetworkPlan {
     kSocketPair,   // one agent, on this machine
     kProcesses,    // agents on this machine, over the network all the same
     kSsh,
+    kSlurm,
   };
   Launch launch = Launch::kSocketPair;
-  std::vector<launcher::Host> hosts;   // kSsh: by NodeId
+  std::vector<launcher::Host> hosts;   // kSsh, kSlurm: by NodeId
   launcher::SshOptions ssh;
   std::string interface;               // --iface; empty: whichever carries the connection
   std::uint16_t port = 0;              // of the control channel; 0: any
@@ -80,6 +82,9 @@ struct NetworkPlan {
   std::string count;
   std::string count_interpreter;
   LeaseTimes lease;
+  launcher::SlurmOptions slurm;        // kSlurm
+  // Open groups: the file that tells guests where to join, and lets them in; empty: they were told.
+  std::string invitation;
   template <class V>
   void fields(V& v) {
     v(1, "launch", launch);
@@ -96,6 +101,8 @@ struct NetworkPlan {
     v(12, "count", count);
     v(13, "count_interpreter", count_interpreter);
     v(14, "lease", lease);
+    v(15, "slurm", slurm);
+    v(16, "invitation", invitation);
   }
 };
 
@@ -114,8 +121,8 @@ struct RunRequest {
   JobSpec spec;
   wire::WorkerTemplate workers;
   NetworkPlan network;
-  std::vector<StreamRoutes> routes;       // by local rank; as many as the largest node has slots
-  std::string run_directory;              // absolute; made by cli/, 0700
+  std::vector<StreamRoutes> routes;  // by local rank; as many as the largest node has slots
+  std::string run_directory;  // absolute; made by cli/, 0700
   ConsoleStyle console;
   std::vector<RankRange> shown_ranks;  // of them alone the console shows output; empty: of all
   std::vector<int> end_signals;  // --signals-to-handle: each ends the run

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/core/text.h"
@@ -72,7 +73,22 @@ base::Result<Credential> parse_credential(std::string_view line) {
       credential->ca_fingerprint.size() != kFingerprintBytes) {
     return corrupt("its fingerprint has the wrong length");
   }
+  if (credential->places.size() > kPlacesMax) {
+    return corrupt("it has more than " + std::to_string(kPlacesMax) + " places");
+  }
   return credential;
+}
+
+base::Status take_place(Credential& credential, const std::string& name) {
+  const auto place = std::ranges::find(credential.places, name, &AgentPlace::name);
+  if (place == credential.places.end()) {
+    return fail(Errc::kNotFound, "cannot use the credential: it is not for an agent on node '" +
+                                     base::printable(name) + "'");
+  }
+  credential.node = place->node;
+  credential.generation = place->generation;
+  credential.places.clear();
+  return {};
 }
 
 }  // namespace robustrun::wire

@@ -17,6 +17,19 @@
 
 namespace robustrun::wire {
 
+// One of several agents that get the same line.
+struct AgentPlace {
+  std::string name;  // of its node, as whoever starts it there calls it
+  base::NodeId node;
+  base::Generation generation;
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "node", node);
+    v(3, "generation", generation);
+  }
+};
+
 struct Credential {
   std::uint32_t protocol = kProtocolVersion;
   std::string run_id;
@@ -32,6 +45,9 @@ struct Credential {
   // whose PyTorch is asked. Empty: the supervisor knows how many workers there are.
   std::string count{};
   std::string interpreter{};
+  // For several agents, which are told apart by their nodes' names; node and generation are then
+  // take_place()'s.
+  std::vector<AgentPlace> places{};
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -45,6 +61,7 @@ struct Credential {
     v(9, "interface", interface);
     v(10, "count", count);
     v(11, "interpreter", interpreter);
+    v(12, "places", places);
   }
 };
 
@@ -53,5 +70,8 @@ struct Credential {
 // Reads what to_line wrote; kCorrupt or kLimit says what is wrong with it, without repeating any
 // of it.
 [[nodiscard]] base::Result<Credential> parse_credential(std::string_view line);
+
+// Of a credential for several agents: makes it the one of `name`'s. kNotFound when it has no place.
+[[nodiscard]] base::Status take_place(Credential& credential, const std::string& name);
 
 }  // namespace robustrun::wire

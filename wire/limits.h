@@ -51,7 +51,8 @@ inline constexpr std::chrono::milliseconds kTcpUserTimeout{20000};
 inline constexpr int kKeepaliveIdleS = 10;
 inline constexpr int kKeepaliveIntervalS = 5;
 
-inline constexpr std::size_t kCredentialBytesMax = std::size_t{16} << 10;  // the whole line
+inline constexpr std::size_t kCredentialBytesMax = std::size_t{4} << 20;  // the whole line
+inline constexpr std::size_t kPlacesMax = 16384;  // of one credential
 inline constexpr std::size_t kEndpointsMax = 64;
 inline constexpr std::size_t kRunIdBytesMax = 256;
 inline constexpr std::size_t kPemBytesMax = std::size_t{16} << 10;  // one key, certificate, request

@@ -25,6 +25,6 @@ struct Bye {
 using Message = std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
                              WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress,
                              WorkerExited, WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye,
-                             Enrol, Enrolled, Refused, Inject, Injected>;
+                             Enrol, Enrolled, Refused, Inject, Injected, NodeEnding>;
 
 }  // namespace robustrun::wire

@@ -128,6 +128,16 @@ struct Heartbeat {
   }
 };
 
+// Whoever gave us this node takes it back soon (Slurm: preemption, time limit, scancel). The agent
+// goes on; it says so again on a new connection, and perhaps more than once.
+struct NodeEnding {
+  std::string why;
+  template <class V>
+  void fields(V& v) {
+    v(1, "why", why);
+  }
+};
+
 // A line for robustrun's own log, from the agent.
 struct Notice {
   std::uint8_t level = 0;  // base/io/log.h

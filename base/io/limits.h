@@ -8,6 +8,8 @@ namespace robustrun::base {
 
 // A journal is read whole; a run's journal stays far below this.
 inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
+// One file of /proc about one process: its environment may be long.
+inline constexpr std::size_t kProcFileBytesMax = std::size_t{2} << 20;
 // How long a log line waits for a stderr that nobody reads, before it is dropped and counted.
 inline constexpr std::chrono::milliseconds kLogStallMax{50};
 // How long the end of a blocking pool waits for its running jobs before it leaves them behind.

@@ -138,6 +138,7 @@ enum class Rule : std::uint8_t {
   kSpareChanged,  // a node outside the group was lost, or is there
   kResumed,  // another supervisor goes on with the run
   kPreempted,  // whoever owns the nodes wants them for somebody else
+  kNodeEnding,  // a node will be taken from us soon
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -13,14 +13,14 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 9;
-constexpr std::size_t kStimuli = 20;
+constexpr std::size_t kStimuli = 21;
 
 template <class Body>
 constexpr bool kFromNode =
     std::is_same_v<Body, AgentJoined> || std::is_same_v<Body, AgentLost> ||
     std::is_same_v<Body, PortReserved> || std::is_same_v<Body, WorkerStarted> ||
     std::is_same_v<Body, WorkerStartFailed> || std::is_same_v<Body, WorkerExited> ||
-    std::is_same_v<Body, WorkersGone>;
+    std::is_same_v<Body, WorkersGone> || std::is_same_v<Body, NodeEnding>;
 
 }  // namespace
 
@@ -61,6 +61,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
   constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
+  constexpr Handler ne = &I::node_ending;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished
       {run, no, no, no, no, no, no, no, no},                // RunStarted
@@ -83,6 +84,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, offer, offer, offer, offer, offer, offer, no, no},  // NodeOffered
       {no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
       {no, res, res, res, res, res, res, res, resf},  // SupervisorResumed
+      {no, ne, ne, ne, ne, ne, ne, no, no},           // NodeEnding
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -98,6 +100,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<NodeOffered>(body)) return Stimulus::kNodeOffered;
   if (std::holds_alternative<FaultInjected>(body)) return Stimulus::kFaultInjected;
   if (std::holds_alternative<SupervisorResumed>(body)) return Stimulus::kSupervisorResumed;
+  if (std::holds_alternative<NodeEnding>(body)) return Stimulus::kNodeEnding;
   return static_cast<Stimulus>(body.index());
 }
 

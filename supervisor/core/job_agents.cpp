@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "supervisor/core/job_impl.h"
 #include "supervisor/core/limits.h"
@@ -20,6 +21,7 @@ void Job::Impl::launch(base::NodeId node) {
   NodeState& state_of = at(node);
   ++state_of.generation.value;
   state_of.agent = Agent::kLaunched;
+  state_of.ending = false;
   state_of.launched_at = now;
   out.push_back(LaunchAgent{node, state_of.generation});
 }
@@ -84,6 +86,13 @@ void Job::Impl::agent_joined(const Event& event) {
   if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;
   decide(Rule::kSpareChanged, fmt::format("{} is there as a spare", name(event.node)));
   if (state == JobState::kRunning) maybe_grow();
+}
+
+// Said once per agent; whoever comes next on that node may live longer.
+void Job::Impl::node_ending(const Event& event) {
+  if (std::exchange(at(event.node).ending, true)) return;
+  decide(Rule::kNodeEnding, fmt::format("{} will be taken from us: {}", name(event.node),
+                                        body<NodeEnding>(event).why));
 }
 
 void Job::Impl::report_loss(base::NodeId node, std::string text) {

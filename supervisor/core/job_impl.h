@@ -41,6 +41,7 @@ enum class Stimulus : std::uint8_t {
   kNodeOffered,
   kFaultInjected,
   kSupervisorResumed,
+  kNodeEnding,
 };
 
 struct Job::Impl : JobMemory {
@@ -59,6 +60,7 @@ struct Job::Impl : JobMemory {
 
   // job_agents.cpp
   void agent_joined(const Event& event);
+  void node_ending(const Event& event);
   void agent_lost_idle(const Event& event);       // no worker runs
   void agent_lost_waiting(const Event& event);    // in kBackoff
   void agent_lost_working(const Event& event);    // starting or running

@@ -28,6 +28,7 @@ struct NodeState {
   std::uint32_t losses = 0;            // of its agents that had said hello, in this run
   base::Nanos retry_at{};              // of a lost one
   std::string trouble;                 // how the last one was lost
+  bool ending = false;                 // its agent says that the node is taken from us soon
   std::string listens;                 // endpoint of its agent; empty: none
   template <class V>
   void fields(V& v) {
@@ -42,6 +43,7 @@ struct NodeState {
     v(9, "losses", losses);
     v(10, "retry_at", retry_at);
     v(11, "trouble", trouble);
+    v(12, "ending", ending);
     v(13, "listens", listens);
   }
 };

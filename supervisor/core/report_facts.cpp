@@ -64,6 +64,7 @@ struct Gatherer {
   void operator()(const NodeOffered& body) { facts.node_names.push_back(body.spec.name); }
   void operator()(const FaultInjected& body) { facts.injected.emplace_back(event.at, &body); }
   void operator()(const SupervisorResumed& body) { facts.takeovers.emplace_back(event.at, &body); }
+  void operator()(const NodeEnding&) {}
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -139,6 +140,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kStart:
     case Rule::kBudgetRefilled:
     case Rule::kSpareChanged:
+    case Rule::kNodeEnding:
     case Rule::kResumed: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -56,6 +56,9 @@ struct EventWords {
   std::string operator()(const core::SupervisorResumed& e) const {
     return fmt::format("supervisor {} takes over", e.incarnation);
   }
+  std::string operator()(const core::NodeEnding& e) const {
+    return fmt::format("node ends: {}", e.why);
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }

@@ -108,6 +108,8 @@ const Row kRows[] = {
      }},
     {"SupervisorResumed", ".xxxxxxxx",
      [](const Harness&) -> EventBody { return SupervisorResumed{2, "other", 7, {}, {}}; }},
+    {"NodeEnding", ".xxxxxx..",
+     [](const Harness&) -> EventBody { return NodeEnding{"preempted"}; }},
 };
 
 TEST_CASE("every event is handled, or ignored on purpose, in every state") {

@@ -32,7 +32,7 @@ std::vector<JournalEntry> one_of_each() {
   story.event(8008, AgentJoined{77, "10.0.0.33", 2}, 2);
   story.group(8009, 2, {{{2}, "gamma", "10.0.0.33", 0, 2}, {{0}, "alpha", "10.0.0.1", 2, 2}},
               {"beta"});
-  story.event(8010, injected());
+  story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
   return story.entries;
 }
 

@@ -187,6 +187,7 @@ std::vector<Example> last_kinds() {
               .delay = 200ms}},
       {"Injected", "Injected",
        Injected{.id = 1ULL << 40, .pid = 4711, .done = "killed", .error = "or not"}},
+      {"NodeEnding", "NodeEnding", NodeEnding{.why = "Slurm sent SIGTERM"}},
   };
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+// Processes of ours that a variable of their environment marks, wherever they hang in the tree of
+// processes: those that nobody who could end them is left of (decisions.md 16).
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace robustrun::base {
+
+// Each of `entries` is a whole NAME=VALUE of the environment with which it was started.
+struct ProcessMark {
+  std::vector<std::string> entries;
+  std::string argument;  // its argv[1]
+};
+
+// SIGKILLs all of them but this process, and waits until they and their children are gone, for at
+// most `wait`. Processes of other users are never looked into. Returns how many were killed.
+unsigned kill_marked(const ProcessMark& mark, std::chrono::milliseconds wait);
+
+}  // namespace robustrun::base

@@ -1,0 +1,55 @@
+#pragma once
+// The command lines of Slurm's programs, and the environment that srun gets. Pure.
+//
+// One srun starts the agents of many nodes; docs/slurm.md says what each option is for. What srun
+// would read from its environment is taken out of it, so that the options alone count.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace robustrun::launcher {
+
+struct SlurmOptions {
+  std::string executable;   // our own, absolute; the same on every node
+  std::string commands;     // folder of srun, scancel, squeue, sinfo, scontrol; absolute
+  std::string job;          // SLURM_JOB_ID
+  std::string run_id;       // names the steps, and marks the agents
+  std::string folder;       // absolute, on every node: for what srun and the agents print
+  template <class V>
+  void fields(V& v) {
+    v(1, "executable", executable);
+    v(2, "commands", commands);
+    v(3, "job", job);
+    v(4, "run_id", run_id);
+    v(5, "folder", folder);
+  }
+};
+
+// In the environment of every agent: whose it is (agent/predecessor.h).
+inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
+
+// `number`: of the step, within the run; in the names of its files.
+[[nodiscard]] std::vector<std::string> srun_argv(const SlurmOptions& options,
+                                                 const std::vector<std::string>& nodes,
+                                                 unsigned number);
+[[nodiscard]] std::string srun_log(const SlurmOptions& options, unsigned number);
+// `own`: our environment.
+[[nodiscard]] std::vector<std::string> srun_environment(const SlurmOptions& options,
+                                                        const std::vector<std::string>& own);
+
+// Prints "STEP NAME" of every step of the job.
+[[nodiscard]] std::vector<std::string> list_steps_argv(const SlurmOptions& options);
+// From that output: those of this run.
+[[nodiscard]] std::vector<std::string> own_steps(const SlurmOptions& options,
+                                                 std::string_view listed);
+[[nodiscard]] std::vector<std::string> cancel_argv(const SlurmOptions& options,
+                                                   const std::vector<std::string>& steps);
+// Prints "NODE STATE" of every one of these nodes.
+[[nodiscard]] std::vector<std::string> node_states_argv(const SlurmOptions& options,
+                                                        const std::vector<std::string>& nodes);
+// From that output: those on which Slurm starts nothing, each with its state behind a blank.
+[[nodiscard]] std::vector<std::string> unusable_nodes(std::string_view listed);
+
+}  // namespace robustrun::launcher
