@@ -368,7 +368,7 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
     case Way::kSlurm:
       RR_TRY(check_allocation(settings, slurm, most, plan.hosts.size()));
       RR_TRY(count_hosts(settings, least, most, plan));
-      RR_TRY(plan_srun(around, slurm, plan.slurm));
+      RR_TRY(plan_srun(settings, around, slurm, plan.slurm));
       break;
     case Way::kRendezvous:
       RR_TRY(slurm.part == SlurmPlan::Part::kMeet

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/core/text.h"
 #include "cli/places.h"
 #include "cli/rendezvous.h"
+#include "cli/slurm_time.h"
 
 namespace robustrun::cli {
 namespace {
@@ -37,7 +39,7 @@ base::Status check_allocation(const Settings& settings, const SlurmPlan& slurm, 
                           slurm.node_list, remedy));
 }
 
-base::Status plan_srun(const Surroundings& around, const SlurmPlan& slurm,
+base::Status plan_srun(const Settings& settings, const Surroundings& around, const SlurmPlan& slurm,
                        launcher::SlurmOptions& options) {
   const auto srun = around.machine->find_executable("srun", around.variable("PATH").value_or(""));
   if (!srun) {
@@ -49,6 +51,10 @@ base::Status plan_srun(const Surroundings& around, const SlurmPlan& slurm,
   options.executable = around.executable;
   options.commands = srun->substr(0, srun->rfind('/'));
   options.job = slurm.job;
+  const auto restarts =
+      base::parse_int<std::uint32_t>(around.variable("SLURM_RESTART_COUNT").value_or(""));
+  options.restarts = restarts ? *restarts : 0;
+  options.warning = slurm_warning(*settings.duration(OptionId::kSaveWithin)) + kSlurmWarningSlack;
   return {};
 }
 

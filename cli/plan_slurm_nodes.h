@@ -17,8 +17,8 @@ namespace robustrun::cli {
                                             std::uint32_t most, std::size_t nodes);
 
 // How srun is called; kNotFound when it is not on PATH.
-[[nodiscard]] base::Status plan_srun(const Surroundings& around, const SlurmPlan& slurm,
-                                     launcher::SlurmOptions& options);
+[[nodiscard]] base::Status plan_srun(const Settings& settings, const Surroundings& around,
+                                     const SlurmPlan& slurm, launcher::SlurmOptions& options);
 
 // The tasks of a step as nodes: counts, part, and the file by which they meet.
 [[nodiscard]] base::Status plan_step(const Settings& settings, const Surroundings& around,

@@ -20,20 +20,12 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-// Slurm looks at the clock twice a minute, so that its warning may come late by half of this.
-constexpr std::chrono::seconds kWarningMargin{60};
-
 std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
                                         std::string_view why) {
   return fail(Errc::kInvalidArgument, fmt::format("cannot use {}: {}", settings.written(id), why));
 }
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-std::chrono::seconds warning_before_end(const Settings& settings) {
-  return std::chrono::ceil<std::chrono::seconds>(*settings.duration(OptionId::kSaveWithin) +
-                                                 kWarningMargin);
-}
 
 base::Status check_options(const Settings& settings, const Surroundings& around) {
   struct Foreign {
@@ -105,7 +97,7 @@ Result<std::vector<std::string>> sbatch_options(const Settings& settings, bool r
   out.emplace_back(requeue ? "--requeue" : "--no-requeue");
   // A job that starts again would truncate its output.
   out.emplace_back("--open-mode=append");
-  const auto early = warning_before_end(settings);
+  const auto early = slurm_warning(*settings.duration(OptionId::kSaveWithin));
   const auto limit = slurm_time(settings.text(OptionId::kTime));
   if (limit && *limit < 2 * early) {
     return cannot_use(settings, OptionId::kTime,

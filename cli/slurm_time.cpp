@@ -29,4 +29,8 @@ std::optional<std::chrono::seconds> slurm_time(std::string_view text) {
   return std::chrono::seconds(((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2]);
 }
 
+std::chrono::seconds slurm_warning(base::Nanos save_within) {
+  return std::chrono::ceil<std::chrono::seconds>(save_within) + std::chrono::seconds(60);
+}
+
 }  // namespace robustrun::cli

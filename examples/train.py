@@ -11,6 +11,7 @@ loss curve of a run that never did.
 import argparse
 import os
 import pathlib
+import signal
 import time
 
 import torch
@@ -31,6 +32,8 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--checkpoint", type=pathlib.Path, help="folder; resumes from its newest")
     parser.add_argument("--every", type=int, default=25, help="steps between checkpoints")
+    parser.add_argument("--save-on-stop", action="store_true",
+                        help="after SIGTERM (preemption, time limit) save once more, then end")
     parser.add_argument("--print-every", type=int, default=20)
     parser.add_argument("--slow", type=float, default=0.0, help="seconds to sleep in every step")
     parser.add_argument("--seed", type=int, default=1)
@@ -91,16 +94,32 @@ def resume(args, model, optimizer):
     return state["step"]
 
 
-def train_step(args, step, model, optimizer):
-    """One step of every rank; returns the mean loss over all ranks."""
+class Stop:
+    """Whether somebody wants us to end. Ranks hear of it in different steps, and must end in the
+    same one: train_step asks all of them."""
+
+    def __init__(self, wanted):
+        self.heard = False
+        if wanted:
+            signal.signal(signal.SIGTERM, self.hear)
+
+    def hear(self, *_):
+        request = robustrun and robustrun.stop_requested()
+        if request and request.reason == "restart":
+            os._exit(143)  # a rank has failed: no step will be finished any more
+        self.heard = True
+
+
+def train_step(args, step, model, optimizer, stop):
+    """One step of every rank; the mean loss over all ranks, and whether one wants to stop."""
     points, which = batch(args, step, dist.get_rank())
     optimizer.zero_grad()
     loss = torch.nn.functional.binary_cross_entropy_with_logits(model(points).squeeze(1), which)
     loss.backward()
     optimizer.step()
-    mean = loss.detach().clone()
-    dist.all_reduce(mean)
-    return (mean / dist.get_world_size()).item()
+    sums = torch.stack((loss.detach(), torch.tensor(float(stop.heard))))
+    dist.all_reduce(sums)
+    return (sums[0] / dist.get_world_size()).item(), sums[1].item() > 0
 
 
 def accuracy(args, model):
@@ -125,9 +144,11 @@ def main():
     model = DistributedDataParallel(network)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
 
+    stop = Stop(args.save_on_stop)
     first = resume(args, network, optimizer)
+    done = first
     for step in range(first, args.steps):
-        loss = train_step(args, step, model, optimizer)
+        loss, stops = train_step(args, step, model, optimizer, stop)
         done = step + 1
         if robustrun:
             robustrun.step(done, loss=loss)
@@ -137,11 +158,13 @@ def main():
             if args.curve:
                 with open(args.curve, "a") as file:
                     file.write(f"{done} {loss.hex()}\n")
-            if args.checkpoint and done % args.every == 0:
+            if args.checkpoint and (stops or done % args.every == 0):
                 save(args, done, network, optimizer)
+        if stops:
+            break
         time.sleep(args.slow)
     if rank == 0:
-        print(f"accuracy {accuracy(args, network):.1%} after {args.steps} steps", flush=True)
+        print(f"accuracy {accuracy(args, network):.1%} after {done} steps", flush=True)
     dist.destroy_process_group()
 
 

@@ -47,6 +47,8 @@ class AgentLauncher {
   virtual void probe(base::NodeId node, std::function<void(bool answers)> done) = 0;
   // The end of a run: every agent that is still there is killed; on_lost follows.
   virtual void kill_all() = 0;
+  // Another supervisor has taken the run over: our own end must not touch its agents.
+  virtual void abandon() {}
   [[nodiscard]] virtual bool idle() const = 0;  // no agent process left, as far as it can be known
 };
 

@@ -61,6 +61,7 @@ inline constexpr std::size_t kSrunErrorsShown = 3;
 inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for squeue, scancel, sinfo
 inline constexpr std::chrono::milliseconds kSlurmAskWait{700};  // where a node's slurmd is
 inline constexpr std::chrono::milliseconds kSlurmdProbeWait{700};
+inline constexpr std::chrono::seconds kSlurmNoticeWait{3};  // why it signals us
 inline constexpr std::uint16_t kSlurmdPort = 6818;
 inline constexpr unsigned kStepsMax = 1'000'000;  // of one run directory
 

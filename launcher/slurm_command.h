@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/core/clock.h"
+
 namespace robustrun::launcher {
 
 struct SlurmOptions {
@@ -17,6 +19,9 @@ struct SlurmOptions {
   std::string job;          // SLURM_JOB_ID
   std::string run_id;       // names the steps, and marks the agents
   std::string folder;       // absolute, on every node: for what srun and the agents print
+  std::uint32_t restarts = 0;   // SLURM_RESTART_COUNT: of this start of the job
+  // How long before the job's time limit Slurm may say that it comes.
+  base::Nanos warning{};
   template <class V>
   void fields(V& v) {
     v(1, "executable", executable);
@@ -24,6 +29,8 @@ struct SlurmOptions {
     v(3, "job", job);
     v(4, "run_id", run_id);
     v(5, "folder", folder);
+    v(6, "restarts", restarts);
+    v(7, "warning", warning);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <filesystem>
 #include <map>
@@ -56,7 +57,16 @@ class SlurmLauncher final : public AgentLauncher {
         });
   }
 
-  [[nodiscard]] bool idle() const override { return steps_.empty() && !starting_ && !cancelling_; }
+  void abandon() override {
+    for (Node& node : nodes_) node = {std::move(node.name), {}, {}, 0, false};
+    for (auto& [number, step] : steps_) step.srun->leave();
+  }
+
+  // An srun whose agents have all ended may take a moment longer.
+  [[nodiscard]] bool idle() const override {
+    return !starting_ && !cancelling_ &&
+           std::ranges::none_of(nodes_, [](const Node& node) { return node.waits || node.step; });
+  }
 
  private:
   struct Node {

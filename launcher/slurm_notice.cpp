@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "base/core/text.h"
+#include "base/io/tool.h"
+#include "launcher/limits.h"
 
 namespace robustrun::launcher {
 namespace {
@@ -76,6 +78,15 @@ base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_
     return SlurmNotice{kNodeFailed, "Slurm ends " + job + ": a node of it failed"};
   }
   return SlurmNotice{kCancelled, job + " was cancelled"};
+}
+
+SlurmNotice ask_slurm_notice(const SlurmOptions& options) {
+  const auto shown = base::run_tool(
+      {options.commands + "/scontrol", "show", "job", "--oneliner", options.job}, kSlurmNoticeWait);
+  if (!shown) return {};
+  const base::Nanos now = base::SystemClock().wall_time();
+  return read_slurm_notice(shown->out, options.restarts, now, options.warning)
+      .value_or(SlurmNotice{});
 }
 
 }  // namespace robustrun::launcher

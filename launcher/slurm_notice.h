@@ -12,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "launcher/slurm_command.h"
 
 namespace robustrun::launcher {
 
@@ -35,5 +36,12 @@ struct SlurmNotice {
 [[nodiscard]] base::Result<SlurmNotice> read_slurm_notice(std::string_view shown,
                                                           std::uint32_t restarts, base::Nanos now,
                                                           base::Nanos warning);
+
+// For a caller's blocking pool; other lanes may be busy for long.
+inline constexpr std::uint32_t kNoticeLane = 0x5348'1000;
+
+// Asks scontrol. Blocks for at most kSlurmNoticeWait; kNothing, without words, when there is no
+// answer.
+[[nodiscard]] SlurmNotice ask_slurm_notice(const SlurmOptions& options);
 
 }  // namespace robustrun::launcher

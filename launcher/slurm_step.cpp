@@ -38,7 +38,7 @@ class Srun final : public SlurmStep {
 
   ~Srun() override {
     // kNotFound: it is ending by itself.
-    if (process_ != nullptr) static_cast<void>(process_->signal(SIGTERM));
+    if (process_ != nullptr && !left_) static_cast<void>(process_->signal(SIGTERM));
   }
   Srun(const Srun&) = delete;
   Srun& operator=(const Srun&) = delete;
@@ -63,6 +63,10 @@ class Srun final : public SlurmStep {
     return {};
   }
 
+  void leave() override {
+    left_ = true;
+    handlers_ = {};
+  }
   [[nodiscard]] pid_t pid() const override { return process_ == nullptr ? 0 : process_->pid(); }
 
  private:
@@ -70,7 +74,7 @@ class Srun final : public SlurmStep {
     const auto news = read_srun_line(line);
     if (news) {
       began_ = true;
-      handlers_.on_news(*news);
+      if (!left_) handlers_.on_news(*news);
     } else if (lines_.size() < kSrunLinesMax) {
       lines_.push_back(line);
     }
@@ -86,7 +90,7 @@ class Srun final : public SlurmStep {
     end.what = fmt::format("{} ended: {}{}{}", who, base::describe(status),
                            errors.empty() ? "" : ": ", errors);
     end.began = began_ || !refused_;
-    std::exchange(handlers_, {}).on_end(end);  // may end us
+    if (!left_) std::exchange(handlers_, {}).on_end(end);  // may end us
   }
 
   SlurmOptions options_;
@@ -96,6 +100,7 @@ class Srun final : public SlurmStep {
   std::vector<std::string> lines_;
   bool began_ = false;
   bool refused_ = false;
+  bool left_ = false;
 };
 
 }  // namespace

@@ -38,6 +38,8 @@ class SlurmStep {
                                                         unsigned number, Handlers handlers);
   // An srun that still runs is told to end its step: all agents that are left in it are killed.
   virtual ~SlurmStep() = default;
+  // From now on srun is left to itself, also at our end. No handler is called any more.
+  virtual void leave() = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };
 

@@ -65,6 +65,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
   if (std::exchange(finished_, true)) return;
   RR_LOG(kError, ({.node = node_name(node)}), "{}; this supervisor steps down", refused.text);
   exit_code_ = kExitFailure;
+  parts_.launcher.abandon();
   // The others must not take our end for theirs: nobody is dismissed.
   for (NodeLink& link : nodes_) {
     if (link.channel) std::exchange(link.channel, nullptr)->close();
@@ -120,6 +121,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) 
 
 void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
   dispatch(NodeEnding{std::move(ending.why)}, node);
+  if (parts_.ask_slurm) signalled_by_slurm();
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time

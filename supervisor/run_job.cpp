@@ -13,6 +13,7 @@
 #include "base/io/log.h"
 #include "launcher/agent_launcher.h"
 #include "launcher/slurm_launcher.h"
+#include "launcher/slurm_notice.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/console_log.h"
 #include "supervisor/continued_clock.h"
@@ -85,6 +86,20 @@ std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
   return launcher::make_local_launcher(loop.get_executor(), executable);
 }
 
+// Driver::Parts::ask_slurm
+std::function<void(std::function<void(launcher::SlurmNotice)>)> slurm_question(
+    base::BlockingPool& pool, const NetworkPlan& network) {
+  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
+  return [&pool, &network](std::function<void(launcher::SlurmNotice)> done) {
+    auto notice = std::make_shared<launcher::SlurmNotice>();
+    const base::Status submitted = pool.submit(
+        launcher::kNoticeLane,
+        [notice, options = network.slurm] { *notice = launcher::ask_slurm_notice(options); },
+        [notice, done] { done(*notice); });
+    if (!submitted) done({});
+  };
+}
+
 // Whoever started us may be gone: then nobody waits for it.
 void announce(const RunRequest& request) {
   const base::Fd fd(request.announce_fd);
@@ -131,8 +146,9 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
-    Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO}, request,
-                  [&](int code) {
+    Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
+                   slurm_question(pool, request.network)},
+                  request, [&](int code) {
                     exit_code = code;
                     loop.stop();
                   });

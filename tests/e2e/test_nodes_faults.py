@@ -289,7 +289,7 @@ def test_few_descriptors_are_enough_for_four_nodes(nodes):
     nodes.runner.expect_nothing_left()
 
 
-@pytest.mark.parametrize("limit", [12, 16, 20, 24, 28])
+@pytest.mark.parametrize("limit", [12, 16, 20, 28, 32])
 def test_too_few_descriptors_are_said(nodes, limit):
     """However early they run out: the job is done, or a sentence says why not."""
     job = nodes("--nnodes=3", *lockstep(nodes.runner, 20), preexec_fn=limited(limit))
