@@ -1,5 +1,5 @@
-"""Jobs that `robustrun submit` queues, on a Slurm cluster of the test's own: what Slurm does to them,
-and what comes of it without anybody's help.
+"""Jobs that `robustrun submit` queues, on a Slurm cluster of the test's own: what Slurm does to
+them, and what comes of it without anybody's help.
 """
 
 import json
