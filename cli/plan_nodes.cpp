@@ -73,7 +73,7 @@ base::Status check_with_hosts(const Settings& settings, NodesPlan& plan) {
                                   "leave one of them out",
                                   hosts));
   }
-  if (settings.flag(OptionId::kStandalone) && plan.way != Way::kLocal) {
+  if (settings.flag(OptionId::kStandalone) && (plan.way == Way::kSsh || plan.way == Way::kSlurm)) {
     return cannot_use(settings, OptionId::kStandalone,
                       fmt::format("it means this machine alone, and {} names others", hosts));
   }

@@ -62,6 +62,11 @@ base::Status check_asked(const Settings& settings, const SlurmPlan& slurm, bool 
                             "hosts are named, and the allocation names them as well; "
                             "leave one of them out");
   }
+  if (!settings.text(OptionId::kRdzvEndpoint).empty()) {
+    return cannot_use_slurm(settings, fmt::format("{} is for nodes that are started by hand; leave "
+                                                  "one of them out",
+                                                  settings.written(OptionId::kRdzvEndpoint)));
+  }
   if (in_tasks) {
     return cannot_use_slurm(settings,
                             "this is one of several tasks of an srun, which are the nodes "

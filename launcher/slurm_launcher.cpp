@@ -191,23 +191,29 @@ class SlurmLauncher final : public AgentLauncher {
     ask([argv = node_states_argv(options_, names)] { return output_of(argv); },
         [this, number, why](const base::Result<std::string>& listed) {
           const auto unusable = unusable_nodes(listed ? *listed : std::string());
-          if (unusable.empty()) return lose_all(number, why);
+          if (!lose_unusable(number, unusable, why)) return lose_all(number, why);
           for (Node& node : nodes_) {
-            if (node.step == number) sort_out(node, unusable, why);
+            if (node.step != number) continue;
+            node.step = 0;
+            node.waits = true;
           }
           start_soon();
         });
   }
 
-  void sort_out(Node& node, const std::vector<std::string>& unusable, const std::string& why) {
-    for (const std::string& entry : unusable) {
-      if (!entry.starts_with(node.name + " ")) continue;
-      return lose(node,
-                  fmt::format("for Slurm it is {} ({})", entry.substr(node.name.size() + 1), why),
-                  false);
+  // False: none of the step's nodes is among them.
+  bool lose_unusable(unsigned number, const std::vector<std::string>& unusable,
+                     const std::string& why) {
+    bool found = false;
+    for (Node& node : nodes_) {
+      for (const std::string& entry : unusable) {
+        if (node.step != number || !entry.starts_with(node.name + " ")) continue;
+        found = true;
+        lose(node, fmt::format("for Slurm it is {} ({})", entry.substr(node.name.size() + 1), why),
+             false);
+      }
     }
-    node.step = 0;
-    node.waits = true;
+    return found;
   }
 
   void lose_all(unsigned number, const std::string& why) {

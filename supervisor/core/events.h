@@ -181,15 +181,6 @@ struct SupervisorResumed {
   }
 };
 
-// The node will be taken from us soon (wire::NodeEnding): its allocation ends.
-struct NodeEnding {
-  std::string why;
-  template <class V>
-  void fields(V& v) {
-    v(1, "why", why);
-  }
-};
-
 using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,

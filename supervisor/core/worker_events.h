@@ -93,4 +93,13 @@ struct WorkersGone {
   }
 };
 
+// The node will be taken from us soon (wire::NodeEnding): its allocation ends.
+struct NodeEnding {
+  std::string why;
+  template <class V>
+  void fields(V& v) {
+    v(1, "why", why);
+  }
+};
+
 }  // namespace robustrun::supervisor

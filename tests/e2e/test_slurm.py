@@ -1,4 +1,4 @@
-"""Runs inside a Slurm allocation: one srun starts the agents, and nobody else is needed for them."""
+"""Runs inside a Slurm allocation: one srun starts the agents, and they need nobody else."""
 
 import os
 import signal

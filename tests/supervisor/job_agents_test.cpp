@@ -37,6 +37,20 @@ TEST_CASE("a lost agent is launched again in place while the others stop") {
   }
 }
 
+TEST_CASE("that a node is taken from us is said once, and again of its next agent") {
+  Harness h(make_spec({1, 1}));
+  h.run();
+  h.tell(NodeEnding{"Slurm sent SIGTERM"}, 1);
+  CHECK(h.text(Rule::kNodeEnding) == "node1 will be taken from us: Slurm sent SIGTERM");
+  h.tell(NodeEnding{"Slurm sent SIGTERM"}, 1);
+  CHECK(h.actions.empty());
+  h.tell(AgentLost{"killed by SIGKILL", true}, 1);
+  h.tell(Event{h.now, {1}, {1}, NodeEnding{"of the past"}});
+  CHECK(h.actions.empty());
+  h.tell(NodeEnding{"again"}, 1);
+  CHECK(h.decided(Rule::kNodeEnding));
+}
+
 TEST_CASE("an agent whose workers had all ended well is only missed at the next restart") {
   Harness h(make_spec({1, 1}));
   h.run();

@@ -22,7 +22,8 @@ Credential example() {
           .build = "0123abcd",
           .interface = "eth1",
           .count = "gpu",
-          .interpreter = "/usr/bin/python3"};
+          .interpreter = "/usr/bin/python3",
+          .places = {}};
 }
 
 std::string line_of(const std::string& base64) { return "robustrun-credential-1 " + base64; }
@@ -47,6 +48,23 @@ TEST_CASE("a machine that joins by itself has no node in its credential") {
   Credential in = example();
   in.node.reset();
   CHECK_FALSE(parse_credential(to_line(in)).value().node.has_value());
+}
+
+TEST_CASE("of a credential for many, everybody takes the place of its node") {
+  Credential in = example();
+  in.node.reset();
+  in.places = {{"n1", {0}, {4}}, {"n2", {7}, {5}}};
+  auto out = parse_credential(to_line(in));
+  REQUIRE(out);
+  CHECK(take_place(*out, "n3").error().code == Errc::kNotFound);
+  CHECK_FALSE(out->node);
+  REQUIRE(take_place(*out, "n2"));
+  CHECK(out->node == robustrun::base::NodeId{7});
+  CHECK(out->generation.value == 5);
+  CHECK(out->places.empty());
+  CHECK(out->token == in.token);
+  in.places.resize(kPlacesMax + 1);
+  CHECK(parse_credential(to_line(in)).error().code == Errc::kCorrupt);
 }
 
 TEST_CASE("a stored credential of version 1 is read as it was meant") {
