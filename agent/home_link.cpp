@@ -109,6 +109,9 @@ class NetworkLink final : public HomeLink {
     dialer_->connect([this](base::Result<wire::Dialer::Connected> connected) {
       dialing_ = false;
       if (closed_) return;
+      if (connected && channel_ && connected->supervisor == supervisor_) {
+        return part(*connected->channel);
+      }
       if (connected) return on_connected(*std::move(connected));
       if (connected.error().code == base::Errc::kPermission ||
           connected.error().code == base::Errc::kProtocol) {
@@ -155,7 +158,7 @@ class NetworkLink final : public HomeLink {
     dialer_->answer(std::move(connection), [this](base::Result<wire::Dialer::Connected> caller) {
       if (closed_ || is_alone_ || !caller) return;
       if (!channel_) return on_connected(*std::move(caller));
-      if (caller->supervisor == supervisor_) return caller->channel->close();
+      if (caller->supervisor == supervisor_) return part(*caller->channel);
       if (rival_) rival_->close();
       rival_ = std::move(caller->channel);
       rival_->set_handlers({[this, who = caller->supervisor](wire::Message message) {
@@ -175,6 +178,12 @@ class NetworkLink final : public HomeLink {
     supervisor_ = who;
     take(rival);
     on_message(std::move(message));
+  }
+
+  // We called it, and it called us: one connection is enough.
+  static void part(wire::Channel& channel) {
+    channel.send(wire::Bye{});
+    channel.close();
   }
 
   // Whoever it is, another one came later.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
@@ -14,7 +15,7 @@
 namespace robustrun::agent {
 namespace {
 
-constexpr int kLockRounds = 50;
+constexpr int kRenameRounds = 50;
 constexpr std::size_t kKeyDigits = 16;
 
 // The lock of a folder, if nobody has it, and if the folder of that name is still the one that was
@@ -61,17 +62,22 @@ base::Result<RuntimeDirectory> RuntimeDirectory::make(const std::vector<std::str
   // Short, because a socket's path holds at most 107 bytes; the pid keeps agents apart.
   char key[kKeyDigits + 1];
   std::snprintf(key, sizeof key, "%016lx", static_cast<unsigned long>(base::hash64(run_id)));
-  const std::string path = base + "/" + key + "-" + std::to_string(::getpid());
-  // Another agent's clean-up may take the new folder for a dead one's until it is locked.
-  for (int round = 0; round < kLockRounds; ++round) {
-    if (auto made = base::make_private_directory(path); !made) {
-      if (made.error().os_errno == ENOENT) continue;
-      return std::unexpected(made.error());
+  const std::string name = std::string(key) + "-" + std::to_string(::getpid());
+  const std::string path = base + "/" + name;
+  // It gets its name once it is locked: another agent's clean-up would take it for a dead one's.
+  const std::string fresh = base + "/new-" + name;
+  RR_TRY(base::make_private_directory(fresh));
+  base::Fd lock = try_lock(fresh);
+  // A dead one's of this name is being cleaned up by us or by others.
+  for (int round = 0; lock && round < kRenameRounds; ++round) {
+    if (::rename(fresh.c_str(), path.c_str()) == 0) return RuntimeDirectory(path, std::move(lock));
+    if (errno != ENOTEMPTY && errno != EEXIST) {
+      return base::fail_errno("cannot make the folder " + path, errno);
     }
-    if (base::Fd lock = try_lock(path)) return RuntimeDirectory(path, std::move(lock));
+    remove_what_dead_agents_left(base);
   }
   return base::fail(base::Errc::kConflict,
-                    "cannot lock the folder " + path + ": another robustrun holds it");
+                    "cannot use the folder " + path + ": another robustrun holds it");
 }
 
 RuntimeDirectory::~RuntimeDirectory() {

@@ -275,6 +275,8 @@ void Door::on_message(Visitor visitor, Message message) {
   if (auto* hello = std::get_if<Hello>(&message)) {
     return on_hello(std::move(visitor), std::move(*hello));
   }
+  // It came here while we called it.
+  if (std::holds_alternative<Bye>(message)) return visitor.channel->close();
   refuse(visitor, {Errc::kProtocol, 0, "cannot begin with anything but Hello"});
 }
 
