@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kChannelFd = 3;
 constexpr int kExitFailed = 1;
+constexpr base::Generation kFirstGeneration{1};
 constexpr const char* kNodeVariable = "SLURMD_NODENAME";
 
 // What Slurm says to each task for itself.
@@ -33,11 +34,13 @@ base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
   const std::string node = around.variable(kNodeVariable).value_or("");
   const std::string run = around.variable(launcher::kAgentOfVariable).value_or("");
   RR_TRY(wire::take_place(start.credential, node));
-  // Another agent may have been given up because it hangs: nobody else can end it.
-  base::kill_marked({{fmt::format("{}={}", kNodeVariable, node),
-                      fmt::format("{}={}", launcher::kAgentOfVariable, run)},
-                     "agent"},
-                    agent::kPredecessorMax);
+  // An older agent may have been given up because it hangs: nobody else can end it.
+  if (start.credential.generation > kFirstGeneration) {
+    base::kill_marked({{fmt::format("{}={}", kNodeVariable, node),
+                        fmt::format("{}={}", launcher::kAgentOfVariable, run)},
+                       "agent"},
+                      agent::kPredecessorMax);
+  }
   for (const std::string& entry : around.environment) {
     if (is_of_node(std::string_view(entry).substr(0, entry.find('=')))) {
       start.node_environment.push_back(entry);

@@ -107,8 +107,6 @@ def test_an_srun_that_is_killed_alone_takes_its_agents_along(four):
     wait_until_gone(old, 10, "the agents of the first srun")
     job.wait(lambda: job.joins() == 2 * WORLD, "new agents")
     job.moves(world=WORLD)
-    # Nobody's script is to blame.
-    assert "the script is not to blame" in " ".join(job.decisions())
     assert job.stop().code == 128 + signal.SIGTERM
     four.allocation.cluster.expect_empty()
 
@@ -189,5 +187,11 @@ def test_the_same_where_slurm_keeps_steps_in_cgroups(slurm, robustrun):
     kill_at_once([job.agents()[1]])
     job.wait(lambda: job.attempt() == 1, "the next attempt")
     job.moves(world=2)
+    # linuxproc kills workers first, one by one, so that they seem to have died by themselves.
+    for leader in [pid for pid in sruns(job) if os.getsid(pid) == pid]:
+        os.kill(leader, signal.SIGKILL)
+    job.wait(lambda: job.joins() == 5, "new agents")
+    job.moves(world=2)
+    assert "the script is not to blame" in job.decisions()[-1]
     assert job.stop().code == 128 + signal.SIGTERM
     cluster.expect_empty()

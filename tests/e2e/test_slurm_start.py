@@ -8,6 +8,7 @@ import signal
 import pytest
 from conftest import BINARY, ROOT, is_alive, wait_for
 from nodes import lockstep
+from slurm_cluster import can_track_by_cgroup
 from slurm_jobs import Allocation
 
 NODE_ENDING = 17  # kind of the journal's record
@@ -165,18 +166,25 @@ def test_tasks_meet_only_by_a_file_that_is_theirs_alone(slurm, robustrun):
     cluster.expect_empty()
 
 
-def test_slurm_tells_agents_of_the_end_and_they_tell_the_supervisor(allocate, robustrun):
-    two = allocate(2, proctrack="linuxproc")
+def test_agents_outlive_the_signal_that_comes_before_the_end_and_tell(allocate, robustrun):
+    # proctrack/linuxproc signals all that a task has started as well, so that workers die of it.
+    real = can_track_by_cgroup()
+    two = allocate(2, proctrack="cgroup" if real else "linuxproc")
     job = two.start(robustrun, *lockstep(robustrun))
     job.moves(world=2)
-    agents = list(job.agents().values())
-    # What preemption sends at the beginning of its grace.
-    for agent in agents:
-        os.kill(agent, signal.SIGTERM)
+    agents, workers = list(job.agents().values()), job.workers_of()
+    if real:
+        two.cluster.cancel(two.job, "--signal=TERM")  # as preemption and time limit do
+    else:
+        for agent in agents:
+            os.kill(agent, signal.SIGTERM)
     job.wait(lambda: len(job.records(NODE_ENDING)) == 2, "the news of both nodes")
     assert {record.node for record in job.records(NODE_ENDING)} == {0, 1}
-    assert "n1 will be taken from us: Slurm sent SIGTERM" in " ".join(job.decisions())
+    name = two.cluster.names[0]
+    assert f"{name} will be taken from us: Slurm sent SIGTERM" in " ".join(job.decisions())
     job.moves(world=2)
+    assert job.attempt() == 0
     assert list(job.agents().values()) == agents
+    assert job.workers_of() == workers
     assert job.stop().code == 128 + signal.SIGTERM
     two.cluster.expect_empty()
