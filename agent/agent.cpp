@@ -25,6 +25,7 @@
 #include "agent/limits.h"
 #include "agent/node_context.h"
 #include "agent/port.h"
+#include "agent/preflight.h"
 #include "agent/runtime_dir.h"
 #include "agent/worker_set.h"
 #include "base/core/clock.h"
@@ -80,6 +81,7 @@ class Agent {
 
   ~Agent() {
     base::redirect_log({});
+    preflight_.reset();
     injector_.reset();
     workers_.reset();
   }
@@ -99,6 +101,7 @@ class Agent {
   // Dismissed, told to end, or alone: nothing of ours stays behind.
   void leave() {
     if (leaving_) return;
+    preflight_.reset();
     if (workers_) {
       give_up_.expires_after(kLeaveMax);
       give_up_.async_wait([this](const boost::system::error_code& error) {
@@ -155,6 +158,20 @@ class Agent {
       workers_->signal(*signal);
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
+    } else if (preflight_) {
+      on_check(message);
+    }
+  }
+
+  void on_check(const wire::Message& message) {
+    if (const auto* check = std::get_if<wire::CheckNode>(&message)) {
+      preflight_->check(*check);
+    } else if (const auto* reach = std::get_if<wire::ReachPeers>(&message)) {
+      preflight_->reach(*reach);
+    } else if (const auto* measure = std::get_if<wire::MeasurePeers>(&message)) {
+      preflight_->measure(*measure);
+    } else if (const auto* end = std::get_if<wire::EndCheck>(&message)) {
+      preflight_->end(*end);
     }
   }
 
@@ -180,8 +197,10 @@ class Agent {
     runtime_directory_.emplace(*std::move(runtime));
     node_.runtime_directory = runtime_directory_->path();
     node_.workers = std::move(welcome.workers);
+    node_.self = welcome.node;
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+    node_.executable = self.string();
     node_.shim = (self.parent_path() / "robustrun-shim").string();
     // Where this very build lies: on another machine perhaps in a cache of its own.
     const auto python = self.parent_path().parent_path() / "share/robustrun/python";
@@ -192,6 +211,7 @@ class Agent {
         1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     workers_.emplace(node_);
+    preflight_.emplace(node_);
     injector_.emplace(
         node_,
         FaultInjector::Hands{[this](base::Attempt attempt, base::LocalRank rank) {
@@ -257,6 +277,7 @@ class Agent {
   std::optional<WorkerSet> workers_;
   std::optional<wire::WorkerTemplate> own_workers_;
   std::optional<FaultInjector> injector_;
+  std::optional<Preflight> preflight_;
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
   asio::signal_set signals_;

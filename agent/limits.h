@@ -53,6 +53,29 @@ inline constexpr std::uint32_t kDiskFillLane = 0xFFFFFFFF;  // log pumps have th
 inline constexpr std::size_t kHeldMessagesCongested = 4096;
 inline constexpr std::size_t kHeldMessagesMax = std::size_t{1} << 18;
 
+// preflight, ask_program, local_facts, exchange
+inline constexpr std::chrono::milliseconds kReachMax{3000};   // of one call at a peer
+inline constexpr std::size_t kCallsAtOnce = 64;
+inline constexpr std::size_t kPeersMax = 4096;                // calls in one check
+inline constexpr std::chrono::seconds kFactsFastMax{5};       // versions, GPUs, disks
+inline constexpr std::chrono::seconds kFactsFullMax{90};  // an import from a slow file system
+inline constexpr std::chrono::milliseconds kFactsMargin{
+    500};  // programs answer, or are killed, first
+inline constexpr std::chrono::minutes kCheckMax{5};  // then a check that nobody ends is over
+inline constexpr std::size_t kAnswerBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kFactBytesMax = 500;
+inline constexpr std::size_t kVersionBytesMax = 80;
+inline constexpr std::size_t kHalfOpenMax = 4096;
+inline constexpr std::chrono::milliseconds kHalfHeardEvery{500};
+inline constexpr std::size_t kTcpTableBytesMax = std::size_t{16} << 20;
+inline constexpr std::chrono::milliseconds kExchangeTime{300};  // both ways, as much as passes
+inline constexpr std::chrono::seconds kExchangeMax{4};  // with all its waits
+inline constexpr std::size_t kExchangePieceBytes = std::size_t{256} << 10;
+inline constexpr std::chrono::seconds kMeasureMax{10};  // one round
+inline constexpr int kComputePieces = 16;
+inline constexpr std::size_t kComputePieceBytes = std::size_t{4} << 20;
+inline constexpr std::uint32_t kCheckLane = 0xFFFFFFFE;
+
 // attempt_dirs
 inline constexpr unsigned kCyclesMax = 10'000;  // earlier incarnations kept of one attempt
 

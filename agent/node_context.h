@@ -21,6 +21,8 @@ struct NodeContext {
   std::string shim;               // absolute path of robustrun-shim
   std::string runtime_directory;  // records and sockets of this run, 0700, on this node
   wire::WorkerTemplate workers;
+  std::string executable{};   // absolute path of robustrun
+  base::NodeId self{};        // as the supervisor calls this node
 };
 
 }  // namespace robustrun::agent

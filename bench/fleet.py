@@ -35,15 +35,15 @@ def memory_mib(pid, field="VmRSS"):
 
 
 class Run:
-    """A robustrun of the fake worker, started with these options; `workers` of them in all."""
+    """A robustrun of a program, started with these options; `workers` of it in all."""
 
-    def __init__(self, folder, workers, *options):
+    def __init__(self, folder, workers, *options, program=("--no-python", *FOREVER)):
         self.count = workers
         self.start = time.monotonic_ns()
         self.log = folder / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [ROBUSTRUN, "--run-dir", folder / "run", *options, "--no-python", *FOREVER],
+                [ROBUSTRUN, "--run-dir", folder / "run", *options, *program],
                 cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=log)
         self.journal = journal.Journal(folder / "run" / "journal")
@@ -91,9 +91,9 @@ class Run:
 class Fleet(Run):
     """`count` agents with a worker each."""
 
-    def __init__(self, folder, count, *options):
+    def __init__(self, folder, count, *options, **rest):
         super().__init__(folder, count, "--launcher", "processes", "--nnodes", str(count),
-                         "--nproc-per-node", "1", *options)
+                         "--nproc-per-node", "1", *options, **rest)
 
 
 class Simulation(Run):
@@ -110,7 +110,7 @@ class Simulation(Run):
             endpoint = f"127.0.0.1:{free.getsockname()[1]}"
         super().__init__(folder, count * workers + 1, "--nnodes", str(count + 1), "--rdzv-backend",
                          "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "bench",
-                         "--secret-file", secret)
+                         "--secret-file", secret, "--preflight", "off")
         command = hashlib.sha256("\0".join(FOREVER).encode()).hexdigest()
         self.agents_process = subprocess.Popen(
             [BIN.parent / "test-helpers" / "simulated_agents", endpoint, "bench", secret, command,

@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/limits.h"
+#include "agent/nvml.h"
 #include "base/core/build_id.h"
 #include "base/io/fd.h"
 #include "base/io/marked.h"
@@ -59,8 +60,12 @@ int say(int exit_code, std::string_view what) {
 
 }  // namespace
 
-int agent_command(bool over_network) {
-  if (!over_network) return agent::run_agent(base::Fd(kChannelFd));
+int agent_command(std::string_view option) {
+  if (option == "--list-gpus") {
+    print(agent::list_gpus());
+    return 0;
+  }
+  if (option.empty()) return agent::run_agent(base::Fd(kChannelFd));
   auto credential = agent::read_credential();
   if (!credential) return say(kExitFailed, credential.error().what);
   if (!credential->build.empty() && credential->build != base::build_id()) {

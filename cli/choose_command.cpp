@@ -10,7 +10,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 10> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 11> kNames = {{{"run", Command::kRun},
                                             {"report", Command::kReport},
                                             {"inject", Command::kInject},
                                             {"resume", Command::kResume},
@@ -19,7 +19,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"attach", Command::kAttach},
                                             {"submit", Command::kSubmit},
                                             {"help", Command::kHelp},
-                                            {"version", Command::kVersion}}};
+                                            {"version", Command::kVersion},
+                                            {"check", Command::kCheck}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

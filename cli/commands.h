@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/core/result.h"
+#include "cli/plan.h"
 #include "cli/surroundings.h"
 
 namespace robustrun::cli {
@@ -22,7 +23,8 @@ enum class Command : std::uint8_t {
   kAttach,
   kSubmit,
   kHelp,
-  kVersion
+  kVersion,
+  kCheck
 };
 
 struct Choice {
@@ -48,9 +50,16 @@ int attach_command(std::span<const std::string> argv, const Surroundings& around
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
+// `robustrun check [options]`: as a run with the same options, which ends when its nodes are
+// checked.
+int check_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
-// `over_network` (--stdin-credential), with a line on standard input that says where to call.
-int agent_command(bool over_network);
+// --stdin-credential, with a line on standard input that says where to call. --list-gpus: a helper
+// of an agent (agent/nvml.h).
+int agent_command(std::string_view option);
+
+// Carries out a plan: joins a run that another machine leads, or leads one.
+int carry_out(RunPlan plan, const Surroundings& around);
 
 // Data to stdout, everything else to stderr. A reader that went away is nobody's fault.
 void print(std::string_view text);

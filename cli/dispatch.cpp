@@ -33,10 +33,10 @@ bool is_socket(int fd) {
   return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-// A script may be called "agent": only a supervisor hands us a socket, or this very option.
+// A script may be called "agent": only a supervisor hands us a socket, or one of these options.
 bool called_as_agent(const std::vector<std::string>& argv) {
   if (argv.size() < 2 || argv[1] != "agent") return false;
-  if (argv.size() == 3) return argv[2] == "--stdin-credential";
+  if (argv.size() == 3) return argv[2] == "--stdin-credential" || argv[2] == "--list-gpus";
   return argv.size() == 2 && is_socket(kChannelFd);
 }
 
@@ -90,7 +90,7 @@ int terminal_columns(const Surroundings& around) {
 
 int robustrun_main(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
-  if (called_as_agent(argv)) return agent_command(argv.size() == 3);
+  if (called_as_agent(argv)) return agent_command(argv.size() == 3 ? argv[2] : "");
   if (called_as_detached(argv)) return detached(argv);
   const Surroundings around =
       look_around(argv.empty() ? "robustrun" : argv.front(), this_machine());
@@ -108,6 +108,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kSubmit: return submit_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
+    case Command::kCheck: return check_command(choice.argv, around);
   }
   return supervisor::kExitUsage;
 }

@@ -28,6 +28,8 @@ constexpr std::string_view kSubcommands = R"(
 Subcommands (a script of the same name in this directory wins):
   report [RUN] [--json]     What happened in a run: its id or directory, or the
                             newest.
+  check [options]           Only checks the nodes that these options name, and
+                            prints a table; 94: a node is unfit.
   submit --nodes N SCRIPT   Queues the run as a job of Slurm; --dry-run prints
                             the batch script.
   resume [RUN] [--detach]   Supervises a run whose supervisor is gone.
@@ -185,6 +187,14 @@ std::string help_markdown() {
       "Exit codes: [operations.md](operations.md). What is the same as with torchrun and what is "
       "not: [compat.md](compat.md).\n";
   return out;
+}
+
+std::string check_help() {
+  return "usage: robustrun check [options] [SCRIPT]\n\n"
+         "Starts agents on the nodes that the options of a run name, checks the nodes as a run\n"
+         "does before its first start (--preflight=full: more thoroughly), prints a table, and\n"
+         "ends: with 0 when all are fit, 94 when one is unfit or slow, 2 for bad options. With\n"
+         "SCRIPT it is also looked for on each node. robustrun --help lists the options.\n";
 }
 
 std::string report_help() {

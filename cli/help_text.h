@@ -21,5 +21,6 @@ namespace robustrun::cli {
 [[nodiscard]] std::string stop_help();
 [[nodiscard]] std::string attach_help();
 [[nodiscard]] std::string submit_help(int columns);
+[[nodiscard]] std::string check_help();
 
 }  // namespace robustrun::cli

@@ -240,6 +240,11 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "How long workers need to write a last checkpoint: submit lets Slurm warn so long "
            "before the time limit, and makes it the value of --shutdown-timeout if that is not "
            "given."},
+  {.id = kPreflight, .name = "preflight", .type = kChoice, .values = "auto|fast|full|off",
+   .native = "auto", .compat = "off", .group = kRendezvous,
+   .help = "Check the nodes before the first start: that they reach each other, have room, and "
+           "have the same software. full: every pair, versions by importing, and speed. auto: fast "
+           "with several nodes, else off."},
   {.id = kNodes, .name = "nodes", .type = kInteger, .values = "N", .group = kSubmit, .min = 1,
    .max = kRankMax,
    .help = "Nodes to ask Slurm for. All of them are used, but for --spares."},

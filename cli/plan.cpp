@@ -10,6 +10,7 @@
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "cli/limits.h"
+#include "cli/plan_check.h"
 #include "cli/plan_network.h"
 #include "cli/program.h"
 #include "cli/redact.h"
@@ -336,6 +337,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
   RR_TRY(check_world(settings, nodes, program.workers));
   plan.request.spec.expect_world = nodes.expect_world.value_or(0);
+  plan.request.spec.preflight = preflight_depth(settings, nodes);
   plan.request.run_directory = plan.places.run_directory;
   RR_TRY(plan_network(around, nodes, rendezvous, program, plan.request));
   std::uint32_t most_workers = 0;

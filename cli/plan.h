@@ -27,7 +27,8 @@ struct RunPlan {
   std::vector<std::string> notes;  // for the log, at debug level
 };
 
-// `argv` is kept, redacted, in the journal. settings.script must be there.
+// `argv` is kept, redacted, in the journal. settings.script must be there; empty (of a check):
+// none.
 [[nodiscard]] base::Result<RunPlan> plan_run(const Settings& settings,
                                              std::span<const std::string> argv,
                                              const Surroundings& around);

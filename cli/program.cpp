@@ -174,12 +174,13 @@ Result<Program> find_program(const Settings& settings, const Surroundings& aroun
   program.script = *settings.script;
   program.mode = RR_TRY(launch_mode(settings));
   if (program.mode == LaunchMode::kExecutable) {
-    RR_TRY(check_executable(program.script, around));
+    if (!program.script.empty()) RR_TRY(check_executable(program.script, around));
   } else {
     program.interpreter = RR_TRY(find_interpreter(around));
     program.notes.push_back(fmt::format("interpreter: {}", program.interpreter));
   }
-  if (program.mode == LaunchMode::kScript || program.mode == LaunchMode::kRunPath) {
+  const bool is_file = program.mode == LaunchMode::kScript || program.mode == LaunchMode::kRunPath;
+  if (is_file && !program.script.empty()) {
     RR_TRY(check_script(program.script, around));
   }
   // Devices are counted by PyTorch even where the workers are no Python programs, as in torchrun.

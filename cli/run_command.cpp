@@ -102,7 +102,9 @@ int join(const RunPlan& plan, const Surroundings& around) {
   return agent::run_remote_agent(std::move(guest));
 }
 
-int start(RunPlan plan, const Surroundings& around) {
+}  // namespace
+
+int carry_out(RunPlan plan, const Surroundings& around) {
   for (const std::string& warning : plan.warnings) RR_LOG(kWarn, {}, "{}", warning);
   for (const std::string& note : plan.notes) RR_LOG(kDebug, {}, "{}", note);
   if (const auto& meeting = plan.nodes.meeting) {
@@ -117,8 +119,6 @@ int start(RunPlan plan, const Surroundings& around) {
   const int exit_code = supervisor::run_job(plan.request);
   return exit_code == supervisor::kAnotherLeads ? join(plan, around) : exit_code;
 }
-
-}  // namespace
 
 int run_command(std::span<const std::string> argv, const Surroundings& around, int announce_fd) {
   const auto line = parse_run_line(argv);
@@ -150,7 +150,7 @@ int run_command(std::span<const std::string> argv, const Surroundings& around, i
   if (!cpus) return complain(cpus.error());
   base::configure_log(log_options(*settings, around));
   plan->request.announce_fd = announce_fd;
-  if (!settings->flag(OptionId::kDryRun)) return start(*std::move(plan), around);
+  if (!settings->flag(OptionId::kDryRun)) return carry_out(*std::move(plan), around);
   const auto text = dry_run_text(*plan, *cpus);
   if (!text) return complain(text.error());
   print(*text);

@@ -49,6 +49,8 @@ void Driver::Impl::close() {
   base::copy_log(nullptr);
   control_.reset();
   injector_.reset();
+  for (const auto& [number, check] : checks_) check->drop();
+  checks_.clear();
   door_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();
@@ -119,6 +121,10 @@ void Driver::Impl::perform(const Action& action) {
         } else if constexpr (std::is_same_v<T, GroupFormed>) {
           journal({parts_.clock.now(), what});
           form_group(what);
+        } else if constexpr (std::is_same_v<T, CheckNodes>) {
+          check_nodes(what);
+        } else if constexpr (std::is_same_v<T, NodesJudged>) {
+          show_verdicts(what);
         } else {
           static_assert(std::is_same_v<T, Finish>);
           journal({parts_.clock.now(), what});
@@ -225,6 +231,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kSpareChanged:
     case Rule::kGroupGrew:
     case Rule::kResumed:
+    case Rule::kPreflight:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
@@ -233,6 +240,8 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kGroupShrunk:
     case Rule::kWaitForNodes:
     case Rule::kNodeEnding:
+    case Rule::kPreflightWarning:
+    case Rule::kNodeUnfit:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

@@ -2,11 +2,13 @@
 // The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
 // driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
 // driver_leases.cpp (whether they still live), driver_slurm.cpp (who wants the nodes back),
+// driver_leases.cpp (whether they still live), driver_preflight.cpp (whether they are fit),
 // driver_resume.cpp (in place of another one) and driver_status.cpp (what others are told).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <map>
 
 #include "supervisor/console_log.h"
 #include "supervisor/control_server.h"
@@ -17,6 +19,7 @@
 #include "supervisor/node_link.h"
 #include "supervisor/operation_rows.h"
 #include "supervisor/output_hub.h"
+#include "supervisor/preflight_check.h"
 #include "supervisor/progress_tracker.h"
 #include "supervisor/step_rate.h"
 
@@ -105,6 +108,15 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] bool peers_progress() const;
   void note_steps();
 
+  // Whether they are fit.
+  void check_nodes(const CheckNodes& action);
+  void on_checked(NodesChecked result);
+  void show_verdicts(const NodesJudged& judged);
+  template <class Report>
+  void pass_to_checks(base::NodeId node, Report& report) {
+    for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
+  }
+
   // What agents say.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
@@ -139,6 +151,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<Door> door_;           // null: everything is on this machine
   std::vector<NodeLink> nodes_;          // by NodeId; grows as volunteers come
   std::vector<std::string> names_;       // of them
+  std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
+  NodesChecked newest_check_;            // with check_only: what the verdicts are about
   ProgressTracker progress_;
   StatusFold status_;
   StepRate speed_;

@@ -124,6 +124,7 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   }
   if (injector_) injector_->on_agent_lost(node);
   dispatch(AgentLost{why, node_answers}, node);
+  for (const auto& [number, check] : std::map(checks_)) check->on_agent_lost(node, why);
 }
 
 }  // namespace robustrun::supervisor

@@ -30,6 +30,10 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
                              std::is_same_v<T, wire::PortReserved>) {
           dispatch(to_event(report), node);
+        } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
+                             std::is_same_v<T, wire::NodeChecked> ||
+                             std::is_same_v<T, wire::PeersMeasured>) {
+          pass_to_checks(node, report);
         } else if constexpr (requires { on_report(node, report); }) {
           on_report(node, report);
         }
@@ -56,7 +60,10 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     link.address = planned[node.value].address;
   }
   send(node, welcome_for(node));
-  if (std::exchange(link.joined, true)) return repeat_orders(node);
+  if (std::exchange(link.joined, true)) {
+    for (const auto& [number, check] : std::map(checks_)) check->on_connected_again(node);
+    return repeat_orders(node);
+  }
   dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens}, node);
 }
 

@@ -46,6 +46,8 @@ constexpr std::uint32_t kKind<SupervisorResumed> = 15;
 template <>
 constexpr std::uint32_t kKind<NodeEnding> = 17;
 template <>
+constexpr std::uint32_t kKind<NodesChecked> = 16;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

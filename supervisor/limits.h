@@ -68,4 +68,10 @@ inline constexpr std::chrono::seconds kStepRateSample{1};
 // `robustrun stop` may give so much time.
 inline constexpr std::chrono::hours kStopGraceMax{24};
 
+// preflight_check: its steps. Each is longer than what an agent gives itself (agent/limits.h).
+inline constexpr std::chrono::seconds kCheckReadyMax{10};
+inline constexpr std::chrono::seconds kCheckFastMax{12};
+inline constexpr std::chrono::seconds kCheckFullMax{100};
+inline constexpr std::chrono::seconds kCheckRoundMax{15};
+
 }  // namespace robustrun::supervisor

@@ -1,24 +1,12 @@
 #include "wire/enrolment.h"
 
 #include <openssl/crypto.h>
-#include <openssl/hmac.h>
 
 #include "wire/field_codec.h"
 #include "wire/openssl_values.h"
 
 namespace robustrun::wire {
 namespace {
-
-std::string hmac(const std::string& secret, const std::string& bytes) {
-  start_openssl();
-  unsigned char code[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  const auto* const made =
-      HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-           reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), code, &size);
-  RR_ASSERT(made != nullptr);
-  return {reinterpret_cast<const char*>(code), size};
-}
 
 // What is proved: the message itself without its proof, and what else must be the same on both
 // sides (of a fixed length each, so that the whole can be read in one way only).

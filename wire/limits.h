@@ -51,6 +51,12 @@ inline constexpr std::chrono::milliseconds kTcpUserTimeout{20000};
 inline constexpr int kKeepaliveIdleS = 10;
 inline constexpr int kKeepaliveIntervalS = 5;
 
+// Calls between peers in a pre-flight check.
+inline constexpr std::size_t kPeerVisitorsMax = 256;   // further ones wait in the kernel's queue
+inline constexpr std::chrono::milliseconds kPeerVisitMax{
+    5000};   // until a visitor has proved itself
+inline constexpr std::size_t kPeerNonceBytes = 32;
+
 inline constexpr std::size_t kCredentialBytesMax = std::size_t{4} << 20;  // the whole line
 inline constexpr std::size_t kPlacesMax = 16384;  // of one credential
 inline constexpr std::size_t kEndpointsMax = 64;

@@ -2,7 +2,8 @@
 // Everything that a supervisor and an agent say to each other: one variant.
 //
 // The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
-// a connection's beginning in enrolment.h, those of faults on purpose in injection.h;
+// a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
+// check before a run in preflight.h;
 // docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
 // arguments, paths and output need not be UTF-8.
 
@@ -11,6 +12,7 @@
 #include "wire/enrolment.h"
 #include "wire/injection.h"
 #include "wire/orders.h"
+#include "wire/preflight.h"
 #include "wire/reports.h"
 
 namespace robustrun::wire {
@@ -25,6 +27,8 @@ struct Bye {
 using Message = std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
                              WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress,
                              WorkerExited, WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye,
-                             Enrol, Enrolled, Refused, Inject, Injected, NodeEnding>;
+                             Enrol, Enrolled, Refused, Inject, Injected, NodeEnding, CheckNode,
+                             CheckReady, ReachPeers, NodeChecked, MeasurePeers, PeersMeasured,
+                             EndCheck>;
 
 }  // namespace robustrun::wire

@@ -1,6 +1,7 @@
 #include "wire/openssl_values.h"
 
 #include <openssl/err.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
@@ -124,6 +125,17 @@ std::string sha256(std::string_view bytes) {
   const int done = EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
   RR_ASSERT(done == 1);
   return {reinterpret_cast<const char*>(digest), size};
+}
+
+std::string hmac(const std::string& secret, const std::string& bytes) {
+  start_openssl();
+  unsigned char code[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  const auto* const made =
+      HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+           reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), code, &size);
+  RR_ASSERT(made != nullptr);
+  return {reinterpret_cast<const char*>(code), size};
 }
 
 std::string random_bytes(std::size_t size) {

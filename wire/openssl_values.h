@@ -55,6 +55,8 @@ void start_openssl();
 [[nodiscard]] bool is_p256(const EVP_PKEY& key);
 
 [[nodiscard]] std::string sha256(std::string_view bytes);
+// HMAC-SHA256, 32 raw bytes.
+[[nodiscard]] std::string hmac(const std::string& secret, const std::string& bytes);
 [[nodiscard]] std::string random_bytes(std::size_t size);
 
 }  // namespace robustrun::wire

@@ -139,6 +139,9 @@ enum class Rule : std::uint8_t {
   kResumed,  // another supervisor goes on with the run
   kPreempted,  // whoever owns the nodes wants them for somebody else
   kNodeEnding,  // a node will be taken from us soon
+  kPreflight,  // the check before the start is over: what came of it
+  kPreflightWarning,  // it found something that may do harm
+  kNodeUnfit,  // it found a node that must not take part
 };
 
 // Why something is done: rule, evidence, and what else could have been done.
@@ -158,13 +161,29 @@ struct Decision {
   }
 };
 
+// Look at these nodes before anything is started on them. Answered by NodesChecked.
+struct CheckNodes {
+  std::uint64_t check = 0;
+  bool full = false;
+  std::vector<base::NodeId> nodes;
+  std::vector<std::string> addresses;  // of their data interfaces, in the same order
+};
+
+// What a check means, one verdict per node. A node whose verdict is unfit is left out from now on.
+// Not journaled: it follows from the event, and the decisions say what came of it.
+struct NodesJudged {
+  std::uint64_t check = 0;
+  std::vector<NodeVerdict> verdicts;
+};
+
 // Last action of a run, right behind DismissAgent for every node, also for one whose agent was
 // lost. The shell dismisses nothing more, writes the summary and exits.
 struct Finish {
   int exit_code = 0;  // base rules of decisions.md 7; see exit_code.h
 };
 
-using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
-                            DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode>;
+using Action =
+    std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal, DismissAgent,
+                 SetTimer, Decision, GroupFormed, Finish, AdoptNode, CheckNodes, NodesJudged>;
 
 }  // namespace robustrun::supervisor

@@ -12,8 +12,8 @@
 namespace robustrun::supervisor {
 namespace {
 
-constexpr std::size_t kStates = 9;
-constexpr std::size_t kStimuli = 21;
+constexpr std::size_t kStates = 10;
+constexpr std::size_t kStimuli = 22;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -35,6 +35,7 @@ const char* to_string(JobState state) {
     case JobState::kBackoff: return "backoff";
     case JobState::kFinishing: return "finishing";
     case JobState::kFinished: return "finished";
+    case JobState::kChecking: return "checking";
   }
   return "unknown";
 }
@@ -61,30 +62,32 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
   constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
+  constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
   constexpr Handler ne = &I::node_ending;
   static constexpr Handler kTable[kStimuli][kStates] = {
-      // idle joining reserving starting running stopping backoff finishing finished
-      {run, no, no, no, no, no, no, no, no},                // RunStarted
-      {no, join, join, join, join, join, join, join, no},   // AgentJoined
-      {no, la, la, lw, lw, ls, lb, lf, no},                 // AgentLost
-      {no, no, port, no, no, no, no, no, no},               // PortReserved
-      {no, no, no, up, no, no, no, no, no},                 // WorkerStarted
-      {no, no, no, bad, no, bads, no, no, no},              // WorkerStartFailed
-      {no, no, no, exit, exit, exs, no, exf, no},           // WorkerExited
-      {no, no, no, gone, gone, gos, no, gof, no},           // WorkersGone
-      {no, no, no, prog, prog, prog, no, no, no},           // Progress
-      {no, no, no, goal, goal, no, no, no, no},             // StepGoalReached
-      {no, end, end, end, end, end, end, end2, no},         // SignalReceived: ends the run
-      {no, no, no, usr, usr, no, no, no, no},               // SignalReceived: the user's own
-      {no, th, tp, ts, no, to, no, tf, no},                 // TimerFired: the state's deadline
-      {no, no, no, no, no, no, back, no, no},               // TimerFired: back-off
-      {no, lim, lim, lim, lim, lim, lim, no, no},           // TimerFired: time limit
-      {no, no, no, no, tick, no, no, no, no},               // TimerFired: uptime
-      {no, tn, tn, tn, tn, tn, tn, no, no},                 // TimerFired: nodes
-      {no, offer, offer, offer, offer, offer, offer, no, no},  // NodeOffered
-      {no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
-      {no, res, res, res, res, res, res, res, resf},  // SupervisorResumed
-      {no, ne, ne, ne, ne, ne, ne, no, no},           // NodeEnding
+      // idle joining reserving starting running stopping backoff finishing finished checking
+      {run, no, no, no, no, no, no, no, no, no},                // RunStarted
+      {no, join, join, join, join, join, join, join, no, join},   // AgentJoined
+      {no, la, la, lw, lw, ls, lb, lf, no, la},                 // AgentLost
+      {no, no, port, no, no, no, no, no, no, no},               // PortReserved
+      {no, no, no, up, no, no, no, no, no, no},                 // WorkerStarted
+      {no, no, no, bad, no, bads, no, no, no, no},              // WorkerStartFailed
+      {no, no, no, exit, exit, exs, no, exf, no, no},           // WorkerExited
+      {no, no, no, gone, gone, gos, no, gof, no, no},           // WorkersGone
+      {no, no, no, prog, prog, prog, no, no, no, no},           // Progress
+      {no, no, no, goal, goal, no, no, no, no, no},             // StepGoalReached
+      {no, end, end, end, end, end, end, end2, no, end},        // SignalReceived: ends the run
+      {no, no, no, usr, usr, no, no, no, no, no},               // SignalReceived: the user's own
+      {no, th, tp, ts, no, to, no, tf, no, tc},  // TimerFired: the state's deadline
+      {no, no, no, no, no, no, back, no, no, no},  // TimerFired: back-off
+      {no, lim, lim, lim, lim, lim, lim, no, no, lim},  // TimerFired: time limit
+      {no, no, no, no, tick, no, no, no, no, no},  // TimerFired: uptime
+      {no, tn, tn, tn, tn, tn, tn, no, no, tn},  // TimerFired: nodes
+      {no, offer, offer, offer, offer, offer, offer, no, no, offer},  // NodeOffered
+      {no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
+      {no, res, res, res, res, res, res, res, resf, res},  // SupervisorResumed
+      {no, ne, ne, ne, ne, ne, ne, no, no, ne},  // NodeEnding
+      {no, okl, okl, okl, okl, okl, okl, no, no, ok},  // NodesChecked
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -101,6 +104,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<FaultInjected>(body)) return Stimulus::kFaultInjected;
   if (std::holds_alternative<SupervisorResumed>(body)) return Stimulus::kSupervisorResumed;
   if (std::holds_alternative<NodeEnding>(body)) return Stimulus::kNodeEnding;
+  if (std::holds_alternative<NodesChecked>(body)) return Stimulus::kNodesChecked;
   return static_cast<Stimulus>(body.index());
 }
 

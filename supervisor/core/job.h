@@ -36,6 +36,7 @@ enum class JobState : std::uint8_t {
   kBackoff,
   kFinishing,
   kFinished,
+  kChecking,   // the check of nodes before the first attempt
 };
 
 const char* to_string(JobState state);

@@ -55,9 +55,8 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   const bool needed = others < std::int64_t{min_nodes()};
   const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
-  dropped.retry_at = spec.nodes[node.value].volunteer ? kNever
-                     : at_once                        ? now
-                                                      : now + retry_delay(troubles);
+  const bool is_over = spec.nodes[node.value].volunteer || dropped.unfit;
+  dropped.retry_at = is_over ? kNever : at_once ? now : now + retry_delay(troubles);
 }
 
 base::Nanos Job::Impl::retry_delay(std::uint32_t troubles) const {
@@ -84,6 +83,7 @@ void Job::Impl::agent_joined(const Event& event) {
   if (spec.nodes[event.node.value].slots == 0) node.slots = joined.slots;
   if (state == JobState::kJoining) return consider_group();
   if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;
+  if (!node.checked) check_spare(event.node);
   decide(Rule::kSpareChanged, fmt::format("{} is there as a spare", name(event.node)));
   if (state == JobState::kRunning) maybe_grow();
 }
@@ -116,7 +116,8 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   // Before anything was started a loss costs nothing, but for agents that join and die in a loop.
   const bool in_a_loop =
       at(event.node).losses > kAgentLossesForgiven && at(event.node).retry_at <= now;
-  if (had_joined && in_group(event.node) && (state != JobState::kJoining || in_a_loop)) {
+  const bool nothing_began = state == JobState::kJoining || state == JobState::kChecking;
+  if (had_joined && in_group(event.node) && (!nothing_began || in_a_loop)) {
     return setback(Rule::kAgentLost, std::move(text));
   }
   report_loss(event.node, std::move(text));

@@ -112,9 +112,12 @@ void Job::Impl::do_not_requeue(const Event& event) {
 }
 
 void Job::Impl::give_up(std::string text, std::vector<std::string> evidence) {
+  give_up(std::move(text), std::move(evidence), exit_code_for_infrastructure(spec.compat));
+}
+
+void Job::Impl::give_up(std::string text, std::vector<std::string> evidence, int exit_code) {
   decide(Rule::kInfrastructureGivenUp, std::move(text), std::move(evidence));
-  end_run({Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat)}, SIGTERM,
-          spec.deadlines.shutdown_grace);
+  end_run({Rule::kInfrastructureGivenUp, exit_code}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 
 void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {

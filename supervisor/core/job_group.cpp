@@ -7,10 +7,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <tuple>
 
 #include "base/core/text.h"
+#include "supervisor/core/exit_code.h"
 #include "supervisor/core/group.h"
 #include "supervisor/core/job_impl.h"
 #include "supervisor/core/limits.h"
@@ -36,7 +38,8 @@ bool Job::Impl::in_group(base::NodeId node) const {
 GroupChoice Job::Impl::choice_now() const {
   std::vector<Candidate> candidates;
   for (const NodeState& node : nodes) {
-    const Presence presence = node.agent == Agent::kJoined     ? Presence::kThere
+    const Presence presence = node.unfit                       ? Presence::kAbsent
+                              : node.agent == Agent::kJoined   ? Presence::kThere
                               : node.agent == Agent::kLaunched ? Presence::kComing
                                                                : Presence::kAbsent;
     candidates.push_back({presence, node.slots, node.losses + node.failed_launches});
@@ -77,7 +80,9 @@ void Job::Impl::consider_group() {
   if (there < min_nodes()) enough_since.reset();
   if (there == max_nodes() && !complete_since) complete_since = now;
   if (there >= min_nodes() && !enough_since) enough_since = now;
-  if (may_begin(choice)) return form_group(choice);
+  if (may_begin(choice)) {
+    return wants_check(choice) ? check_nodes() : form_group(choice);
+  }
   const bool volunteers_may_come =
       spec.group.open && !group_formed && now < waiting_since + spec.group.wait_for_nodes;
   const bool may_wait = group_formed && spec.group.wait_for_nodes > base::Nanos{};
@@ -108,7 +113,7 @@ void Job::Impl::wait_for_more(const GroupChoice& choice) {
   const std::string text = missing_in_words(choice.members.size());
   const base::Nanos limit = spec.group.wait_for_nodes;
   if (!group_formed || now >= wait_over(choice)) {
-    return give_up(text, lost.lines());
+    return give_up(text, lost.lines(), exit_code_for_too_few(choice.members.size()));
   }
   if (!wait_announced) {
     wait_announced = true;
@@ -119,9 +124,18 @@ void Job::Impl::wait_for_more(const GroupChoice& choice) {
   arm_join_timer(choice);
 }
 
+// Other nodes are of no use where only the program is missing.
+int Job::Impl::exit_code_for_too_few(std::size_t there) const {
+  const auto without = static_cast<std::size_t>(std::ranges::count_if(
+      nodes, [](const NodeState& node) { return node.unfit && node.lacks_program; }));
+  return without > 0 && there + without >= min_nodes()
+             ? exit_code_for_start_failure(ENOENT, spec.compat)
+             : exit_code_for_infrastructure(spec.compat);
+}
+
 std::string Job::Impl::missing_in_words(std::size_t there) const {
   const Evidence lost = troubles();
-  if (nodes.size() == 1 && !spec.group.open) {
+  if (nodes.size() == 1 && !spec.group.open && !nodes.front().unfit) {
     return fmt::format("the agent of {} cannot be started: {}", name({0}), at({0}).trouble);
   }
   return fmt::format("{} of the {} nodes that are needed {} there{}", there, min_nodes(),
@@ -132,7 +146,8 @@ std::string Job::Impl::missing_in_words(std::size_t there) const {
 Evidence Job::Impl::troubles() const {
   Evidence lost;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].agent == Agent::kJoined || nodes[i].trouble.empty()) continue;
+    const bool is_there = nodes[i].agent == Agent::kJoined && !nodes[i].unfit;
+    if (is_there || nodes[i].trouble.empty()) continue;
     lost.add(fmt::format("{}: {}", name(base::NodeId{i}), nodes[i].trouble));
   }
   return lost;
@@ -236,7 +251,8 @@ void Job::Impl::announce_group() {
   }
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const base::NodeId node{i};
-    if (at(node).agent == Agent::kJoined && !in_group(node)) formed.spares.push_back(name(node));
+    const bool is_spare = at(node).agent == Agent::kJoined && !at(node).unfit && !in_group(node);
+    if (is_spare) formed.spares.push_back(name(node));
   }
   out.push_back(std::move(formed));
 }

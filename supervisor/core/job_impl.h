@@ -4,6 +4,7 @@
 //   job.cpp         table, dispatch, currency of events, digest
 //   job_agents.cpp  agents: launch, hello, loss
 //   job_group.cpp   which nodes run the next attempt, and until when others are waited for
+//   job_preflight.cpp  the check of nodes before the first attempt
 //   job_start.cpp   from RunStarted to running workers
 //   job_run.cpp     the life of the workers: exits, progress, success
 //   job_outage.cpp  from the first fault to the restart or the end
@@ -16,33 +17,9 @@
 #include <vector>
 
 #include "supervisor/core/job_state.h"
+#include "supervisor/core/stimulus.h"
 
 namespace robustrun::supervisor {
-
-// What a handler is chosen by: the event's type, with timers and signals told apart.
-enum class Stimulus : std::uint8_t {
-  kRunStarted,
-  kAgentJoined,
-  kAgentLost,
-  kPortReserved,
-  kWorkerStarted,
-  kWorkerStartFailed,
-  kWorkerExited,
-  kWorkersGone,
-  kProgress,
-  kStepGoal,
-  kEndSignal,
-  kUserSignal,
-  kStateTimer,
-  kBackoffTimer,
-  kTimeLimit,
-  kUptimeTimer,
-  kNodesTimer,
-  kNodeOffered,
-  kFaultInjected,
-  kSupervisorResumed,
-  kNodeEnding,
-};
 
 struct Job::Impl : JobMemory {
   using Handler = void (Impl::*)(const Event&);
@@ -95,10 +72,24 @@ struct Job::Impl : JobMemory {
   void sort_volunteers(std::vector<base::NodeId>& members) const;
   [[nodiscard]] GroupChoice choice_now() const;
   [[nodiscard]] std::string missing_in_words(std::size_t there) const;
+  [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
   [[nodiscard]] Evidence troubles() const;
   [[nodiscard]] std::uint32_t max_nodes() const;
   [[nodiscard]] std::uint32_t min_nodes() const;
   [[nodiscard]] bool in_group(base::NodeId node) const;
+
+  // job_preflight.cpp
+  void nodes_checked(const Event& event);
+  [[nodiscard]] bool wants_check(const GroupChoice& choice) const;
+  void check_spares();
+  void spare_checked(const Event& event);   // alone, after the first attempt has begun
+  void check_overdue(const Event& event);
+  void check_nodes();          // → kChecking
+  void check_spare(base::NodeId node);
+  [[nodiscard]] std::vector<NodeVerdict> judge_nodes(const NodesChecked& result);
+  void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
+  void announce_findings(const std::vector<NodeVerdict>& verdicts);
+  void end_check(std::vector<NodeVerdict> verdicts);
 
   // job_start.cpp
   void run_started(const Event& event);
@@ -156,6 +147,7 @@ struct Job::Impl : JobMemory {
   void finish_overdue(const Event& event);
   void do_not_requeue(const Event& event);
   void give_up(std::string text, std::vector<std::string> evidence = {});
+  void give_up(std::string text, std::vector<std::string> evidence, int exit_code);
   // The run ends: stops what runs (a stop under way keeps its deadline), then finishes.
   void end_run(Ending how, int signal, base::Nanos grace);
   void finish_if_gone();

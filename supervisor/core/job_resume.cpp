@@ -61,6 +61,8 @@ void Job::Impl::adopt_nodes() {
 
 void Job::Impl::order_again() {
   if (state == JobState::kReserving) out.push_back(ReservePort{group.front(), attempt});
+  if (state == JobState::kChecking) check_nodes();  // what was found so far is lost
+  if (workers_may_run()) check_spares();
   if (!workers_may_run() && state != JobState::kFinishing) return;
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     if (!at(group[i]).gone) out.push_back(start_order_of(i));

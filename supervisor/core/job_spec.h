@@ -10,6 +10,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "supervisor/core/preflight.h"
 
 namespace robustrun::supervisor {
 
@@ -114,6 +115,8 @@ struct JobSpec {
   std::string log_directory;  // shown in the report
   GroupPolicy group;
   std::uint64_t expect_world = 0;  // workers that a full group must have; 0: any number
+  PreflightDepth preflight = PreflightDepth::kOff;  // before the first attempt
+  bool check_only = false;  // the run ends with the check's verdict
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -131,6 +134,8 @@ struct JobSpec {
     v(13, "log_directory", log_directory);
     v(14, "group", group);
     v(15, "expect_world", expect_world);
+    v(16, "preflight", preflight);
+    v(17, "check_only", check_only);
   }
 };
 

@@ -30,6 +30,9 @@ struct NodeState {
   std::string trouble;                 // how the last one was lost
   bool ending = false;                 // its agent says that the node is taken from us soon
   std::string listens;                 // endpoint of its agent; empty: none
+  bool checked = false;                // by a check, which may have found nothing out
+  bool unfit = false;                  // as that said: it never takes part
+  bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);
@@ -45,6 +48,9 @@ struct NodeState {
     v(11, "trouble", trouble);
     v(12, "ending", ending);
     v(13, "listens", listens);
+    v(16, "unfit", unfit);
+    v(14, "checked", checked);
+    v(15, "lacks_program", lacks_program);
   }
 };
 
@@ -78,6 +84,7 @@ struct JobMemory {
   std::optional<base::Nanos> complete_since, enough_since;
   bool wait_announced = false;
   base::Nanos backoff_until{};
+  std::uint64_t check = 0;  // number of the newest check of nodes; 0: none was asked for
 
   base::Attempt attempt;
   std::uint32_t port = 0;
@@ -119,6 +126,7 @@ struct JobMemory {
     v(30, "enough_since", enough_since);
     v(31, "wait_announced", wait_announced);
     v(32, "backoff_until", backoff_until);
+    v(35, "check", check);
     v(9, "attempt", attempt);
     v(10, "port", port);
     v(11, "attempt_started", attempt_started);

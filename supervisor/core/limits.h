@@ -39,4 +39,26 @@ inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 // --shutdown-timeout, if that is less).
 inline constexpr base::Nanos kLeftoverGrace = std::chrono::seconds(5);
 
+// Pre-flight check: how long the core waits for its result (the shell's own deadlines are shorter),
+// and what is found too little. docs/operations.md has the table.
+inline constexpr base::Nanos kPreflightFastMax = std::chrono::seconds(45);
+inline constexpr base::Nanos kPreflightFullMax = std::chrono::minutes(4);
+// Partners that every node calls: all, as long as there are no more.
+inline constexpr std::uint32_t kPartnersFastMax = 128;
+inline constexpr std::uint32_t kPartnersFullMax = 4096;
+inline constexpr base::Nanos kClockOffsetMax = std::chrono::seconds(1);
+inline constexpr std::uint64_t kDiskFreeMin = std::uint64_t{64} << 20;  // less: unfit
+inline constexpr std::uint64_t kDiskFreeWarn = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kShmFreeMin = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kShmFreeWarn = std::uint64_t{512} << 20;
+inline constexpr std::uint64_t kOpenFilesMin = 1024;
+inline constexpr std::uint64_t kOpenFilesPerRank = 2;  // of the whole job: its sockets
+inline constexpr std::uint64_t kOpenFilesOwn = 256;  // beside those
+inline constexpr std::uint64_t kLockedBytesMin = std::uint64_t{1} << 30;  // with RDMA devices
+inline constexpr std::uint64_t kProcessesMin = 1024;
+inline constexpr std::uint64_t kProcessesPerWorker = 128;
+inline constexpr double kSlowFactor = 2;  // times the median, twice
+inline constexpr std::size_t kFindingBytesMax = 300;
+inline constexpr std::size_t kNamesShownMax = 3;
+
 }  // namespace robustrun::supervisor

@@ -65,6 +65,7 @@ struct Gatherer {
   void operator()(const FaultInjected& body) { facts.injected.emplace_back(event.at, &body); }
   void operator()(const SupervisorResumed& body) { facts.takeovers.emplace_back(event.at, &body); }
   void operator()(const NodeEnding&) {}
+  void operator()(const NodesChecked&) {}  // the decisions say what it means
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -139,9 +140,12 @@ RuleRole role_of(Rule rule) {
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:
-    case Rule::kSpareChanged:
     case Rule::kNodeEnding:
-    case Rule::kResumed: return RuleRole::kOther;
+    case Rule::kResumed:
+    case Rule::kPreflight:
+    case Rule::kPreflightWarning:
+    case Rule::kNodeUnfit:
+    case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version
 }

@@ -13,7 +13,7 @@ import signal
 import struct
 
 import pytest
-from conftest import Running, command_of, is_alive, wait_for
+from conftest import Running, command_of, is_alive, read_environ, wait_for
 
 HEADER = 64
 AGENT_JOINED, AGENT_LOST, WORKER_STARTED, DECISION, FINISH, GROUP_FORMED = 2, 3, 5, 64, 65, 66
@@ -246,8 +246,11 @@ class Job(Running):
 
     def node_workers(self, node):
         """What runs below the shims of this node: workers and their children."""
-        pids = self.node_processes(node)[1:]
-        return [p for p in pids if b"robustrun-shim" not in (command_of(p) or [b""])[0]]
+        # Helpers of a check (versions, GPUs) have no rank.
+        return [
+            p for p in self.node_processes(node)[1:]
+            if b"robustrun-shim" not in (command_of(p) or [b""])[0] and b"RANK=" in read_environ(p)
+        ]
 
     def workers_of(self, *nodes):
         return [pid for node in nodes or self.group() for pid in self.node_workers(node)]

@@ -314,7 +314,8 @@ def test_a_full_disk_under_the_run_directory_does_not_stop_the_job(nodes):
             "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0': time.sleep(300)\n",
         )
         job = start_job(
-            nodes.runner, "--launcher=processes", "--nnodes=3", "loud.py", run="small/run"
+            nodes.runner, "--launcher=processes", "--nnodes=3", "--preflight=off", "loud.py",
+            run="small/run",
         )
         job.wait(lambda: job.out().count("\n") >= 9000, "all lines on the console")
         kill_at_once([job.agents()[1]])

@@ -158,7 +158,7 @@ def test_deaths_while_nobody_watches_are_met_afterwards(four, victim):
 
 
 def test_without_a_successor_the_grace_ends_everything(four):
-    job = four("--orphan-grace=2")
+    job = four("--orphan-grace=2", "--preflight=off")  # whose helpers come and go
     job.moves(world=WORLD)
     everything = [pid for node in job.agents() for pid in job.node_processes(node)]
     kill_supervisor(job)

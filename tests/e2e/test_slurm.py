@@ -45,6 +45,16 @@ def test_a_run_takes_the_whole_allocation_with_one_srun(four):
     four.allocation.cluster.expect_empty()
 
 
+def test_a_check_looks_at_the_whole_allocation_and_leaves_nothing(robustrun, allocation):
+    done = allocation.run(robustrun, "check", timeout=60)
+    assert done.code == 0, done.errors
+    assert [line.split()[0] for line in done.text.splitlines()[1:] if not line.startswith(" ")] == (
+        allocation.cluster.names)
+    assert f"pre-flight (fast): {WORLD} nodes checked" in done.errors
+    assert list(robustrun.folder.glob("robustrun-runs/*")) == []
+    allocation.cluster.expect_empty()
+
+
 def test_the_supervisor_dies_and_is_replaced_while_the_workers_go_on(four):
     job = four()
     job.moves(world=WORLD)

@@ -121,6 +121,7 @@ class Cluster {
   void tell(base::NodeId node, base::Generation generation, core::EventBody body);
   void crash();
   void perform(const core::Action& action);
+  void check_nodes(const core::CheckNodes& order);
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);

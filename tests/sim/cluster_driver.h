@@ -2,6 +2,7 @@
 // The driver's half of a virtual cluster: journal, core, actions, crashes.
 
 #include "tests/sim/cluster.h"
+#include "tests/supervisor/preflight_facts.h"
 
 namespace robustrun::sim {
 
@@ -89,12 +90,33 @@ inline void Cluster::perform(const core::Action& action) {
   } else if (const auto* dismiss = std::get_if<core::DismissAgent>(&action)) {
     if (mutation_ == Mutation::kNeverKills) return;
     queue_.after(seconds(3), [this, n = dismiss->node.value] { nodes_[n].dismiss(); });
+  } else if (const auto* check = std::get_if<core::CheckNodes>(&action)) {
+    check_nodes(*check);
   } else if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
     arm(*timer);
   } else if (const auto* finish = std::get_if<core::Finish>(&action)) {
     if (!outcome_.exit_code) outcome_.duration = queue_.now();
     outcome_.exit_code = finish->exit_code;
   }
+}
+
+// As agents answer and the shell puts it together; some checks never end.
+inline void Cluster::check_nodes(const core::CheckNodes& order) {
+  core::NodesChecked result;
+  result.check = order.check;
+  result.full = order.full;
+  for (const base::NodeId node : order.nodes) {
+    core::NodeCheck check = core::test::healthy(node.value, nodes_[node.value].generation().value);
+    if (dice_.chance(scenario_.warned)) check.clock_ahead = hours(1);
+    if (dice_.chance(scenario_.unfit)) check.facts.missing = "no script";
+    if (dice_.chance(scenario_.unfit) && node != order.nodes.front()) {
+      check.unreached.push_back(core::test::timeout_to(order.nodes.front().value));
+    }
+    result.nodes.push_back(std::move(check));
+  }
+  if (dice_.chance(scenario_.lost)) return;
+  queue_.after(dice_.between(milliseconds(50), seconds(20)),
+               [this, result] { tell({}, {}, result); });
 }
 
 inline void Cluster::stop_workers(const core::StopWorkers& stop) {

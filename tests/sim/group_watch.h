@@ -27,6 +27,7 @@ class GroupWatch {
     bool gone = true;                    // of the group: no worker of the newest attempt is left
     bool joined = false, lost = false;   // the agent
     bool dismissed = false;
+    bool unfit = false;                  // said a check
     Nanos launched_at{};
     Nanos overdue_at = Nanos::max();     // of the answer to StopWorkers
   };
@@ -36,7 +37,7 @@ class GroupWatch {
   [[nodiscard]] bool is_admitted(base::NodeId node) const {
     if (node.value >= nodes_.size()) return false;
     const Node& there = nodes_[node.value];
-    return there.joined && !there.lost && !there.dismissed;
+    return there.joined && !there.lost && !there.dismissed && !there.unfit;
   }
 
   // Said by an agent that does not count any more, or never did.
@@ -79,6 +80,7 @@ class GroupWatch {
     if (node.generation != 0 && !node.lost && !mute && now < node.overdue_at) {
       violate_("agents_are_replaced_for_a_reason", words_of(launch));
     }
+    if (node.unfit) violate_("unfit_nodes_are_left_alone", words_of(launch));
     node = Node{};
     node.generation = launch.generation.value;
     node.launched_at = now;
@@ -93,6 +95,12 @@ class GroupWatch {
     Node& node = nodes_[dismiss.node.value];
     node.dismissed = true;
     node.gone = node.gone || now >= node.overdue_at;
+  }
+
+  void on_judged(const core::NodesJudged& judged) {
+    for (const core::NodeVerdict& verdict : judged.verdicts) {
+      if (verdict.level == core::Fitness::kUnfit) nodes_.at(verdict.node.value).unfit = true;
+    }
   }
 
   void on_formed(const core::GroupFormed& formed) {

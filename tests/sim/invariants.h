@@ -66,6 +66,7 @@ class Invariants {
       if (const auto* launch = std::get_if<core::LaunchAgent>(&action))
         groups_.on_launch(now, *launch);
       if (const auto* stop = std::get_if<core::StopWorkers>(&action)) groups_.on_stop(now, *stop);
+      if (const auto* judged = std::get_if<core::NodesJudged>(&action)) groups_.on_judged(*judged);
       if (const auto* formed = std::get_if<core::GroupFormed>(&action)) groups_.on_formed(*formed);
       if (const auto* decision = std::get_if<core::Decision>(&action)) on_decision(*decision);
       if (const auto* dismiss = std::get_if<core::DismissAgent>(&action)) {

@@ -37,6 +37,7 @@ enum class Mutation : std::uint8_t {
   kHidesSpares,        // the core does not hear of spares
   kDenial,             // nor of lost agents
   kObeysThePast,       // what a lost agent says counts for its successor
+  kTakesAnybody,       // who is in the group was found unfit
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -55,6 +56,10 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
     } else if (auto* formed = std::get_if<core::GroupFormed>(&action)) {
       if (mutation == Mutation::kWrongPlace && formed->attempt.value > 0) {
         std::ranges::rotate(formed->members, formed->members.end() - 1);
+      }
+    } else if (auto* judged = std::get_if<core::NodesJudged>(&action)) {
+      for (core::NodeVerdict& verdict : judged->verdicts) {
+        if (mutation == Mutation::kTakesAnybody) verdict.level = core::Fitness::kUnfit;
       }
     } else if (auto* launch = std::get_if<core::LaunchAgent>(&action)) {
       if (mutation == Mutation::kSameGeneration) launch->generation = {1};

@@ -34,6 +34,9 @@ struct Scenario {
   bool has_bug = false;         // dies at start, the same way every time
   bool reports_steps = true;
 
+  // Of each node that is checked before the start.
+  double unfit = 0, warned = 0;
+
   double crashes = 0;           // of the supervisor, per event
   struct Signal {
     Nanos at;
@@ -129,6 +132,12 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   s.has_bug = dice.chance(0.15);
   s.reports_steps = dice.chance(0.7);
   s.crashes = some(0.02);
+  if (dice.chance(0.3)) {
+    s.spec.preflight =
+        dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
+    s.unfit = some(0.2);
+    s.warned = some(0.2);
+  }
   for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
     const bool forward = dice.chance(0.4);
     s.signals.push_back(

@@ -59,6 +59,9 @@ struct EventWords {
   std::string operator()(const core::NodeEnding& e) const {
     return fmt::format("node ends: {}", e.why);
   }
+  std::string operator()(const core::NodesChecked& e) const {
+    return fmt::format("check {} of {} nodes is over", e.check, e.nodes.size());
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }
@@ -101,6 +104,16 @@ struct ActionWords {
   }
   std::string operator()(const core::Decision& a) const {
     return fmt::format("decision {}: {}", static_cast<int>(a.rule), a.text);
+  }
+  std::string operator()(const core::CheckNodes& a) const {
+    return fmt::format("check {} of {} nodes", a.check, a.nodes.size());
+  }
+  std::string operator()(const core::NodesJudged& a) const {
+    std::string text = fmt::format("check {}:", a.check);
+    for (const core::NodeVerdict& verdict : a.verdicts) {
+      text += fmt::format(" n{} {}", verdict.node.value, static_cast<int>(verdict.level));
+    }
+    return text;
   }
   std::string operator()(const core::Finish& a) const {
     return fmt::format("finish {}", a.exit_code);

@@ -15,6 +15,29 @@ const std::string kOldJournal = std::string(RR_SOURCE_DIR) + "/tests/fixtures/jo
 
 const std::string kKind14 = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/kind14.journal";
 
+const std::string kKind16 = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/kind16.journal";
+
+NodesChecked nodes_checked() {
+  NodeCheck node;
+  node.node.value = 1;
+  node.generation.value = 2;
+  node.answered = true;
+  node.trouble = "it cannot be called by others: no address";
+  node.clock_ahead = -std::chrono::seconds(3);
+  node.clock_error = std::chrono::milliseconds(2);
+  node.facts.missing = "/job is not on this machine";
+  node.facts.disk = {"/job", 1000, 10, "slow"};
+  node.facts.shm = {"/dev/shm", 2000, 20, "gone"};
+  node.facts.limits = {1024, 4096, 8192, 9999};
+  node.facts.rdma_devices = 2;
+  node.facts.software = {true, "3.11.2", "2.5.1", "late", true};
+  node.facts.gpus = {true, 8, "550.54", "lost"};
+  node.unreached = {{{2}, base::ReachFault::kStranger, "something else answers"}};
+  node.half_heard = {{2}, {3}};
+  node.speeds = {{1, std::chrono::milliseconds(9), 2.5e9}};
+  return {7, true, std::chrono::seconds(4), 3, {node}};
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -33,6 +56,7 @@ std::vector<JournalEntry> one_of_each() {
   story.group(8009, 2, {{{2}, "gamma", "10.0.0.33", 0, 2}, {{0}, "alpha", "10.0.0.1", 2, 2}},
               {"beta"});
   story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
+  story.event(8012, nodes_checked());
   return story.entries;
 }
 
@@ -152,7 +176,24 @@ TEST_CASE("a fault on purpose in a journal of before can be read") {
   CHECK_FALSE(body(1).victim);
 }
 
+TEST_CASE("a check of nodes in a journal of before can be read") {
+  const auto readout = read_run_journal(kKind16);
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const JournalEntry now{base::Nanos(7), Event{base::Nanos(7), {}, {}, nodes_checked()}};
+  CHECK(bytes_of(readout->entries[0]) == bytes_of(now));
+  const auto& body = std::get<NodesChecked>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.nodes[0].facts.software.torch == "2.5.1");
+  CHECK(body.nodes[0].unreached[0].fault == base::ReachFault::kStranger);
+  CHECK(body.nodes[0].clock_ahead == -std::chrono::seconds(3));
+}
+
 // As below: made once.
+TEST_CASE("write the stored check" * doctest::skip()) {
+  REQUIRE_FALSE(std::filesystem::exists(kKind16));
+  write_journal(kKind16, {{base::Nanos(7), Event{base::Nanos(7), {}, {}, nodes_checked()}}});
+}
+
 TEST_CASE("write the stored fault on purpose" * doctest::skip()) {
   REQUIRE_FALSE(std::filesystem::exists(kKind14));
   const FaultInjected own{"supervisor-death", base::Attempt{1}, {}, {}, 17, "SIGKILL"};

@@ -12,8 +12,10 @@ using robustrun::base::Attempt;
 using robustrun::base::ExitStatus;
 using robustrun::base::Generation;
 using robustrun::base::LocalRank;
+using robustrun::base::NodeFacts;
 using robustrun::base::NodeId;
 using robustrun::base::Rank;
+using robustrun::base::ReachFault;
 using robustrun::test::Example;
 
 namespace {
@@ -191,11 +193,51 @@ std::vector<Example> last_kinds() {
   };
 }
 
+NodeFacts node_facts() {
+  return {.missing = "the folder /job is not on this machine",
+          .disk = {.path = "/job", .total = 1ULL << 40, .free = 1ULL << 39, .error = "slow"},
+          .shm = {.path = "/dev/shm", .total = 1ULL << 26, .free = 1ULL << 25, .error = "no"},
+          .limits = {.open_files = 1024,
+                     .open_files_hard = 4096,
+                     .locked_bytes = 8ULL << 20,
+                     .processes = 9999},
+          .rdma_devices = 8,
+          .software = {.asked = true,
+                       .python = "3.11.2",
+                       .torch = "2.5.1+cu124",
+                       .error = "late",
+                       .missing = true},
+          .gpus = {.has_library = true, .count = 8, .driver = "550.54.15", .error = "lost"}};
+}
+
+std::vector<Example> preflight_kinds() {
+  const Peer peer{.node = NodeId{3}, .address = "10.0.0.3", .port = 40123};
+  return {
+      {"CheckNode", "CheckNode",
+       CheckNode{.check = 7, .full = true, .address = "10.0.0.2", .nonce = "\x01 nonce"}},
+      {"CheckReady", "CheckReady",
+       CheckReady{.check = 7, .port = 40122, .error = "none", .wall_time = 1700000000s}},
+      {"ReachPeers", "ReachPeers", ReachPeers{.check = 7, .peers = {peer, peer}}},
+      {"NodeChecked", "NodeChecked",
+       NodeChecked{.check = 7,
+                   .facts = node_facts(),
+                   .unreached = {{.peer = NodeId{3},
+                                  .fault = ReachFault::kTimeout,
+                                  .how = "timeout after 3 s"}},
+                   .half_heard = {NodeId{3}, NodeId{4}}}},
+      {"MeasurePeers", "MeasurePeers",
+       MeasurePeers{.check = 7, .round = 1, .calls = {peer}, .awaits = 2}},
+      {"PeersMeasured", "PeersMeasured",
+       PeersMeasured{.check = 7, .round = 1, .compute = 9ms, .bytes_per_second = 2.5e9}},
+      {"EndCheck", "EndCheck", EndCheck{.check = 7}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds()}) {
+  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -1,0 +1,40 @@
+#pragma once
+// A question to a program that may hang (an interpreter on a dead mount, a GPU library): run below
+// a shim, so that nothing of it outlives the answer, the deadline or this agent.
+//
+// On the loop of its executor, in a process that is a subreaper (shim_link.h). Owned by the asker:
+// once it is dropped, `done` is not called any more and the program is killed.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+struct Question {
+  std::string shim;                       // absolute path of robustrun-shim
+  std::vector<std::string> argv;          // the program's
+  std::vector<std::string> environment;   // NAME=VALUE, complete
+  std::string working_directory;
+  std::chrono::milliseconds within{};
+};
+
+class AskedProgram {
+ public:
+  // What it wrote to its standard output (at most kAnswerBytesMax of it) when it ended with 0.
+  // kTimeout: no end within the time; kNotFound, or another error with errno: it could not be
+  // started; kUnavailable: it ended otherwise, with its last line.
+  using Done = std::function<void(base::Result<std::string>)>;
+
+  // `done` comes from the loop, also when starting fails.
+  static std::unique_ptr<AskedProgram> ask(boost::asio::any_io_executor executor, Question question,
+                                           Done done);
+  virtual ~AskedProgram() = default;
+};
+
+}  // namespace robustrun::agent

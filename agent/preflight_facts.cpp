@@ -1,0 +1,135 @@
+#include "agent/preflight_facts.h"
+
+#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "agent/ask_program.h"
+#include "agent/check_program.h"
+#include "agent/limits.h"
+#include "agent/local_facts.h"
+#include "agent/nvml.h"
+#include "agent/software.h"
+
+namespace robustrun::agent {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr const char* kSharedMemory = "/dev/shm";
+constexpr const char* kNoAnswer = "its file system does not answer";
+
+// What files say; on the pool, because a dead mount answers never.
+struct Files {
+  std::string missing;
+  base::Space disk, shm;
+  std::uint32_t rdma_devices = 0;
+};
+
+Files look_at_files(const wire::WorkerTemplate& workers) {
+  Files files;
+  if (auto checked = check_program(workers); !checked) {
+    files.missing = checked.error().what.substr(0, kFactBytesMax);
+  }
+  files.shm = space_at(kSharedMemory);
+  files.disk = space_at(busiest_folder(workers));
+  files.rdma_devices = rdma_devices("");
+  return files;
+}
+
+class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
+ public:
+  Hunt(NodeContext& node, bool full, Done done)
+      : node_(node), full_(full), done_(std::move(done)), deadline_(node.executor) {}
+
+  void start() {
+    const auto within = std::chrono::milliseconds(full_ ? kFactsFullMax : kFactsFastMax);
+    facts_.limits = user_limits();
+    facts_.disk.error = facts_.shm.error = kNoAnswer;
+    deadline_.expires_after(within + kFactsMargin);
+    deadline_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error) self->finish();
+    });
+    ask_files();
+    ask_interpreter(within);
+    ask_gpus(within);
+  }
+
+  void drop() override {
+    done_ = nullptr;
+    deadline_.cancel();
+    interpreter_.reset();
+    gpus_.reset();
+  }
+
+ private:
+  void ask_files() {
+    ++open_;
+    auto files = std::make_shared<Files>();
+    const auto submitted = node_.pool.submit(
+        kCheckLane, [files, workers = node_.workers] { *files = look_at_files(workers); },
+        [self = shared_from_this(), files] {
+          self->facts_.missing = std::move(files->missing);
+          self->facts_.disk = std::move(files->disk);
+          self->facts_.shm = std::move(files->shm);
+          self->facts_.rdma_devices = files->rdma_devices;
+          self->one_less();
+        });
+    if (!submitted) --open_;  // nothing is known then, and the facts say so
+  }
+
+  void ask_interpreter(std::chrono::milliseconds within) {
+    const std::string& interpreter = node_.workers.interpreter;
+    if (interpreter.empty()) return;
+    facts_.software = read_software(base::fail(base::Errc::kTimeout, "no answer in time"));
+    interpreter_ = ask(software_question(interpreter, full_), within,
+                       [this](const base::Result<std::string>& answer) {
+                         facts_.software = read_software(answer);
+                       });
+  }
+
+  void ask_gpus(std::chrono::milliseconds within) {
+    gpus_ =
+        ask({node_.executable, "agent", "--list-gpus"}, within,
+            [this](const base::Result<std::string>& answer) { facts_.gpus = read_gpus(answer); });
+  }
+
+  std::unique_ptr<AskedProgram> ask(std::vector<std::string> argv, std::chrono::milliseconds within,
+                                    std::function<void(const base::Result<std::string>&)> take) {
+    ++open_;
+    Question question{node_.shim, std::move(argv), node_.workers.environment, {}, within};
+    return AskedProgram::ask(
+        node_.executor, std::move(question),
+        [self = shared_from_this(), take = std::move(take)](const base::Result<std::string>& got) {
+          take(got);
+          self->one_less();
+        });
+  }
+
+  void one_less() {
+    if (--open_ == 0) finish();
+  }
+
+  void finish() {
+    const Done done = std::exchange(done_, nullptr);
+    drop();
+    if (done) done(std::move(facts_));
+  }
+
+  NodeContext& node_;
+  bool full_;
+  Done done_;
+  asio::steady_timer deadline_;
+  base::NodeFacts facts_;
+  std::unique_ptr<AskedProgram> interpreter_, gpus_;
+  int open_ = 0;   // answers that have not come
+};
+
+}  // namespace
+
+std::shared_ptr<FactsHunt> FactsHunt::start(NodeContext& node, bool full, Done done) {
+  auto hunt = std::make_shared<Hunt>(node, full, std::move(done));
+  hunt->start();
+  return hunt;
+}
+
+}  // namespace robustrun::agent

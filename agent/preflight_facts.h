@@ -1,0 +1,23 @@
+#pragma once
+// Gathers everything that a check wants to know of this machine, side by side.
+
+#include <functional>
+#include <memory>
+
+#include "agent/node_context.h"
+#include "base/core/node_facts.h"
+
+namespace robustrun::agent {
+
+class FactsHunt {
+ public:
+  using Done = std::function<void(base::NodeFacts)>;
+
+  // `done` comes once, from the loop, within kFactsFastMax, or kFactsFullMax when `full`: what is
+  // not known by then says so.
+  static std::shared_ptr<FactsHunt> start(NodeContext& node, bool full, Done done);
+  virtual ~FactsHunt() = default;
+  virtual void drop() = 0;  // `done` is not called any more, programs are killed
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,123 @@
+#pragma once
+// What an agent finds out about its machine before a run (pre-flight), as plain data: said on the
+// wire, kept in the journal, judged by the supervisor's core.
+//
+// Nothing here may be trusted: it is what a machine says of itself. Texts are bytes of any length
+// below a message's; whoever shows them makes them printable and short.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+
+namespace robustrun::base {
+
+// A limit of the kernel's that is none (RLIM_INFINITY).
+inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+// A file system, by statvfs(3).
+struct Space {
+  std::string path;          // that was asked: the nearest folder that exists
+  std::uint64_t total = 0;   // bytes
+  std::uint64_t free = 0;    // bytes that a user may take
+  std::string error;         // why nothing is known; empty: it is
+  template <class V>
+  void fields(V& v) {
+    v(1, "path", path);
+    v(2, "total", total);
+    v(3, "free", free);
+    v(4, "error", error);
+  }
+};
+
+// Soft limits (getrlimit(2)) of the agent, and so of its workers.
+struct UserLimits {
+  std::uint64_t open_files = kUnlimited;
+  std::uint64_t open_files_hard = kUnlimited;
+  std::uint64_t locked_bytes = kUnlimited;
+  std::uint64_t processes = kUnlimited;   // of the user, threads included; none for root
+  template <class V>
+  void fields(V& v) {
+    v(1, "open_files", open_files);
+    v(2, "open_files_hard", open_files_hard);
+    v(3, "locked_bytes", locked_bytes);
+    v(4, "processes", processes);
+  }
+};
+
+// As the interpreter of the run says.
+struct Software {
+  bool asked = false;    // false: the workers are no Python programs
+  std::string python;    // "3.11.2"
+  std::string torch;     // "2.5.1+cu124"; empty: not installed
+  std::string error;     // why nothing is known; empty: it is
+  bool missing = false;  // the interpreter itself is not on this machine
+  template <class V>
+  void fields(V& v) {
+    v(1, "asked", asked);
+    v(2, "python", python);
+    v(3, "torch", torch);
+    v(4, "error", error);
+    v(5, "missing", missing);
+  }
+};
+
+// As NVML says; without a library of that name there are none.
+struct Gpus {
+  bool has_library = false;
+  std::uint32_t count = 0;
+  std::string driver;   // "550.54.15"
+  std::string error;    // why nothing is known although there is a library; empty: it is
+  template <class V>
+  void fields(V& v) {
+    v(1, "has_library", has_library);
+    v(2, "count", count);
+    v(3, "driver", driver);
+    v(4, "error", error);
+  }
+};
+
+struct NodeFacts {
+  std::string missing;   // script or working directory that is not there, in words
+  Space disk;            // where the log files go, else the working directory
+  Space shm;             // /dev/shm
+  UserLimits limits;
+  std::uint32_t rdma_devices = 0;
+  Software software;
+  Gpus gpus;
+  template <class V>
+  void fields(V& v) {
+    v(1, "missing", missing);
+    v(2, "disk", disk);
+    v(3, "shm", shm);
+    v(4, "limits", limits);
+    v(5, "rdma_devices", rdma_devices);
+    v(6, "software", software);
+    v(7, "gpus", gpus);
+  }
+};
+
+// Why a peer was not reached.
+enum class ReachFault : std::uint8_t {
+  kRefused,    // its machine answers, nobody listens
+  kTimeout,
+  kNoRoute,
+  kStranger,   // something answers that is not the peer
+  kOther,
+};
+
+struct Unreached {
+  NodeId peer;
+  ReachFault fault = ReachFault::kOther;
+  std::string how;   // "connection refused", "timeout after 3 s"
+  template <class V>
+  void fields(V& v) {
+    v(1, "peer", peer);
+    v(2, "fault", fault);
+    v(3, "how", how);
+  }
+};
+
+}  // namespace robustrun::base

@@ -1,0 +1,215 @@
+// The check of nodes before the first attempt: kChecking lasts from CheckNodes to NodesChecked.
+//
+// All nodes that are there take part, spares too. A node that is unfit is treated like one that was
+// lost for good: a spare takes its place, or the run gives up and says why. A spare that comes
+// later is checked beside one node of the group, while everything else goes on.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "supervisor/core/exit_code.h"
+#include "supervisor/core/group.h"
+#include "supervisor/core/job_impl.h"
+#include "supervisor/core/limits.h"
+#include "supervisor/core/preflight_verdict.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using Agent = NodeState::Agent;
+
+// What several nodes have in common is said once.
+struct Common {
+  std::string words;
+  std::vector<std::string> names;
+};
+
+void add_to(std::vector<Common>& groups, const std::string& words, const std::string& name) {
+  const auto found = std::ranges::find(groups, words, &Common::words);
+  if (found == groups.end()) {
+    groups.push_back({words, {name}});
+  } else {
+    found->names.push_back(name);
+  }
+}
+
+std::string check_in_words(const NodesChecked& result, const std::vector<NodeVerdict>& verdicts,
+                           const std::string& took) {
+  const auto out_of_it = std::ranges::count(verdicts, Fitness::kUnfit, &NodeVerdict::level);
+  std::string text =
+      fmt::format("pre-flight ({}): {} node{} checked in {}", result.full ? "full" : "fast",
+                  verdicts.size(), verdicts.size() == 1 ? "" : "s", took);
+  if (result.partners + 1 < verdicts.size()) {
+    text += fmt::format(", each with {} of the others", result.partners);
+  }
+  const auto slow = std::ranges::count(verdicts, Fitness::kSlow, &NodeVerdict::level);
+  if (out_of_it + slow == 0) return text + "; all are fit";
+  if (out_of_it > 0) text += fmt::format("; {} unfit", out_of_it);
+  return slow > 0 ? text + fmt::format("; {} slow", slow) : text;
+}
+
+}  // namespace
+
+// Before the first attempt. Those who came while others were checked have their turn, too.
+bool Job::Impl::wants_check(const GroupChoice& choice) const {
+  return spec.preflight != PreflightDepth::kOff && !group_formed &&
+         std::ranges::any_of(choice.members,
+                             [this](base::NodeId node) { return !nodes[node.value].checked; });
+}
+
+void Job::Impl::check_nodes() {
+  CheckNodes order{++check, spec.preflight == PreflightDepth::kFull, {}, {}};
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].agent != Agent::kJoined || nodes[i].unfit) continue;
+    order.nodes.push_back({i});
+    order.addresses.push_back(nodes[i].address);
+  }
+  const base::Nanos limit = order.full ? kPreflightFullMax : kPreflightFastMax;
+  out.push_back(std::move(order));
+  enter(JobState::kChecking);
+  set_timer(TimerId::kState, now + limit);
+}
+
+// Of spares whose answers are not known: they came in the middle of a check, or it was lost.
+void Job::Impl::check_spares() {
+  if (!group_formed) return;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const bool is_spare = nodes[i].agent == Agent::kJoined && !in_group({i});
+    if (is_spare && !nodes[i].checked) check_spare({i});
+  }
+}
+
+void Job::Impl::check_spare(base::NodeId node) {
+  if (spec.preflight == PreflightDepth::kOff) return;
+  const auto partner = std::ranges::find_if(
+      group, [this](base::NodeId member) { return at(member).agent == Agent::kJoined; });
+  CheckNodes order{++check, false, {}, {}};
+  if (partner != group.end()) order.nodes.push_back(*partner);
+  order.nodes.push_back(node);
+  for (const base::NodeId each : order.nodes) order.addresses.push_back(at(each).address);
+  out.push_back(std::move(order));
+}
+
+// Of those that are still there, by the agents that were asked; the others are of no interest.
+std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
+  NodesChecked current = result;
+  std::erase_if(current.nodes, [this](const NodeCheck& node) {
+    return node.node.value >= nodes.size() || at(node.node).generation != node.generation ||
+           at(node.node).agent != Agent::kJoined || at(node.node).unfit;
+  });
+  // Of two nodes that do not go together, the one that is judged later goes.
+  std::ranges::stable_partition(current.nodes,
+                                [this](const NodeCheck& node) { return in_group(node.node); });
+  std::vector<WantedNode> wanted;
+  for (const NodeCheck& node : current.nodes) {
+    wanted.push_back({name(node.node), at(node.node).slots});
+    at(node.node).checked = true;
+    at(node.node).lacks_program = !node.facts.missing.empty() || node.facts.software.missing;
+  }
+  std::uint64_t world = 0;
+  for (std::size_t i = 0; i < std::min<std::size_t>(max_nodes(), nodes.size()); ++i) {
+    world += nodes[i].slots;
+  }
+  return judge(current, wanted, world);
+}
+
+// A slow node is better than none.
+void Job::Impl::leave_out_unfit(std::vector<NodeVerdict>& verdicts) {
+  const auto unfit = [](const NodeVerdict& verdict) { return verdict.level == Fitness::kUnfit; };
+  auto left = static_cast<std::size_t>(std::ranges::count_if(
+      nodes, [](const NodeState& node) { return node.agent == Agent::kJoined && !node.unfit; }));
+  left -= static_cast<std::size_t>(std::ranges::count_if(verdicts, unfit));
+  for (NodeVerdict& verdict : verdicts) {
+    if (verdict.level != Fitness::kSlow || left <= max_nodes()) continue;
+    verdict.level = Fitness::kUnfit;
+    --left;
+  }
+  for (const NodeVerdict& verdict : verdicts) {
+    if (!unfit(verdict)) continue;
+    at(verdict.node).unfit = true;
+    at(verdict.node).trouble = verdict.findings.front().words;
+  }
+}
+
+void Job::Impl::announce_findings(const std::vector<NodeVerdict>& verdicts) {
+  std::vector<Common> unfit, warnings;
+  for (const NodeVerdict& verdict : verdicts) {
+    const std::string& who = name(verdict.node);
+    const bool is_out = verdict.level == Fitness::kUnfit;
+    if (is_out) add_to(unfit, verdict.findings.front().words, who);
+    for (const Finding& finding : verdict.findings) {
+      if (is_out && &finding == &verdict.findings.front()) continue;
+      add_to(warnings, finding.words, who);
+    }
+  }
+  const auto say = [this](Rule rule, const char* verb, const std::vector<Common>& groups) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (i == kEvidenceMax) {
+        return decide(rule, fmt::format("pre-flight: and {} findings more", groups.size() - i));
+      }
+      const Common& one = groups[i];
+      decide(rule, fmt::format("pre-flight: {}{}: {}", names_in_words(one.names), verb, one.words),
+             one.names.size() > 1 ? one.names : std::vector<std::string>{});
+    }
+  };
+  say(Rule::kNodeUnfit, " left out", unfit);
+  say(Rule::kPreflightWarning, "", warnings);
+}
+
+void Job::Impl::nodes_checked(const Event& event) {
+  const auto& result = body<NodesChecked>(event);
+  if (result.check != check) return;
+  std::vector<NodeVerdict> verdicts = judge_nodes(result);
+  leave_out_unfit(verdicts);
+  announce_findings(verdicts);
+  decide(Rule::kPreflight, check_in_words(result, verdicts, seconds_in_words(result.took)));
+  if (spec.check_only) return end_check(std::move(verdicts));
+  out.push_back(NodesJudged{result.check, std::move(verdicts)});
+  // The waits of kJoining go on from where they were.
+  enter(JobState::kJoining);
+  consider_group();
+  check_spares();
+}
+
+void Job::Impl::spare_checked(const Event& event) {
+  if (spec.preflight == PreflightDepth::kOff) return;
+  const auto& result = body<NodesChecked>(event);
+  std::vector<NodeVerdict> verdicts = judge_nodes(result);
+  std::erase_if(verdicts, [this](const NodeVerdict& verdict) { return in_group(verdict.node); });
+  if (verdicts.empty()) return;
+  leave_out_unfit(verdicts);
+  announce_findings(verdicts);
+  out.push_back(NodesJudged{result.check, std::move(verdicts)});
+}
+
+void Job::Impl::check_overdue(const Event&) {
+  for (NodeState& node : nodes) node.checked = node.checked || node.agent == Agent::kJoined;
+  const base::Nanos limit =
+      spec.preflight == PreflightDepth::kFull ? kPreflightFullMax : kPreflightFastMax;
+  std::string text =
+      fmt::format("the pre-flight check did not end within {}", seconds_in_words(limit));
+  if (spec.check_only) return give_up(std::move(text));
+  decide(Rule::kPreflightWarning, text + "; the run starts without its result");
+  enter(JobState::kJoining);
+  consider_group();
+}
+
+void Job::Impl::end_check(std::vector<NodeVerdict> verdicts) {
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const base::NodeId node{i};
+    const bool is_there = at(node).agent == Agent::kJoined;
+    if (is_there && at(node).checked) continue;
+    std::string words = at(node).trouble.empty() ? "it did not come" : at(node).trouble;
+    words = is_there ? "it came too late to be checked" : "no agent: " + std::move(words);
+    verdicts.push_back({node, Fitness::kUnfit, {{Fitness::kUnfit, std::move(words)}}});
+  }
+  const bool all_fit = std::ranges::all_of(
+      verdicts, [](const NodeVerdict& verdict) { return verdict.level < Fitness::kSlow; });
+  out.push_back(NodesJudged{check, std::move(verdicts)});
+  end_run({Rule::kPreflight, all_fit ? kExitSuccess : exit_code_for_infrastructure(spec.compat)},
+          SIGTERM, base::Nanos{});
+}
+
+}  // namespace robustrun::supervisor

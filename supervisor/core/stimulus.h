@@ -1,0 +1,34 @@
+#pragma once
+// The rows of the table in job.cpp. Internal to core/.
+
+#include <cstdint>
+
+namespace robustrun::supervisor {
+
+// What a handler is chosen by: the event's type, with timers and signals told apart.
+enum class Stimulus : std::uint8_t {
+  kRunStarted,
+  kAgentJoined,
+  kAgentLost,
+  kPortReserved,
+  kWorkerStarted,
+  kWorkerStartFailed,
+  kWorkerExited,
+  kWorkersGone,
+  kProgress,
+  kStepGoal,
+  kEndSignal,
+  kUserSignal,
+  kStateTimer,
+  kBackoffTimer,
+  kTimeLimit,
+  kUptimeTimer,
+  kNodesTimer,
+  kNodeOffered,
+  kFaultInjected,
+  kSupervisorResumed,
+  kNodeEnding,
+  kNodesChecked,
+};
+
+}  // namespace robustrun::supervisor

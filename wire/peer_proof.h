@@ -1,0 +1,49 @@
+#pragma once
+// How two agents of one run make sure of each other when one calls the other during a pre-flight
+// check: both know a nonce that only their supervisor can have given them, and neither says it.
+//
+//   caller → PeerCall      who calls whom, for what, and a challenge        (33 bytes)
+//   callee → PeerAnswer    a challenge, HMAC(nonce, "answer" ‖ call ‖ it)   (48 bytes)
+//   caller → proof         HMAC(nonce, "caller" ‖ call ‖ that challenge)    (32 bytes)
+// The answer names the callee, so that another machine with the same address is told apart. No
+// secret of the run is worth a key exchange here: nothing is said on these connections. Pure but
+// for random bytes.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/core/ids.h"
+
+namespace robustrun::wire {
+
+enum class PeerPurpose : std::uint8_t { kReach, kExchange };
+
+inline constexpr std::size_t kPeerCallBytes = 33;
+inline constexpr std::size_t kPeerAnswerBytes = 48;
+inline constexpr std::size_t kPeerProofBytes = 32;
+
+struct PeerCall {
+  PeerPurpose purpose = PeerPurpose::kReach;
+  base::NodeId caller;
+  base::NodeId callee;
+};
+
+// The bytes of a call, with a fresh challenge.
+[[nodiscard]] std::string make_peer_call(const PeerCall& call);
+// None when they are no call. `bytes` has kPeerCallBytes.
+[[nodiscard]] std::optional<PeerCall> read_peer_call(std::string_view bytes);
+
+[[nodiscard]] std::string make_peer_answer(const std::string& nonce, const std::string& call);
+[[nodiscard]] bool is_peer_answer(const std::string& nonce, const std::string& call,
+                                  const std::string& answer);
+
+[[nodiscard]] std::string make_peer_proof(const std::string& nonce, const std::string& call,
+                                          const std::string& answer);
+
+// For a supervisor: a nonce that nobody can guess.
+[[nodiscard]] std::string make_peer_nonce();
+
+}  // namespace robustrun::wire
