@@ -27,6 +27,7 @@ inline constexpr std::chrono::minutes kSubmitMax{2};
 // status, stop, attach: a supervisor that takes longer to answer does not answer.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};
+inline constexpr int kJournalPollMs = 500;  // for the end of a run on another machine
 // What is asked of a supervisor at a time; it answers earlier when there is something to show.
 inline constexpr std::chrono::seconds kFollowWait{10};
 inline constexpr std::chrono::milliseconds kFollowWaitForStart{50};

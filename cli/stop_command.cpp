@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <chrono>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include "cli/values.h"
 #include "supervisor/control_client.h"
 #include "supervisor/operation_request.h"
+#include "supervisor/remote_stop.h"
 
 namespace robustrun::cli {
 namespace {
@@ -64,20 +66,42 @@ int say_why_not(const std::string& directory, const base::Error& why) {
   return kExitNotDone;
 }
 
+bool has_ended(const std::string& directory) {
+  const auto report = report_of(directory);
+  return report && report->exit_code;
+}
+
+int say_that_it_ends(const std::string& directory) {
+  say(fmt::format("run {} is ending", std::filesystem::path(directory).filename().string()));
+  return 0;
+}
+
+// Its supervisor is on another machine, or nowhere. `why`: what was heard here.
+int stop_elsewhere(const std::string& directory, const supervisor::StopRequest& request, bool wait,
+                   const base::Error& why) {
+  if (has_ended(directory)) return say_the_end(directory);
+  if (const auto heard = supervisor::stop_remotely(directory, request); !heard) {
+    if (heard.error().code != Errc::kNotFound) {
+      say(fmt::format("it cannot be reached over the network, either: {}", heard.error().what));
+    }
+    return say_why_not(directory, why);
+  }
+  if (!wait) return say_that_it_ends(directory);
+  while (!has_ended(directory)) ::poll(nullptr, 0, kJournalPollMs);
+  return say_the_end(directory);
+}
+
 int stop(const std::string& directory, const supervisor::StopRequest& request, bool wait) {
   auto client = ControlClient::connect(directory);
   if (!client) {
     if (client.error().code == Errc::kPermission) return complain(client.error());
-    return say_why_not(directory, client.error());
+    return stop_elsewhere(directory, request, wait, client.error());
   }
   client->wait_at_most(kSupervisorAnswerMax);
   if (const auto answer = client->ask(supervisor::to_fields(request)); !answer) {
     return say_why_not(directory, answer.error());
   }
-  if (!wait) {
-    say(fmt::format("run {} is ending", std::filesystem::path(directory).filename().string()));
-    return 0;
-  }
+  if (!wait) return say_that_it_ends(directory);
   if (const auto ended = client->wait_for_end(kWaitMax); !ended) return complain(ended.error());
   return say_the_end(directory);
 }

@@ -48,6 +48,9 @@ base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor exec
                                           std::shared_ptr<wire::Channel> channel) {
     self->host_.on_agent(who, std::move(hello), std::move(channel));
   };
+  handlers.on_stop = [self = door.get()](const wire::StopRun& order) {
+    self->host_.on_stop(order);
+  };
   handlers.on_refused = [](const std::string& line) { RR_LOG(kWarn, {}, "{}", line); };
   const auto listen = [&](std::uint16_t port) {
     return wire::Listener::open(executor, "", port, authority, door->secret_, handlers);

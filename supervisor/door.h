@@ -31,6 +31,8 @@ class Door {
         take_volunteer;
     std::function<void(const wire::PeerName&, wire::Hello, std::shared_ptr<wire::Channel>)>
         on_agent;
+    // The owner of the run, on another machine.
+    std::function<void(const wire::StopRun&)> on_stop;
   };
 
   // `before`: what the supervisor before us had, whose agents know it; the port may be another one

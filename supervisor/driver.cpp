@@ -223,6 +223,10 @@ void Driver::Impl::set_timer(const SetTimer& action) {
 
 void Driver::Impl::announce(const Decision& decision) {
   switch (decision.rule) {
+    // All nodes of an allocation say it, and one is enough for people.
+    case Rule::kNodeEnding:
+      if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
+      break;
     case Rule::kStart:
     case Rule::kSucceeded:
     case Rule::kStepGoal:
@@ -239,7 +243,6 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kPortConflict:
     case Rule::kGroupShrunk:
     case Rule::kWaitForNodes:
-    case Rule::kNodeEnding:
     case Rule::kPreflightWarning:
     case Rule::kNodeUnfit:
     case Rule::kSignal:

@@ -2,12 +2,16 @@
 
 #include <fmt/core.h>
 
+#include <climits>
+#include <csignal>
 #include <type_traits>
 #include <utility>
 
+#include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "supervisor/driver_impl.h"
+#include "supervisor/limits.h"
 #include "supervisor/private_file.h"
 
 namespace robustrun::supervisor {
@@ -29,11 +33,24 @@ base::Status Driver::Impl::open_door(const RunAuthority* before) {
                          std::shared_ptr<wire::Channel> channel) {
     on_agent(who, std::move(hello), std::move(channel));
   };
+  host.on_stop = [this](const wire::StopRun& order) { on_stop(order); };
   door_ = RR_TRY(Door::open(parts_.executor, request_.network, std::move(host), before));
   const std::string& invitation = request_.network.invitation;
   if (invitation.empty()) return {};
   RR_TRY(base::make_directories(invitation.substr(0, invitation.rfind('/')), 0700));
   return write_private_file(invitation, door_->invitation());
+}
+
+void Driver::Impl::on_stop(const wire::StopRun& order) {
+  // As read_stop_request() has it (operation_request.h).
+  const bool possible =
+      order.signal > 0 && order.signal < NSIG && order.signal != SIGKILL &&
+      order.signal != SIGSTOP &&
+      (!order.grace || (*order.grace >= base::Nanos{} && *order.grace <= kStopGraceMax));
+  if (!possible || finished_) return;
+  dispatch(
+      SignalReceived{order.signal, false, order.grace,
+                     "robustrun stop on " + base::printable(order.host.substr(0, HOST_NAME_MAX))});
 }
 
 std::optional<RunAuthority> Driver::Impl::authority() const {

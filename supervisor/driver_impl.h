@@ -93,6 +93,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_broken(base::NodeId node, const std::string& why);
   void on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end);
   void repeat_orders(base::NodeId node);
+  void on_stop(const wire::StopRun& order);
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
 
   // Slurm signals us, or an agent.
@@ -163,6 +164,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   bool finished_ = false;
   bool up_ = false;                      // all workers of an attempt were there once
   bool said_goodbye_ = false;
+  bool node_ends_said_ = false;
   bool slurm_asked_ = false;             // and it has not said that there is nothing
   int exit_code_ = 0;
   bool journal_failed_ = false;

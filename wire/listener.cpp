@@ -90,6 +90,7 @@ class Door : public std::enable_shared_from_this<Door> {
   template <class Then>
   void with(Id id, Then then);
   void on_message(Visitor visitor, Message message);
+  void on_stop(const Visitor& visitor, const StopRun& order);
   void on_enrol(const Visitor& visitor, const Enrol& enrol);
   void on_hello(Visitor visitor, Hello hello);
   void refuse(const Visitor& visitor, const base::Error& error);
@@ -275,9 +276,21 @@ void Door::on_message(Visitor visitor, Message message) {
   if (auto* hello = std::get_if<Hello>(&message)) {
     return on_hello(std::move(visitor), std::move(*hello));
   }
+  if (const auto* order = std::get_if<StopRun>(&message)) return on_stop(visitor, *order);
   // It came here while we called it.
   if (std::holds_alternative<Bye>(message)) return visitor.channel->close();
   refuse(visitor, {Errc::kProtocol, 0, "cannot begin with anything but Hello"});
+}
+
+void Door::on_stop(const Visitor& visitor, const StopRun& order) {
+  const auto uri = visitor.tls->peer_uri();
+  const auto name = uri ? parse_uri(*uri) : std::nullopt;
+  if (!name || !name->supervisor || name->run_id != admission_.run_id() || !handlers_.on_stop) {
+    return refuse(visitor, {Errc::kPermission, 0, "cannot stop the run for anybody but its owner"});
+  }
+  visitor.channel->send(Bye{});
+  visitor.channel->close();
+  handlers_.on_stop(order);
 }
 
 void Door::on_enrol(const Visitor& visitor, const Enrol& enrol) {

@@ -56,6 +56,8 @@ class Listener {
     std::function<void(const PeerName&, const ConnectionAddresses&, Hello,
                        std::shared_ptr<Channel>)>
         on_agent;
+    // The run's owner wants its end (StopRun). May be empty: then it is refused.
+    std::function<void(const StopRun&)> on_stop = {};
     // Without `check`, proofs by munge are refused. May take milliseconds.
     MungeProofs munge = {};
     // One line a refusal, for the log; rate-limited to kRefusalLinesPerMinute. May be empty.

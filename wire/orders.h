@@ -6,6 +6,7 @@
 // same in protobuf's schema language; numbers are never reused.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,20 @@ struct Dismiss {
   template <class V>
   void fields(V& v) {
     v(1, "exit_code", exit_code);
+  }
+};
+
+// From the run's owner on another machine, as the first and only message of a connection: as
+// `robustrun stop`. Answered by Bye, or Refused.
+struct StopRun {
+  std::int32_t signal = 15;
+  std::optional<base::Nanos> grace{};  // none: as the run was started with
+  std::string host{};  // where it was said, for people
+  template <class V>
+  void fields(V& v) {
+    v(1, "signal", signal);
+    v(2, "grace", grace);
+    v(3, "host", host);
   }
 };
 

@@ -209,11 +209,12 @@ class Lab:
         """What robustrun's command line begins with to run in the hub."""
         return ("nsenter", "-t", str(self.hub.pid), "-n")
 
-    def move_hub(self):
-        """The user sits down at another machine: from now on `prefix` leads there, and the hub's
-        own address is nobody's. Folders are shared."""
+    def move_hub(self, cut=True):
+        """The user sits down at another machine: from now on `prefix` leads there. `cut`: the
+        hub's own address is nobody's any more. Folders are shared."""
         before = self.hub
-        self.within_hub("ip", "link", "set", "cable", "down")
+        if cut:
+            self.within_hub("ip", "link", "set", "cable", "down")
         other = subprocess.Popen(
             ["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL
         )

@@ -320,7 +320,9 @@ class Cluster:
         self.run("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
 
     def resume(self, name):
-        self.run("scontrol", "update", f"NodeName={name}", "State=RESUME")
+        """Not before Slurm has come to terms with what the node was."""
+        words = ("scontrol", "update", f"NodeName={name}", "State=RESUME")
+        wait_for(lambda: self.run(*words, check=False).returncode == 0, 20, f"{name} to resume")
 
     def node_state(self, name):
         return self.run("sinfo", "--noheader", "--nodes", name, "--partition=low",

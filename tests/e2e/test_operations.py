@@ -11,6 +11,7 @@ import time
 
 import pytest
 from conftest import is_alive, wait_for
+from nodes import lockstep, start_job
 from operations import FLOOD, SCRIPT, SEVERAL, Detached
 
 
@@ -256,6 +257,24 @@ def test_the_console_is_bounded_by_rotation(detached):
     run.enough()
     run.wait_end()
     assert "succeeded after" in run.console()
+
+
+def test_stop_reaches_a_supervisor_on_another_machine(lab, robustrun):
+    machines = lab(2)
+    home = machines.home.environment()
+    job = start_job(robustrun, "--hosts=h[1-2]", "--iface=eth0", *lockstep(robustrun), env=home,
+                    prefix=machines.prefix)
+    job.moves(world=2)
+    # There is no socket of the supervisor's in that machine's folder, and another name.
+    (job.run / "control").unlink()
+    machines.move_hub(cut=False)
+    program, *rest = map(str, [*machines.prefix, robustrun.binary, "stop", job.run])
+    done = robustrun.start(*rest, argv0=program, env=home).finish()
+    assert done.code == 0, done.errors
+    assert "exit code 143: SIGTERM (robustrun stop on" in done.errors
+    assert job.finish().code == 128 + signal.SIGTERM
+    again = robustrun.start(*rest, argv0=program, env=home).finish()
+    assert again.code == 0 and "exit code 143" in again.errors
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's shell needs root")

@@ -108,6 +108,21 @@ TEST_CASE("nobody else is listened to") {
   CHECK(house.agents.front()->end.closed == std::nullopt);
 }
 
+TEST_CASE("an agent cannot stop the run") {
+  boost::asio::io_context loop;
+  House house(loop);
+  Listening agent(loop, house.credential());
+  agent.caller.says_hello = false;
+  agent.caller.dial();
+  REQUIRE(run_until(loop, [&] { return agent.caller.end.channel != nullptr; }));
+  agent.caller.end.channel->send(StopRun{});
+  REQUIRE(run_until(loop, [&] { return !agent.caller.end.messages.empty(); }));
+  CHECK(std::holds_alternative<Refused>(agent.caller.end.messages.front()));
+  CHECK(house.agents.empty());
+  REQUIRE(house.lines.size() == 1);
+  CHECK(house.lines.front().find("anybody but its owner") != std::string::npos);
+}
+
 TEST_CASE("a call that nobody takes is no news") {
   boost::asio::io_context loop;
   House house(loop);

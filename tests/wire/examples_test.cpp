@@ -230,6 +230,7 @@ std::vector<Example> preflight_kinds() {
       {"PeersMeasured", "PeersMeasured",
        PeersMeasured{.check = 7, .round = 1, .compute = 9ms, .bytes_per_second = 2.5e9}},
       {"EndCheck", "EndCheck", EndCheck{.check = 7}},
+      {"StopRun", "StopRun", StopRun{.signal = 2, .grace = 5s, .host = "node-b"}},
   };
 }
 
