@@ -13,6 +13,15 @@
 namespace robustrun::cli {
 namespace {
 
+// On one line, as all that we say.
+std::string joined_lines(std::string_view text) {
+  std::string joined;
+  for (const std::string_view line : base::split(base::trim(text), '\n')) {
+    joined += (joined.empty() ? "" : "; ") + std::string(line);
+  }
+  return joined;
+}
+
 base::Result<std::string> call_sbatch(const std::string& script, const Surroundings& around) {
   const auto sbatch = base::find_executable("sbatch", around.variable("PATH").value_or(""));
   if (!sbatch) {
@@ -24,7 +33,7 @@ base::Result<std::string> call_sbatch(const std::string& script, const Surroundi
   if (!done.status.success()) {
     return base::fail(base::Errc::kInvalidArgument,
                       fmt::format("cannot submit: sbatch ended with {}: {}",
-                                  base::describe(done.status), base::trim(done.err)));
+                                  base::describe(done.status), joined_lines(done.err)));
   }
   // "123", or "123;cluster"
   return std::string(base::trim(done.out.substr(0, done.out.find(';'))));
