@@ -236,7 +236,7 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "Run on all nodes of the Slurm allocation in which this is started; an error outside "
            "of one. Native mode does so by itself."},
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
-   .group = kFailures,
+   .group = kFailures, .min = 0,
    .help = "How long workers need to write a last checkpoint: submit lets Slurm warn so long "
            "before the time limit, and makes it the value of --shutdown-timeout if that is not "
            "given."},
@@ -280,6 +280,11 @@ constexpr bool rows_are_in_order() {
   return true;
 }
 static_assert(rows_are_in_order(), "rows stand in the order of OptionId");
+static_assert(std::ranges::all_of(kRows,
+                                  [](const Option& row) {
+                                    return row.type != kDuration || row.min >= 0;
+                                  }),
+              "a time has a least value, in seconds");
 
 }  // namespace
 
