@@ -115,15 +115,20 @@ std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
   return judge(current, wanted, world);
 }
 
-// A slow node is better than none.
+// A slow node is better than none; the slowest goes first.
 void Job::Impl::leave_out_unfit(std::vector<NodeVerdict>& verdicts) {
   const auto unfit = [](const NodeVerdict& verdict) { return verdict.level == Fitness::kUnfit; };
   auto left = static_cast<std::size_t>(std::ranges::count_if(
       nodes, [](const NodeState& node) { return node.agent == Agent::kJoined && !node.unfit; }));
   left -= static_cast<std::size_t>(std::ranges::count_if(verdicts, unfit));
+  std::vector<NodeVerdict*> slow;
   for (NodeVerdict& verdict : verdicts) {
-    if (verdict.level != Fitness::kSlow || left <= max_nodes()) continue;
-    verdict.level = Fitness::kUnfit;
+    if (verdict.level == Fitness::kSlow) slow.push_back(&verdict);
+  }
+  std::ranges::stable_sort(slow, std::ranges::greater{}, &NodeVerdict::slowness);
+  for (NodeVerdict* const verdict : slow) {
+    if (left <= max_nodes()) break;
+    verdict->level = Fitness::kUnfit;
     --left;
   }
   for (const NodeVerdict& verdict : verdicts) {

@@ -85,6 +85,7 @@ struct NodeVerdict {
   base::NodeId node;
   Fitness level = Fitness::kFit;   // of its worst finding
   std::vector<Finding> findings;   // the worst first
+  double slowness = 0;             // times the median node, of one that is slow
 };
 
 }  // namespace robustrun::supervisor

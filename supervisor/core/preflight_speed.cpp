@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "supervisor/core/limits.h"
 #include "supervisor/core/preflight_verdict.h"
@@ -65,6 +66,15 @@ bool is_slow(const Speed* speed, const Usual& usual) {
   return speed == nullptr || computes_slowly(*speed, usual) || exchanges_slowly(*speed, usual);
 }
 
+double slowness_of(const Speed* speed, const Usual& usual) {
+  constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+  if (speed == nullptr) return kNoEnd;
+  const double compute = usual.compute_s > 0 ? seconds_of(*speed) / usual.compute_s : 0;
+  if (usual.bytes_per_second <= 0) return compute;
+  const double rate = rate_of(*speed);
+  return std::max(compute, rate > 0 ? usual.bytes_per_second / rate : kNoEnd);
+}
+
 std::string slowness_in_words(const Speed& speed, const Usual& usual) {
   std::string text;
   if (computes_slowly(speed, usual)) {
@@ -98,6 +108,7 @@ void judge_speed(Judgement& judgement) {
   for (const std::uint32_t place : slow_ones(nodes)) {
     const Speed* const again = round_of(nodes[place], 1);
     if (!is_slow(again, usual)) continue;
+    judgement.verdicts[place].slowness = slowness_of(again, usual);
     judgement.add(
         place, Fitness::kSlow,
         "slow, with two partners: " + (again == nullptr ? "it did not finish its measurements"

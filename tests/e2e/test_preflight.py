@@ -232,16 +232,16 @@ def test_a_clock_that_is_an_hour_off_is_a_warning(farm, robustrun):
 
 @contextlib.contextmanager
 def sluggish(pid):
-    """A process that runs for a tenth of the time."""
+    """A process that runs for a fiftieth of the time: less than a busy machine leaves others."""
     over = threading.Event()
 
     def pulse():
         with contextlib.suppress(ProcessLookupError):
             while not over.is_set():
                 os.kill(pid, signal.SIGSTOP)
-                over.wait(0.045)
+                over.wait(0.098)
                 os.kill(pid, signal.SIGCONT)
-                over.wait(0.005)
+                over.wait(0.002)
 
     thread = threading.Thread(target=pulse)
     thread.start()
@@ -263,10 +263,10 @@ def test_a_slow_node_is_named_and_replaced_when_there_is_another(nodes, spares):
         job.wait(lambda: job.groups_formed(), "the group", 90)
     finished = job.finish()
     assert finished.code == 0, finished.errors
-    slow = [line for line in finished.errors.splitlines() if "slow, with two partners" in line]
+    slow = [line for line in finished.errors.splitlines()
+            if "slow, with two partners" in line and ("-1 left out:" if spares else "-1:") in line]
     assert len(slow) == 1, finished.errors
-    assert ("-1 left out:" if spares else "-1:") in slow[0]
-    assert job.group() == ([0, 4, 2, 3] if spares else [0, 1, 2, 3])
+    assert (1 in job.group()) == (not spares)
 
 
 def test_a_stopped_agent_is_named_and_nobody_waits_for_it_for_long(nodes):

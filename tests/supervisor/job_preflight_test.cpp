@@ -136,6 +136,21 @@ TEST_CASE("warnings are said once for all nodes that have them, and stop nothing
   CHECK(h.job.state() == JobState::kReserving);
 }
 
+TEST_CASE("of two slow nodes the slower one is replaced") {
+  JobSpec spec = checked_spec({1, 1, 1, 1, 1}, 4);
+  spec.preflight = PreflightDepth::kFull;
+  Harness h(spec);
+  for (std::uint32_t node = 5; node-- > 0;) h.join(node);
+  NodesChecked answer = answer_to(h);
+  for (NodeCheck& node : answer.nodes) node.speeds = {{0, milliseconds(10), 1e9}};
+  answer.nodes[1].speeds = {{0, milliseconds(50), 1e9}, {1, milliseconds(50), 1e9}};
+  answer.nodes[2].speeds = {{0, milliseconds(10), 1e8}, {1, milliseconds(10), 1e8}};
+  h.tell(answer);
+  CHECK(h.group == std::vector<std::uint32_t>{0, 1, 4, 3});
+  CHECK(h.text(Rule::kNodeUnfit).starts_with("pre-flight: node2 left out: slow"));
+  CHECK(h.text(Rule::kPreflightWarning).starts_with("pre-flight: node1: slow"));
+}
+
 TEST_CASE("a slow node is replaced when there is another, and else only named") {
   for (const bool spare : {false, true}) {
     JobSpec spec = checked_spec(
