@@ -173,8 +173,12 @@ class Host:
         pids = self.processes()
         for stray in self.strays():
             pids += [stray, *descendants(stray)]
-        kill_at_once(list(dict.fromkeys(pids)))
+        pids = list(dict.fromkeys(pids))
+        kill_at_once(pids, how=signal.SIGSTOP)
+        # The door first: else, on a busy machine, it could still answer who saw the agent die.
+        self.process.kill()
         self.process.wait(timeout=30)
+        kill_at_once(pids)
 
     def hang_up(self):
         """Ends the sessions alone; who runs in them is not told. Gives back their pids."""
