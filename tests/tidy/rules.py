@@ -10,21 +10,22 @@ import re
 LAYERS = {
     "base/core/": [],
     "base/io/": ["base/core/"],
+    "topo/": ["base/core/"],
     "wire/": ["base/"],
     "tracer/": ["base/"],
     "agent/": ["base/", "wire/", "tracer/"],
-    "launcher/": ["base/", "wire/"],
-    "supervisor/core/": ["base/core/"],
-    "supervisor/": ["base/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
-    "cli/": ["base/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/"],
+    "launcher/": ["base/", "topo/", "wire/"],
+    "supervisor/core/": ["base/core/", "topo/"],
+    "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
+    "cli/": ["base/", "topo/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/"],
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.
 SHIM = "agent/shim/"
 SHIM_MAY_INCLUDE = ["agent/shim/", "base/io/strays.h"]
 
-# supervisor/core and base/core: no I/O, no clock, no threads, no randomness.
-PURE_ROOMS = ["supervisor/core/"]
+# supervisor/core and topo: no I/O, no clock, no threads, no randomness.
+PURE_ROOMS = ["supervisor/core/", "topo/"]
 PURE_FORBIDDEN_INCLUDES = re.compile(
     r"boost/|spdlog/|sys/|unistd\.h|fcntl\.h|filesystem|fstream|iostream|cstdio"
     r"|thread|mutex|shared_mutex|atomic|condition_variable|future|random|unordered_")
@@ -85,5 +86,5 @@ COLUMNS_MAX = 100
 README_LINES_MAX = 60
 OPENING_LINES_MAX = 16
 
-ROOMS_WITH_README = ["base/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/", "cli/",
-                     "python/", "tests/", "bench/"]
+ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/",
+                     "cli/", "python/", "tests/", "bench/"]

@@ -1,0 +1,17 @@
+#pragma once
+// Bounds of topo/: what a description of a cluster or of a job may ask for.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::topo {
+
+constexpr std::size_t kNodesMax = 131'072;
+constexpr std::size_t kSwitchesMax = 65'536;  // of all levels
+constexpr std::size_t kLevelsMax = 16;
+constexpr std::size_t kNameBytesMax = 255;
+constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;  // of a description
+constexpr std::uint32_t kRanksMax = 2'000'000;
+constexpr std::uint32_t kParallelMax = 1'000'000;  // one size
+
+}  // namespace robustrun::topo
