@@ -4,6 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+
+#include "topo/bound.h"
+#include "topo/descend.h"
+#include "topo/level_problem.h"
+#include "topo/spares.h"
 
 namespace robustrun::topo {
 namespace {
@@ -14,11 +20,104 @@ using base::Result;
 
 base::Status check(const Problem& problem) {
   RR_ASSERT(problem.cluster != nullptr && problem.places > 0);
+  RR_ASSERT(problem.objective.levels.size() == problem.cluster->levels.size());
   if (problem.candidates.size() < problem.places) {
     return fail(Errc::kInvalidArgument, fmt::format("cannot place {} nodes: {} are there",
                                                     problem.places, problem.candidates.size()));
   }
   return {};
+}
+
+std::uint32_t slots_of(const Problem& problem, NodeIndex node) {
+  return std::max(1U, problem.cluster->nodes[node].slots);
+}
+
+// Nodes of the same number of slots are of one class; a place takes nodes of its class. The largest
+// nodes are taken, and come first: ranks stay aligned with nodes as long as possible.
+struct Classes {
+  std::vector<std::uint32_t> slots;  // by class, descending
+  std::vector<std::uint32_t> of_node;  // by node of the cluster
+  std::vector<std::uint32_t> of_place;
+
+  explicit Classes(const Problem& problem) : of_node(problem.cluster->nodes.size(), 0) {
+    for (const NodeIndex node : problem.candidates) slots.push_back(slots_of(problem, node));
+    std::ranges::sort(slots, std::greater{});
+    const std::vector<std::uint32_t> taken(slots.begin(), slots.begin() + problem.places);
+    slots.erase(std::ranges::unique(slots).begin(), slots.end());
+    for (const NodeIndex node : problem.candidates) of_node[node] = of(slots_of(problem, node));
+    for (const std::uint32_t size : taken) of_place.push_back(of(size));
+  }
+
+  [[nodiscard]] std::uint32_t of(std::uint32_t size) const {
+    return static_cast<std::uint32_t>(std::ranges::find(slots, size) - slots.begin());
+  }
+};
+
+// Over all levels: each one's bound, with all candidates below its switches.
+Cost bound_of(const Problem& problem, const Classes& classes, const Shape& shape,
+              const Descent& descent) {
+  Cost bound;
+  const auto switches = switches_by_level(*problem.cluster);
+  for (std::size_t level = 0; level < switches.size(); ++level) {
+    if (problem.objective.levels[level] == 0) continue;
+    LevelProblem view;
+    view.shape = &shape;
+    view.switches = static_cast<std::uint32_t>(problem.cluster->levels[level].switches.size());
+    view.class_of = classes.of_place;
+    view.capacities.assign(view.switches, 0);
+    for (const NodeIndex node : problem.candidates) ++view.capacities[switches[level][node]];
+    for (const Family& family : shape.families) {
+      view.weights.push_back(problem.objective.kinds.of(family.kind));
+    }
+    const bool solved_here = descent.divided && descent.level == level;
+    const std::int64_t one = solved_here ? descent.level_bound : lower_bound(view);
+    bound.worst += one * problem.objective.levels[level] / kWhole;
+  }
+  return bound;
+}
+
+std::vector<NodeIndex> left_over(const Problem& problem, const std::vector<NodeIndex>& nodes) {
+  std::vector<bool> placed(problem.cluster->nodes.size(), false);
+  for (const NodeIndex node : nodes) placed[node] = true;
+  std::vector<NodeIndex> rest;
+  for (const NodeIndex node : problem.candidates) {
+    if (!placed[node]) rest.push_back(node);
+  }
+  return rest;
+}
+
+Result<Placement> make_placement(const Problem& problem, std::vector<NodeIndex> nodes) {
+  Placement placement;
+  placement.nodes = std::move(nodes);
+  std::vector<std::uint32_t> slots;
+  for (const NodeIndex node : placement.nodes) slots.push_back(slots_of(problem, node));
+  placement.shape = RR_TRY(make_shape(problem.parallel, std::move(slots)));
+  placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
+  return placement;
+}
+
+// Who held a place keeps it, if that is as good: nothing moves without a reason.
+void prefer(const Problem& problem, std::vector<NodeIndex> nodes, std::string_view how,
+            Placement& placement) {
+  auto other = make_placement(problem, std::move(nodes));
+  if (!other || other->score.cost > placement.score.cost) return;
+  if (other->shape.slots != placement.shape.slots) return;  // the bound holds for those alone
+  placement.nodes = std::move(other->nodes);
+  placement.score = std::move(other->score);
+  placement.how = how;
+}
+
+bool is_there(const Problem& problem, const std::vector<NodeIndex>& nodes) {
+  std::vector<bool> there(problem.cluster->nodes.size(), false);
+  for (const NodeIndex node : problem.candidates) there[node] = true;
+  return nodes.size() == problem.places &&
+         std::ranges::all_of(nodes, [&](NodeIndex node) { return node != kNoNode && there[node]; });
+}
+
+Method method_of(const Placement& placement, const Descent& descent) {
+  if (placement.score.cost.worst == 0) return Method::kOneSwitch;
+  if (placement.score.cost.worst > placement.bound.worst) return Method::kHeuristic;
+  return descent.searched ? Method::kExact : Method::kClosedForm;
 }
 
 }  // namespace
@@ -31,28 +130,38 @@ std::string_view to_string(Method method) {
 
 Result<Placement> place_in_order(const Problem& problem) {
   RR_TRY(check(problem));
-  Placement placement;
-  placement.nodes.assign(problem.candidates.begin(), problem.candidates.begin() + problem.places);
-  const auto rest = problem.candidates.begin() + problem.places;
-  const auto spares = std::min<std::size_t>(problem.spares, problem.candidates.end() - rest);
-  placement.spares.assign(rest, rest + static_cast<std::ptrdiff_t>(spares));
-  std::vector<std::uint32_t> slots;
-  for (const NodeIndex node : placement.nodes) {
-    slots.push_back(std::max(1U, problem.cluster->nodes[node].slots));
-  }
-  placement.shape = RR_TRY(make_shape(problem.parallel, std::move(slots)));
-  placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
+  auto placement = RR_TRY(make_placement(
+      problem, {problem.candidates.begin(), problem.candidates.begin() + problem.places}));
+  placement.spares = left_over(problem, placement.nodes);
+  if (placement.spares.size() > problem.spares) placement.spares.resize(problem.spares);
   placement.how = "in the order of the hosts";
   return placement;
 }
 
-Result<Placement> place(const Problem& problem) {
-  Problem grouped = problem;
-  const auto switches = switches_by_level(*problem.cluster);
-  for (const auto& level : switches) {
-    std::ranges::stable_sort(grouped.candidates, {}, [&](NodeIndex node) { return level[node]; });
+Result<Placement> place(const Problem& given) {
+  RR_TRY(check(given));
+  Problem problem = given;
+  std::ranges::sort(problem.candidates);
+  const Classes classes(problem);
+  Placement placement;
+  std::vector<std::uint32_t> slots;
+  for (const std::uint32_t which : classes.of_place) slots.push_back(classes.slots[which]);
+  placement.shape = RR_TRY(make_shape(problem.parallel, std::move(slots)));
+  Descent descent = descend(*problem.cluster, problem.objective, placement.shape, classes.of_place,
+                            classes.of_node, problem.candidates);
+  placement.nodes = std::move(descent.nodes);
+  placement.how = descent.how.empty() ? "one switch holds them all" : std::move(descent.how);
+  placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
+  placement.bound = bound_of(problem, classes, placement.shape, descent);
+  prefer(problem, {problem.candidates.begin(), problem.candidates.begin() + problem.places},
+         "the order of the hosts is as good as any", placement);
+  if (is_there(problem, problem.former)) {
+    prefer(problem, problem.former, "as before: nothing is better", placement);
   }
-  return place_in_order(grouped);
+  placement.method = method_of(placement, descent);
+  placement.spares = choose_spares(*problem.cluster, problem.objective, placement.nodes,
+                                   left_over(problem, placement.nodes), problem.spares);
+  return placement;
 }
 
 double gap_percent(const Placement& placement) {

@@ -53,6 +53,7 @@ Score score(const Cluster& cluster, const Shape& shape, const Objective& objecti
       at = cluster.levels[level].switches[at].parent;
     }
   }
+  std::vector<Cost> of_level(cluster.levels.size());
   for (const Family& family : shape.families) {
     for (std::uint32_t level = 0; level < cluster.levels.size(); ++level) {
       Spread spread{family.kind, level, 0, 0, family.groups(), 0};
@@ -65,12 +66,15 @@ Score score(const Cluster& cluster, const Shape& shape, const Objective& objecti
           spread.worst_group = g;
         }
       }
-      const std::int64_t weight =
-          objective.kinds.of(family.kind) * objective.levels[level] / kWhole;
-      result.cost.worst += weight * spread.worst;
-      result.cost.mean += weight * static_cast<std::int64_t>(spread.sum) / spread.groups;
+      const std::int64_t weight = objective.kinds.of(family.kind);
+      of_level[level].worst += weight * spread.worst;
+      of_level[level].mean += weight * static_cast<std::int64_t>(spread.sum) / spread.groups;
       result.spreads.push_back(spread);
     }
+  }
+  for (std::size_t level = 0; level < of_level.size(); ++level) {
+    result.cost.worst += of_level[level].worst * objective.levels[level] / kWhole;
+    result.cost.mean += of_level[level].mean * objective.levels[level] / kWhole;
   }
   return result;
 }

@@ -43,23 +43,34 @@ bool is_of(GroupKind digit, GroupKind family) {
   return digit == family || (family == GroupKind::kDp && digit == GroupKind::kCp);
 }
 
+// Sums of one multiple per digit, the first digit the fastest.
+std::vector<std::uint32_t> sums_of(const std::vector<Digit>& digits) {
+  std::vector<std::uint32_t> sums = {0};
+  for (const Digit& digit : digits) {
+    const std::size_t before = sums.size();
+    sums.reserve(before * digit.size);
+    for (std::uint32_t i = 1; i < digit.size; ++i) {
+      for (std::size_t k = 0; k < before; ++k) sums.push_back(sums[k] + i * digit.stride);
+    }
+  }
+  return sums;
+}
+
 // The ranks of one family's groups.
 class FamilyRanks {
  public:
-  FamilyRanks(const Parallel& parallel, GroupKind kind)
-      : digits_(layout_of(parallel, kind == GroupKind::kEp)), offsets_{0} {
-    for (const Digit& digit : digits_) {
-      if (!is_of(digit.kind, kind) || digit.size == 1) continue;
-      own_.push_back(digit);
-      const std::vector<std::uint32_t> before = std::exchange(offsets_, {});
-      for (std::uint32_t i = 0; i < digit.size; ++i) {
-        for (const std::uint32_t offset : before) offsets_.push_back(offset + i * digit.stride);
-      }
+  FamilyRanks(const Parallel& parallel, GroupKind kind) {
+    for (const Digit& digit : layout_of(parallel, kind == GroupKind::kEp)) {
+      if (digit.size > 1) (is_of(digit.kind, kind) ? own_ : others_).push_back(digit);
     }
+    offsets_ = sums_of(own_);
   }
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(offsets_.size()); }
+  // Of a group's ranks from its first one, ascending.
   [[nodiscard]] std::span<const std::uint32_t> offsets() const { return offsets_; }
+  // First ranks of all groups, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> firsts() const { return sums_of(others_); }
 
   // First rank of the group that `rank` is in.
   [[nodiscard]] std::uint32_t first_of(std::uint32_t rank) const {
@@ -69,9 +80,9 @@ class FamilyRanks {
   }
 
  private:
-  std::vector<Digit> digits_;
   std::vector<Digit> own_;
-  std::vector<std::uint32_t> offsets_;  // of the group's ranks from its first one, ascending
+  std::vector<Digit> others_;
+  std::vector<std::uint32_t> offsets_;
 };
 
 // Collects groups as lists of places.
