@@ -4,7 +4,9 @@
 // A job that needs many switches and weighs both kinds of groups is better off in between: the
 // matrix is cut into bands of whole rows, and a band into strips of whole columns, a switch each.
 // With s switches per band a row touches s of them and a column as many as there are bands. A band
-// of the switches S is as high as the largest h with sum over S of floor(c / h) >= columns.
+// of the switches S is as high as the largest h with sum over S of floor(c / h) >= columns. Or
+// strips end anywhere, each column being divided in one band at most: a column touches one switch
+// more then, but no room is lost.
 
 #include <vector>
 
