@@ -86,24 +86,21 @@ std::vector<NodeIndex> left_over(const Problem& problem, const std::vector<NodeI
   return rest;
 }
 
-Result<Placement> make_placement(const Problem& problem, std::vector<NodeIndex> nodes) {
-  Placement placement;
-  placement.nodes = std::move(nodes);
+std::vector<std::uint32_t> slots_of(const Problem& problem, const std::vector<NodeIndex>& nodes) {
   std::vector<std::uint32_t> slots;
-  for (const NodeIndex node : placement.nodes) slots.push_back(slots_of(problem, node));
-  placement.shape = RR_TRY(make_shape(problem.parallel, std::move(slots)));
-  placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
-  return placement;
+  for (const NodeIndex node : nodes) slots.push_back(slots_of(problem, node));
+  return slots;
 }
 
-// Who held a place keeps it, if that is as good: nothing moves without a reason.
+// Who held a place keeps it, if that is as good: nothing moves without a reason. Not with nodes of
+// other sizes: the bound holds for these alone.
 void prefer(const Problem& problem, std::vector<NodeIndex> nodes, std::string_view how,
             Placement& placement) {
-  auto other = make_placement(problem, std::move(nodes));
-  if (!other || other->score.cost > placement.score.cost) return;
-  if (other->shape.slots != placement.shape.slots) return;  // the bound holds for those alone
-  placement.nodes = std::move(other->nodes);
-  placement.score = std::move(other->score);
+  if (slots_of(problem, nodes) != placement.shape.slots) return;
+  Score other = score(*problem.cluster, placement.shape, problem.objective, nodes);
+  if (other.cost > placement.score.cost) return;
+  placement.nodes = std::move(nodes);
+  placement.score = std::move(other);
   placement.how = how;
 }
 
@@ -130,8 +127,10 @@ std::string_view to_string(Method method) {
 
 Result<Placement> place_in_order(const Problem& problem) {
   RR_TRY(check(problem));
-  auto placement = RR_TRY(make_placement(
-      problem, {problem.candidates.begin(), problem.candidates.begin() + problem.places}));
+  Placement placement;
+  placement.nodes.assign(problem.candidates.begin(), problem.candidates.begin() + problem.places);
+  placement.shape = RR_TRY(make_shape(problem.parallel, slots_of(problem, placement.nodes)));
+  placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
   placement.spares = left_over(problem, placement.nodes);
   if (placement.spares.size() > problem.spares) placement.spares.resize(problem.spares);
   placement.how = "in the order of the hosts";

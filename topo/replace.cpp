@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/core/text.h"
+#include "topo/exchange.h"
 
 namespace robustrun::topo {
 namespace {
@@ -160,9 +161,9 @@ class Replacer {
 };
 
 // What a change of the group is worth over what moving costs, in seconds until the next failure.
-double gain_seconds(const Cost& before, const Cost& after, std::size_t moves,
+double gain_seconds(std::int64_t before, std::int64_t after, std::size_t moves,
                     const MovingCosts& costs) {
-  const double units = static_cast<double>(before.worst - after.worst) / kWhole;
+  const double units = static_cast<double>(before - after) / kWhole;
   return units * costs.step_share_per_unit * costs.seconds_to_failure -
          static_cast<double>(moves) * costs.seconds_per_move;
 }
@@ -180,29 +181,27 @@ std::vector<PlaceIndex> moved_places(const std::vector<NodeIndex>& former,
   return moved;
 }
 
-// A newcomer at a survivor's place, and that one at the vacant place, where that costs least.
+// A newcomer at a survivor's place, and that one at the vacant place, where that gains most.
 void exchange(const Problem& problem, const Shape& shape, const MovingCosts& costs,
               Replacement& replacement) {
+  Exchange state(problem, shape, replacement.nodes);
   const std::vector<PlaceIndex> vacant = replacement.filled;
   for (const PlaceIndex place : vacant) {
+    const std::int64_t before = state.worst();
     std::optional<PlaceIndex> best;
-    Cost least = replacement.after;
     double most = 0;
     for (PlaceIndex other = 0; other < replacement.nodes.size(); ++other) {
       if (other == place || shape.slots[other] != shape.slots[place]) continue;
-      if (replacement.nodes[other] == kNoNode) continue;
-      std::swap(replacement.nodes[place], replacement.nodes[other]);
-      const Cost cost = score(*problem.cluster, shape, problem.objective, replacement.nodes).cost;
-      std::swap(replacement.nodes[place], replacement.nodes[other]);
-      const double gain = gain_seconds(replacement.after, cost, 1, costs);
-      if (gain <= most && !(gain == most && best && cost < least)) continue;
+      state.swap(place, other);
+      const double gain = gain_seconds(before, state.worst(), 1, costs);
+      state.swap(place, other);
+      if (gain <= most) continue;
       best = other;
-      least = cost;
       most = gain;
     }
     if (!best) continue;
+    state.swap(place, *best);
     std::swap(replacement.nodes[place], replacement.nodes[*best]);
-    replacement.after = least;
   }
 }
 
@@ -286,13 +285,15 @@ Result<Replacement> replace(const Problem& problem, Rerank rerank, const MovingC
     replacement.after = cost(replacement.nodes);
     const Replacement kept = replacement;
     exchange(problem, shape, costs, replacement);
+    replacement.after = cost(replacement.nodes);
     if (rerank == Rerank::kAll) {
       const Placement fresh = RR_TRY(place(problem));
       const std::size_t moves = moved_places(problem.former, fresh.nodes).size();
       const std::size_t fewer = moved_places(problem.former, replacement.nodes).size();
       if (fresh.shape.slots == shape.slots &&
-          gain_seconds(kept.after, fresh.score.cost, moves, costs) >
-              std::max(0.0, gain_seconds(kept.after, replacement.after, fewer, costs))) {
+          gain_seconds(kept.after.worst, fresh.score.cost.worst, moves, costs) >
+              std::max(0.0,
+                       gain_seconds(kept.after.worst, replacement.after.worst, fewer, costs))) {
         replacement.nodes = fresh.nodes;
         replacement.after = fresh.score.cost;
       }
