@@ -11,7 +11,6 @@
 #include "topo/bound.h"
 #include "topo/exact.h"
 #include "topo/fill.h"
-#include "topo/improve.h"
 #include "topo/limits.h"
 
 namespace robustrun::topo {
@@ -44,7 +43,6 @@ class LevelSolver {
     }
     best_.filled = true;
     if (!is_best()) try_bands();
-    if (!is_best()) try_exchange();
     if (!is_best()) try_all();
     return std::move(best_);
   }
@@ -89,14 +87,6 @@ class LevelSolver {
         }
       }
     }
-  }
-
-  void try_exchange() {
-    const std::uint64_t steps =
-        std::min(kExchangeStepsMax, kExchangeStepsPerPlace * problem_.places());
-    const std::string before = best_.how;
-    consider(improve(problem_, best_.assignment, best_.bound, steps),
-             [&] { return before + ", then improved by exchange"; });
   }
 
   void try_all() {

@@ -3,9 +3,9 @@
 // a clock or draws a number.
 //
 // Choice and order are one problem: from `candidates` take as many as there are places, so that the
-// cost (score.h) is least. In turn: the closed form where its premise holds, exact search where the
-// job is small, otherwise fillings of the tree by whole groups and bands, then improvement by
-// exchange. Every result comes with a lower bound that no placement can go below (bound.h).
+// cost (score.h) is least. Fillings of the tree by whole groups are tried, which is the closed form
+// where its premise holds, then bands of groups, and where the job is small all there is. Every
+// result comes with a lower bound that no placement can go below (bound.h).
 
 #include <cstdint>
 #include <string>
