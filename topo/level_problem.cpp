@@ -16,7 +16,6 @@ Cost cost_of(const LevelProblem& problem, const Assignment& assignment) {
   std::uint32_t stamp = 0;
   for (std::size_t f = 0; f < problem.shape->families.size(); ++f) {
     const Family& family = problem.shape->families[f];
-    if (problem.weights[f] == 0) continue;
     std::uint32_t worst = 0;
     std::uint64_t sum = 0;
     for (std::uint32_t g = 0; g < family.groups(); ++g) {
@@ -29,7 +28,7 @@ Cost cost_of(const LevelProblem& problem, const Assignment& assignment) {
       sum += spread_of(touched);
     }
     cost.worst += problem.weights[f] * worst;
-    cost.mean += problem.weights[f] * static_cast<std::int64_t>(sum) / family.groups();
+    cost.mean += mean_weight(problem.weights[f]) * static_cast<std::int64_t>(sum) / family.groups();
   }
   return cost;
 }

@@ -112,7 +112,7 @@ bool is_there(const Problem& problem, const std::vector<NodeIndex>& nodes) {
 }
 
 Method method_of(const Placement& placement, const Descent& descent) {
-  if (placement.score.cost.worst == 0) return Method::kOneSwitch;
+  if (descent.how.empty()) return Method::kOneSwitch;
   if (placement.score.cost.worst > placement.bound.worst) return Method::kHeuristic;
   return descent.searched ? Method::kExact : Method::kClosedForm;
 }
@@ -149,7 +149,7 @@ Result<Placement> place(const Problem& given) {
   Descent descent = descend(*problem.cluster, problem.objective, placement.shape, classes.of_place,
                             classes.of_node, problem.candidates);
   placement.nodes = std::move(descent.nodes);
-  placement.how = descent.how.empty() ? "one switch holds them all" : std::move(descent.how);
+  placement.how = descent.how.empty() ? "one switch holds them all" : descent.how;
   placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
   placement.bound = bound_of(problem, classes, placement.shape, descent);
   prefer(problem, {problem.candidates.begin(), problem.candidates.begin() + problem.places},

@@ -29,6 +29,8 @@ std::uint32_t spread_of(std::uint32_t switches_touched) {
   return switches_touched < 2 ? 0 : switches_touched;
 }
 
+std::int64_t mean_weight(std::int64_t weight) { return std::max<std::int64_t>(weight, 1); }
+
 std::vector<std::int64_t> default_level_weights(const Cluster& cluster) {
   constexpr std::int64_t kLevelBelow = 1000;
   std::vector<std::int64_t> weights(cluster.levels.size(), 0);
@@ -68,7 +70,8 @@ Score score(const Cluster& cluster, const Shape& shape, const Objective& objecti
       }
       const std::int64_t weight = objective.kinds.of(family.kind);
       of_level[level].worst += weight * spread.worst;
-      of_level[level].mean += weight * static_cast<std::int64_t>(spread.sum) / spread.groups;
+      of_level[level].mean +=
+          mean_weight(weight) * static_cast<std::int64_t>(spread.sum) / spread.groups;
       result.spreads.push_back(spread);
     }
   }

@@ -54,4 +54,7 @@ Score score(const Cluster& cluster, const Shape& shape, const Objective& objecti
 // Spread of one group from the switches it touches.
 std::uint32_t spread_of(std::uint32_t switches_touched);
 
+// A kind without weight counts nothing in `worst`; among equals it still is better kept together.
+std::int64_t mean_weight(std::int64_t weight);
+
 }  // namespace robustrun::topo

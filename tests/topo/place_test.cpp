@@ -177,6 +177,23 @@ TEST_CASE("a job that one leaf holds is put below one") {
   CHECK(leaves.size() == 1);
 }
 
+TEST_CASE("kinds without weight are kept together where nothing is lost by it") {
+  // By name, the rows of two would lie below six minipods; three hold them as well.
+  const Cluster cluster = cluster_of({2, 2, 2, 4, 4, 4}, 0);
+  Parallel parallel;
+  parallel.pp = 2;
+  parallel.tp = 8;
+  parallel.order = *parse_rank_order("tp-pp");
+  const Problem problem = drawn::problem_of(cluster, 12, parallel, 0);
+  const auto placement = place(problem);
+  REQUIRE(placement);
+  CHECK(placement->score.cost.worst == 0);
+  CHECK(placement->method == Method::kClosedForm);
+  const auto pods = pods_of(cluster, placement->nodes);
+  CHECK(std::set(pods.begin(), pods.end()) == std::set<std::uint32_t>{3, 4, 5});
+  CHECK(place_in_order(problem)->score.cost.worst == 0);
+}
+
 TEST_CASE("nodes of different size: the larger ones come first, each place gets one of its size") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
