@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/core/name_list.h"
+
 namespace robustrun::launcher {
 
 inline constexpr std::size_t kHostListBytesMax = std::size_t{1} << 20;  // --hosts, and one filter
 inline constexpr std::size_t kHostFileBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kHostsMax = 16384;  // of one list, file or filter
-inline constexpr std::size_t kHostNameBytesMax = 255;  // RFC 1035
+inline constexpr std::size_t kHostNameBytesMax = base::kListedNameBytesMax;
 inline constexpr std::size_t kUserNameBytesMax = 64;
-inline constexpr std::size_t kRangeDigitsMax = 9;  // of one number in brackets
-inline constexpr std::size_t kBracketGroupsMax = 8;  // of one name
 inline constexpr std::uint32_t kSlotsMax = 4096;  // workers of one host
 inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/core/name_list.h"
 #include "base/core/text.h"
 #include "launcher/host_limits.h"
 
@@ -17,27 +18,23 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
+// Messages name hosts; the limits are those of one list.
+constexpr base::NameListRules kRules{kHostsMax, "host name", "hosts"};
+
+using Piece = base::ListPiece;
+
 bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_name_character(char c) { return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-'; }
 
-// A piece of the user's text that knows where it stands.
-struct Piece {
-  std::string_view text;
-  std::size_t at = 0;  // of its first character, from 0
-
-  [[nodiscard]] Piece from(std::size_t offset) const { return {text.substr(offset), at + offset}; }
-  [[nodiscard]] Piece until(std::size_t offset) const { return {text.substr(0, offset), at}; }
-};
-
-std::unexpected<base::Error> wrong(std::size_t at, std::string what) {
-  return fail(Errc::kInvalidArgument, fmt::format("at character {}: {}", at + 1, std::move(what)));
+std::unexpected<base::Error> wrong(std::size_t at, const std::string& what) {
+  return base::wrong_in_list(at, what);
 }
 
 base::Status check_user(const Piece& user) {
-  const bool fine = std::ranges::all_of(
-      user.text, [](char c) { return is_name_character(c) || c == '+' || c == '\\' || c == '@'; });
+  const bool fine = std::ranges::all_of(user.text, [](char c) {
+    return base::is_listed_name_character(c) || c == '+' || c == '\\' || c == '@';
+  });
   if (user.text.empty()) return wrong(user.at, "there is no user name before the @");
   if (!fine || user.text.starts_with('-') || user.text.size() > kUserNameBytesMax) {
     return wrong(user.at, fmt::format("'{}' is no user name", base::printable(user.text)));
@@ -62,87 +59,8 @@ bool is_ipv6(std::string_view text) {
   });
   if (!fine || address.size() < 2) return false;
   if (zone == std::string_view::npos) return true;
-  return zone + 1 < text.size() && std::ranges::all_of(text.substr(zone + 1), is_name_character);
-}
-
-// "01-16" to 01, 02 … 16.
-base::Status add_range(const Piece& choice, std::size_t dash, std::vector<std::string>& words) {
-  const std::string_view first = choice.text.substr(0, dash);
-  const std::string_view last = choice.text.substr(dash + 1);
-  const bool numbers = !first.empty() && !last.empty() && std::ranges::all_of(first, is_digit) &&
-                       std::ranges::all_of(last, is_digit);
-  if (!numbers) {
-    return wrong(choice.at, fmt::format("'{}' is no range of numbers; write [1-8] or [a,b]",
-                                        base::printable(choice.text)));
-  }
-  if (std::max(first.size(), last.size()) > kRangeDigitsMax) {
-    return wrong(choice.at, fmt::format("a number has more than {} digits", kRangeDigitsMax));
-  }
-  if (last.starts_with('0') && last.size() > 1 && last.size() != first.size()) {
-    return wrong(choice.at,
-                 fmt::format("the ends of the range {} have different widths", choice.text));
-  }
-  const std::uint64_t low = *base::parse_int<std::uint64_t>(first);
-  const std::uint64_t high = *base::parse_int<std::uint64_t>(last);
-  if (low > high) {
-    return wrong(choice.at, fmt::format("the range {} runs backwards", choice.text));
-  }
-  if (high - low + 1 > kHostsMax - words.size()) {
-    return fail(Errc::kLimit,
-                fmt::format("at character {}: more than {} hosts", choice.at + 1, kHostsMax));
-  }
-  const std::size_t width = first.starts_with('0') ? first.size() : 0;
-  for (std::uint64_t number = low; number <= high; ++number) {
-    words.push_back(fmt::format("{:0{}}", number, width));
-  }
-  return {};
-}
-
-Result<std::vector<std::string>> parse_group(const Piece& group) {
-  std::vector<std::string> words;
-  std::size_t at = 0;
-  for (const std::string_view text : base::split(group.text, ',')) {
-    const Piece choice{text, group.at + at};
-    at += text.size() + 1;
-    const auto dash = text.find('-');
-    if (dash != std::string_view::npos) {
-      RR_TRY(add_range(choice, dash, words));
-      continue;
-    }
-    if (text.empty()) return wrong(choice.at, "there is nothing between the brackets or commas");
-    if (!std::ranges::all_of(text, is_name_character)) {
-      return wrong(choice.at,
-                   fmt::format("'{}' cannot be part of a host name", base::printable(text)));
-    }
-    words.emplace_back(text);
-    if (words.size() > kHostsMax) {
-      return fail(Errc::kLimit,
-                  fmt::format("at character {}: more than {} hosts", choice.at + 1, kHostsMax));
-    }
-  }
-  return words;
-}
-
-// Each of `names` with each of `words` behind it.
-base::Status multiply(std::vector<std::string>& names, const std::vector<std::string>& words,
-                      std::size_t at) {
-  if (words.size() > kHostsMax / names.size()) {
-    return fail(Errc::kLimit,
-                fmt::format("at character {}: more than {} hosts", at + 1, kHostsMax));
-  }
-  std::vector<std::string> products;
-  products.reserve(names.size() * words.size());
-  for (const std::string& name : names) {
-    for (const std::string& word : words) {
-      if (name.size() + word.size() > kHostNameBytesMax) {
-        return wrong(at,
-                     fmt::format("a host name is longer than {} characters", kHostNameBytesMax));
-      }
-      products.push_back(name + word);
-    }
-  }
-  names = std::move(products);
-  return {};
+  return zone + 1 < text.size() &&
+         std::ranges::all_of(text.substr(zone + 1), base::is_listed_name_character);
 }
 
 base::Status check_name(std::string_view name, std::size_t at) {
@@ -158,35 +76,9 @@ base::Status check_name(std::string_view name, std::size_t at) {
   return {};
 }
 
-Result<std::vector<std::string>> expand_name(Piece rest) {
-  const std::size_t start = rest.at;
-  std::vector<std::string> names = {""};
-  for (std::size_t groups = 0; !rest.text.empty();) {
-    if (rest.text.front() == '[') {
-      if (++groups > kBracketGroupsMax) {
-        return wrong(rest.at,
-                     fmt::format("a name has more than {} pairs of brackets", kBracketGroupsMax));
-      }
-      const auto close = rest.text.find(']');
-      if (close == std::string_view::npos) return wrong(rest.at, "the bracket is not closed");
-      const auto words = RR_TRY(parse_group(rest.until(close).from(1)));
-      RR_TRY(multiply(names, words, rest.at));
-      rest = rest.from(close + 1);
-      continue;
-    }
-    const std::size_t size = std::min(rest.text.find('['), rest.text.size());
-    const std::string literal(rest.text.substr(0, size));
-    const auto bad = std::ranges::find_if_not(literal, is_name_character);
-    if (bad != literal.end()) {
-      return wrong(rest.at + static_cast<std::size_t>(bad - literal.begin()),
-                   fmt::format("no host name has the character '{}'",
-                               base::printable(std::string(1, *bad))));
-    }
-    RR_TRY(multiply(names, {literal}, rest.at));
-    rest = rest.from(size);
-  }
-  if (names.front().empty()) return wrong(start, "a host name is missing");
-  for (const std::string& name : names) RR_TRY(check_name(name, start));
+Result<std::vector<std::string>> expand_host_name(const Piece& item) {
+  auto names = RR_TRY(base::expand_name(item, kRules));
+  for (const std::string& name : names) RR_TRY(check_name(name, item.at));
   return names;
 }
 
@@ -211,7 +103,7 @@ base::Status add_item(Piece item, std::vector<Host>& hosts) {
   const Piece name = item.until(end);
   if (end < item.text.size()) host.port = RR_TRY(parse_port(item.from(end + 1)));
   std::vector<std::string> names = {std::string(name.text)};
-  if (!literal) names = RR_TRY(expand_name(name));
+  if (!literal) names = RR_TRY(expand_host_name(name));
   if (names.size() > kHostsMax - hosts.size()) {
     return fail(Errc::kLimit,
                 fmt::format("at character {}: more than {} hosts", item.at + 1, kHostsMax));
@@ -221,17 +113,6 @@ base::Status add_item(Piece item, std::vector<Host>& hosts) {
     hosts.push_back(host);
   }
   return {};
-}
-
-// Where the item at the front of `text` ends: at a comma or blank outside brackets.
-std::size_t item_size(std::string_view text) {
-  bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[') inside = true;
-    if (text[i] == ']') inside = false;
-    if (!inside && (text[i] == ',' || is_blank(text[i]))) return i;
-  }
-  return text.size();
 }
 
 }  // namespace
@@ -249,7 +130,7 @@ Result<std::vector<Host>> expand_host_list(std::string_view text) {
   for (bool wanted = true;;) {
     skip_blanks();
     if (rest.text.empty() && !wanted) return hosts;
-    const std::size_t size = item_size(rest.text);
+    const std::size_t size = base::list_item_size(rest.text);
     if (size == 0) return wrong(rest.at, "a host name is missing");
     RR_TRY(add_item(rest.until(size), hosts));
     rest = rest.from(size);

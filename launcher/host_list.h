@@ -4,9 +4,7 @@
 //
 //   list  = item *(("," / blanks) item)
 //   item  = [user "@"] name [":" port]
-//   name  = letters, digits, "." "_" "-", with up to kBracketGroupsMax groups of
-//           "[" choice *("," choice) "]", which multiply; or an IPv6 address in brackets
-//   choice = word / number "-" number; leading zeros of the first number are kept: [08-11]
+//   name  = as in base/core/name_list.h; or an IPv6 address in brackets
 //
 // Pure. Errors are causes that name the character, from 1, and go behind "cannot use …: ".
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/name_list.h"
 #include "launcher/host_limits.h"
 
 namespace robustrun::launcher {
@@ -107,7 +108,7 @@ TEST_CASE("every bound of a list is reached") {
   CHECK(error_of(std::string(kHostNameBytesMax + 1, 'a')).find("longer than 255") !=
         std::string::npos);
   std::string groups = "n";
-  for (std::size_t i = 0; i < kBracketGroupsMax; ++i) groups += "[1]";
+  for (std::size_t i = 0; i < base::kBracketGroupsMax; ++i) groups += "[1]";
   CHECK(names(groups) == Names{"n11111111"});
   CHECK(error_of(groups + "[1]").find("more than 8 pairs of brackets") != std::string::npos);
   CHECK(error_of(std::string(kUserNameBytesMax + 1, 'u') + "@a").find("is no user name") !=
