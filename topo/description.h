@@ -7,7 +7,6 @@
 // name that nothing defines, too many of anything. Errors are "cannot use FILE, line N: ...".
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,14 +32,24 @@ struct NodeEntry {
   std::uint32_t line = 0;
 };
 
+// What is said of a level.
+struct LevelEntry {
+  std::string name;
+  double gbps = 0;  // above 0
+  std::uint32_t line = 0;
+};
+
 struct Description {
   std::string source;  // a file's path, or words: "scontrol show topology"
   std::vector<SwitchEntry> switches;
   std::vector<NodeEntry> nodes;             // optional: the switches name them as well
-  std::map<std::string, double> gbps;       // by level's name
+  std::vector<LevelEntry> levels;           // optional, each name once
 };
 
-// Levels without a name are called by height: leaf, minipod, core, site, level5, ...
+// A switch's height is one more than that of the highest switch below it; switches with nodes alone
+// have the least. All of one height are a level. Levels without a name are called by height: leaf,
+// minipod, core, site, level5, ... Nodes and switches are in the order of first mention. Where a
+// branch lacks a level, a switch of that branch's name stands in for it.
 base::Result<Cluster> build_cluster(const Description& description);
 
 }  // namespace robustrun::topo
