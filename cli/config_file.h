@@ -1,10 +1,8 @@
 #pragma once
-// A job's TOML file to plain data, checked against the options table. The only user of toml++
-// (in config_file.cpp). Pure: text in, values out.
+// A job's TOML file to plain data, checked against the options table. Pure: text in, values out.
 //
 // Every key is an option's name with underscores (dashes are fine, too), at the top level; and
-// `script` and `args`. Errors name file, line and column, the key and the nearest valid one. No
-// value is ever replaced by a default (toml++'s value_or would do that for a wrong type).
+// `script` and `args`. Errors name file, line and column, the key and the nearest valid one.
 
 #include <optional>
 #include <string>
