@@ -60,6 +60,16 @@ class Network {
       const std::string& host) const = 0;
 };
 
+// Questions about what joins the machines.
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+  // A description of it: at most topo::kTextBytesMax. The error is a whole sentence.
+  [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
+  // What `scontrol show topology` prints. May take kScontrolMax. The error is a cause.
+  [[nodiscard]] virtual base::Result<std::string> ask_slurm(const std::string& scontrol) const = 0;
+};
+
 struct Surroundings {
   std::string program_name = "robustrun";  // last part of argv[0]
   std::string executable;                  // absolute
@@ -75,6 +85,7 @@ struct Surroundings {
   std::uint64_t seed = 0;                  // for names of directories
   const Machine* machine = nullptr;
   const Network* network = nullptr;
+  const Fabric* fabric = nullptr;
 
   // As getenv(): the first entry of that name.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
@@ -84,5 +95,6 @@ struct Surroundings {
 // `machine` must outlive it.
 [[nodiscard]] Surroundings look_around(const std::string& program_name, const Machine& machine);
 [[nodiscard]] const Machine& this_machine();
+[[nodiscard]] const Fabric& this_fabric();
 
 }  // namespace robustrun::cli

@@ -232,6 +232,7 @@ Surroundings look_around(const std::string& program_name, const Machine& machine
   around.seed = base::system_seed();
   around.machine = &machine;
   around.network = &this_network();
+  around.fabric = &this_fabric();
   return around;
 }
 

@@ -79,10 +79,26 @@ class FakeNetwork final : public Network {
   }
 };
 
+class FakeFabric final : public Fabric {
+ public:
+  std::map<std::string, std::string> files;
+  base::Result<std::string> slurm = base::fail(base::Errc::kUnavailable, "no controller");
+
+  [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
+    const auto found = files.find(path);
+    if (found != files.end()) return found->second;
+    return base::fail(base::Errc::kNotFound, "cannot read " + path + ": no such file");
+  }
+  [[nodiscard]] base::Result<std::string> ask_slurm(const std::string&) const override {
+    return slurm;
+  }
+};
+
 // /job holds train.py; nothing of ours is in the environment.
 struct World {
   FakeMachine machine;
   FakeNetwork network;
+  FakeFabric fabric;
   Surroundings around;
 
   World() {
@@ -98,6 +114,7 @@ struct World {
     around.seed = 42;
     around.machine = &machine;
     around.network = &network;
+    around.fabric = &fabric;
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;

@@ -1,0 +1,107 @@
+#include "cli/cluster_source.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/fakes.h"
+#include "tests/topo/shown.h"
+
+namespace robustrun::cli {
+namespace {
+
+using testing::World;
+using Hosts = std::vector<std::string>;
+
+constexpr const char* kToml =
+    "[[switch]]\nname = \"s1\"\nnodes = \"n[1-4]\"\n[[switch]]\nname = \"s2\"\nnodes = \"n5\"\n";
+constexpr const char* kScontrol =
+    "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=s2 Level=0 LinkSpeed=1 "
+    "Nodes=n[3-4]\nSwitchName=s3 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]\n";
+
+struct Cluster : World {
+  Cluster() {
+    machine.executables.insert("/usr/bin/scontrol");
+    around.environment.emplace_back("SLURM_JOB_ID=7");
+    fabric.slurm = kScontrol;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a topology file: TOML by its name, others by their content") {
+  World world;
+  world.fabric.files = {{"t.toml", kToml},
+                        {"topology.conf", "SwitchName=s1 Nodes=n[1-4]\nSwitchName=s2 Nodes=n5\n"}};
+  for (const char* file : {"t.toml", "topology.conf"}) {
+    const auto cluster = find_cluster(file, {"n5", "n2"}, world.around).value();
+    CHECK(topo::shown(cluster) == "n5: s2\nn2: s1\n");
+    CHECK(cluster.source == file);
+  }
+}
+
+TEST_CASE("a topology file that does not fit is an error") {
+  World world;
+  world.fabric.files = {{"t.toml", kToml}, {"bad.toml", "[[switch]]\nnam = \"s\"\n"}, {"x", "?"}};
+  const auto error_of = [&](const char* file, const Hosts& hosts) {
+    const auto cluster = find_cluster(file, hosts, world.around);
+    return cluster ? "no error" : cluster.error().what;
+  };
+  CHECK(error_of("none.toml", {"n1"}) == "cannot read none.toml: no such file");
+  CHECK(error_of("bad.toml", {"n1"}).starts_with("cannot use bad.toml, line 2: unknown key 'nam'"));
+  CHECK(error_of("x", {"n1"}).starts_with("cannot use x, line 1: this is no description"));
+  CHECK(error_of("t.toml", {"n1", "n9"}).starts_with("cannot find host 'n9' in t.toml"));
+}
+
+TEST_CASE("off: nothing is known, and nobody is asked") {
+  const Cluster world;
+  const auto cluster = find_cluster("off", {"r1n1", "r1n2", "r2n1"}, world.around).value();
+  CHECK_FALSE(topo::has_structure(cluster));
+  CHECK(cluster.source == "no topology");
+}
+
+TEST_CASE("auto: within a job, what Slurm says") {
+  const Cluster world;
+  const auto cluster = find_cluster("auto", {"n4", "n1"}, world.around).value();
+  CHECK(topo::shown(cluster) == "n4: s2 s3\nn1: s1 s3\n");
+  CHECK(cluster.source == "scontrol show topology");
+}
+
+TEST_CASE("auto: why Slurm's topology is of no use is said, and is no error") {
+  Cluster world;
+  const auto source = [&](const Hosts& hosts) {
+    return find_cluster("auto", hosts, world.around).value().source;
+  };
+  CHECK(source({"n4", "other"}) ==
+        "no topology; cannot find host 'other' in scontrol show topology; add it there, or leave "
+        "the topology out");
+  world.fabric.slurm = "\n";
+  CHECK(source({"n4", "n1"}) == "no topology; Slurm knows no topology");
+  world.fabric.slurm = base::fail(base::Errc::kTimeout, "scontrol show topology: too slow");
+  CHECK(source({"n4", "n1"}) == "no topology; scontrol show topology: too slow");
+  world.fabric.slurm = "SwitchName=s1 Level=0 Nodes=n[1-2]\nSwitchName=s2 Level=0 Nodes=n[2-3]\n";
+  CHECK(source({"n3", "n1"})
+            .starts_with(
+                "no topology; cannot use scontrol show topology, line 2: node 'n2' hangs on"));
+  CHECK(source({"r1n3", "r1n1", "r2n1"})
+            .starts_with("names of hosts (r1n3 is taken to be in rack "
+                         "r1); cannot use scontrol"));
+  world.machine.executables.clear();
+  CHECK(source({"n4", "n1"}) == "no topology; there is no scontrol here");
+}
+
+TEST_CASE("auto: elsewhere the names of hosts, if they say anything") {
+  const World world;
+  const auto cluster = find_cluster("auto", {"r2n1", "r1n1", "r1n2"}, world.around).value();
+  CHECK(topo::shown(cluster) == "r2n1: r2\nr1n1: r1\nr1n2: r1\n");
+  CHECK(cluster.nodes[0].rack == "r2");
+  CHECK(cluster.source == "names of hosts (r2n1 is taken to be in rack r2)");
+  CHECK(find_cluster("auto", {"n1", "n2"}, world.around).value().source == "no topology");
+}
+
+TEST_CASE("auto: one host, or one on several ports, is nothing to ask about") {
+  const Cluster world;
+  CHECK(find_cluster("auto", {"n4"}, world.around).value().source == "no topology");
+  CHECK(find_cluster("auto", {}, world.around).value().nodes.empty());
+  CHECK(find_cluster("auto", {"n4", "n4"}, world.around).value().nodes.size() == 2);
+}
+
+}  // namespace robustrun::cli
