@@ -2,10 +2,11 @@
 // The job state machine: events in, actions out. Pure: no I/O, no clock, no threads, no
 // randomness but the seed in RunStarted.
 //
-//   kIdle → kJoining → kReserving → kStarting → kRunning → kStopping → (kBackoff →) kReserving …
+//   kIdle → kJoining → kReserving → kStarting → kRunning → kStopping → (kBackoff →) kJoining …
 //                                                              └────→ kFinishing → kFinished
 //
-// kJoining: agents say hello, until it is clear which nodes form the group. kReserving: the first
+// kJoining: agents say hello, until it is clear which nodes form the group. kPlacing: where the
+// topology is known, somebody works out who gets which place. kReserving: the first
 // of them finds a free MASTER_PORT (skipped when one is given). kStarting: not every worker has
 // reported. kStopping: an attempt failed; its workers are being stopped on every node, until
 // WorkersGone of all. kBackoff: waits before a restart. kFinishing: as kStopping, but the run ends
@@ -37,6 +38,7 @@ enum class JobState : std::uint8_t {
   kFinishing,
   kFinished,
   kChecking,   // the check of nodes before the first attempt
+  kPlacing,    // it is being worked out which node gets which place
 };
 
 const char* to_string(JobState state);
