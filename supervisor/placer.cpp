@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/core/text.h"
+#include "topo/limits.h"
 #include "topo/replace.h"
 
 namespace robustrun::supervisor {
@@ -80,10 +81,18 @@ base::Result<PlacementSolved> Placer::try_to(const SolvePlacement& question) {
   }
   const topo::Replacement replaced =
       RR_TRY(topo::replace(problem, request_.rerank, request_.costs));
-  solved.text = replaced.why;
-  solved.evidence.push_back(fmt::format("before: {}; now: {}", cost_in_words(replaced.before),
-                                        cost_in_words(replaced.after)));
   RR_TRY(take_members(replaced.nodes, solved));
+  std::uint64_t world = 0;
+  for (const NodeIndex node : replaced.nodes) world += request_.cluster.nodes[node].slots;
+  if (world > topo::kRanksMax) return fail(Errc::kLimit, "there are too many ranks");
+  RR_TRY(resolve(request_.parallel, static_cast<std::uint32_t>(world)));
+  solved.text = replaced.why.empty()
+                    ? fmt::format("{} nodes have the places they had", replaced.nodes.size())
+                    : replaced.why;
+  if (replaced.before != topo::Cost{}) {
+    solved.evidence.push_back(fmt::format("before: {}; now: {}", cost_in_words(replaced.before),
+                                          cost_in_words(replaced.after)));
+  }
   return solved;
 }
 
