@@ -11,6 +11,7 @@
 #include "base/io/log.h"
 #include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
+#include "supervisor/placer.h"
 #include "supervisor/translate.h"
 
 namespace robustrun::supervisor {
@@ -19,6 +20,7 @@ void Driver::Impl::start() {
   open_console();
   RunStarted started;
   started.spec = request_.spec;
+  started.spec.placement = placement_use(request_.placement);
   started.wall_time = parts_.clock.wall_time();
   started.seed = base::system_seed();
   started.version = ROBUSTRUN_VERSION;
@@ -125,6 +127,8 @@ void Driver::Impl::perform(const Action& action) {
           check_nodes(what);
         } else if constexpr (std::is_same_v<T, NodesJudged>) {
           show_verdicts(what);
+        } else if constexpr (std::is_same_v<T, SolvePlacement>) {
+          solve_placement(what);
         } else {
           static_assert(std::is_same_v<T, Finish>);
           journal({parts_.clock.now(), what});
@@ -236,6 +240,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kGroupGrew:
     case Rule::kResumed:
     case Rule::kPreflight:
+    case Rule::kPlaced:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
@@ -245,6 +250,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kWaitForNodes:
     case Rule::kPreflightWarning:
     case Rule::kNodeUnfit:
+    case Rule::kNotPlaced:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

@@ -35,6 +35,8 @@ class Driver {
     int err_fd = 2;
     // Asks Slurm why it signals the job; null where there is none. Answers once, from the loop.
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
+    // Works out who gets which place; null where no topology is known. Answers once, from the loop.
+    std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

@@ -2,7 +2,7 @@
 // The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
 // driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
 // driver_leases.cpp (whether they still live), driver_slurm.cpp (who wants the nodes back),
-// driver_leases.cpp (whether they still live), driver_preflight.cpp (whether they are fit),
+// driver_preflight.cpp (whether they are fit), driver_placement.cpp (where they belong),
 // driver_resume.cpp (in place of another one) and driver_status.cpp (what others are told).
 
 #include <array>
@@ -117,6 +117,9 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void pass_to_checks(base::NodeId node, Report& report) {
     for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
   }
+
+  // Where they belong.
+  void solve_placement(const SolvePlacement& action);
 
   // What agents say.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);

@@ -48,6 +48,8 @@ constexpr std::uint32_t kKind<NodeEnding> = 17;
 template <>
 constexpr std::uint32_t kKind<NodesChecked> = 16;
 template <>
+constexpr std::uint32_t kKind<PlacementSolved> = 18;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

@@ -26,6 +26,7 @@ inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 // Files, name look-up and ssh -G of the launcher.
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
+inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;   // of that pool
 // Addresses of ours that an agent is told; more would only be tried in vain.
 inline constexpr std::size_t kEndpointsMax = 8;
 // Lines of the table of nodes on the console; the journal has them all.

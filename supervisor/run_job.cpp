@@ -21,6 +21,7 @@
 #include "supervisor/driver.h"
 #include "supervisor/farewell.h"
 #include "supervisor/limits.h"
+#include "supervisor/placer.h"
 #include "supervisor/run_authority.h"
 #include "supervisor/run_lock.h"
 #include "supervisor/run_request.h"
@@ -100,6 +101,22 @@ std::function<void(std::function<void(launcher::SlurmNotice)>)> slurm_question(
   };
 }
 
+// Driver::Parts::place
+std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> placement_solver(
+    base::BlockingPool& pool, const PlacementRequest& request) {
+  if (!request.enabled) return {};
+  return [&pool, placer = std::make_shared<Placer>(request)](
+             SolvePlacement question, std::function<void(PlacementSolved)> done) {
+    const std::uint64_t digest = question.digest;
+    auto solved = std::make_shared<PlacementSolved>();
+    const base::Status submitted = pool.submit(
+        kPlacementLane,
+        [placer, question = std::move(question), solved] { *solved = placer->solve(question); },
+        [solved, done] { done(std::move(*solved)); });
+    if (!submitted) done({digest, {}, submitted.error().what, {}, {}});
+  };
+}
+
 // Whoever started us may be gone: then nobody waits for it.
 void announce(const RunRequest& request) {
   const base::Fd fd(request.announce_fd);
@@ -146,12 +163,13 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
-    Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
-                   slurm_question(pool, request.network)},
-                  request, [&](int code) {
-                    exit_code = code;
-                    loop.stop();
-                  });
+    Driver driver(
+        {loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
+         slurm_question(pool, request.network), placement_solver(pool, request.placement)},
+        request, [&](int code) {
+          exit_code = code;
+          loop.stop();
+        });
     const bool has_authority = predecessor != nullptr && predecessor->authority;
     if (auto opened = driver.open_door(has_authority ? &*predecessor->authority : nullptr);
         !opened) {

@@ -8,6 +8,7 @@
 #include "launcher/slurm_command.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/placement_request.h"
 #include "wire/messages.h"
 
 namespace robustrun::supervisor {
@@ -133,6 +134,7 @@ struct RunRequest {
   int announce_fd = -1;
   std::string summary_json;  // path; empty: none
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
+  PlacementRequest placement;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
   // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
   // (saved_request.h).
@@ -148,6 +150,7 @@ struct RunRequest {
     v(8, "summary_json", summary_json);
     v(9, "print_report", print_report);
     v(11, "nested_error_file", nested_error_file);
+    v(12, "placement", placement);
   }
 };
 

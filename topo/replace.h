@@ -25,6 +25,12 @@ struct MovingCosts {
   double seconds_to_failure = 10800;  // expected until the next failure: 3 h
   // Share of a step that one unit of weighted spread costs: 10.6 % for some 6 units (Arnold 5.2).
   double step_share_per_unit = 0.017;
+  template <class V>
+  void fields(V& v) {
+    v(1, "seconds_per_move", seconds_per_move);
+    v(2, "seconds_to_failure", seconds_to_failure);
+    v(3, "step_share_per_unit", step_share_per_unit);
+  }
 };
 
 struct Replacement {

@@ -30,6 +30,11 @@ std::vector<std::int64_t> default_level_weights(const Cluster& cluster);
 struct Objective {
   Weights kinds;
   std::vector<std::int64_t> levels;  // by level of the cluster
+  template <class V>
+  void fields(V& v) {
+    v(1, "kinds", kinds);
+    v(2, "levels", levels);
+  }
 };
 
 // Spread of one family on one level.

@@ -43,6 +43,14 @@ struct Weights {
   [[nodiscard]] std::int64_t of(GroupKind kind) const {
     return of_kind[static_cast<std::size_t>(kind)];
   }
+  template <class V>
+  void fields(V& v) {
+    v(1, "tp", of_kind[0]);
+    v(2, "cp", of_kind[1]);
+    v(3, "ep", of_kind[2]);
+    v(4, "dp", of_kind[3]);
+    v(5, "pp", of_kind[4]);
+  }
 };
 constexpr std::int64_t kWhole = 1'000'000;
 

@@ -142,6 +142,8 @@ enum class Rule : std::uint8_t {
   kPreflight,  // the check before the start is over: what came of it
   kPreflightWarning,  // it found something that may do harm
   kNodeUnfit,  // it found a node that must not take part
+  kPlaced,  // nodes got their places by the network's topology
+  kNotPlaced,  // they did not, though that was asked for
 };
 
 // Why something is done: rule, evidence, and what else could have been done.
@@ -182,8 +184,8 @@ struct Finish {
   int exit_code = 0;  // base rules of decisions.md 7; see exit_code.h
 };
 
-using Action =
-    std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal, DismissAgent,
-                 SetTimer, Decision, GroupFormed, Finish, AdoptNode, CheckNodes, NodesJudged>;
+using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
+                            DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode,
+                            CheckNodes, NodesJudged, SolvePlacement>;
 
 }  // namespace robustrun::supervisor

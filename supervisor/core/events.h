@@ -12,6 +12,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
 #include "supervisor/core/worker_events.h"
 
@@ -185,7 +186,8 @@ struct SupervisorResumed {
 using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
-                 NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked>;
+                 NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
+                 PlacementSolved>;
 
 struct Event {
   base::Nanos at{};

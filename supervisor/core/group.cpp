@@ -58,23 +58,25 @@ GroupChoice choose_group(const std::vector<base::NodeId>& former,
       std::ranges::find(nodes, Presence::kComing, &Candidate::presence) != nodes.end();
 
   Reserve reserve(former, nodes);
-  const auto add_newcomer = [&](std::uint32_t slots) {
+  const auto add_newcomer = [&](base::NodeId holder, std::uint32_t slots) {
     const auto node = reserve.take(slots);
     if (!node) return false;
     choice.members.push_back(*node);
     choice.newcomers.push_back(*node);
+    choice.holders.push_back(holder);
     return true;
   };
   for (const base::NodeId node : former) {
     if (choice.members.size() == max_nodes) break;
     if (nodes[node.value].presence == Presence::kThere) {
       choice.members.push_back(node);
+      choice.holders.push_back(node);
     } else {
-      add_newcomer(nodes[node.value].slots);
+      add_newcomer(node, nodes[node.value].slots);
     }
   }
   while (choice.members.size() < max_nodes) {
-    if (!add_newcomer(0)) break;
+    if (!add_newcomer(kNobody, 0)) break;
   }
   return choice;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/core/ids.h"
+#include "supervisor/core/placement.h"
 
 namespace robustrun::supervisor {
 
@@ -29,6 +30,7 @@ struct Candidate {
 struct GroupChoice {
   std::vector<base::NodeId> members;       // in their places, at most `max_nodes`
   std::vector<base::NodeId> newcomers;     // of them, those that were not in the former group
+  std::vector<base::NodeId> holders;       // by place: who had it; kNobody: it is a new one
   // A node of the former group may still come back, and deserves to be waited for: it was lost
   // once at most.
   bool rightful_coming = false;

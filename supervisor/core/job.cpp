@@ -12,8 +12,8 @@
 namespace robustrun::supervisor {
 namespace {
 
-constexpr std::size_t kStates = 10;
-constexpr std::size_t kStimuli = 22;
+constexpr std::size_t kStates = 11;
+constexpr std::size_t kStimuli = 23;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -36,6 +36,7 @@ const char* to_string(JobState state) {
     case JobState::kFinishing: return "finishing";
     case JobState::kFinished: return "finished";
     case JobState::kChecking: return "checking";
+    case JobState::kPlacing: return "placing";
   }
   return "unknown";
 }
@@ -64,30 +65,33 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
   constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
   constexpr Handler ne = &I::node_ending;
+  constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
-      {run, no, no, no, no, no, no, no, no, no},                // RunStarted
-      {no, join, join, join, join, join, join, join, no, join},   // AgentJoined
-      {no, la, la, lw, lw, ls, lb, lf, no, la},                 // AgentLost
-      {no, no, port, no, no, no, no, no, no, no},               // PortReserved
-      {no, no, no, up, no, no, no, no, no, no},                 // WorkerStarted
-      {no, no, no, bad, no, bads, no, no, no, no},              // WorkerStartFailed
-      {no, no, no, exit, exit, exs, no, exf, no, no},           // WorkerExited
-      {no, no, no, gone, gone, gos, no, gof, no, no},           // WorkersGone
-      {no, no, no, prog, prog, prog, no, no, no, no},           // Progress
-      {no, no, no, goal, goal, no, no, no, no, no},             // StepGoalReached
-      {no, end, end, end, end, end, end, end2, no, end},        // SignalReceived: ends the run
-      {no, no, no, usr, usr, no, no, no, no, no},               // SignalReceived: the user's own
-      {no, th, tp, ts, no, to, no, tf, no, tc},  // TimerFired: the state's deadline
-      {no, no, no, no, no, no, back, no, no, no},  // TimerFired: back-off
-      {no, lim, lim, lim, lim, lim, lim, no, no, lim},  // TimerFired: time limit
-      {no, no, no, no, tick, no, no, no, no, no},  // TimerFired: uptime
-      {no, tn, tn, tn, tn, tn, tn, no, no, tn},  // TimerFired: nodes
-      {no, offer, offer, offer, offer, offer, offer, no, no, offer},  // NodeOffered
-      {no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
-      {no, res, res, res, res, res, res, res, resf, res},  // SupervisorResumed
-      {no, ne, ne, ne, ne, ne, ne, no, no, ne},  // NodeEnding
-      {no, okl, okl, okl, okl, okl, okl, no, no, ok},  // NodesChecked
+      // placing
+      {run, no, no, no, no, no, no, no, no, no, no},                    // RunStarted
+      {no, join, join, join, join, join, join, join, no, join, join},   // AgentJoined
+      {no, la, la, lw, lw, ls, lb, lf, no, la, la},                     // AgentLost
+      {no, no, port, no, no, no, no, no, no, no, no},                   // PortReserved
+      {no, no, no, up, no, no, no, no, no, no, no},                     // WorkerStarted
+      {no, no, no, bad, no, bads, no, no, no, no, no},                  // WorkerStartFailed
+      {no, no, no, exit, exit, exs, no, exf, no, no, no},               // WorkerExited
+      {no, no, no, gone, gone, gos, no, gof, no, no, no},               // WorkersGone
+      {no, no, no, prog, prog, prog, no, no, no, no, no},               // Progress
+      {no, no, no, goal, goal, no, no, no, no, no, no},                 // StepGoalReached
+      {no, end, end, end, end, end, end, end2, no, end, end},  // SignalReceived: ends the run
+      {no, no, no, usr, usr, no, no, no, no, no, no},  // SignalReceived: the user's own
+      {no, th, tp, ts, no, to, no, tf, no, tc, tpl},  // TimerFired: the state's deadline
+      {no, no, no, no, no, no, back, no, no, no, no},  // TimerFired: back-off
+      {no, lim, lim, lim, lim, lim, lim, no, no, lim, lim},  // TimerFired: time limit
+      {no, no, no, no, tick, no, no, no, no, no, no},  // TimerFired: uptime
+      {no, tn, tn, tn, tn, tn, tn, no, no, tn, tn},  // TimerFired: nodes
+      {no, offer, offer, offer, offer, offer, offer, no, no, offer, offer},  // NodeOffered
+      {no, no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
+      {no, res, res, res, res, res, res, res, resf, res, res},  // SupervisorResumed
+      {no, ne, ne, ne, ne, ne, ne, no, no, ne, ne},  // NodeEnding
+      {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl},  // NodesChecked
+      {no, no, no, no, no, no, no, no, no, no, set},  // PlacementSolved
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -105,6 +109,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<SupervisorResumed>(body)) return Stimulus::kSupervisorResumed;
   if (std::holds_alternative<NodeEnding>(body)) return Stimulus::kNodeEnding;
   if (std::holds_alternative<NodesChecked>(body)) return Stimulus::kNodesChecked;
+  if (std::holds_alternative<PlacementSolved>(body)) return Stimulus::kPlacementSolved;
   return static_cast<Stimulus>(body.index());
 }
 

@@ -82,6 +82,7 @@ void Job::Impl::agent_joined(const Event& event) {
   node.listens = joined.listens;
   if (spec.nodes[event.node.value].slots == 0) node.slots = joined.slots;
   if (state == JobState::kJoining) return consider_group();
+  if (state == JobState::kPlacing) return reconsider_group();
   if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;
   if (!node.checked) check_spare(event.node);
   decide(Rule::kSpareChanged, fmt::format("{} is there as a spare", name(event.node)));
@@ -116,12 +117,14 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   // Before anything was started a loss costs nothing, but for agents that join and die in a loop.
   const bool in_a_loop =
       at(event.node).losses > kAgentLossesForgiven && at(event.node).retry_at <= now;
-  const bool nothing_began = state == JobState::kJoining || state == JobState::kChecking;
+  const bool nothing_began =
+      state == JobState::kJoining || state == JobState::kChecking || state == JobState::kPlacing;
   if (had_joined && in_group(event.node) && (!nothing_began || in_a_loop)) {
     return setback(Rule::kAgentLost, std::move(text));
   }
   report_loss(event.node, std::move(text));
   if (state == JobState::kJoining) consider_group();
+  if (state == JobState::kPlacing) reconsider_group();
 }
 
 // Nothing runs and nothing is asked of it yet: the wait goes on as it is, however many nodes are

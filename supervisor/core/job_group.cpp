@@ -81,7 +81,8 @@ void Job::Impl::consider_group() {
   if (there == max_nodes() && !complete_since) complete_since = now;
   if (there >= min_nodes() && !enough_since) enough_since = now;
   if (may_begin(choice)) {
-    return wants_check(choice) ? check_nodes() : form_group(choice);
+    if (wants_check(choice)) return check_nodes();
+    return wants_placement(choice) ? ask_placement(choice) : form_in_order(choice);
   }
   const bool volunteers_may_come =
       spec.group.open && !group_formed && now < waiting_since + spec.group.wait_for_nodes;
@@ -100,7 +101,10 @@ base::Nanos Job::Impl::wait_over(const GroupChoice& choice) const {
 bool Job::Impl::may_begin(const GroupChoice& choice) const {
   const std::size_t there = choice.members.size();
   if (there == max_nodes()) {
-    return !choice.rightful_coming || now >= *complete_since + spec.group.spare_patience;
+    // The first time the topology chooses among all of them.
+    const bool all_count = spec.placement != PlacementUse::kOff && !group_formed;
+    const bool is_missed = all_count ? choice.any_coming : choice.rightful_coming;
+    return !is_missed || now >= *complete_since + spec.group.spare_patience;
   }
   if (there < min_nodes()) return false;
   if (!spec.group.open) return !choice.any_coming;
@@ -182,9 +186,14 @@ void Job::Impl::sort_volunteers(std::vector<base::NodeId>& members) const {
   });
 }
 
-void Job::Impl::form_group(const GroupChoice& choice) {
+void Job::Impl::form_in_order(GroupChoice choice) {
+  if (spec.group.open && !group_formed) sort_volunteers(choice.members);
+  form_group(choice);
+}
+
+// `why`: how the members came to their places, if that was worked out.
+void Job::Impl::form_group(const GroupChoice& choice, const PlacementSolved* why) {
   std::vector<base::NodeId> members = choice.members;
-  if (spec.group.open && !group_formed) sort_volunteers(members);
   std::vector<Place> places;
   for (const base::NodeId node : members) places.push_back({node, at(node).slots});
   if (!can_be_planned(places)) {
@@ -201,6 +210,9 @@ void Job::Impl::form_group(const GroupChoice& choice) {
   }
   const bool changed = planned.places != plan.places;
   if (changed && group_formed) explain_change(choice);
+  if (changed && why != nullptr) {
+    decide(Rule::kPlaced, why->text, why->evidence, why->alternatives);
+  }
   group = std::move(members);
   group_formed = true;
   plan = std::move(planned);
@@ -218,19 +230,25 @@ std::vector<std::string> Job::Impl::offers(const RankPlan& planned) const {
 }
 
 void Job::Impl::explain_change(const GroupChoice& choice) {
+  std::vector<bool> is_member(nodes.size(), false);
+  for (const base::NodeId node : choice.members) is_member[node.value] = true;
   Evidence left, replaced;
-  std::size_t newcomer = 0;
   for (const base::NodeId node : group) {
-    if (std::ranges::find(choice.members, node) != choice.members.end()) continue;
-    left.add(fmt::format("{}: {}", name(node), at(node).trouble));
-    if (newcomer == choice.newcomers.size()) continue;
-    replaced.add(fmt::format("{} takes the place of {}: {}", name(choice.newcomers[newcomer++]),
-                             name(node), at(node).trouble));
+    if (!is_member[node.value]) left.add(fmt::format("{}: {}", name(node), at(node).trouble));
   }
-  if (newcomer == 1) decide(Rule::kNodeReplaced, replaced.first.front(), left.lines());
-  if (newcomer > 1) {
+  std::size_t changes = 0;
+  for (std::size_t i = 0; i < choice.members.size(); ++i) {
+    const base::NodeId holder = choice.holders[i];
+    if (holder == kNobody || holder == choice.members[i]) continue;
+    ++changes;
+    replaced.add(
+        fmt::format("{} takes the place of {}{}", name(choice.members[i]), name(holder),
+                    is_member[holder.value] ? ", which moves" : ": " + at(holder).trouble));
+  }
+  if (changes == 1) decide(Rule::kNodeReplaced, replaced.first.front(), left.lines());
+  if (changes > 1) {
     decide(Rule::kNodeReplaced,
-           fmt::format("{} nodes are replaced: {}, …", newcomer, replaced.first.front()),
+           fmt::format("{} nodes are replaced: {}, …", changes, replaced.first.front()),
            replaced.lines());
   }
   if (choice.members.size() < group.size()) {

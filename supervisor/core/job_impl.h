@@ -5,6 +5,7 @@
 //   job_agents.cpp  agents: launch, hello, loss
 //   job_group.cpp   which nodes run the next attempt, and until when others are waited for
 //   job_preflight.cpp  the check of nodes before the first attempt
+//   job_placement.cpp  which of them gets which place, by the topology
 //   job_start.cpp   from RunStarted to running workers
 //   job_run.cpp     the life of the workers: exits, progress, success
 //   job_outage.cpp  from the first fault to the restart or the end
@@ -60,7 +61,8 @@ struct Job::Impl : JobMemory {
   void join_agents();        // → kJoining, or on at once
   void join_overdue(const Event& event);
   void consider_group();     // in kJoining: begins, waits, or gives up
-  void form_group(const struct GroupChoice& choice);
+  void form_group(const struct GroupChoice& choice, const PlacementSolved* why = nullptr);
+  void form_in_order(GroupChoice choice);
   [[nodiscard]] std::vector<std::string> offers(const RankPlan& planned) const;
   void explain_change(const GroupChoice& choice);
   void announce_group();
@@ -90,6 +92,17 @@ struct Job::Impl : JobMemory {
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
   void announce_findings(const std::vector<NodeVerdict>& verdicts);
   void end_check(std::vector<NodeVerdict> verdicts);
+
+  // job_placement.cpp
+  void placement_solved(const Event& event);
+  void placement_overdue(const Event& event);
+  void ask_placement(const GroupChoice& choice);   // → kPlacing
+  void reconsider_group();   // in kPlacing: others are there than were
+  void do_without_placement(GroupChoice choice, const std::string& why);
+  [[nodiscard]] bool wants_placement(const GroupChoice& choice) const;
+  [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
+  [[nodiscard]] std::vector<base::NodeId> placement_candidates(const GroupChoice& choice) const;
+  [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
 
   // job_start.cpp
   void run_started(const Event& event);

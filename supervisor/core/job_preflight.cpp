@@ -187,6 +187,7 @@ void Job::Impl::spare_checked(const Event& event) {
   leave_out_unfit(verdicts);
   announce_findings(verdicts);
   out.push_back(NodesJudged{result.check, std::move(verdicts)});
+  if (state == JobState::kPlacing) reconsider_group();
 }
 
 void Job::Impl::check_overdue(const Event&) {

@@ -10,6 +10,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
 
 namespace robustrun::supervisor {
@@ -117,6 +118,7 @@ struct JobSpec {
   std::uint64_t expect_world = 0;  // workers that a full group must have; 0: any number
   PreflightDepth preflight = PreflightDepth::kOff;  // before the first attempt
   bool check_only = false;  // the run ends with the check's verdict
+  PlacementUse placement = PlacementUse::kOff;
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -136,6 +138,7 @@ struct JobSpec {
     v(15, "expect_world", expect_world);
     v(16, "preflight", preflight);
     v(17, "check_only", check_only);
+    v(18, "placement", placement);
   }
 };
 

@@ -85,6 +85,7 @@ struct JobMemory {
   bool wait_announced = false;
   base::Nanos backoff_until{};
   std::uint64_t check = 0;  // number of the newest check of nodes; 0: none was asked for
+  std::uint64_t placement_asked = 0;  // digest of the newest SolvePlacement; 0: none
 
   base::Attempt attempt;
   std::uint32_t port = 0;
@@ -127,6 +128,7 @@ struct JobMemory {
     v(31, "wait_announced", wait_announced);
     v(32, "backoff_until", backoff_until);
     v(35, "check", check);
+    v(36, "placement_asked", placement_asked);
     v(9, "attempt", attempt);
     v(10, "port", port);
     v(11, "attempt_started", attempt_started);

@@ -29,6 +29,9 @@ inline constexpr std::size_t kRestartsKept = 5;
 // race this often: after them it is the script's own port, and counts like any failure.
 inline constexpr std::uint32_t kPortConflictsMax = 3;
 
+// How long a placement may be worked out; then the nodes get their places without it.
+inline constexpr base::Nanos kPlacementMax = std::chrono::seconds(5);
+
 // What agents need to find a supervisor that took over, before a deadline of the one before counts.
 inline constexpr base::Nanos kReunionMax = std::chrono::seconds(10);
 

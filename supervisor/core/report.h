@@ -144,6 +144,7 @@ struct RunReport {
   std::vector<Takeover> takeovers;  // in order
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
+  std::string placement;  // why the nodes have the places they have; empty: by their order
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -165,6 +166,7 @@ struct RunReport {
     v(17, "log_directory", log_directory);
     v(18, "injected", injected);
     v(19, "takeovers", takeovers);
+    v(20, "placement", placement);
   }
 };
 

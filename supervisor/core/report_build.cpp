@@ -260,7 +260,10 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   const Decision* last_decision = nullptr;
   for (const JournalEntry& entry : entries) {
     std::visit([&](const auto& what) { incidents.note(entry.at, what); }, entry.what);
-    if (const auto* decision = std::get_if<Decision>(&entry.what)) last_decision = decision;
+    if (const auto* decision = std::get_if<Decision>(&entry.what)) {
+      last_decision = decision;
+      if (is_about_places(decision->rule)) report.placement = decision->text;
+    }
     if (const auto* event = std::get_if<Event>(&entry.what)) {
       const auto* exited = std::get_if<WorkerExited>(&event->body);
       if (exited != nullptr) report.dropped_bytes += exited->dropped_bytes;

@@ -66,6 +66,7 @@ struct Gatherer {
   void operator()(const SupervisorResumed& body) { facts.takeovers.emplace_back(event.at, &body); }
   void operator()(const NodeEnding&) {}
   void operator()(const NodesChecked&) {}  // the decisions say what it means
+  void operator()(const PlacementSolved&) {}  // as above
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -137,6 +138,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kSucceeded: return RuleRole::kEnd;
     case Rule::kNodeReplaced:
     case Rule::kGroupShrunk:
+    case Rule::kPlaced:
+    case Rule::kNotPlaced:
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:

@@ -63,6 +63,10 @@ enum class RuleRole : std::uint8_t {
   kOther,
 };
 RuleRole role_of(Rule rule);
+// It says why nodes have the places they have.
+inline bool is_about_places(Rule rule) {
+  return rule == Rule::kPlaced || rule == Rule::kNotPlaced;
+}
 
 base::Nanos elapsed(base::Nanos from, base::Nanos to);   // 0 when `to` is earlier
 base::Nanos later(base::Nanos from, base::Nanos by);

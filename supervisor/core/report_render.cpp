@@ -195,6 +195,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("why", why_words(report));
   if (!clean) page.item("run", run_words(report));
   page.item("workers", worker_words(report));
+  page.item("places", report.placement);
   page.item("progress", progress_words(report));
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {

@@ -81,6 +81,7 @@ struct RunStatus {
   std::string run_directory;
   std::string log_directory;
   std::string console_log;  // empty: the console is the terminal's
+  std::string placement;  // as in RunReport
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -109,6 +110,7 @@ struct RunStatus {
     v(24, "run_directory", run_directory);
     v(25, "log_directory", log_directory);
     v(26, "console_log", console_log);
+    v(27, "placement", placement);
   }
 };
 

@@ -88,6 +88,7 @@ void StatusFold::begin_attempt(base::Attempt attempt) {
 
 void StatusFold::take(const Decision& decision, base::Nanos at) {
   now_.decision = decision.text;
+  if (is_about_places(decision.rule)) now_.placement = decision.text;
   decided_at_ = at;
   const RuleRole role = role_of(decision.rule);
   if (role == RuleRole::kCause && cause_.empty()) cause_ = decision.text;

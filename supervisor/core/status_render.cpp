@@ -155,6 +155,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   if (!status.command.empty()) page.item("command", "robustrun " + base::join(status.command, " "));
   page.item("process", supervisor_words(status));
   page.item("workers", worker_words(status));
+  page.item("places", status.placement);
   page.item("progress", progress_words(status));
   show_restarts(status, page);
   if (!status.decision.empty()) {

@@ -29,6 +29,7 @@ enum class Stimulus : std::uint8_t {
   kSupervisorResumed,
   kNodeEnding,
   kNodesChecked,
+  kPlacementSolved,
 };
 
 }  // namespace robustrun::supervisor

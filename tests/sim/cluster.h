@@ -28,6 +28,7 @@ class Cluster {
         mutation_(mutation),
         dice_(scenario.seed + 7),
         invariants_(scenario.spec),
+        placer_(scenario.placement),
         trace_(print) {
     world_.say = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
       transmit(from_[node.value],
@@ -122,6 +123,7 @@ class Cluster {
   void crash();
   void perform(const core::Action& action);
   void check_nodes(const core::CheckNodes& order);
+  void place_nodes(const core::SolvePlacement& question);
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);
@@ -134,6 +136,7 @@ class Cluster {
   EventQueue queue_;
   Dice dice_;
   Invariants invariants_;
+  core::Placer placer_;
   Trace trace_;
   VirtualNode::World world_;
   std::deque<VirtualNode> nodes_;

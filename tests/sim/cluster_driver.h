@@ -92,6 +92,8 @@ inline void Cluster::perform(const core::Action& action) {
     queue_.after(seconds(3), [this, n = dismiss->node.value] { nodes_[n].dismiss(); });
   } else if (const auto* check = std::get_if<core::CheckNodes>(&action)) {
     check_nodes(*check);
+  } else if (const auto* question = std::get_if<core::SolvePlacement>(&action)) {
+    place_nodes(*question);
   } else if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
     arm(*timer);
   } else if (const auto* finish = std::get_if<core::Finish>(&action)) {
@@ -117,6 +119,24 @@ inline void Cluster::check_nodes(const core::CheckNodes& order) {
   if (dice_.chance(scenario_.lost)) return;
   queue_.after(dice_.between(milliseconds(50), seconds(20)),
                [this, result] { tell({}, {}, result); });
+}
+
+// As the shell does it, soon or too late; now and then with something that is no answer.
+inline void Cluster::place_nodes(const core::SolvePlacement& question) {
+  core::PlacementSolved solved = placer_.solve(question);
+  if (dice_.chance(scenario_.misplaced)) {
+    std::vector<base::NodeId>& members = solved.members;
+    const auto anybody = [this] {
+      return base::NodeId{static_cast<std::uint32_t>(dice_.below(nodes_.size() + 1))};
+    };
+    if (members.empty() || dice_.chance(0.2)) members.push_back(anybody());
+    members[dice_.below(members.size())] = anybody();
+    if (dice_.chance(0.2)) members.pop_back();
+  }
+  if (dice_.chance(scenario_.never_placed)) return;
+  const Nanos takes =
+      dice_.chance(0.8) ? dice_.between({}, milliseconds(20)) : dice_.between({}, seconds(10));
+  queue_.after(takes, [this, solved] { tell({}, {}, solved); });
 }
 
 inline void Cluster::stop_workers(const core::StopWorkers& stop) {

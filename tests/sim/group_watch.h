@@ -108,7 +108,9 @@ class GroupWatch {
     if (size < min_nodes() || size > max_nodes()) {
       violate_("group_is_within_its_bounds", fmt::format("{} nodes", size));
     }
-    if (!survivors_keep_their_ranks(group_, formed.members)) {
+    if (!nodes_are_distinct(formed.members)) violate_("nodes_have_one_place", words_of(formed));
+    const bool may_move = spec_.placement == core::PlacementUse::kSurvivorsMayMove;
+    if (!may_move && !survivors_keep_their_ranks(group_, formed.members)) {
       violate_("survivors_keep_their_ranks", words_of(formed));
     }
     if (size < max_nodes() && admitted() > size) {

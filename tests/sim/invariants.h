@@ -51,10 +51,13 @@ class Invariants {
       }
     }
     if (std::holds_alternative<core::StepGoalReached>(event.body)) goal_reached_ = true;
+    solved_.reset();
+    if (const auto* solved = std::get_if<core::PlacementSolved>(&event.body)) solved_ = *solved;
   }
 
   void on_actions(Nanos now, const std::vector<core::Action>& actions) {
     now_ = now;
+    is_placed_ = false;
     if (finished_ && !actions.empty()) {
       return violate("one_finish_and_nothing_after", words_of(actions.front()));
     }
@@ -67,7 +70,13 @@ class Invariants {
         groups_.on_launch(now, *launch);
       if (const auto* stop = std::get_if<core::StopWorkers>(&action)) groups_.on_stop(now, *stop);
       if (const auto* judged = std::get_if<core::NodesJudged>(&action)) groups_.on_judged(*judged);
-      if (const auto* formed = std::get_if<core::GroupFormed>(&action)) groups_.on_formed(*formed);
+      if (const auto* asked = std::get_if<core::SolvePlacement>(&action)) asked_ = asked->digest;
+      if (const auto* formed = std::get_if<core::GroupFormed>(&action)) {
+        groups_.on_formed(*formed);
+        if (is_placed_ && !is_placed_as_solved(*solved_, formed->members)) {
+          violate("places_are_as_solved", words_of(action));
+        }
+      }
       if (const auto* decision = std::get_if<core::Decision>(&action)) on_decision(*decision);
       if (const auto* dismiss = std::get_if<core::DismissAgent>(&action)) {
         groups_.on_dismiss(now, *dismiss);
@@ -133,6 +142,10 @@ class Invariants {
     if (decision.rule == core::Rule::kGroupGrew)
       ++disturbances_;  // restarts nobody is to blame for
     if (decision.rule == core::Rule::kWaitForNodes) groups_.on_wait();
+    if (decision.rule == core::Rule::kPlaced) {
+      is_placed_ = solved_ && solved_->digest == asked_;
+      if (!is_placed_) violate("places_are_as_solved", "nobody said so, or another question");
+    }
   }
 
   void on_finish(const core::Finish& finish, const std::set<base::NodeId>& dismissed) {
@@ -161,6 +174,9 @@ class Invariants {
   std::optional<std::uint32_t> attempt_;   // newest started
   std::set<std::uint32_t> ended_well_;
   bool goal_reached_ = false, unkillable_left_ = false, finished_ = false;
+  std::optional<core::PlacementSolved> solved_;   // the event, if it is that
+  std::uint64_t asked_ = 0;                       // digest of the newest question
+  bool is_placed_ = false;                        // by the actions of this event
   std::uint64_t restarts_ = 0;   // since the budget was last full
   std::uint64_t disturbances_ = 0;
   std::set<core::Rule> rules_;   // that were decided by

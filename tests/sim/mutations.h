@@ -38,6 +38,8 @@ enum class Mutation : std::uint8_t {
   kDenial,             // nor of lost agents
   kObeysThePast,       // what a lost agent says counts for its successor
   kTakesAnybody,       // who is in the group was found unfit
+  kTwoPlaces,          // a node has two places
+  kKnowsBetter,        // nodes have other places than were worked out
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -56,6 +58,10 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
     } else if (auto* formed = std::get_if<core::GroupFormed>(&action)) {
       if (mutation == Mutation::kWrongPlace && formed->attempt.value > 0) {
         std::ranges::rotate(formed->members, formed->members.end() - 1);
+      }
+      if (mutation == Mutation::kTwoPlaces) formed->members.back().node = formed->members[0].node;
+      if (mutation == Mutation::kKnowsBetter) {
+        std::ranges::sort(formed->members, {}, &core::GroupMember::node);
       }
     } else if (auto* judged = std::get_if<core::NodesJudged>(&action)) {
       for (core::NodeVerdict& verdict : judged->verdicts) {

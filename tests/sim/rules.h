@@ -63,6 +63,18 @@ inline bool survivors_keep_their_ranks(const std::vector<core::GroupMember>& bef
   return true;
 }
 
+inline bool nodes_are_distinct(const std::vector<core::GroupMember>& members) {
+  std::set<base::NodeId> nodes;
+  for (const core::GroupMember& member : members) nodes.insert(member.node);
+  return nodes.size() == members.size();
+}
+
+// Who asked gets what was answered, if somebody says that it is used.
+inline bool is_placed_as_solved(const core::PlacementSolved& solved,
+                                const std::vector<core::GroupMember>& members) {
+  return std::ranges::equal(solved.members, members, {}, {}, &core::GroupMember::node);
+}
+
 inline bool master_is_the_same_everywhere(const StartOrders& starts) {
   for (const auto* start : starts) {
     const bool same = start->master_addr == starts.front()->master_addr &&

@@ -57,7 +57,7 @@ TEST_CASE("every invariant holds in every run") {
        {core::Rule::kResumed, core::Rule::kPreempted, core::Rule::kNodeEnding}) {
     CHECK_FALSE(rules.contains(rule));
   }
-  CHECK(rules.size() + 3 == static_cast<std::size_t>(core::Rule::kNodeUnfit) + 1);
+  CHECK(rules.size() + 3 == static_cast<std::size_t>(core::Rule::kNotPlaced) + 1);
   for (const int code : {0, 1, 93, 94, 95, 124, 126, 127, 129, 130, 137, 143}) {
     CAPTURE(code);
     CHECK(exit_codes.contains(code));
@@ -108,6 +108,8 @@ TEST_CASE("a driver that is broken on purpose is caught, by the right invariant"
       {Mutation::kRestless, "volunteers_are_not_launched"},
       {Mutation::kObeysThePast, "the_past_is_not_obeyed"},
       {Mutation::kTakesAnybody, "group_is_of_admitted_nodes"},
+      {Mutation::kTwoPlaces, "nodes_have_one_place"},
+      {Mutation::kKnowsBetter, "places_are_as_solved"},
   };
   constexpr std::uint64_t kSeeds = 500;
   for (const Row& row : kRows) {

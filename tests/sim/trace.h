@@ -62,6 +62,11 @@ struct EventWords {
   std::string operator()(const core::NodesChecked& e) const {
     return fmt::format("check {} of {} nodes is over", e.check, e.nodes.size());
   }
+  std::string operator()(const core::PlacementSolved& e) const {
+    std::string text = fmt::format("placement {:016x}:", e.digest);
+    for (const base::NodeId node : e.members) text += fmt::format(" n{}", node.value);
+    return text;
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }
@@ -114,6 +119,9 @@ struct ActionWords {
       text += fmt::format(" n{} {}", verdict.node.value, static_cast<int>(verdict.level));
     }
     return text;
+  }
+  std::string operator()(const core::SolvePlacement& a) const {
+    return fmt::format("place {:016x}: {} of {} nodes", a.digest, a.places, a.candidates.size());
   }
   std::string operator()(const core::Finish& a) const {
     return fmt::format("finish {}", a.exit_code);

@@ -22,11 +22,16 @@ Harness in_state(JobState state) {
   spec.group.open = true;
   if (state == JobState::kIdle) return Harness(make_spec({}));
   if (state == JobState::kChecking) spec.preflight = PreflightDepth::kFast;
+  if (state == JobState::kPlacing) spec.placement = PlacementUse::kSurvivorsStay;
   Harness h(spec);
   if (state == JobState::kJoining) return h;
   h.join(0);
   h.join(1);
   if (state == JobState::kChecking) return h;
+  if (state == JobState::kPlacing) {
+    h.fire(TimerId::kState);  // the spare is not waited for any longer
+    return h;
+  }
   if (state == JobState::kReserving) return h;
   h.reserve();
   if (state == JobState::kStarting) return h;
@@ -49,7 +54,7 @@ Harness in_state(JobState state) {
 struct Row {
   const char* name;
   // By state: idle joining reserving starting running stopping backoff finishing finished
-  // checking.
+  // checking placing.
   // 'x' acts, 'n' only takes note, '.' ignores.
   std::string_view cells;
   EventBody (*make)(const Harness&);
@@ -59,63 +64,68 @@ struct Row {
 constexpr JobState kAll[] = {JobState::kIdle,     JobState::kJoining,   JobState::kReserving,
                              JobState::kStarting, JobState::kRunning,   JobState::kStopping,
                              JobState::kBackoff,  JobState::kFinishing, JobState::kFinished,
-                             JobState::kChecking};
+                             JobState::kChecking, JobState::kPlacing};
 
 EventBody timer(const Harness& h, TimerId id) {
   return TimerFired{id, h.timers[static_cast<std::size_t>(id)].sequence};
 }
 
 const Row kRows[] = {
-    {"RunStarted", "x.........",
+    {"RunStarted", "x..........",
      [](const Harness&) -> EventBody {
        RunStarted started;
        started.spec = make_spec({1});
        return started;
      }},
-    {"AgentJoined", ".x...nnn..",
+    {"AgentJoined", ".x...nnn...",
      [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 1},
-    {"AgentJoined of a spare", ".xxxxxxn.n",
+    {"AgentJoined of a spare", ".xxxxxxn.nx",
      [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 2},
-    {"AgentLost of a spare", ".xxxxxxn.x",
+    {"AgentLost of a spare", ".xxxxxxn.xx",
      [](const Harness&) -> EventBody { return AgentLost{"x", true}; }, 2},
-    {"AgentLost", ".xxxxxxn.x", [](const Harness&) -> EventBody { return AgentLost{"x", true}; },
+    {"AgentLost", ".xxxxxxn.xx", [](const Harness&) -> EventBody { return AgentLost{"x", true}; },
      1},
-    {"PortReserved", "..x.......",
+    {"PortReserved", "..x........",
      [](const Harness& h) -> EventBody { return PortReserved{h.job.attempt(), 29500, {}}; }},
-    {"WorkerStarted", "...n......",
+    {"WorkerStarted", "...n.......",
      [](const Harness& h) -> EventBody { return WorkerStarted{h.job.attempt(), {0}, 5}; }},
-    {"WorkerStartFailed", "...x.n....",
+    {"WorkerStartFailed", "...x.n.....",
      [](const Harness& h) -> EventBody { return WorkerStartFailed{h.job.attempt(), {0}, 5, "x"}; }},
-    {"WorkerExited", "...xxn....",
+    {"WorkerExited", "...xxn.....",
      [](const Harness& h) -> EventBody { return exited(h.job.attempt().value, 0, 1); }},
-    {"WorkersGone", "...xxx.x..",
+    {"WorkersGone", "...xxx.x...",
      [](const Harness& h) -> EventBody { return WorkersGone{h.job.attempt(), 0, {}, {}}; }},
-    {"Progress", "...nnn....",
+    {"Progress", "...nnn.....",
      [](const Harness& h) -> EventBody {
        return Progress{h.job.attempt(), Progress::Mark::kFirstStep, h.now, 1, {}, {}, {}};
      }},
-    {"StepGoalReached", "...xx.....",
+    {"StepGoalReached", "...xx......",
      [](const Harness& h) -> EventBody { return StepGoalReached{h.job.attempt(), 1}; }},
-    {"end signal", ".xxxxxxx.x",
+    {"end signal", ".xxxxxxx.xx",
      [](const Harness&) -> EventBody { return SignalReceived{SIGTERM, false}; }},
-    {"user signal", "...xx.....",
+    {"user signal", "...xx......",
      [](const Harness&) -> EventBody { return SignalReceived{SIGUSR1, true}; }},
-    {"state timer", ".xxx.x.x.x", [](const Harness& h) { return timer(h, TimerId::kState); }},
-    {"back-off timer", "......x...", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
-    {"time limit", ".xxxxxxn.x", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
-    {"uptime timer", "....x.....", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
-    {"nodes timer", ".xxxxxxn.x", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
-    {"NodeOffered", ".xxxxxx..x",
+    {"state timer", ".xxx.x.x.xx", [](const Harness& h) { return timer(h, TimerId::kState); }},
+    {"back-off timer", "......x....", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
+    {"time limit", ".xxxxxxn.xx", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
+    {"uptime timer", "....x......", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
+    {"nodes timer", ".xxxxxxn.xx", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
+    {"NodeOffered", ".xxxxxx..xx",
      [](const Harness&) -> EventBody { return NodeOffered{{"node9", "10.0.0.9", 1, true}}; }},
-    {"NodesChecked", ".........x", [](const Harness&) -> EventBody { return all_healthy(2); }},
-    {"FaultInjected", "..........",
+    {"NodesChecked", ".........x.", [](const Harness&) -> EventBody { return all_healthy(2); }},
+    {"PlacementSolved", "..........x",
+     [](const Harness& h) -> EventBody {
+       const auto asked = h.all<SolvePlacement>();
+       return PlacementSolved{asked.empty() ? 1 : asked[0].digest, {{1}, {0}}, "so", {}, {}};
+     }},
+    {"FaultInjected", "...........",
      [](const Harness& h) -> EventBody {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},
                             100,    "SIGKILL"};
      }},
-    {"SupervisorResumed", ".xxxxxxxxx",
+    {"SupervisorResumed", ".xxxxxxxxxx",
      [](const Harness&) -> EventBody { return SupervisorResumed{2, "other", 7, {}, {}}; }},
-    {"NodeEnding", ".xxxxxx..x",
+    {"NodeEnding", ".xxxxxx..xx",
      [](const Harness&) -> EventBody { return NodeEnding{"preempted"}; }},
 };
 
