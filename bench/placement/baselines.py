@@ -1,0 +1,134 @@
+"""What others do with the same free nodes: each a function of an instance that gives the names of
+the nodes by place.
+
+The packers (best-fit, random-fit, GPU-packing, and fewest minipods, which the paper does not have)
+choose nodes only; as in the paper (Arnold, arXiv 2509.15940, section 5) nodes of one minipod get
+continuous indices. What an index means is the program's affair: with Megatron's order of ranks the
+indices run along the data-parallel groups, with one that follows the scheduling unit (the paper's
+modified Megatron; its unit in table 1 is the PP group) along the pipelines. `fills` gives both, and
+each packer counts with the better one.
+
+The paper has a line for each of them; what is not in that line is said at the function.
+"""
+
+from placement import bipartition, metric, slurm_order
+from placement.clusters import GPUS_PER_NODE, SplitMix64
+
+SEED = 2509
+
+
+def number_of(name):
+    return int(name.lstrip("n"))
+
+
+def lexicographic(instance):
+    """The first hosts by name as text: torchrun's order."""
+    return sorted(node.name for node in instance.free)[: instance.needed]
+
+
+def natural(instance):
+    """The first hosts by number."""
+    return sorted((node.name for node in instance.free), key=number_of)[: instance.needed]
+
+
+def slurm_tree(instance):
+    """Slurm's topology/tree chooses, ranks follow its host list."""
+    return sorted(slurm_order.choose(instance), key=number_of)
+
+
+def topo_aware(instance):
+    return bipartition.place(instance)
+
+
+def free_by_minipod(instance):
+    """Names by minipod, along its leaves."""
+    found = {}
+    for node in sorted(instance.free, key=lambda node: (node.leaf, number_of(node.name))):
+        found.setdefault(node.minipod, []).append(node.name)
+    return found
+
+
+def _take(instance, minipods):
+    """Nodes of these minipods, one after the other, until there are enough."""
+    free, chosen = free_by_minipod(instance), []
+    for minipod in minipods:
+        chosen += free[minipod][: instance.needed - len(chosen)]
+    return chosen
+
+
+def best_fit(instance):
+    """The minipod with the least remaining resources first; one that holds the whole job at once
+    is taken before all others, again the smallest of them."""
+    free = free_by_minipod(instance)
+    whole = [name for name in free if len(free[name]) >= instance.needed]
+    return _take(instance, sorted(whole or free, key=lambda name: (len(free[name]), name)))
+
+
+def gpu_packing(instance):
+    """Gandiva's packing, minipods for its GPUs: those in use for the largest part first."""
+    free, size = free_by_minipod(instance), {}
+    for node in instance.nodes:
+        size[node.minipod] = size.get(node.minipod, 0) + 1
+    return _take(instance, sorted(free, key=lambda name: (len(free[name]) / size[name], name)))
+
+
+def fewest_minipods(instance):
+    """The minipod with most free nodes first; the rest of the job by best fit."""
+    free, chosen = free_by_minipod(instance), []
+    missing = instance.needed
+    while missing:
+        left = [name for name in free if name not in chosen]
+        whole = [name for name in left if len(free[name]) >= missing]
+        chosen.append(min(whole, key=lambda name: (len(free[name]), name)) if whole
+                      else max(left, key=lambda name: (len(free[name]), name)))
+        missing -= min(missing, len(free[chosen[-1]]))
+    return _take(instance, chosen)
+
+
+def random_fit(instance):
+    """Balanced random: each node from a minipod drawn among those that have one left, one draw of
+    the whole with a fixed seed."""
+    prng = SplitMix64(SEED)
+    free = free_by_minipod(instance)
+    left = {name: list(nodes) for name, nodes in sorted(free.items())}
+    taken = {name: [] for name in left}
+    for _ in range(instance.needed):
+        minipod = prng.choice([name for name in left if left[name]])
+        taken[minipod].append(left[minipod].pop(0))
+    return [name for nodes in taken.values() for name in nodes]
+
+
+def along_pipelines(instance, names):
+    """The same nodes with their indices along the pipelines: places are sorted by the first rank's
+    place in its pipeline group, and get the nodes in their order."""
+    stage = instance.tp * instance.dp  # ranks of one pipeline stage
+
+    def key(place):
+        stage_number, within = divmod(place * GPUS_PER_NODE, stage)
+        return within, stage_number
+
+    result = [None] * len(names)
+    for place, name in zip(sorted(range(len(names)), key=key), names, strict=True):
+        result[place] = name
+    return result
+
+
+ORDERS = {"lexicographic": lexicographic, "natural": natural, "slurm tree": slurm_tree}
+PACKERS = {"best-fit": best_fit, "random-fit": random_fit, "gpu-packing": gpu_packing,
+           "fewest minipods": fewest_minipods}
+NAMES = [*PACKERS, "topo-aware", *ORDERS]
+
+
+def all_of(instance):
+    """By baseline: its quality, for packers the better of both meanings of an index; and what it is
+    with Megatron's order of ranks."""
+    judge = metric.Judge(instance, GPUS_PER_NODE)
+    better, megatron = {}, {}
+    for name, choose in PACKERS.items():
+        names = choose(instance)
+        megatron[name] = judge.quality(names)
+        other = judge.quality(along_pipelines(instance, names))
+        better[name] = min(megatron[name], other, key=lambda quality: quality.spread)
+    for name, choose in [("topo-aware", topo_aware), *ORDERS.items()]:
+        better[name] = megatron[name] = judge.quality(choose(instance))
+    return better, megatron

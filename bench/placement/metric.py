@@ -1,0 +1,89 @@
+"""How good a placement is: Arnold's weighted maximal spread (arXiv 2509.15940, eq. 2 and 3).
+
+Written from the paper and from Megatron's order of ranks, without a look at robustrun's solver, so
+that its figures can be checked, too.
+
+The spread of a group is the number of minipods in which some of its nodes are and others are not:
+0 if one minipod holds the group, otherwise the number of minipods it touches. It is never 1, and a
+ratio of two spreads may be one to 0. So there is `touched`, as well: the number of minipods without
+that exception, which is what the paper's own program (eq. 4) minimises; ratios are taken of that.
+"""
+
+import dataclasses
+
+ORDER = ("tp", "cp", "ep", "dp", "pp")  # Megatron's default, the fastest digit first
+
+
+def groups(sizes, gpus_per_node, order=ORDER):
+    """By kind (dp, pp): for each group of ranks the places (nodes of the job, counted from 0) that
+    hold it, as a set. `sizes`: by kind; what is missing has size 1, and cp and ep always have."""
+    names = [name for name in order if sizes.get(name, 1) > 1]
+    assert all(name in ("tp", "dp", "pp") for name in names)
+    strides, world = {}, 1
+    for name in names:
+        strides[name] = world
+        world *= sizes[name]
+    found = {}
+    for kind in ("dp", "pp"):
+        if kind not in strides:
+            continue
+        members = {}
+        for rank in range(world):
+            digit = rank // strides[kind] % sizes[kind]
+            members.setdefault(rank - digit * strides[kind], set()).add(rank // gpus_per_node)
+        found[kind] = list(members.values())
+    return found
+
+
+def spread(minipods):
+    """Eq. 3, of the minipods of a group's nodes."""
+    touched = len(set(minipods))
+    return touched if touched > 1 else 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Quality:
+    spread: float    # eq. 2
+    touched: float   # the same of minipods touched
+    worst: dict      # by kind: the largest spread
+    mean: dict       # by kind: of all groups of ranks
+
+
+def weights(alpha, kinds):
+    """What each kind counts: a job that has one kind only has no trade-off to make."""
+    if len(kinds) == 1:
+        return {kind: 1.0 for kind in kinds}
+    return {"dp": alpha, "pp": 1 - alpha}
+
+
+def quality(groups_by_kind, alpha, minipod_by_place):
+    """Of a placement: `minipod_by_place[p]` is where the node of place p is."""
+    weight = weights(alpha, groups_by_kind.keys())
+    worst, most, mean = {}, {}, {}
+    for kind, members in groups_by_kind.items():
+        minipods = [{minipod_by_place[place] for place in group} for group in members]
+        spreads = [spread(touched) for touched in minipods]
+        worst[kind] = max(spreads)
+        most[kind] = max(len(touched) for touched in minipods)
+        mean[kind] = sum(spreads) / len(spreads)
+    return Quality(sum(weight[kind] * worst[kind] for kind in worst),
+                   sum(weight[kind] * most[kind] for kind in most), worst, mean)
+
+
+class Judge:
+    """Of all placements of one instance (clusters.Instance)."""
+
+    def __init__(self, instance, gpus_per_node):
+        sizes = {"tp": instance.tp, "dp": instance.dp, "pp": instance.pp}
+        self.groups = groups(sizes, gpus_per_node)
+        # Groups of the same places are the same to the largest spread, not to the mean.
+        self.minipod_of = {node.name: node.minipod for node in instance.nodes}
+        self.free = {node.name for node in instance.free}
+        self.needed, self.alpha = instance.needed, instance.alpha
+
+    def quality(self, names):
+        """`names`: of the nodes, by place. Fails if they are no placement of the job."""
+        assert len(names) == self.needed, f"{len(names)} places, not {self.needed}"
+        assert len(set(names)) == len(names), "a node has two places"
+        assert self.free.issuperset(names), "a node that is not free has a place"
+        return quality(self.groups, self.alpha, [self.minipod_of[name] for name in names])
