@@ -16,7 +16,8 @@ ORDER = ("tp", "cp", "ep", "dp", "pp")  # Megatron's default, the fastest digit 
 
 def groups(sizes, gpus_per_node, order=ORDER):
     """By kind (dp, pp): for each group of ranks the places (nodes of the job, counted from 0) that
-    hold it, as a set. `sizes`: by kind; what is missing has size 1, and cp and ep always have."""
+    hold it, as a set. `sizes`: by kind; what is missing has size 1, and cp and ep always have.
+    Kinds that stay within the nodes are left out."""
     names = [name for name in order if sizes.get(name, 1) > 1]
     assert all(name in ("tp", "dp", "pp") for name in names)
     strides, world = {}, 1
@@ -31,7 +32,8 @@ def groups(sizes, gpus_per_node, order=ORDER):
         for rank in range(world):
             digit = rank // strides[kind] % sizes[kind]
             members.setdefault(rank - digit * strides[kind], set()).add(rank // gpus_per_node)
-        found[kind] = list(members.values())
+        if max(len(places) for places in members.values()) > 1:
+            found[kind] = list(members.values())
     return found
 
 
@@ -50,7 +52,7 @@ class Quality:
 
 
 def weights(alpha, kinds):
-    """What each kind counts: a job that has one kind only has no trade-off to make."""
+    """What each kind counts: a job with one kind only has no trade-off to make."""
     if len(kinds) == 1:
         return {kind: 1.0 for kind in kinds}
     return {"dp": alpha, "pp": 1 - alpha}
@@ -76,7 +78,6 @@ class Judge:
     def __init__(self, instance, gpus_per_node):
         sizes = {"tp": instance.tp, "dp": instance.dp, "pp": instance.pp}
         self.groups = groups(sizes, gpus_per_node)
-        # Groups of the same places are the same to the largest spread, not to the mean.
         self.minipod_of = {node.name: node.minipod for node in instance.nodes}
         self.free = {node.name for node in instance.free}
         self.needed, self.alpha = instance.needed, instance.alpha

@@ -1,4 +1,4 @@
-"""What robustrun's placements are compared with (bench/placement): the metric, the other methods."""
+"""What robustrun's placements are compared with: metric and other methods (bench/placement)."""
 
 import itertools
 import pathlib
@@ -73,6 +73,11 @@ def test_quality_weighs_the_largest_spreads():
     assert both.spread == pytest.approx(0.3 * 2 + 0.7 * 2)
     aligned = metric.quality(found, 0.3, ["a", "b", "a", "b"])
     assert aligned.spread == pytest.approx(0.6) and aligned.touched == pytest.approx(1.3)
+
+
+def test_a_kind_within_the_nodes_leaves_all_weight_to_the_other():
+    found = metric.groups({"tp": 1, "dp": 2, "pp": 4}, gpus_per_node=2)
+    assert metric.quality(found, 0.3, ["a", "a", "b", "b"]).spread == 2
 
 
 @pytest.mark.parametrize("names", [["n1", "n2", "n1", "n3"], ["n1", "n2", "n3"],
@@ -152,8 +157,9 @@ def test_slurm_takes_the_tightest_minipod_and_then_its_fullest_leaf():
 
 
 def test_slurm_goes_on_where_it_is_near():
-    which = instance([[(4, 0), (2, 0)], [(3, 0), (3, 0)]], dp=5, pp=1)
-    assert minipods_of(which, slurm_order.choose(which)) == ["p0"] * 5
+    # After the leaf of 6 a leaf of 3 elsewhere would fit tightly.
+    which = instance([[(6, 0), (4, 0)], [(3, 0), (3, 0)]], dp=9, pp=1)
+    assert minipods_of(which, slurm_order.choose(which)) == ["p0"] * 9
 
 
 # --- bipartition ---
