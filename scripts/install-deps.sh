@@ -20,6 +20,7 @@ PYTHON="python3 python3-venv python3-dev"
 SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
 SLURM="slurmctld slurmd slurm-client"
 CLOCK="faketime"
+ORACLE="coinor-cbc"
 PEERS="pdsh clustershell"
 CLANG="clang-19 libclang-rt-19-dev"
 LINT="clang-tidy-19 clang-format-19"
@@ -77,7 +78,7 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest" "$TORCH pytest"
     ;;
