@@ -5,11 +5,13 @@ The packers (best-fit, random-fit, GPU-packing, and fewest minipods, which the p
 choose nodes only; as in the paper (Arnold, arXiv 2509.15940, section 5) nodes of one minipod get
 continuous indices. What an index means is the program's affair: with Megatron's order of ranks the
 indices run along the data-parallel groups, with one that follows the scheduling unit (the paper's
-modified Megatron; its unit in table 1 is the PP group) along the pipelines. `fills` gives both, and
-each packer counts with the better one.
+modified Megatron; its unit in table 1 is the PP group) along the pipelines. Each packer counts with
+the better of both.
 
 The paper has a line for each of them; what is not in that line is said at the function.
 """
+
+import dataclasses
 
 from placement import bipartition, metric, slurm_order
 from placement.clusters import GPUS_PER_NODE, SplitMix64
@@ -116,19 +118,30 @@ def along_pipelines(instance, names):
 ORDERS = {"lexicographic": lexicographic, "natural": natural, "slurm tree": slurm_tree}
 PACKERS = {"best-fit": best_fit, "random-fit": random_fit, "gpu-packing": gpu_packing,
            "fewest minipods": fewest_minipods}
+OF_THE_PAPER = ["best-fit", "random-fit", "gpu-packing", "topo-aware"]
 NAMES = [*PACKERS, "topo-aware", *ORDERS]
 
 
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    names: list           # of the nodes, by place
+    quality: metric.Quality
+
+
 def all_of(instance):
-    """By baseline: its quality, for packers the better of both meanings of an index; and what it is
-    with Megatron's order of ranks."""
+    """By baseline: what it does; for packers with the better of both meanings of an index, and with
+    Megatron's order of ranks, in a second dictionary."""
     judge = metric.Judge(instance, GPUS_PER_NODE)
     better, megatron = {}, {}
+
+    def candidate(names):
+        return Candidate(names, judge.quality(names))
+
     for name, choose in PACKERS.items():
         names = choose(instance)
-        megatron[name] = judge.quality(names)
-        other = judge.quality(along_pipelines(instance, names))
-        better[name] = min(megatron[name], other, key=lambda quality: quality.spread)
+        megatron[name] = candidate(names)
+        better[name] = min(megatron[name], candidate(along_pipelines(instance, names)),
+                           key=lambda one: (one.quality.spread, one.quality.touched))
     for name, choose in [("topo-aware", topo_aware), *ORDERS.items()]:
-        better[name] = megatron[name] = judge.quality(choose(instance))
+        better[name] = megatron[name] = candidate(choose(instance))
     return better, megatron

@@ -84,17 +84,20 @@ class Instance:
     def free(self):
         return [node for node in self.nodes if node.free]
 
-    def toml(self):
-        """The topology file that tells robustrun of this cluster."""
-        leaves, minipods = {}, {}
+    def toml(self, leaves=True, gbps=None):
+        """The topology file that tells robustrun of this cluster; with `leaves` False nodes hang on
+        minipods. `gbps`: by level, what a switch's uplinks carry."""
+        below = {"minipod": {}, "leaf": {}}
         for node in self.nodes:
-            leaves.setdefault(node.leaf, []).append(node.name)
-            minipods.setdefault(node.minipod, {})[node.leaf] = True
-        parts = []
-        for minipod, below in minipods.items():
-            parts.append(_table(minipod, "minipod", "switches", below))
-        for leaf, below in leaves.items():
-            parts.append(_table(leaf, "leaf", "nodes", below))
+            below["leaf"].setdefault(node.leaf, []).append(node.name)
+            here = below["minipod"].setdefault(node.minipod, {})
+            here[node.leaf if leaves else node.name] = True
+        levels = ["minipod", "leaf"] if leaves else ["minipod"]
+        parts = [f"[level.{level}]\ngbps = {rate}\n" for level, rate in (gbps or {}).items()
+                 if level in levels]
+        for level in levels:
+            key = "nodes" if level == levels[-1] else "switches"
+            parts += [_table(name, level, key, items) for name, items in below[level].items()]
         return "\n".join(parts)
 
 

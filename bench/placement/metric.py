@@ -9,7 +9,9 @@ ratio of two spreads may be one to 0. So there is `touched`, as well: the number
 that exception, which is what the paper's own program (eq. 4) minimises; ratios are taken of that.
 """
 
+import collections
 import dataclasses
+import math
 
 ORDER = ("tp", "cp", "ep", "dp", "pp")  # Megatron's default, the fastest digit first
 
@@ -35,6 +37,40 @@ def groups(sizes, gpus_per_node, order=ORDER):
         if max(len(places) for places in members.values()) > 1:
             found[kind] = list(members.values())
     return found
+
+
+def network_seconds(sizes, gpus_per_node, switch_by_place, traffic, gbps):
+    """An estimate of a step's time between switches: data-parallel groups are rings, pipelines
+    chains that send half of their bytes each way; a kind takes as long as its busiest uplink, all
+    at once, and kinds follow one another. `traffic`: bytes per rank and step, by kind; `gbps`: of
+    a switch's uplinks, each way."""
+    seconds = 0.0
+    world = math.prod(sizes.values())
+    strides, stride = {}, 1
+    for kind in (name for name in ORDER if name in sizes):
+        strides[kind], stride = stride, stride * sizes[kind]
+    for kind in ("dp", "pp"):
+        up, down = collections.Counter(), collections.Counter()
+        seen = {}  # rings of the same places: gpus_per_node of them are alike
+        for rank in range(world):
+            if rank // strides[kind] % sizes[kind] == 0:
+                ranks = range(rank, rank + strides[kind] * sizes[kind], strides[kind])
+                places = tuple(dict.fromkeys(one // gpus_per_node for one in ranks))
+                seen[places] = seen.get(places, 0) + 1
+        for places, count in seen.items():
+            switches = [switch_by_place[place] for place in places]
+            ends = list(zip(switches, switches[1:], strict=False))
+            share = traffic[kind] * count
+            if kind == "pp":
+                ends, share = ends + [(there, here) for here, there in ends], share / 2
+            elif len(switches) > 1:
+                ends.append((switches[-1], switches[0]))
+            for here, there in ends:
+                if here != there:
+                    up[here] += share
+                    down[there] += share
+        seconds += max([0, *up.values(), *down.values()]) * 8 / (gbps * 1e9)
+    return seconds
 
 
 def spread(minipods):
@@ -76,8 +112,9 @@ class Judge:
     """Of all placements of one instance (clusters.Instance)."""
 
     def __init__(self, instance, gpus_per_node):
-        sizes = {"tp": instance.tp, "dp": instance.dp, "pp": instance.pp}
-        self.groups = groups(sizes, gpus_per_node)
+        self.sizes = {"tp": instance.tp, "dp": instance.dp, "pp": instance.pp}
+        self.gpus_per_node = gpus_per_node
+        self.groups = groups(self.sizes, gpus_per_node)
         self.minipod_of = {node.name: node.minipod for node in instance.nodes}
         self.free = {node.name for node in instance.free}
         self.needed, self.alpha = instance.needed, instance.alpha
@@ -88,3 +125,8 @@ class Judge:
         assert len(set(names)) == len(names), "a node has two places"
         assert self.free.issuperset(names), "a node that is not free has a place"
         return quality(self.groups, self.alpha, [self.minipod_of[name] for name in names])
+
+    def seconds(self, names, traffic, gbps):
+        """network_seconds() between minipods."""
+        return network_seconds(self.sizes, self.gpus_per_node,
+                               [self.minipod_of[name] for name in names], traffic, gbps)

@@ -90,6 +90,21 @@ def test_what_is_no_placement_has_no_quality(names):
         judge.quality(names)
 
 
+def test_network_seconds_are_those_of_the_busiest_uplink():
+    sizes, traffic = {"tp": 1, "dp": 4, "pp": 2}, {"dp": 1e9, "pp": 2e8}
+
+    def seconds(minipods):
+        return metric.network_seconds(sizes, 1, minipods, traffic, gbps=8)
+
+    # Each of two rings leaves "a" twice and comes back twice; pipelines stay.
+    assert seconds("abababab") == pytest.approx(4 * 1.0)
+    # Rings stay; of four pipelines, each sends half of its bytes each way.
+    assert seconds("aaaabbbb") == pytest.approx(4 * 0.1)
+    # A ring per minipod, but for two nodes that are exchanged, and no pipeline stays.
+    assert seconds("aaabbbba") == pytest.approx(2 * 1.0 + 4 * 0.1)
+    assert seconds("aaaaaaaa") == 0
+
+
 # --- the packers ---
 
 def test_every_method_places_every_job():
