@@ -48,7 +48,8 @@ class Job:
 
 def draw_job(seed, nodes_most=10, minipods_most=4):
     """A job of 4 or more nodes that no single minipod holds and whose groups leave their nodes. In
-    half of them a node is one cell of the matrix of groups, where alignment is most often possible.
+    half of them a node is one cell of the matrix of groups, where alignment is most often possible;
+    most have both kinds of groups, and a trade-off to make.
     """
     draw = random.Random(f"placement {seed}")
     while True:
@@ -63,7 +64,8 @@ def draw_job(seed, nodes_most=10, minipods_most=4):
         free = [draw.randint(1, largest) for _ in range(draw.randint(2, minipods_most))]
         alpha = draw.choice((0, 0.1, 0.3, 0.5, 0.7, 1))
         job = Job(tuple(free), slots, tp, ranks // pp, pp, alpha, draw.choice(ORDERS))
-        if sum(free) >= nodes and job.groups():
+        kinds = len(job.groups())
+        if sum(free) >= nodes and kinds and (kinds > 1 or draw.random() < 0.1):
             return job
 
 
