@@ -71,4 +71,20 @@ Blocks blocks_of(const Shape& shape, std::uint32_t families) {
   return blocks;
 }
 
+Blocks along(const Shape& shape, const Family& family) {
+  constexpr std::uint32_t kNone = 0xffffffff;
+  Blocks blocks;
+  blocks.block_of.assign(shape.places(), kNone);
+  const auto append = [&](PlaceIndex place) {
+    if (blocks.block_of[place] != kNone) return;
+    blocks.block_of[place] = static_cast<std::uint32_t>(blocks.places.size());
+    blocks.first.push_back(blocks.block_of[place]);
+    blocks.places.push_back(place);
+  };
+  for (const PlaceIndex place : family.places) append(place);
+  for (PlaceIndex place = 0; place < shape.places(); ++place) append(place);
+  blocks.first.push_back(shape.places());
+  return blocks;
+}
+
 }  // namespace robustrun::topo

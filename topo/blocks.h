@@ -30,4 +30,8 @@ struct Blocks {
 // numbered by their first place.
 Blocks blocks_of(const Shape& shape, std::uint32_t families);
 
+// Every place on its own, in the order in which the family's groups meet them: near each other in
+// it are places of one group, also where groups overlap because stages do not end where nodes do.
+Blocks along(const Shape& shape, const Family& family);
+
 }  // namespace robustrun::topo

@@ -43,26 +43,25 @@ class Filling {
     unused_.assign(problem_.switches, true);
   }
 
-  void packed() {
+  bool packed(std::uint32_t stride) {
     // By class: its places that have no switch, block by block.
     std::vector<std::vector<PlaceIndex>> waiting(problem_.classes);
-    std::uint32_t left = 0;
     for (const PlaceIndex place : blocks_.places) {
-      if (assignment_[place] != kNoSwitch) continue;
-      waiting[problem_.class_of[place]].push_back(place);
-      ++left;
+      if (assignment_[place] == kNoSwitch) waiting[problem_.class_of[place]].push_back(place);
     }
+    const std::vector<std::uint32_t> order = fewest_for(waiting);
+    if (std::gcd(stride, order.size()) != 1) return false;
     std::vector<std::size_t> next(problem_.classes, 0);
-    while (left > 0) {
-      const std::uint32_t at = next_switch(left, 1);
-      RR_ASSERT(at != kNoSwitch);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::uint32_t at = order[i * stride % order.size()];
       for (std::uint32_t c = 0; c < problem_.classes; ++c) {
         std::uint32_t& room = room_[c * problem_.switches + at];
-        for (; room > 0 && next[c] < waiting[c].size(); --room, --left) {
+        for (; room > 0 && next[c] < waiting[c].size(); --room) {
           assignment_[waiting[c][next[c]++]] = at;
         }
       }
     }
+    return true;
   }
 
   Assignment take() { return std::move(assignment_); }
@@ -72,6 +71,28 @@ class Filling {
     std::uint32_t sum = 0;
     for (std::uint32_t c = 0; c < problem_.classes; ++c) sum += room_[c * problem_.switches + at];
     return sum;
+  }
+
+  // The largest first; by class, there is room for as many as wait.
+  std::vector<std::uint32_t> fewest_for(const std::vector<std::vector<PlaceIndex>>& waiting) {
+    std::vector<std::uint32_t> left;
+    std::uint32_t all_left = 0;
+    for (const auto& places : waiting) {
+      left.push_back(static_cast<std::uint32_t>(places.size()));
+      all_left += left.back();
+    }
+    std::vector<std::uint32_t> order;
+    while (all_left > 0) {
+      order.push_back(next_switch(all_left, 1));
+      RR_ASSERT(order.back() != kNoSwitch);
+      for (std::uint32_t c = 0; c < problem_.classes; ++c) {
+        const std::uint32_t room = room_[c * problem_.switches + order.back()];
+        const std::uint32_t taken = std::min(room, left[c]);
+        left[c] -= taken;
+        all_left -= taken;
+      }
+    }
+    return order;
   }
 
   // The smallest that takes all that is left, in whole units; otherwise the one that takes most.
@@ -126,14 +147,13 @@ class Filling {
 Assignment fill_whole(const LevelProblem& problem, const Blocks& blocks) {
   Filling filling(problem, blocks);
   filling.whole();
-  filling.packed();
+  filling.packed(1);
   return filling.take();
 }
 
-Assignment fill_packed(const LevelProblem& problem, const Blocks& blocks) {
+Assignment fill_packed(const LevelProblem& problem, const Blocks& blocks, std::uint32_t stride) {
   Filling filling(problem, blocks);
-  filling.packed();
-  return filling.take();
+  return filling.packed(stride) ? filling.take() : Assignment{};
 }
 
 }  // namespace robustrun::topo

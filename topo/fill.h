@@ -14,7 +14,9 @@ namespace robustrun::topo {
 // Blocks stay whole as long as some switch has room for one; what is left is divided.
 Assignment fill_whole(const LevelProblem& problem, const Blocks& blocks);
 
-// Each switch is filled up before the next one is begun.
-Assignment fill_packed(const LevelProblem& problem, const Blocks& blocks);
+// Each switch is filled up before the next one is begun, and as few are used as can be: every
+// `stride`-th of them in descending size, around and around. A group over several small switches
+// touches fewer where large ones are among them. Nothing comes of a stride that misses some.
+Assignment fill_packed(const LevelProblem& problem, const Blocks& blocks, std::uint32_t stride);
 
 }  // namespace robustrun::topo

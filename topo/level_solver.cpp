@@ -11,6 +11,7 @@
 #include "topo/bound.h"
 #include "topo/exact.h"
 #include "topo/fill.h"
+#include "topo/improve.h"
 #include "topo/limits.h"
 
 namespace robustrun::topo {
@@ -19,6 +20,7 @@ namespace {
 // Blocks of one set of families.
 struct Way {
   std::uint32_t families = 0;
+  bool overlap = false;  // the groups form a chain, and nothing stays whole
   Blocks blocks;
 };
 
@@ -30,19 +32,11 @@ class LevelSolver {
 
   LevelSolution run() {
     make_ways();
-    for (const Way& way : ways_) {
-      const std::string kinds = in_words(way.families);
-      consider(fill_whole(problem_, way.blocks), [&] {
-        return way.families == 0 ? "switches filled one after another"
-                                 : kinds + " groups kept whole, switches filled one after another";
-      });
-      if (way.families == 0) continue;  // single places: the same
-      consider(fill_packed(problem_, way.blocks), [&] {
-        return kinds + " groups side by side, the fewest switches filled up one after another";
-      });
-    }
+    for (const Way& way : ways_) try_fillings(way);
     best_.filled = true;
     if (!is_best()) try_bands();
+    if (!is_best()) try_strides();
+    if (!is_best()) try_exchange();
     if (!is_best()) try_all();
     return std::move(best_);
   }
@@ -54,10 +48,39 @@ class LevelSolver {
   void make_ways() {
     const auto count = static_cast<std::uint32_t>(problem_.shape->families.size());
     for (std::uint32_t families = 0; families < 1U << count; ++families) {
-      Way way{families, blocks_of(*problem_.shape, families)};
+      Way way{families, false, blocks_of(*problem_.shape, families)};
       const bool known = std::ranges::any_of(
           ways_, [&](const Way& other) { return other.blocks.block_of == way.blocks.block_of; });
       if (!known) ways_.push_back(std::move(way));
+    }
+    for (std::uint32_t f = 0; f < count; ++f) {
+      if (blocks_of(*problem_.shape, 1U << f).even_size() % problem_.places() != 0) continue;
+      ways_.push_back({1U << f, true, along(*problem_.shape, problem_.shape->families[f])});
+    }
+  }
+
+  void try_fillings(const Way& way) {
+    const std::string kinds = in_words(way.families);
+    const bool single = way.blocks.count() == problem_.places();
+    if (!single) {
+      consider(fill_whole(problem_, way.blocks),
+               [&] { return kinds + " groups kept whole, switches filled one after another"; });
+    }
+    consider(fill_packed(problem_, way.blocks, 1), [&] {
+      return (kinds.empty() ? "" : kinds + " groups side by side, ") +
+             "the fewest switches filled up one after another";
+    });
+  }
+
+  void try_strides() {
+    for (const Way& way : ways_) {
+      for (std::uint32_t stride = 2; stride < std::min(problem_.switches, kStridesMax); ++stride) {
+        Assignment filled = fill_packed(problem_, way.blocks, stride);
+        if (filled.empty()) continue;
+        consider(std::move(filled), [&] {
+          return in_words(way.families) + " groups side by side, large and small switches mixed";
+        });
+      }
     }
   }
 
@@ -75,6 +98,7 @@ class LevelSolver {
     if (problem_.classes > 1) return;
     for (const Way& rows : ways_) {
       for (const Way& columns : ways_) {
+        if (rows.overlap || columns.overlap) continue;
         if (!blocks_cross(rows.blocks, columns.blocks)) continue;
         for (std::uint32_t per_band = 2; per_band <= problem_.switches; ++per_band) {
           if (lightest(rows.families) * per_band >= best_.cost.worst) break;
@@ -87,6 +111,14 @@ class LevelSolver {
         }
       }
     }
+  }
+
+  void try_exchange() {
+    const std::uint64_t steps =
+        std::min(kExchangeStepsMax, kExchangeStepsPerPlace * problem_.places());
+    const std::string before = best_.how;
+    consider(improve(problem_, best_.assignment, best_.bound, steps),
+             [&] { return before + ", then improved by exchange"; });
   }
 
   void try_all() {
