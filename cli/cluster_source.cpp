@@ -5,6 +5,7 @@
 #include "base/core/text.h"
 #include "cli/topology_file.h"
 #include "topo/description.h"
+#include "topo/nvl_domains.h"
 #include "topo/read_names.h"
 #include "topo/read_scontrol.h"
 #include "topo/read_topology.h"
@@ -18,7 +19,8 @@ using Hosts = std::vector<std::string>;
 
 Result<Cluster> cluster_of(const Result<topo::Description>& said, const Hosts& hosts) {
   if (!said) return std::unexpected(said.error());
-  return topo::restrict_to(RR_TRY(topo::build_cluster(*said)), hosts);
+  const Cluster whole = RR_TRY(topo::build_cluster(*said));
+  return topo::with_nvl_domains(RR_TRY(topo::restrict_to(whole, hosts)));
 }
 
 Result<Cluster> from_file(const std::string& path, const Hosts& hosts, const Surroundings& around) {

@@ -17,7 +17,7 @@
 
 namespace robustrun::cli {
 
-// The cluster of `hosts` alone, in their order.
+// The cluster of `hosts` alone, in their order; domains of NVLink are a level of it where they fit.
 [[nodiscard]] base::Result<topo::Cluster> find_cluster(const std::string& topology,
                                                        const std::vector<std::string>& hosts,
                                                        const Surroundings& around);

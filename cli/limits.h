@@ -9,7 +9,7 @@ namespace robustrun::cli {
 
 inline constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kTopologyTomlBytesMax = std::size_t{16} << 20;
-inline constexpr std::chrono::seconds kScontrolMax{20};  // a busy controller lets it wait
+inline constexpr std::chrono::seconds kScontrolMax{10};  // the start of a run waits for it
 inline constexpr std::uint32_t kWorkersPerNodeMax = 4096;
 inline constexpr std::size_t kRunNameBytesMax = 128;   // of a run directory's name
 inline constexpr int kRunDirectoryTries = 8;           // names tried when one is taken

@@ -66,9 +66,11 @@ class Reader {
     std::map<std::string_view, const SwitchEntry*> above;
     std::vector<std::string> gone;
     for (const SwitchEntry& entry : said_.switches) {
-      left[entry.name] = entry.switches.size() + entry.nodes.size();
-      if (left[entry.name] == 0) gone.push_back(entry.name);
+      left[entry.name] += entry.switches.size() + entry.nodes.size();
       for (const std::string& below : entry.switches) above[below] = &entry;
+    }
+    for (const auto& [name, count] : left) {
+      if (count == 0) gone.emplace_back(name);
     }
     for (std::size_t at = 0; at < gone.size(); ++at) {
       const auto parent = above.find(gone[at]);

@@ -15,7 +15,9 @@ namespace {
 bool has_key(std::string_view line, std::string_view key) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   const auto found = std::ranges::search(line, key, {}, lower, lower);
-  return !found.empty() && found.end() != line.end() && *found.end() == '=';
+  const auto next =
+      std::find_if_not(found.end(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
+  return !found.empty() && next != line.end() && *next == '=';
 }
 
 // What the first line that is neither empty nor a comment makes of the whole.

@@ -51,6 +51,18 @@ TEST_CASE("a topology file that does not fit is an error") {
   CHECK(error_of("t.toml", {"n1", "n9"}).starts_with("cannot find host 'n9' in t.toml"));
 }
 
+TEST_CASE("domains of NVLink become a level where they fit in between the hosts of the run") {
+  World world;
+  world.fabric.files = {{"t.toml", std::string(kToml) +
+                                       "[[node]]\nname = \"n[1-2]\"\nnvl_domain = \"a\"\n"
+                                       "[[node]]\nname = \"n[3,5]\"\nnvl_domain = \"b\"\n"}};
+  const auto fits = find_cluster("t.toml", {"n1", "n2", "n3"}, world.around).value();
+  CHECK(topo::shown(fits) == "n1: a s1\nn2: a s1\nn3: b s1\n");
+  CHECK(fits.levels[0].name == "nvl");
+  const auto crosses = find_cluster("t.toml", {"n1", "n3", "n4", "n5"}, world.around).value();
+  CHECK(topo::shown(crosses) == "n1: s1\nn3: s1\nn4: s1\nn5: s2\n");
+}
+
 TEST_CASE("off: nothing is known, and nobody is asked") {
   const Cluster world;
   const auto cluster = find_cluster("off", {"r1n1", "r1n2", "r2n1"}, world.around).value();

@@ -109,12 +109,12 @@ class Node:
 
 class Cluster:
     def __init__(self, marker, count, cpus=8, gpus=0, proctrack="linuxproc", kill_wait_s=2,
-                 grace_s=3, requeue_after_s=5, options=()):
+                 grace_s=3, requeue_after_s=5, options=(), files=None):
         """`count` nodes with `cpus` CPUs and `gpus` GPUs each. A job that must end gets SIGTERM
         and, `kill_wait_s` later, SIGKILL. The partition "low", the default, is preempted by
         "high": its jobs get SIGTERM, and after `grace_s` they are requeued; `requeue_after_s` is
         how long Slurm keeps them from starting again, and how long it may take to launch a step.
-        `options`: more lines of slurm.conf."""
+        `options`: more lines of slurm.conf; `files`: what else stands beside it, {name: text}."""
         need_slurm()
         # Not in the test's folder: the path of a step's socket has a limit of 107 bytes.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rr-slurm-", dir="/tmp"))
@@ -134,6 +134,8 @@ class Cluster:
         ]
         slurm_conf.write(self, cpus, gpus, proctrack, kill_wait_s, grace_s, requeue_after_s,
                          options)
+        for name, text in (files or {}).items():
+            (self.folder / name).write_text(text)
 
     def __getitem__(self, number):
         """The node of that number; the first is 1, as in its name."""
