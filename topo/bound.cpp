@@ -22,17 +22,27 @@ std::uint32_t switches_for(const std::vector<std::uint32_t>& sizes, std::uint64_
   return kNever;
 }
 
+// The least there can be over all ways to have `wanted` below the switches.
+double sum_of_roots(const std::vector<std::uint32_t>& sizes, std::uint32_t wanted) {
+  double roots = 0;
+  for (const std::uint32_t size : sizes) {
+    const std::uint32_t taken = std::min(size, wanted);
+    roots += std::sqrt(static_cast<double>(taken));
+    wanted -= taken;
+  }
+  return roots;
+}
+
+// Rounded up; a bound may be too small, never too large.
+std::uint32_t whole_number(double bound) {
+  constexpr double kRounding = 1e-6;
+  return static_cast<std::uint32_t>(std::ceil(bound - kRounding));
+}
+
 // Least product of switches per row and switches per column, for a matrix of `wanted` blocks.
 std::uint32_t least_product(const std::vector<std::uint32_t>& sizes, std::uint32_t wanted) {
-  double roots = 0;
-  std::uint32_t left = wanted;
-  for (const std::uint32_t size : sizes) {
-    const std::uint32_t taken = std::min(size, left);
-    roots += std::sqrt(static_cast<double>(taken));
-    left -= taken;
-  }
-  constexpr double kRounding = 1e-6;  // a bound may be too small, never too large
-  return static_cast<std::uint32_t>(std::ceil(roots * roots / wanted - kRounding));
+  const double roots = sum_of_roots(sizes, wanted);
+  return whole_number(roots * roots / wanted);
 }
 
 // For each group of the family, how many of the blocks it meets: the most, and whether all agree.
@@ -113,8 +123,8 @@ class Supposed {
   // What two families cost together beyond what each costs alone.
   [[nodiscard]] std::int64_t together(const One& f, const One& g) const {
     const std::uint32_t matrix = matrix_of(f, g);
-    if (matrix == 0) return 0;
-    const std::uint32_t product = least_product(sizes_, matrix);
+    const std::uint32_t product =
+        matrix != 0 ? least_product(sizes_, matrix) : product_of_ranks(f.family, g.family);
     const std::int64_t wf = problem_.weights[f.family];
     const std::int64_t wg = problem_.weights[g.family];
     std::int64_t best = std::numeric_limits<std::int64_t>::max();
@@ -123,6 +133,20 @@ class Supposed {
       best = std::min(best, wf * (a - f.touched) + wg * (b - g.touched));
     }
     return best;
+  }
+
+  // Where groups overlap in nodes, they still cross in ranks: of one tensor-parallel coordinate,
+  // each group of one family meets each of the other in one rank, and every node has at least
+  // floor(slots / tp) such ranks. 1: nothing is known.
+  [[nodiscard]] std::uint32_t product_of_ranks(std::uint32_t f, std::uint32_t g) const {
+    const Shape& shape = *problem_.shape;
+    const Parallel& parallel = shape.parallel;
+    const std::uint64_t ranks = std::uint64_t{parallel.dp} * parallel.cp * parallel.pp;
+    const std::uint32_t slots = *std::ranges::min_element(shape.slots);
+    const bool cross = family(f).kind == GroupKind::kDp && family(g).kind == GroupKind::kPp;
+    if (whole_ != 0 || !cross || ranks == 0 || slots < parallel.tp) return 1;
+    const double roots = sum_of_roots(sizes_, shape.places());
+    return whole_number(roots * roots * (slots / parallel.tp) / static_cast<double>(ranks));
   }
 
   // Blocks in each of the matrices whose rows and columns are groups of the two; 0: there are none.

@@ -13,6 +13,7 @@
 #include "topo/fill.h"
 #include "topo/improve.h"
 #include "topo/limits.h"
+#include "topo/strips.h"
 
 namespace robustrun::topo {
 namespace {
@@ -35,6 +36,7 @@ class LevelSolver {
     for (const Way& way : ways_) try_fillings(way);
     best_.filled = true;
     if (!is_best()) try_bands();
+    if (!is_best()) try_strips();
     if (!is_best()) try_strides();
     if (!is_best()) try_exchange();
     if (!is_best()) try_all();
@@ -108,6 +110,25 @@ class LevelSolver {
                                  in_words(rows.families), per_band);
             });
           }
+        }
+      }
+    }
+  }
+
+  void try_strips() {
+    if (problem_.classes > 1) return;
+    const auto families = static_cast<std::uint32_t>(problem_.weights.size());
+    for (std::uint32_t across = 0; across < families; ++across) {
+      for (std::uint32_t along = 0; along < families; ++along) {
+        if (along == across) continue;
+        for (std::uint32_t strips = 2; strips < problem_.switches; ++strips) {
+          if (problem_.weights[along] * strips >= best_.cost.worst) break;
+          Assignment filled = fill_strips(problem_, across, along, strips);
+          if (filled.empty()) continue;
+          consider(std::move(filled), [&] {
+            return fmt::format("{} strips across {} groups, switches filled along each", strips,
+                               in_words(1U << along));
+          });
         }
       }
     }
