@@ -52,6 +52,14 @@ std::vector<unsigned> Machine::nodes() const {
   return found;
 }
 
+std::vector<unsigned> Machine::nodes_with_memory() const {
+  const std::string folder = "/sys/devices/system/node";
+  if (list(folder).empty()) return {};
+  const std::string known = read(folder + "/has_memory");
+  const CpuSet nodes = parse_cpu_list(known.empty() ? read(folder + "/online") : known);
+  return {nodes.begin(), nodes.end()};
+}
+
 CpuSet Machine::cpus_of_node(unsigned node) const {
   if (list("/sys/devices/system/node").empty()) return node == 0 ? allowed_ : CpuSet();
   CpuSet cpus = parse_cpu_list(read(fmt::format("/sys/devices/system/node/node{}/cpulist", node)));

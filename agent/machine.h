@@ -21,6 +21,8 @@ class Machine {
   // NUMA nodes that have an allowed processor, ascending.
   [[nodiscard]] std::vector<unsigned> nodes() const;
   [[nodiscard]] CpuSet cpus_of_node(unsigned node) const;
+  // Those that have memory, ascending; empty: a kernel without NUMA.
+  [[nodiscard]] std::vector<unsigned> nodes_with_memory() const;
   // The lowest processor of the physical core, or of the largest shared cache, that `cpu` is in.
   [[nodiscard]] unsigned core_of(unsigned cpu) const;
   [[nodiscard]] unsigned cache_of(unsigned cpu) const;

@@ -110,9 +110,8 @@ Devices spread(const Machine& machine, std::size_t count) {
   return devices;
 }
 
-}  // namespace
-
-base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request) {
+base::Result<const ModeRow*> find_mode(const NumaRequest& request) {
+  if (request.mode.empty()) return nullptr;
   const auto mode = std::ranges::find(kModes, request.mode, &ModeRow::name);
   if (mode == std::end(kModes)) {
     return base::fail(Errc::kInvalidArgument,
@@ -120,27 +119,56 @@ base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request) {
                                   "or core-complex",
                                   request.mode));
   }
+  return mode;
+}
+
+// The nodes of `cpus` that have memory; "" and a notice where none has.
+std::string memory_of(const Machine& machine, const NumaRequest& request, const CpuSet& cpus,
+                      unsigned device_node, std::vector<std::string>& notices) {
+  const std::vector<unsigned> with_memory = machine.nodes_with_memory();
+  CpuSet nodes;
+  for (const unsigned node : with_memory) {
+    const CpuSet own = machine.cpus_of_node(node);
+    const bool is_near = std::ranges::any_of(own, [&](unsigned cpu) { return cpus.contains(cpu); });
+    if (is_near || (cpus.empty() && node == device_node)) nodes.insert(node);
+  }
+  if (!nodes.empty()) return request.memory + ":" + format_cpu_list(nodes);
+  std::string notice = with_memory.empty() ? "this machine has no NUMA nodes to choose memory from"
+                                           : fmt::format("NUMA node {} has no memory", device_node);
+  notice = fmt::format("--numa-memory={}: {}", request.memory, notice);
+  if (std::ranges::find(notices, notice) == notices.end()) notices.push_back(std::move(notice));
+  return {};
+}
+
+}  // namespace
+
+base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request) {
+  const ModeRow* const mode = RR_TRY(find_mode(request));
+  NumaPlan plan;
+  if (mode == nullptr && request.memory.empty()) return plan;
   const Machine machine(request.root,
                         CpuSet(request.allowed_cpus.begin(), request.allowed_cpus.end()));
-  NumaPlan plan;
   Devices devices{machine.nodes_of_gpus(request.cuda_visible_devices)};
   if (devices.nodes.size() < request.local_world_size) {
     plan.notices.push_back(fmt::format(
-        "--numa-binding={}: {} GPUs for {} workers, so the workers are spread evenly "
-        "over the {} NUMA nodes",
-        request.mode, devices.nodes.size(), request.local_world_size, machine.nodes().size()));
+        "{}: {} GPUs for {} workers, so the workers are spread evenly over the {} NUMA nodes",
+        mode == nullptr ? "--numa-memory=" + request.memory : "--numa-binding=" + request.mode,
+        devices.nodes.size(), request.local_world_size, machine.nodes().size()));
     devices = spread(machine, request.local_world_size);
   }
   for (unsigned rank = 0; rank < request.local_world_size; ++rank) {
-    const CpuSet cpus = RR_TRY(mode->bind(machine, devices, rank));
-    if (cpus.empty()) {
+    CpuSet cpus;
+    if (mode != nullptr) cpus = RR_TRY(mode->bind(machine, devices, rank));
+    if (mode != nullptr && cpus.empty()) {
       return base::fail(Errc::kNotFound,
                         fmt::format("cannot bind local rank {}: none of the processors of NUMA "
                                     "node {} may be used by this process (see taskset or the "
                                     "cgroup's cpuset)",
                                     rank, devices.nodes[rank]));
     }
-    plan.cpus.push_back(format_cpu_list(cpus));
+    if (mode != nullptr) plan.cpus.push_back(format_cpu_list(cpus));
+    if (request.memory.empty()) continue;
+    plan.memory.push_back(memory_of(machine, request, cpus, devices.nodes[rank], plan.notices));
   }
   return plan;
 }

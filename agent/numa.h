@@ -1,9 +1,12 @@
 #pragma once
-// Which processors each worker is bound to (--numa-binding, torchrun.md a.7), from sysfs.
+// Which processors each worker is bound to (--numa-binding, torchrun.md a.7), and the memory of
+// which NUMA nodes it is to use (--numa-memory), from sysfs.
 //
 // The device of local rank i is the i-th GPU in CUDA's visible order; where there are too few
-// GPUs, ranks are spread evenly over the NUMA nodes and a notice says so. Memory is not bound, as
-// in torchrun: first touch puts it on the right node. `root` is put before /sys and /proc (tests).
+// GPUs, ranks are spread evenly over the NUMA nodes and a notice says so. Unless asked for, memory
+// has no policy, as in torchrun: first touch puts it on the right node. A worker's memory is that
+// of the nodes whose processors it is bound to, or else of its device's node. `root` is put before
+// /sys and /proc (tests).
 
 #include <optional>
 #include <string>
@@ -14,15 +17,17 @@
 namespace robustrun::agent {
 
 struct NumaRequest {
-  std::string mode;  // node, socket, exclusive, core-complex
+  std::string mode;  // node, socket, exclusive, core-complex; empty: processors are not bound
   unsigned local_world_size = 1;
   std::optional<std::string> cuda_visible_devices;  // nullopt: not set
   std::vector<unsigned> allowed_cpus;               // ascending: allowed_cpus()
   std::string root;                                 // empty: this machine
+  std::string memory{};                             // prefer, bind; empty: no policy
 };
 
 struct NumaPlan {
-  std::vector<std::string> cpus;     // by local rank, "0-3,8"
+  std::vector<std::string> cpus;     // by local rank, "0-3,8"; empty: not bound
+  std::vector<std::string> memory{};   // by local rank, "bind:0-1"; empty: no policy
   std::vector<std::string> notices;  // for the log
 };
 

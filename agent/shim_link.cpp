@@ -35,6 +35,7 @@ base::ChildOptions child_options(const ShimOptions& options, int control) {
   child.argv = {"robustrun-shim"};
   if (!options.cgroup.empty()) child.argv.push_back("--cgroup=" + options.cgroup);
   if (!options.cpus.empty()) child.argv.push_back("--cpus=" + options.cpus);
+  if (!options.memory.empty()) child.argv.push_back("--memory=" + options.memory);
   if (!options.working_directory.empty()) {
     child.argv.push_back("--chdir=" + options.working_directory);
   }
@@ -53,6 +54,11 @@ std::string describe_trouble(const ShimOptions& options, const shim::Report& rep
     case shim::Stage::kCgroup: return worker + " runs without a cgroup of its own" + cause;
     case shim::Stage::kAffinity:
       return worker + " is not bound to processors " + options.cpus + cause;
+    case shim::Stage::kMemory:
+      return worker + " has no memory policy " + options.memory + cause +
+             (report.os_errno == EPERM    ? " (a container must allow set_mempolicy)"
+              : report.os_errno == ENOSYS ? " (this kernel has no NUMA)"
+                                          : "");
     case shim::Stage::kFork: return "cannot start a process for " + worker + cause;
     case shim::Stage::kSession: return "cannot make a session for " + worker + cause;
     case shim::Stage::kDirectory: return "cannot start " + worker + " in" + folder + cause;

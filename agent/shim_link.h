@@ -26,6 +26,7 @@ struct ShimOptions {
   int in_fd = -1, out_fd = -1, err_fd = -1;  // the worker's 0, 1, 2; -1: /dev/null
   std::string cgroup;                    // folder of a cgroup v2; empty: none
   std::string cpus;                      // "0-3,8"; empty: no binding
+  std::string memory;                    // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
   // Children of this process that are no shims of ours, asked for when a shim was lost: all
   // others are then orphans. Null: there are none.
   std::function<std::vector<pid_t>()> other_children;
@@ -43,15 +44,15 @@ class ShimLink {
     // worker that does not die.
     std::function<void(base::ExitStatus, base::Nanos at, bool shim_lost)> on_exited;
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
-    // What the worker has to run without (cgroup, processor binding); may be null.
+    // What the worker has to run without (cgroup, processor binding, memory policy); may be null.
     std::function<void(const std::string& what)> on_notice;
   };
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,
                                                        Handlers handlers);
-  virtual ~ShimLink() = default;   // closes the lifeline: the shim kills its tree
+  virtual ~ShimLink() = default;  // closes the lifeline: the shim kills its tree
   virtual void signal_group(int signal) = 0;
-  virtual void signal_worker(int signal) = 0;   // the worker itself, not its children
+  virtual void signal_worker(int signal) = 0;  // the worker itself, not its children
   virtual void kill_tree() = 0;
   [[nodiscard]] virtual pid_t shim_pid() const = 0;
 };

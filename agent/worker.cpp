@@ -200,6 +200,7 @@ base::Status WorkerImpl::launch(const Plan& plan) {
   options.err_fd = err.fd;
   if (cgroup_) options.cgroup = cgroup_->path();
   options.cpus = plan.cpus;
+  options.memory = plan.memory;
   ShimLink::Handlers handlers;
   handlers.on_started = [this](pid_t pid) {
     pid_ = pid;

@@ -24,6 +24,7 @@ class Worker : public Victim {
     const AttemptPaths& paths;       // log files of the attempt
     std::string cpus;                // processors to bind to; empty: all
     unsigned usable_cpus = 1;        // of this node, for all its workers together
+    std::string memory{};            // policy, as in ShimOptions
   };
   struct Gone {
     unsigned descendants_killed = 0;

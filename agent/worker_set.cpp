@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::BlockingPool check_pool_;
   std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
   AttemptPaths paths_;
-  std::vector<std::string> bindings_;  // by local rank; empty: none
+  NumaPlan bindings_;
+  std::set<std::string> notices_;      // of bindings, that were said
   const unsigned usable_cpus_ = usable_cpus();
   std::size_t next_slot_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -115,16 +117,20 @@ AttemptPaths WorkerSet::Impl::make_paths() const {
 }
 
 base::Status WorkerSet::Impl::bind_cpus() {
-  bindings_.clear();
-  if (node_.workers.numa_binding.empty()) return {};
+  bindings_ = {};
+  const bool is_wanted = !node_.workers.numa_binding.empty() || !node_.workers.numa_memory.empty();
+  if (!is_wanted) return {};
   NumaRequest request;
   request.mode = node_.workers.numa_binding;
+  request.memory = node_.workers.numa_memory;
   request.local_world_size = static_cast<unsigned>(order_->slots.size());
   request.cuda_visible_devices = Environment(node_.workers.environment).get("CUDA_VISIBLE_DEVICES");
   request.allowed_cpus = allowed_cpus();
   auto plan = RR_TRY(plan_numa_binding(request));
-  for (const std::string& notice : plan.notices) RR_LOG(kInfo, {}, "{}", notice);
-  bindings_ = std::move(plan.cpus);
+  for (const std::string& notice : plan.notices) {
+    if (notices_.insert(notice).second) RR_LOG(kInfo, {}, "{}", notice);
+  }
+  bindings_ = std::move(plan);
   return {};
 }
 
@@ -133,7 +139,9 @@ void WorkerSet::Impl::start_next() {
   if (stopping_ || next_slot_ >= order_->slots.size()) return finish_if_empty();
   const wire::WorkerSlot& slot = order_->slots[next_slot_++];
   Worker::Plan plan{*order_, slot, paths_, {}, usable_cpus_};
-  if (slot.local_rank.value < bindings_.size()) plan.cpus = bindings_[slot.local_rank.value];
+  const std::size_t local = slot.local_rank.value;
+  if (local < bindings_.cpus.size()) plan.cpus = bindings_.cpus[local];
+  if (local < bindings_.memory.size()) plan.memory = bindings_.memory[local];
   auto worker = Worker::start(node_, plan, [self = weak_from_this()](const Worker::Gone& gone) {
     if (auto set = self.lock()) set->on_worker_gone(gone);
   });

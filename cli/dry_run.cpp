@@ -125,6 +125,9 @@ base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus
     out +=
         fmt::format("  rank {} (local rank {})\n    command {}\n    cpus    {}\n", slot.rank.value,
                     local_rank, shown_command(command.argv), binding.empty() ? "all" : binding);
+    if (local_rank < cpus.memory.size() && !cpus.memory[local_rank].empty()) {
+      out += fmt::format("    memory  {}\n", cpus.memory[local_rank]);
+    }
     out +=
         fmt::format("    stdout  {}\n    stderr  {}\n", route_text(slot.out), route_text(slot.err));
     if (!logs.empty()) out += fmt::format("    files   {}\n", folder);

@@ -12,6 +12,7 @@ namespace robustrun::cli {
 struct NodeCpus {
   std::vector<std::string> bindings;  // by local rank, "0-3,8"; empty: no worker is bound
   unsigned usable = 1;                // by all workers together, for --omp=auto
+  std::vector<std::string> memory{};  // by local rank, "bind:0-1"; empty: no policy
 };
 
 // What is only known at the start stands in angle brackets; secrets are hidden.

@@ -240,6 +240,10 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "How long workers need to write a last checkpoint: submit lets Slurm warn so long "
            "before the time limit, and makes it the value of --shutdown-timeout if that is not "
            "given."},
+  {.id = kNumaMemory, .name = "numa-memory", .type = kChoice, .values = "off|prefer|bind",
+   .native = "off", .group = kWhat,
+   .help = "Take the workers' memory from the NUMA nodes of their processors (--numa-binding) or "
+           "else of their GPU. bind: from nowhere else, even if the worker is killed for it."},
   {.id = kPreflight, .name = "preflight", .type = kChoice, .values = "auto|fast|full|off",
    .native = "auto", .compat = "off", .group = kRendezvous,
    .help = "Check the nodes before the first start: that they reach each other, have room, and "

@@ -91,6 +91,7 @@ enum class OptionId : std::uint8_t {
   kDetach,
   kSlurm,
   kSaveWithin,
+  kNumaMemory,
   kPreflight,
   // of `robustrun submit` alone
   kNodes,

@@ -183,6 +183,9 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.run_id = places.elastic_id;
   workers.role = settings.text(OptionId::kRole);
   workers.numa_binding = settings.text(OptionId::kNumaBinding);
+  if (settings.text(OptionId::kNumaMemory) != "off") {
+    workers.numa_memory = settings.text(OptionId::kNumaMemory);
+  }
   RR_TRY(check_omp(settings));
   workers.omp = settings.text(OptionId::kOmp);
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));

@@ -30,13 +30,17 @@ base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around
   const wire::WorkerTemplate& workers = plan.request.workers;
   NodeCpus cpus;
   cpus.usable = agent::usable_cpus();
-  if (workers.numa_binding.empty() || plan.request.spec.nodes[0].slots == 0) return cpus;
+  const bool is_wanted = !workers.numa_binding.empty() || !workers.numa_memory.empty();
+  if (!is_wanted || plan.request.spec.nodes[0].slots == 0) return cpus;
   agent::NumaRequest request;
   request.mode = workers.numa_binding;
+  request.memory = workers.numa_memory;
   request.local_world_size = plan.request.spec.nodes[0].slots;
   request.cuda_visible_devices = around.variable("CUDA_VISIBLE_DEVICES");
   request.allowed_cpus = agent::allowed_cpus();
-  cpus.bindings = RR_TRY(agent::plan_numa_binding(request)).cpus;
+  agent::NumaPlan bound = RR_TRY(agent::plan_numa_binding(request));
+  cpus.bindings = std::move(bound.cpus);
+  cpus.memory = std::move(bound.memory);
   return cpus;
 }
 

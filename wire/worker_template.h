@@ -46,6 +46,7 @@ struct WorkerTemplate {
   std::uint32_t stack_signal = 0;  // real-time signal number for faulthandler; 0: none
   bool compat = false;  // --compat=torchrun
   bool virtual_local_rank = false;
+  std::string numa_memory;  // empty, prefer, bind
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
   template <class V>
   void fields(V& v) {
@@ -70,6 +71,7 @@ struct WorkerTemplate {
     v(19, "compat", compat);
     v(20, "virtual_local_rank", virtual_local_rank);
     v(21, "stdin_rank", stdin_rank);
+    v(22, "numa_memory", numa_memory);
   }
 };
 

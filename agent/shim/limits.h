@@ -8,6 +8,7 @@ namespace robustrun::agent::shim {
 
 inline constexpr int kDeathPollMs = 5;            // between two sweeps without a SIGCHLD
 inline constexpr std::size_t kProcessorsMax = 8192;  // as the kernel's own limit
+inline constexpr std::size_t kNumaNodesMax = 1024;   // the same
 
 // shim_link
 inline constexpr std::chrono::milliseconds kStraySweepInterval{2};

@@ -38,6 +38,8 @@ bool parse(char** arguments, Options& options) {
       options.cgroup = folder;
     } else if (const char* cpus = value(*arguments, "--cpus=")) {
       options.cpus = cpus;
+    } else if (const char* memory = value(*arguments, "--memory=")) {
+      options.memory = memory;
     } else if (const char* directory = value(*arguments, "--chdir=")) {
       options.directory = directory;
     } else {
@@ -119,7 +121,8 @@ class Shim final : private base::StrayKiller::ReapSink {
     if (start_reported_) return;
     start_reported_ = true;
     const Stage stage = trouble_seen_.stage;
-    failed_ = stage != Stage::kNone && stage != Stage::kCgroup && stage != Stage::kAffinity;
+    failed_ = stage != Stage::kNone && stage != Stage::kCgroup && stage != Stage::kAffinity &&
+              stage != Stage::kMemory;
     Report report{};
     report.kind = failed_ ? Report::Kind::kStartFailed : Report::Kind::kStarted;
     report.pid = failed_ ? 0 : worker_;

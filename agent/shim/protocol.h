@@ -5,11 +5,12 @@
 // The shim is one static, single-threaded program per worker: subreaper, parent-death signal
 // SIGTERM; its worker is started in a session of its own with parent-death signal SIGKILL, so
 // that every descendant ends up below the shim whatever it does. argv:
-//     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--chdir=DIR] -- PROGRAM ARGS…
-// The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors and working
-// directory are given to the worker alone. The shim leads its own session, never writes to
-// descriptors 0 to 2, and exits 0 once nothing below it is left.
-// Source of the recipe: catern/supervise's "filicide" and PR_SET_CHILD_SUBREAPER(2const).
+//     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--memory=prefer:0-1 | --memory=bind:0-1]
+//         [--chdir=DIR] -- PROGRAM ARGS…
+// The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
+// and working directory are given to the worker alone. The shim leads its own session, never writes
+// to descriptors 0 to 2, and exits 0 once nothing below it is left. Source of the recipe:
+// catern/supervise's "filicide" and PR_SET_CHILD_SUBREAPER(2const).
 
 #include <cstdint>
 
@@ -17,9 +18,18 @@ namespace robustrun::agent::shim {
 
 inline constexpr int kControlFd = 3;
 
-// The step at which starting failed. kCgroup and kAffinity are never fatal: they come with
+// The step at which starting failed. kCgroup, kAffinity and kMemory are never fatal: they come with
 // kStarted and say what the worker runs without.
-enum class Stage : std::int32_t { kNone, kCgroup, kAffinity, kFork, kSession, kDirectory, kExec };
+enum class Stage : std::int32_t {
+  kNone,
+  kCgroup,
+  kAffinity,
+  kFork,
+  kSession,
+  kDirectory,
+  kExec,
+  kMemory,
+};
 
 // Agent → shim.
 struct Order {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/mempolicy.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "agent/shim/limits.h"
@@ -37,9 +39,10 @@ int join_cgroup(const char* folder) {
   return procs >= 0 && ::write(procs, "0", 1) == 1 ? 0 : errno;
 }
 
-int bind_processors(std::string_view list) {
-  constexpr std::size_t kWordBits = sizeof(unsigned long) * CHAR_BIT;
-  unsigned long mask[kProcessorsMax / kWordBits] = {};
+constexpr std::size_t kWordBits = sizeof(unsigned long) * CHAR_BIT;
+
+// "0-3,8" as bits; false: it is no list, or has a number that the mask has no bit for.
+bool read_list(std::string_view list, std::span<unsigned long> mask) {
   const char* at = list.data();
   const char* const end = at + list.size();
   while (at != end) {
@@ -49,12 +52,32 @@ int bind_processors(std::string_view list) {
     if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == '-') {
       parsed = std::from_chars(parsed.ptr + 1, end, last);
     }
-    if (parsed.ec != std::errc{} || last < first || last >= kProcessorsMax) return EINVAL;
-    for (unsigned cpu = first; cpu <= last; ++cpu) mask[cpu / kWordBits] |= 1UL << cpu % kWordBits;
+    if (parsed.ec != std::errc{} || last < first || last >= mask.size() * kWordBits) return false;
+    for (unsigned i = first; i <= last; ++i) mask[i / kWordBits] |= 1UL << i % kWordBits;
     at = parsed.ptr;
-    if (at != end && *at++ != ',') return EINVAL;
+    if (at != end && *at++ != ',') return false;
   }
+  return true;
+}
+
+int bind_processors(std::string_view list) {
+  unsigned long mask[kProcessorsMax / kWordBits] = {};
+  if (!read_list(list, mask)) return EINVAL;
   return ::syscall(SYS_sched_setaffinity, 0, sizeof mask, mask) < 0 ? errno : 0;
+}
+
+// "bind:0-1" or "prefer:0-1". Kernels before 5.15 prefer one node only: the first.
+int set_memory_policy(std::string_view policy) {
+  unsigned long mask[kNumaNodesMax / kWordBits] = {};
+  const std::size_t colon = policy.find(':');
+  if (colon == std::string_view::npos || !read_list(policy.substr(colon + 1), mask)) return EINVAL;
+  // The kernel takes one bit less than it is told.
+  const auto set = [&mask](int mode) {
+    return ::syscall(SYS_set_mempolicy, mode, mask, kNumaNodesMax + 1) < 0 ? errno : 0;
+  };
+  if (policy.starts_with("bind:")) return set(MPOL_BIND);
+  const int failed = set(MPOL_PREFERRED_MANY);
+  return failed == EINVAL ? set(MPOL_PREFERRED) : failed;
 }
 
 std::string_view search_path() {
@@ -130,6 +153,11 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
   if (options.cpus != nullptr) {
     if (const int failed = bind_processors(options.cpus)) {
       report(report_fd, Stage::kAffinity, failed);
+    }
+  }
+  if (options.memory != nullptr) {
+    if (const int failed = set_memory_policy(options.memory)) {
+      report(report_fd, Stage::kMemory, failed);
     }
   }
   if (options.directory != nullptr && ::chdir(options.directory) != 0) {

@@ -13,6 +13,7 @@ namespace robustrun::agent::shim {
 struct Options {
   const char* cgroup = nullptr;
   const char* cpus = nullptr;
+  const char* memory = nullptr;
   const char* directory = nullptr;
   char** argv = nullptr;
 };

@@ -76,6 +76,15 @@ struct FakeMachine {
     notices = plan->notices;
     return plan->cpus;
   }
+  Strings plan_memory(const std::string& mode, const std::string& memory) {
+    request.mode = mode;
+    request.memory = memory;
+    auto plan = agent::plan_numa_binding(request);
+    REQUIRE_MESSAGE(plan, plan.error().what);
+    notices = plan->notices;
+    CHECK(plan->cpus.empty() == mode.empty());
+    return plan->memory;
+  }
   Strings notices;
 };
 
@@ -187,6 +196,36 @@ TEST_CASE("a machine that says nothing of NUMA or caches is one node") {
     const bool exclusive = std::string(mode) == "exclusive";
     CHECK(plan->cpus == (exclusive ? Strings{"0-1", "5"} : Strings{"0-1,5", "0-1,5"}));
   }
+}
+
+TEST_CASE("memory is that of the nodes whose processors a worker has, or else of its GPU's") {
+  FakeMachine machine;
+  CHECK(machine.plan_memory("node", "bind") == Strings{"bind:3", "bind:3", "bind:1", "bind:0"});
+  CHECK(machine.plan_memory("socket", "prefer") ==
+        Strings{"prefer:2-3", "prefer:2-3", "prefer:0-1", "prefer:0-1"});
+  CHECK(machine.plan_memory("core-complex", "bind") ==
+        Strings{"bind:3", "bind:3", "bind:1", "bind:0"});
+  CHECK(machine.plan_memory("", "bind") == Strings{"bind:3", "bind:3", "bind:1", "bind:0"});
+  CHECK(machine.notices.empty());
+  CHECK(machine.plan_memory("node", "").empty());
+}
+
+TEST_CASE("a node without memory is left out, and it is said once") {
+  FakeMachine machine;
+  machine.root.write("sys/devices/system/node/has_memory", "0-2\n");
+  CHECK(machine.plan_memory("node", "bind") == Strings{"", "", "bind:1", "bind:0"});
+  CHECK(machine.notices == Strings{"--numa-memory=bind: NUMA node 3 has no memory"});
+  CHECK(machine.plan_memory("socket", "bind")[0] == "bind:2");
+  CHECK(machine.notices.empty());
+}
+
+TEST_CASE("without NUMA there is no memory to choose") {
+  const test::ScratchFolder empty;
+  const auto plan = agent::plan_numa_binding({"node", 2, {}, {0, 1}, empty.path(), "prefer"});
+  REQUIRE(plan);
+  CHECK(plan->memory == Strings{"", ""});
+  CHECK(plan->notices.back() ==
+        "--numa-memory=prefer: this machine has no NUMA nodes to choose memory from");
 }
 
 TEST_CASE("an unknown mode is refused with the choices") {

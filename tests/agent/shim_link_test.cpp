@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -202,6 +203,38 @@ TEST_CASE("the worker is bound to its processors, and runs unbound where that ca
     CHECK(unbound.notice ==
           std::string("'true' is not bound to processors ") + cpus + ": Invalid argument");
     CHECK(unbound.status.success());
+  }
+}
+
+// Of this machine's real kernel. Node 0 has memory on every machine with NUMA.
+TEST_CASE("the worker's memory has the policy asked for, and none where that cannot be") {
+  if (!std::filesystem::exists("/sys/devices/system/node/node0")) return;
+  struct Row {
+    const char* memory;
+    std::string policy;
+  };
+  for (const Row& row : {Row{"bind:0", std::to_string(MPOL_BIND) + " 1"},
+                         Row{"prefer:0", std::to_string(MPOL_PREFERRED_MANY) + " 1"},
+                         Row{"", std::to_string(MPOL_DEFAULT) + " 0"}}) {
+    CAPTURE(row.memory);
+    Run run({kReport});
+    run.options.memory = row.memory;
+    REQUIRE(run.start().gone());
+    REQUIRE(run.out.wait_for_end());
+    CHECK(run.calls == "seg");
+    const std::string policy = value_of(run.out.text(), "memory");
+    const bool is_old = row.memory == std::string("prefer:0") && policy == "1 1";
+    CHECK((is_old || policy == row.policy));
+  }
+  for (const char* memory : {"bind:1023", "bind:", "bind:1024", "prefer", "prefer:x"}) {
+    CAPTURE(memory);
+    Run run({"true"});
+    run.options.memory = memory;
+    REQUIRE(run.start().gone());
+    CHECK(run.calls == "nseg");
+    CHECK(run.notice ==
+          std::string("'true' has no memory policy ") + memory + ": Invalid argument");
+    CHECK(run.status.success());
   }
 }
 

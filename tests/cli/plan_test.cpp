@@ -66,6 +66,13 @@ TEST_CASE("a plain native run") {
   CHECK(made->warnings.empty());
 }
 
+TEST_CASE("memory of workers has a policy only if that is asked for") {
+  World world;
+  CHECK(plan(world, {"--numa-memory=off", "train.py"})->request.workers.numa_memory.empty());
+  CHECK(plan(world, {"train.py"})->request.workers.numa_memory.empty());
+  CHECK(plan(world, {"--numa-memory=bind", "train.py"})->request.workers.numa_memory == "bind");
+}
+
 TEST_CASE("a detached run has its console in its directory, and no terminal") {
   World world;
   const auto made = plan(world, {"--detach", "--nproc-per-node=2", "train.py"});

@@ -152,3 +152,35 @@ def test_closed_standard_descriptors_do_no_harm(robustrun):
         assert running.finish(30).code == 0
         seen.append((robustrun.folder / "fds").read_text())
     assert seen[0] == seen[1]
+
+
+MEMORY = r"""
+import ctypes, os
+policy, nodes = ctypes.c_int(-1), (ctypes.c_ulong * 16)()
+get_mempolicy = {"x86_64": 239, "aarch64": 236}[os.uname().machine]
+ctypes.CDLL(None).syscall(get_mempolicy, ctypes.byref(policy), nodes, 1025, None, 0)
+with open(os.path.join(os.environ["OUT"], os.environ["RANK"]), "w") as out:
+    out.write(f"{policy.value} {nodes[0] != 0}")
+"""
+MPOL_DEFAULT, MPOL_PREFERRED, MPOL_BIND, MPOL_PREFERRED_MANY = 0, 1, 2, 5
+
+
+@pytest.mark.skipif(not os.path.exists("/sys/devices/system/node/node0"), reason="no NUMA")
+@pytest.mark.parametrize(
+    ("arguments", "policies"),
+    [
+        ([], {MPOL_DEFAULT}),
+        (["--numa-memory=bind"], {MPOL_BIND}),
+        (["--numa-memory=prefer", "--numa-binding=socket"], {MPOL_PREFERRED, MPOL_PREFERRED_MANY}),
+    ],
+)
+def test_memory_policy(robustrun, arguments, policies):
+    robustrun.write("memory.py", MEMORY)
+    finished = robustrun.start(
+        "--nproc-per-node", "2", *arguments, "memory.py", env={"OUT": str(robustrun.folder)}
+    ).finish(60)
+    assert finished.code == 0, finished.errors
+    for rank in range(2):
+        policy, has_nodes = (robustrun.folder / str(rank)).read_text().split()
+        assert int(policy) in policies
+        assert (has_nodes == "True") == (policies != {MPOL_DEFAULT})

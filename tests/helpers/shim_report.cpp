@@ -1,8 +1,10 @@
 // A worker that prints what it was given, one "name value" per line: descriptors, signals,
-// session, parent, folder, processors, and count, bytes and a checksum of its arguments.
+// session, parent, folder, processors, memory policy, and count, bytes and a checksum of its
+// arguments.
 
 #include <dirent.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <climits>
@@ -27,6 +29,10 @@ int main(int argc, char** argv) {
       std::printf("%s %s\n", name, line.c_str() + std::strlen(name) + 2);
     }
   }
+  int policy = -1;
+  unsigned long nodes[16] = {};
+  syscall(SYS_get_mempolicy, &policy, nodes, sizeof nodes * CHAR_BIT + 1, nullptr, 0);
+  std::printf("memory %d %lx\n", policy, nodes[0]);
   std::printf("leads_session %d\n", getsid(0) == getpid() && getpgrp() == getpid());
   std::printf("parent %d\n", getppid());
   char path[PATH_MAX];

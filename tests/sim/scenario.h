@@ -2,13 +2,13 @@
 // What one seed stands for: a job, and how much goes wrong around it.
 
 #include <csignal>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "supervisor/core/job_spec.h"
-#include "supervisor/placer.h"
+#include "supervisor/placement_request.h"
 #include "tests/sim/event_queue.h"
+#include "tests/sim/network.h"
 
 namespace robustrun::sim {
 
@@ -109,43 +109,6 @@ inline void open_up(Dice& dice, Scenario& s) {
   }
 }
 
-// Two levels of switches; a few nodes are not described, and not every job fits its sizes.
-inline void draw_network(Dice& dice, Scenario& s) {
-  namespace topo = robustrun::topo;
-  supervisor::PlacementRequest& placement = s.placement;
-  placement.enabled = true;
-  placement.rerank = dice.one_of(
-      {topo::Rerank::kNever, topo::Rerank::kNever, topo::Rerank::kNodes, topo::Rerank::kAll});
-  topo::Cluster& cluster = placement.cluster;
-  cluster.source = "the scenario";
-  cluster.levels.resize(2);
-  cluster.levels[0].name = "leaf";
-  cluster.levels[1].name = "minipod";
-  for (std::uint64_t i = 1 + dice.below(2); i > 0; --i)
-    cluster.levels[1].switches.push_back({"m", 0});
-  for (std::uint64_t i = 1 + dice.below(3); i > 0; --i) {
-    const auto parent = dice.below(cluster.levels[1].switches.size());
-    cluster.levels[0].switches.push_back({"l", static_cast<std::uint32_t>(parent)});
-  }
-  const auto add = [&](const std::string& name) {
-    if (dice.chance(0.02)) return;
-    cluster.nodes.push_back({name, 0, {}, {}, {}});
-    const auto leaf = dice.below(cluster.levels[0].switches.size());
-    cluster.leaf_of.push_back(static_cast<std::uint32_t>(leaf));
-  };
-  std::set<std::string> names;
-  for (const supervisor::NodeSpec& node : s.spec.nodes) names.insert(node.name);
-  for (const Scenario::Volunteer& volunteer : s.volunteers) names.insert(volunteer.node.name);
-  for (const std::string& name : names) add(name);
-  placement.parallel.pp = dice.one_of({1U, 1U, 1U, 2U});
-  placement.objective.kinds.of_kind[3] = placement.objective.kinds.of_kind[4] = topo::kWhole / 2;
-  placement.objective.levels = default_level_weights(cluster);
-  placement.costs.seconds_per_move = dice.one_of({0.0, 5.0});
-  s.spec.placement = supervisor::placement_use(placement);
-  s.never_placed = dice.chance(0.2) ? 0.2 : 0.0;
-  s.misplaced = dice.chance(0.2) ? 0.3 : 0.0;
-}
-
 // Half of all seeds are calm: messages arrive once and in order, agents live. There the budget's
 // arithmetic is exact.
 inline Scenario draw_scenario(std::uint64_t seed) {
@@ -197,7 +160,15 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.latest_end = *s.spec.time_limit + s.spec.deadlines.shutdown_grace +
                    s.spec.deadlines.kill_margin + seconds(1);
   }
-  if (dice.chance(0.3)) draw_network(dice, s);
+  if (dice.chance(0.3)) {
+    std::set<std::string> names;
+    for (const supervisor::NodeSpec& node : s.spec.nodes) names.insert(node.name);
+    for (const Scenario::Volunteer& volunteer : s.volunteers) names.insert(volunteer.node.name);
+    s.placement = draw_network(dice, names);
+    s.spec.placement = supervisor::placement_use(s.placement);
+    s.never_placed = dice.chance(0.2) ? 0.2 : 0.0;
+    s.misplaced = dice.chance(0.2) ? 0.3 : 0.0;
+  }
   return s;
 }
 

@@ -41,6 +41,7 @@ WorkerTemplate worker_template() {
           .stack_signal = 40,
           .compat = true,
           .virtual_local_rank = true,
+          .numa_memory = "prefer",
           .stdin_rank = 0};
 }
 
@@ -100,7 +101,7 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-3",
+      {"Welcome", "Welcome-4",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
