@@ -135,6 +135,7 @@ class LevelSolver {
   }
 
   void try_exchange() {
+    if (problem_.places() > kExchangePlacesMax) return;
     const std::uint64_t steps =
         std::min(kExchangeStepsMax, kExchangeStepsPerPlace * problem_.places());
     const std::string before = best_.how;

@@ -15,6 +15,7 @@ constexpr std::uint32_t kRanksMax = 2'000'000;
 constexpr std::uint32_t kParallelMax = 1'000'000;  // one size
 
 // How long the solver looks, counted in steps, not in time: the same everywhere.
+constexpr std::uint32_t kExchangePlacesMax = 256;
 constexpr std::uint64_t kExchangeStepsPerPlace = 100;
 constexpr std::uint64_t kExchangeStepsMax = 20'000;
 constexpr std::uint32_t kStridesMax = 16;
