@@ -10,7 +10,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 11> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 12> kNames = {{{"run", Command::kRun},
                                             {"report", Command::kReport},
                                             {"inject", Command::kInject},
                                             {"resume", Command::kResume},
@@ -20,7 +20,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"submit", Command::kSubmit},
                                             {"help", Command::kHelp},
                                             {"version", Command::kVersion},
-                                            {"check", Command::kCheck}}};
+                                            {"check", Command::kCheck},
+                                            {"plan", Command::kPlan}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

@@ -24,7 +24,8 @@ enum class Command : std::uint8_t {
   kSubmit,
   kHelp,
   kVersion,
-  kCheck
+  kCheck,
+  kPlan
 };
 
 struct Choice {
@@ -53,6 +54,8 @@ int version_command();
 // `robustrun check [options]`: as a run with the same options, which ends when its nodes are
 // checked.
 int check_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun plan [options]`: which ranks each host would get.
+int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus: a helper
 // of an agent (agent/nvml.h).

@@ -109,6 +109,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
     case Command::kCheck: return check_command(choice.argv, around);
+    case Command::kPlan: return plan_command(choice.argv, around);
   }
   return supervisor::kExitUsage;
 }

@@ -14,9 +14,9 @@ namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kNameColumns = 28;
-constexpr std::array<Group, kGroupCount> kGroups = {Group::kWhat,     Group::kRendezvous,
-                                                    Group::kFailures, Group::kOutput,
-                                                    Group::kSelf,     Group::kSubmit};
+constexpr std::array<Group, kGroupCount> kGroups = {
+    Group::kWhat,   Group::kRendezvous, Group::kPlacement, Group::kFailures,
+    Group::kOutput, Group::kSelf,       Group::kSubmit,    Group::kPlan};
 
 constexpr std::string_view kIntroduction =
     "Starts the workers of a distributed PyTorch job, on this machine or on many, starts them "
@@ -30,6 +30,8 @@ Subcommands (a script of the same name in this directory wins):
                             newest.
   check [options]           Only checks the nodes that these options name, and
                             prints a table; 94: a node is unfit.
+  plan [options]            Shows which node would get which ranks, and why;
+                            starts nothing. --json, --svg FILE, --explain NODE.
   submit --nodes N SCRIPT   Queues the run as a job of Slurm; --dry-run prints
                             the batch script.
   resume [RUN] [--detach]   Supervises a run whose supervisor is gone.
@@ -51,6 +53,12 @@ constexpr std::string_view kSubmission =
     "slurm-JOB. A supervisor that dies is replaced, Slurm's warnings become SIGTERM for the "
     "workers, and a job that ended for no fault of its script is queued again. --dry-run prints "
     "the batch script, which may be changed and given to sbatch.";
+
+constexpr std::string_view kPlanning =
+    "Shows which of the named hosts a run with the same options would use, and which ranks each "
+    "would get, with what that is worth against natural and lexicographic order and against the "
+    "least that is possible. Nothing is started and no host is contacted; within a Slurm "
+    "allocation Slurm is asked for its topology. All options of a run are options here.";
 
 constexpr std::string_view kValues =
     "Values come from the command line, then the environment (PET_<NAME> for torchrun's options, "
@@ -213,6 +221,19 @@ std::string submit_help(int columns) {
     if (row.group == Group::kSubmit) append_row(row, width, out);
   }
   append_row(option(OptionId::kDryRun), width, out);
+  return out;
+}
+
+std::string plan_help(int columns) {
+  const auto width =
+      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
+  std::string out = "usage: robustrun plan [options] [SCRIPT [ARGS...]]\n\n" +
+                    wrapped(kPlanning, width, 0) + "\n\n";
+  for (const Group group : {Group::kPlan, Group::kPlacement}) {
+    for (const Option& row : options()) {
+      if (row.group == group) append_row(row, width, out);
+    }
+  }
   return out;
 }
 

@@ -22,5 +22,6 @@ namespace robustrun::cli {
 [[nodiscard]] std::string attach_help();
 [[nodiscard]] std::string submit_help(int columns);
 [[nodiscard]] std::string check_help();
+[[nodiscard]] std::string plan_help(int columns);
 
 }  // namespace robustrun::cli

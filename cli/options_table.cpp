@@ -249,6 +249,31 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "Check the nodes before the first start: that they reach each other, have room, and "
            "have the same software. full: every pair, versions by importing, and speed. auto: fast "
            "with several nodes, else off."},
+  {.id = kTopology, .name = "topology", .values = "FILE|auto|off", .native = "auto",
+   .compat = "off", .group = kPlacement,
+   .help = "Which node hangs on which switch: TOML, Slurm's topology.conf, or what topograph "
+           "writes. auto: what Slurm says, within an allocation. Ranks that talk to each other are "
+           "then placed below one switch."},
+  {.id = kParallel, .name = "parallel", .type = kList, .values = "KIND=N,...", .group = kPlacement,
+   .help = "How the job divides its ranks, as the script does: tp=8,pp=8,dp=auto. The kinds are "
+           "tp, cp, ep, dp and pp; those left out are 1, and dp is what remains."},
+  {.id = kRankOrder, .name = "rank-order", .values = "KIND-...", .native = "tp-cp-ep-dp-pp",
+   .group = kPlacement,
+   .help = "Which kind counts ranks fastest, and so on; the default is Megatron's."},
+  {.id = kAffinity, .name = "affinity", .type = kNumber, .values = "ALPHA", .group = kPlacement,
+   .min = 0,
+   .help = "What a spread DP group counts against a PP group, 0 to 1. Default: from --traffic or "
+           "--model, else 0, and 0.3 with experts (ep)."},
+  {.id = kModel, .name = "model", .type = kList, .values = "NAME=N,...", .group = kPlacement,
+   .help = "Shape of the model, which tells how much its ranks send: vocab, seq, hidden, layers, "
+           "micro-batch, global-batch (sequences) and dtype."},
+  {.id = kTraffic, .name = "traffic", .type = kList, .values = "KIND=BYTES,...",
+   .group = kPlacement,
+   .help = "What a rank sends in a step: dp=2GB,pp=30MB. Beats what --model says of that kind."},
+  {.id = kRerank, .name = "rerank", .type = kChoice, .values = "never|nodes|all",
+   .native = "never", .group = kPlacement,
+   .help = "Who may get other ranks when a lost node is replaced: nobody; nodes that swap places "
+           "if it pays; or all, if a fresh placement pays."},
   {.id = kNodes, .name = "nodes", .type = kInteger, .values = "N", .group = kSubmit, .min = 1,
    .max = kRankMax,
    .help = "Nodes to ask Slurm for. All of them are used, but for --spares."},
@@ -270,6 +295,15 @@ constexpr std::array<Option, kOptionCount> kRows = {{
   {.id = kSbatch, .name = "sbatch", .values = "OPTIONS", .group = kSubmit,
    .help = "More options for sbatch, in one text: --sbatch='--mem=0 --constraint=a100'. Quotes "
            "work as in a shell."},
+  {.id = kJson, .name = "json", .type = kFlag, .group = kPlan, .variable = false, .file = false,
+   .help = "Print the placement as one JSON object (docs/formats/plan.md)."},
+  {.id = kSvg, .name = "svg", .values = "FILE", .group = kPlan, .variable = false, .file = false,
+   .help = "Write a picture of switches and nodes there, each group in its colour."},
+  {.id = kColourBy, .name = "colour-by", .alias = "color-by", .type = kChoice,
+   .values = "tp|cp|ep|dp|pp", .group = kPlan, .variable = false, .file = false,
+   .help = "Whose groups the pictures show. Default: the kind that counts most."},
+  {.id = kExplain, .name = "explain", .values = "NODE", .group = kPlan, .variable = false,
+   .file = false, .help = "Say why this node has its place, or none."},
   {.id = kHelp, .name = "help", .short_name = 'h', .type = kFlag, .group = kSelf, .torchrun = true,
    .variable = false, .file = false, .help = "Show this help and exit."},
   {.id = kVersion, .name = "version", .type = kFlag, .group = kSelf, .variable = false,
@@ -303,10 +337,12 @@ const char* title(Group group) {
   switch (group) {
     case kWhat: return "What to run";
     case kRendezvous: return "Nodes and addresses";
+    case kPlacement: return "Which rank runs where";
     case kFailures: return "Failures, restarts and the end";
     case kOutput: return "Output of workers";
     case kSelf: return "robustrun itself";
     case kSubmit: return "For robustrun submit alone";
+    case kPlan: return "For robustrun plan alone";
   }
   return "";
 }

@@ -93,6 +93,13 @@ enum class OptionId : std::uint8_t {
   kSaveWithin,
   kNumaMemory,
   kPreflight,
+  kTopology,
+  kParallel,
+  kRankOrder,
+  kAffinity,
+  kModel,
+  kTraffic,
+  kRerank,
   // of `robustrun submit` alone
   kNodes,
   kPartition,
@@ -103,6 +110,11 @@ enum class OptionId : std::uint8_t {
   kGpusPerNode,
   kRequeueOn,
   kSbatch,
+  // of `robustrun plan` alone
+  kJson,
+  kSvg,
+  kColourBy,
+  kExplain,
   kHelp,
   kVersion,
   kCount,
@@ -122,8 +134,17 @@ enum class Type : std::uint8_t {
   kFilters,   // a,b,c where ",," is a comma; in TOML an array of strings
 };
 
-enum class Group : std::uint8_t { kWhat, kRendezvous, kFailures, kOutput, kSelf, kSubmit };
-inline constexpr std::size_t kGroupCount = 6;
+enum class Group : std::uint8_t {
+  kWhat,
+  kRendezvous,
+  kPlacement,
+  kFailures,
+  kOutput,
+  kSelf,
+  kSubmit,
+  kPlan
+};
+inline constexpr std::size_t kGroupCount = 8;
 
 struct Option {
   OptionId id;

@@ -338,6 +338,11 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
+  plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
+  plan.request.placement = plan.placement.request;
+  if (std::string unused = unused_hosts(nodes); !unused.empty()) {
+    nodes.warnings.push_back(std::move(unused));
+  }
   RR_TRY(check_world(settings, nodes, program.workers));
   plan.request.spec.expect_world = nodes.expect_world.value_or(0);
   plan.request.spec.preflight = preflight_depth(settings, nodes);

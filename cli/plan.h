@@ -13,6 +13,7 @@
 #include "base/io/log.h"
 #include "cli/places.h"
 #include "cli/plan_nodes.h"
+#include "cli/plan_placement.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
 #include "supervisor/run_request.h"
@@ -23,6 +24,7 @@ struct RunPlan {
   supervisor::RunRequest request;
   Places places;
   NodesPlan nodes;
+  PlacementPlan placement;
   std::vector<std::string> warnings;
   std::vector<std::string> notes;  // for the log, at debug level
 };

@@ -24,7 +24,6 @@ using Way = NodesPlan::Way;
 
 constexpr const char* kMungeSocket = "/run/munge/munge.socket.2";
 constexpr std::size_t kInterfaceNameMax = 15;  // IFNAMSIZ
-constexpr std::size_t kHostsShown = 4;         // in a message
 
 std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
                                         std::string_view why) {
@@ -105,20 +104,6 @@ base::Status plan_least(const Settings& settings, bool range_given, NodesPlan& p
   return {};
 }
 
-// Host that nothing is left to do for.
-void drop_unused(std::size_t wanted, NodesPlan& plan) {
-  if (plan.hosts.size() <= wanted) return;
-  std::vector<std::string> names;
-  for (std::size_t i = wanted; i < plan.hosts.size() && names.size() < kHostsShown; ++i) {
-    names.push_back(launcher::to_text(plan.hosts[i]));
-  }
-  const std::size_t unused = plan.hosts.size() - wanted;
-  plan.warnings.push_back(
-      fmt::format("{} {} not used: {}{}", unused, unused == 1 ? "host is" : "hosts are",
-                  base::join(names, ", "), unused > names.size() ? ", ..." : ""));
-  plan.hosts.resize(wanted);
-}
-
 // How many of the named hosts work, and how many wait.
 base::Status count_hosts(const Settings& settings, std::uint32_t least, std::uint32_t most,
                          NodesPlan& plan) {
@@ -139,7 +124,9 @@ base::Status count_hosts(const Settings& settings, std::uint32_t least, std::uin
   plan.max_nodes = static_cast<std::uint32_t>(working);
   plan.min_nodes = given ? least : plan.max_nodes;
   plan.spares = static_cast<std::uint32_t>(asked.value_or(total - working));
-  drop_unused(static_cast<std::size_t>(working) + plan.spares, plan);
+  const auto rest = plan.hosts.begin() + working + plan.spares;
+  plan.unused.assign(rest, plan.hosts.end());
+  plan.hosts.erase(rest, plan.hosts.end());
   return plan_least(settings, given && least != most, plan);
 }
 

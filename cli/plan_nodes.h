@@ -44,6 +44,7 @@ struct NodesPlan {
   // In rank order, spares last. kProcesses: invented names; kRendezvous: none; kLocal: none, or
   // this machine as --hosts names it. Host::slots 0: as --nproc-per-node says.
   std::vector<launcher::Host> hosts;
+  std::vector<launcher::Host> unused;  // named beyond --nnodes and --spares, in that order
   std::uint32_t min_nodes = 1;
   std::uint32_t max_nodes = 1;
   std::uint32_t spares = 0;

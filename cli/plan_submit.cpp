@@ -159,11 +159,14 @@ Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
   return job;
 }
 
-base::Status check_not_submitted(const RunLine& line) {
+base::Status check_subcommand(const RunLine& line, Group own) {
   for (const Option& row : options()) {
-    if (row.group != Group::kSubmit || !line.value(row.id)) continue;
+    const bool foreign =
+        (row.group == Group::kSubmit || row.group == Group::kPlan) && row.group != own;
+    if (!foreign || !line.value(row.id)) continue;
     return fail(Errc::kInvalidArgument,
-                fmt::format("argument --{}: it is for robustrun submit alone", row.name));
+                fmt::format("argument --{}: it is for robustrun {} alone", row.name,
+                            row.group == Group::kSubmit ? "submit" : "plan"));
   }
   return {};
 }

@@ -17,6 +17,6 @@ namespace robustrun::cli {
                                                  const Surroundings& around);
 
 // kInvalidArgument when an option for submit alone is on the command line of another run.
-[[nodiscard]] base::Status check_not_submitted(const RunLine& line);
+[[nodiscard]] base::Status check_subcommand(const RunLine& line, Group own);
 
 }  // namespace robustrun::cli

@@ -16,6 +16,7 @@
 #include "cli/invitation.h"
 #include "cli/limits.h"
 #include "cli/parser.h"
+#include "cli/placement_text.h"
 #include "cli/plan.h"
 #include "cli/plan_submit.h"
 #include "cli/print_config.h"
@@ -111,6 +112,9 @@ int join(const RunPlan& plan, const Surroundings& around) {
 int carry_out(RunPlan plan, const Surroundings& around) {
   for (const std::string& warning : plan.warnings) RR_LOG(kWarn, {}, "{}", warning);
   for (const std::string& note : plan.notes) RR_LOG(kDebug, {}, "{}", note);
+  if (const std::string line = placement_line(plan.placement); !line.empty()) {
+    RR_LOG(kInfo, {}, "{}", line);
+  }
   if (const auto& meeting = plan.nodes.meeting) {
     // Of several commands on one machine the first one at the port leads.
     const bool leads = meeting->part == Meeting::Part::kHost ||
@@ -132,7 +136,7 @@ int run_command(std::span<const std::string> argv, const Surroundings& around, i
     return 0;
   }
   if (line->value(OptionId::kVersion)) return version_command();
-  if (const auto status = check_not_submitted(*line); !status) {
+  if (const auto status = check_subcommand(*line, Group::kWhat); !status) {
     return complain_of_usage(around, status.error().what);
   }
   const auto settings = merge_settings(*line, around);

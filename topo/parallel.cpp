@@ -46,6 +46,10 @@ std::string in_words(const Parallel& parallel) {
 
 }  // namespace
 
+std::vector<GroupKind> default_rank_order() {
+  return {GroupKind::kTp, GroupKind::kCp, GroupKind::kEp, GroupKind::kDp, GroupKind::kPp};
+}
+
 std::string_view to_string(GroupKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 
 Result<Parallel> parse_parallel(std::string_view text) {

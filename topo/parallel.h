@@ -20,14 +20,16 @@ enum class GroupKind : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
 constexpr std::uint8_t kGroupKinds = 5;
 std::string_view to_string(GroupKind kind);  // "tp", ...
 
+// tp-cp-ep-dp-pp
+std::vector<GroupKind> default_rank_order();
+
 struct Parallel {
   std::uint32_t tp = 1;
   std::uint32_t cp = 1;
   std::uint32_t ep = 1;
   std::uint32_t dp = 0;  // 0: what the world leaves over
   std::uint32_t pp = 1;
-  std::vector<GroupKind> order = {GroupKind::kTp, GroupKind::kCp, GroupKind::kEp, GroupKind::kDp,
-                                  GroupKind::kPp};
+  std::vector<GroupKind> order = default_rank_order();
   template <class V>
   void fields(V& v) {
     v(1, "tp", tp);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/core/result.h"
@@ -58,5 +59,9 @@ constexpr std::int64_t kWhole = 1'000'000;
 // the paper's defaults. `parallel` need not be resolved.
 Weights weights_for(const Parallel& parallel, const Traffic& traffic,
                     std::optional<double> affinity);
+
+// `kinds` alone, in the proportion they have; equally, where none of them counted anything. For the
+// kinds whose groups leave their node: what the others count would only make all costs smaller.
+Weights only(const Weights& weights, std::span<const GroupKind> kinds);
 
 }  // namespace robustrun::topo

@@ -123,10 +123,10 @@ TEST_CASE("what cannot be submitted is refused in one line") {
 TEST_CASE("a run refuses what is for submit alone") {
   const auto line = parse_run_line(Words{"--partition=gpu", "train.py"});
   REQUIRE(line);
-  const auto status = check_not_submitted(*line);
+  const auto status = check_subcommand(*line, Group::kWhat);
   REQUIRE_FALSE(status);
   CHECK(status.error().what.find("--partition: it is for robustrun submit") != std::string::npos);
-  CHECK(check_not_submitted(*parse_run_line(Words{"train.py"})));
+  CHECK(check_subcommand(*parse_run_line(Words{"train.py"}), Group::kWhat));
 }
 
 TEST_CASE("the script quotes what the user wrote") {

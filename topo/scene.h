@@ -1,0 +1,52 @@
+#pragma once
+// What a picture of a placement shows: the tree from its highest branching down to the nodes, each
+// node with its use and the group that colours it. Pure. Shared by picture_text.h and
+// picture_svg.h.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "topo/place.h"
+
+namespace robustrun::topo {
+
+constexpr std::uint32_t kNoGroup = 0xffffffff;
+
+struct NodeUse {
+  enum class Kind : std::uint8_t { kFree, kSpare, kWorks };
+  Kind kind = Kind::kFree;
+  PlaceIndex place = 0;            // kWorks
+  std::uint32_t first_rank = 0;    // kWorks
+  std::uint32_t group = kNoGroup;  // kWorks: its first rank's, of Scene::kind; kNoGroup: none
+};
+
+struct Scene {
+  const Cluster* cluster = nullptr;
+  std::optional<GroupKind> kind;  // whose groups are shown; nullopt: none leaves its node
+  std::uint32_t groups = 0;
+  std::vector<NodeUse> uses;      // by node
+  std::uint32_t top = 0;          // the highest level to show
+  // By switch of levels[0]: its nodes: those that work, by group; then spares; then free ones.
+  std::vector<std::vector<NodeIndex>> nodes;
+  // By level above the lowest, by switch: those of the level below.
+  std::vector<std::vector<std::vector<std::uint32_t>>> switches;
+};
+
+// `kind`: nullopt: the kind that counts most. Error: the kind's groups do not leave their nodes.
+// The cluster must outlive the scene.
+base::Result<Scene> make_scene(const Cluster& cluster, const Placement& placement,
+                               const Weights& weights, std::optional<GroupKind> kind);
+
+// Nodes of each use below a switch.
+struct SwitchCounts {
+  std::uint32_t works = 0, spare = 0, free = 0;
+};
+SwitchCounts counts_below(const Scene& scene, std::uint32_t level, std::uint32_t at);
+
+// All nodes below a switch, in the order of those below one of the lowest.
+std::vector<NodeIndex> nodes_below(const Scene& scene, std::uint32_t level, std::uint32_t at);
+
+}  // namespace robustrun::topo
