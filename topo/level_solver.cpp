@@ -68,10 +68,8 @@ class LevelSolver {
       consider(fill_whole(problem_, way.blocks),
                [&] { return kinds + " groups kept whole, switches filled one after another"; });
     }
-    consider(fill_packed(problem_, way.blocks, 1), [&] {
-      return (kinds.empty() ? "" : kinds + " groups side by side, ") +
-             "the fewest switches filled up one after another";
-    });
+    consider(fill_packed(problem_, way.blocks, 1),
+             [&] { return side_by_side(way) + "the fewest switches filled up one after another"; });
   }
 
   void try_strides() {
@@ -79,9 +77,8 @@ class LevelSolver {
       for (std::uint32_t stride = 2; stride < std::min(problem_.switches, kStridesMax); ++stride) {
         Assignment filled = fill_packed(problem_, way.blocks, stride);
         if (filled.empty()) continue;
-        consider(std::move(filled), [&] {
-          return in_words(way.families) + " groups side by side, large and small switches mixed";
-        });
+        consider(std::move(filled),
+                 [&] { return side_by_side(way) + "large and small switches mixed"; });
       }
     }
   }
@@ -160,6 +157,10 @@ class LevelSolver {
       weight = weight == 0 ? problem_.weights[f] : std::min(weight, problem_.weights[f]);
     }
     return weight;
+  }
+
+  [[nodiscard]] std::string side_by_side(const Way& way) const {
+    return way.families == 0 ? "" : in_words(way.families) + " groups side by side, ";
   }
 
   [[nodiscard]] std::string in_words(std::uint32_t families) const {

@@ -2,8 +2,8 @@
 // The best assignment of places to the switches of one level that can be found. Internal to topo/.
 //
 // Every set of families is tried as what stays whole, with blocks whole and divided (fill.h). While
-// the bound is not met: bands and strips (bands.h, strips.h), other orders of the switches, exchange
-// (improve.h) and, for small jobs, all there is (exact.h).
+// the bound is not met: bands and strips (bands.h, strips.h), other orders of the switches,
+// exchange (improve.h) and, for small jobs, all there is (exact.h).
 
 #include <string>
 

@@ -1,9 +1,13 @@
 #include "topo/spares.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
+
+#include "topo/limits.h"
 
 namespace robustrun::topo {
 namespace {
@@ -21,28 +25,53 @@ class Chooser {
     alone_ = all_;
   }
 
-  std::vector<NodeIndex> take(std::vector<NodeIndex> free, std::uint32_t count) {
+  std::vector<NodeIndex> take(std::span<const NodeIndex> free, std::uint32_t count) {
+    std::map<Kind, std::vector<NodeIndex>> kinds;  // alike in all that counts, the first one last
+    for (const NodeIndex node : free) {
+      kinds[{cluster_.leaf_of[node], cluster_.nodes[node].rack, cluster_.nodes[node].power}]
+          .push_back(node);
+    }
+    for (auto& [kind, alike] : kinds) std::ranges::reverse(alike);
     std::vector<NodeIndex> spares;
-    while (spares.size() < count && !free.empty()) {
-      const auto best = std::ranges::max_element(
-          free, [this](NodeIndex a, NodeIndex b) { return worth(a) < worth(b); });
-      if (std::get<0>(worth(*best)) == 0 && !std::exchange(fresh_, true)) {
+    while (spares.size() < std::min(count, kSparesWeighed) && !kinds.empty()) {
+      auto best = kinds.begin();
+      Worth most = worth(best->second.back());
+      for (auto kind = std::next(best); kind != kinds.end(); ++kind) {
+        Worth one = worth(kind->second.back());
+        if (one < most || (one == most && kind->second.back() > best->second.back())) continue;
+        best = kind;
+        most = one;
+      }
+      if (std::get<0>(most) == 0 && !std::exchange(fresh_, true)) {
         alone_ = all_;  // every place has a spare near it: a second one for each
         continue;
       }
       fresh_ = false;
-      const NodeIndex spare = *best;
-      spares.push_back(spare);
-      free.erase(best);
-      each_level(spare, [&](std::size_t level, std::uint32_t at) { alone_[level][at] = 0; });
-      ++racks_[cluster_.nodes[spare].rack];
-      ++power_[cluster_.nodes[spare].power];
+      spares.push_back(best->second.back());
+      keep(spares.back());
+      best->second.pop_back();
+      if (best->second.empty()) kinds.erase(best);
     }
+    std::vector<NodeIndex> rest;
+    for (const auto& [kind, alike] : kinds) rest.insert(rest.end(), alike.begin(), alike.end());
+    std::ranges::sort(rest);
+    rest.resize(std::min<std::size_t>(rest.size(), count - spares.size()));
+    spares.insert(spares.end(), rest.begin(), rest.end());
     return spares;
   }
 
  private:
   using Counts = std::vector<std::vector<std::int64_t>>;  // by level, then switch
+  using Kind = std::tuple<std::uint32_t, std::string_view, std::string_view>;
+  // Greater is better: places near it without a spare, then few spares in its rack and on its
+  // power.
+  using Worth = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+
+  void keep(NodeIndex spare) {
+    each_level(spare, [&](std::size_t level, std::uint32_t at) { alone_[level][at] = 0; });
+    ++racks_[cluster_.nodes[spare].rack];
+    ++power_[cluster_.nodes[spare].power];
+  }
 
   template <class Visit>
   void each_level(NodeIndex node, Visit visit) const {
@@ -57,8 +86,7 @@ class Chooser {
     each_level(node, [&](std::size_t level, std::uint32_t at) { ++counts[level][at]; });
   }
 
-  // Greater is better; equals are alike in all that counts, and the first is taken.
-  [[nodiscard]] std::tuple<std::int64_t, std::int64_t, std::int64_t> worth(NodeIndex node) const {
+  [[nodiscard]] Worth worth(NodeIndex node) const {
     std::int64_t near = 0;
     each_level(node, [&](std::size_t level, std::uint32_t at) {
       near += weights_[level] * alone_[level][at];
@@ -73,8 +101,8 @@ class Chooser {
 
   const Cluster& cluster_;
   std::vector<std::int64_t> weights_;  // by level
-  Counts all_;                         // places below each switch
-  Counts alone_;                       // the same where there is no spare yet, else 0
+  Counts all_;  // places below each switch
+  Counts alone_;  // the same where there is no spare yet, else 0
   bool fresh_ = false;
   std::map<std::string_view, std::int64_t> racks_, power_;  // spares in each
 };
@@ -84,7 +112,7 @@ class Chooser {
 std::vector<NodeIndex> choose_spares(const Cluster& cluster, const Objective& objective,
                                      std::span<const NodeIndex> nodes,
                                      std::span<const NodeIndex> free, std::uint32_t count) {
-  return Chooser(cluster, objective, nodes).take({free.begin(), free.end()}, count);
+  return Chooser(cluster, objective, nodes).take(free, count);
 }
 
 }  // namespace robustrun::topo
