@@ -304,6 +304,8 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "Whose groups the pictures show. Default: the kind that counts most."},
   {.id = kExplain, .name = "explain", .values = "NODE", .group = kPlan, .variable = false,
    .file = false, .help = "Say why this node has its place, or none."},
+  {.id = kLose, .name = "lose", .values = "NODE", .group = kPlan, .variable = false,
+   .file = false, .help = "Say who would get its place if this node were lost."},
   {.id = kHelp, .name = "help", .short_name = 'h', .type = kFlag, .group = kSelf, .torchrun = true,
    .variable = false, .file = false, .help = "Show this help and exit."},
   {.id = kVersion, .name = "version", .type = kFlag, .group = kSelf, .variable = false,

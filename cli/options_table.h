@@ -115,6 +115,7 @@ enum class OptionId : std::uint8_t {
   kSvg,
   kColourBy,
   kExplain,
+  kLose,
   kHelp,
   kVersion,
   kCount,

@@ -10,6 +10,7 @@
 #include "cli/parser.h"
 #include "cli/placement_text.h"
 #include "cli/plan_json.h"
+#include "cli/plan_loss.h"
 #include "cli/plan_placement.h"
 #include "cli/plan_submit.h"
 #include "cli/settings.h"
@@ -50,19 +51,29 @@ base::Result<PlacementPlan> make_plan(const Settings& settings, const Surroundin
   return plan;
 }
 
-base::Result<std::string> explanation(const Settings& settings, const PlacementPlan& plan) {
-  const std::string wanted = settings.text(OptionId::kExplain);
+base::Result<topo::NodeIndex> node_named(const Settings& settings, OptionId option,
+                                         const PlacementPlan& plan) {
+  const std::string wanted = settings.text(option);
   const auto found = std::ranges::find(plan.cluster.nodes, wanted, &topo::Node::name);
-  if (found == plan.cluster.nodes.end()) {
-    std::vector<std::string> names;
-    for (const topo::Node& node : plan.cluster.nodes) names.push_back(node.name);
-    return base::fail(
-        base::Errc::kNotFound,
-        fmt::format("cannot use {}: it is not among the hosts{}",
-                    settings.written(OptionId::kExplain), did_you_mean(wanted, names)));
+  if (found != plan.cluster.nodes.end()) {
+    return static_cast<topo::NodeIndex>(found - plan.cluster.nodes.begin());
   }
-  const auto node = static_cast<topo::NodeIndex>(found - plan.cluster.nodes.begin());
-  return topo::explain(plan.problem(), plan.placement, node);
+  std::vector<std::string> names;
+  for (const topo::Node& node : plan.cluster.nodes) names.push_back(node.name);
+  return base::fail(base::Errc::kNotFound,
+                    fmt::format("cannot use {}: it is not among the hosts{}",
+                                settings.written(option), did_you_mean(wanted, names)));
+}
+
+base::Result<std::string> explanation(const Settings& settings, const PlacementPlan& plan) {
+  return topo::explain(plan.problem(), plan.placement,
+                       RR_TRY(node_named(settings, OptionId::kExplain, plan)));
+}
+
+base::Result<std::string> after_loss(const Settings& settings, const PlacementPlan& plan) {
+  const auto node = RR_TRY(node_named(settings, OptionId::kLose, plan));
+  const Loss loss = RR_TRY(plan_loss(plan, node, base::SystemClock()));
+  return settings.flag(OptionId::kJson) ? loss_json(plan, loss) : loss_text(plan, loss);
 }
 
 // Solves it again for the time it takes.
@@ -98,6 +109,7 @@ base::Status write_svg(const Settings& settings, const PlacementPlan& plan) {
 base::Result<std::string> answer(const Settings& settings, const Surroundings& around) {
   const PlacementPlan plan = RR_TRY(make_plan(settings, around));
   RR_TRY(write_svg(settings, plan));
+  if (settings.has(OptionId::kLose)) return after_loss(settings, plan);
   if (settings.flag(OptionId::kJson)) return json_of(plan);
   if (settings.has(OptionId::kExplain)) return explanation(settings, plan);
   return text_of(settings, around, plan);
