@@ -133,6 +133,7 @@ Result<supervisor::PlacementRequest> request_for(const PlacementPlan& plan, topo
   request.parallel = plan.parallel;
   request.objective = plan.objective;
   request.rerank = rerank;
+  if (plan.first) request.first = plan.cluster.nodes[*plan.first].name;
   return request;
 }
 

@@ -2,6 +2,8 @@
 // What placement has to know for as long as a run lasts: cli/ makes it, the supervisor solves with
 // it again at every restart. Plain data.
 
+#include <string>
+
 #include "topo/cluster.h"
 #include "topo/parallel.h"
 #include "topo/replace.h"
@@ -18,6 +20,7 @@ struct PlacementRequest {
   topo::Objective objective;
   topo::Rerank rerank = topo::Rerank::kNever;  // --rerank
   topo::MovingCosts costs;
+  std::string first;  // who has place 0 at the start (--rank0); empty: anybody
   template <class V>
   void fields(V& v) {
     v(1, "enabled", enabled);
@@ -26,6 +29,7 @@ struct PlacementRequest {
     v(4, "objective", objective);
     v(5, "rerank", rerank);
     v(6, "costs", costs);
+    v(7, "first", first);
   }
 };
 

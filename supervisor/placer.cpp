@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "topo/limits.h"
+#include "topo/put_first.h"
 #include "topo/replace.h"
 
 namespace robustrun::supervisor {
@@ -74,7 +75,11 @@ base::Result<PlacementSolved> Placer::try_to(const SolvePlacement& question) {
   const topo::Problem problem = RR_TRY(problem_of(question));
   PlacementSolved solved;
   if (problem.former.empty()) {
-    const topo::Placement placement = RR_TRY(topo::place(problem));
+    topo::Placement placement = RR_TRY(topo::place(problem));
+    const NodeIndex first = find({kNobody, request_.first, 0});
+    if (first != topo::kNoNode && node_at_[first] != kNobody) {
+      placement = RR_TRY(topo::put_first(problem, std::move(placement), first));
+    }
     solved = place_first(placement, problem);
     RR_TRY(take_members(placement.nodes, solved));
     return solved;

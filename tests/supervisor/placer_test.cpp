@@ -76,6 +76,17 @@ TEST_CASE("nodes are found by name, whatever their number") {
   CHECK(std::set(chosen.begin(), chosen.end()) == std::set<std::uint32_t>{40, 42});
 }
 
+TEST_CASE("who is to be first is, if it is there") {
+  PlacementRequest request = request_for(8);
+  request.first = "n4";
+  Placer placer(request);
+  const Nodes chosen = members(placer.solve(question({0, 1, 2, 3, 4, 5, 6, 7}, 4)));
+  REQUIRE(chosen.size() == 4);
+  CHECK(chosen[0] == 4);
+  CHECK(all_below_one_switch(chosen));
+  CHECK(members(placer.solve(question({0, 1, 2, 6}, 4))).size() == 4);
+}
+
 TEST_CASE("a spare of the same switch takes the place, and nobody else moves") {
   Placer placer(request_for(8));
   SolvePlacement asked = question({0, 2, 1, 3, 6}, 3);
