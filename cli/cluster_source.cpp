@@ -17,6 +17,11 @@ using base::Result;
 using topo::Cluster;
 using Hosts = std::vector<std::string>;
 
+Result<topo::Description> read_file(const std::string& path, const Surroundings& around) {
+  const std::string text = RR_TRY(around.fabric->read_file(path));
+  return path.ends_with(".toml") ? parse_topology(text, path) : topo::read_topology(text, path);
+}
+
 Result<Cluster> cluster_of(const Result<topo::Description>& said, const Hosts& hosts) {
   if (!said) return std::unexpected(said.error());
   const Cluster whole = RR_TRY(topo::build_cluster(*said));
@@ -24,10 +29,7 @@ Result<Cluster> cluster_of(const Result<topo::Description>& said, const Hosts& h
 }
 
 Result<Cluster> from_file(const std::string& path, const Hosts& hosts, const Surroundings& around) {
-  const std::string text = RR_TRY(around.fabric->read_file(path));
-  return cluster_of(
-      path.ends_with(".toml") ? parse_topology(text, path) : topo::read_topology(text, path),
-      hosts);
+  return cluster_of(read_file(path, around), hosts);
 }
 
 Result<Cluster> from_slurm(const Hosts& hosts, const Surroundings& around) {
@@ -66,6 +68,11 @@ Result<Cluster> find_cluster(const std::string& topology, const Hosts& hosts,
   if (topology == "auto") return guess(hosts, around);
   if (topology == "off") return topo::flat_cluster(hosts);
   return from_file(topology, hosts, around);
+}
+
+Result<Cluster> whole_cluster(const std::string& path, const Surroundings& around) {
+  const topo::Description said = RR_TRY(read_file(path, around));
+  return topo::with_nvl_domains(RR_TRY(topo::build_cluster(said)));
 }
 
 }  // namespace robustrun::cli

@@ -22,4 +22,8 @@ namespace robustrun::cli {
                                                        const std::vector<std::string>& hosts,
                                                        const Surroundings& around);
 
+// All that a file describes: where nobody knows yet which hosts will come.
+[[nodiscard]] base::Result<topo::Cluster> whole_cluster(const std::string& path,
+                                                        const Surroundings& around);
+
 }  // namespace robustrun::cli

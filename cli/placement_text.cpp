@@ -299,14 +299,6 @@ base::Result<topo::Scene> scene_of(const PlacementPlan& plan, std::optional<topo
 
 }  // namespace
 
-std::string placement_line(const PlacementPlan& plan) {
-  if (!plan.chosen) return "";
-  return fmt::format("placed {} by {}: weighted spread {} (natural order {}, bound {}); {}",
-                     counted(plan.placement.nodes.size(), "node"), plan.cluster.source,
-                     units(plan.placement.score.cost.worst), units(plan.natural.score.cost.worst),
-                     units(plan.placement.bound.worst), quality_text(plan.placement));
-}
-
 std::string placement_summary(const PlacementPlan& plan, std::size_t columns) {
   const topo::Placement& placement = plan.placement;
   std::string out;

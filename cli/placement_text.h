@@ -11,10 +11,6 @@
 
 namespace robustrun::cli {
 
-// "8 nodes on cluster.toml: no pp group leaves its pod; in natural order ...": for a run's log.
-// Empty when there was nothing to choose.
-[[nodiscard]] std::string placement_line(const PlacementPlan& plan);
-
 // What was chosen, against what; two to ten lines.
 [[nodiscard]] std::string placement_summary(const PlacementPlan& plan, std::size_t columns);
 

@@ -134,18 +134,40 @@ Result<supervisor::PlacementRequest> request_for(const PlacementPlan& plan, topo
   request.objective = plan.objective;
   request.rerank = rerank;
   if (plan.first) request.first = plan.cluster.nodes[*plan.first].name;
+  request.how = plan.placement.how;
+  request.natural_cost = plan.natural.score.cost.worst;
   return request;
 }
 
-// Nobody is placed who comes by himself.
-void warn_of_no_effect(const Settings& settings, NodesPlan& nodes) {
-  if (!settings.given(OptionId::kTopology) || settings.text(OptionId::kTopology) == "off") return;
-  if (nodes.way == NodesPlan::Way::kRendezvous) {
-    nodes.warnings.push_back(
-        fmt::format("{} has no effect: nodes that are started by hand say their own rank, or come "
-                    "as they come; name them with --hosts",
-                    settings.written(OptionId::kTopology)));
+// Nodes that are started by hand: whoever comes is placed when all are there.
+base::Status plan_for_comers(const Settings& settings, const Surroundings& around,
+                             const PlacementWishes& wishes, std::uint32_t workers, NodesPlan& nodes,
+                             PlacementPlan& plan) {
+  const std::string topology = settings.text(OptionId::kTopology);
+  if (nodes.way != NodesPlan::Way::kRendezvous || topology == "auto" || topology == "off") {
+    return {};
   }
+  if (nodes.meeting->node_rank) {
+    nodes.warnings.push_back(fmt::format("{} has no effect: every node says its own rank",
+                                         settings.written(OptionId::kTopology)));
+    return {};
+  }
+  plan.cluster = RR_TRY(whole_cluster(topology, around));
+  plan.places = nodes.max_nodes;
+  if (plan.cluster.nodes.size() < plan.places) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("cannot use {}: it has {} nodes, and {} are wanted",
+                    settings.written(OptionId::kTopology), plan.cluster.nodes.size(), plan.places));
+  }
+  fill_slots(std::vector<Host>(plan.cluster.nodes.size()), workers, plan);
+  RR_TRY(weigh(settings, wishes, plan));
+  plan.request.enabled = topo::has_structure(plan.cluster);
+  plan.request.cluster = plan.cluster;
+  plan.request.parallel = plan.parallel;
+  plan.request.objective = plan.objective;
+  plan.request.rerank = wishes.rerank;
+  return {};
 }
 
 }  // namespace
@@ -177,13 +199,13 @@ Result<PlacementPlan> plan_placement(const Settings& settings, const Surrounding
                                      std::uint32_t workers, NodesPlan& nodes) {
   const PlacementWishes wishes = RR_TRY(placement_wishes(settings));
   PlacementPlan plan;
+  plan.parallel = wishes.parallel;
   if (nodes.hosts.empty()) {
-    warn_of_no_effect(settings, nodes);
+    RR_TRY(plan_for_comers(settings, around, wishes, workers, nodes, plan));
     return plan;
   }
   std::vector<Host> all = nodes.hosts;
   all.insert(all.end(), nodes.unused.begin(), nodes.unused.end());
-  plan.parallel = wishes.parallel;
   plan.places = nodes.max_nodes;
   plan.spares = nodes.spares;
   RR_ASSERT(plan.places > 0 && plan.places <= all.size());

@@ -39,7 +39,8 @@ struct PlacementPlan {
 
 // Brings `nodes.hosts` into their order, spares last, and chooses among those that are `unused`.
 // `workers`: on a host that does not say its own; 0: it counts for itself. Without hosts (a
-// rendezvous, this machine alone) there is nothing to place: `places` is 0.
+// rendezvous, this machine alone) nobody is placed yet, and of `placement` nothing is set; those
+// who come to a rendezvous are placed by `request`.
 [[nodiscard]] base::Result<PlacementPlan> plan_placement(const Settings& settings,
                                                          const Surroundings& around,
                                                          std::uint32_t workers, NodesPlan& nodes);

@@ -16,7 +16,6 @@
 #include "cli/invitation.h"
 #include "cli/limits.h"
 #include "cli/parser.h"
-#include "cli/placement_text.h"
 #include "cli/plan.h"
 #include "cli/plan_submit.h"
 #include "cli/print_config.h"
@@ -112,9 +111,6 @@ int join(const RunPlan& plan, const Surroundings& around) {
 int carry_out(RunPlan plan, const Surroundings& around) {
   for (const std::string& warning : plan.warnings) RR_LOG(kWarn, {}, "{}", warning);
   for (const std::string& note : plan.notes) RR_LOG(kDebug, {}, "{}", note);
-  if (const std::string line = placement_line(plan.placement); !line.empty()) {
-    RR_LOG(kInfo, {}, "{}", line);
-  }
   if (const auto& meeting = plan.nodes.meeting) {
     // Of several commands on one machine the first one at the port leads.
     const bool leads = meeting->part == Meeting::Part::kHost ||

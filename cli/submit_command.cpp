@@ -48,6 +48,9 @@ int submit_command(std::span<const std::string> argv, const Surroundings& around
     print(submit_help(terminal_columns(around)));
     return 0;
   }
+  if (const auto status = check_subcommand(*line, Group::kSubmit); !status) {
+    return complain_of_usage(around, status.error().what);
+  }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());
   if (!settings->script) {

@@ -2,6 +2,8 @@
 // What placement has to know for as long as a run lasts: cli/ makes it, the supervisor solves with
 // it again at every restart. Plain data.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "topo/cluster.h"
@@ -20,7 +22,11 @@ struct PlacementRequest {
   topo::Objective objective;
   topo::Rerank rerank = topo::Rerank::kNever;  // --rerank
   topo::MovingCosts costs;
-  std::string first;  // who has place 0 at the start (--rank0); empty: anybody
+  std::string first;  // who has place 0 (--rank0), by name; empty: whoever
+  // Where the nodes' order is already a placement: how it was found, and the cost of their natural
+  // order (Cost::worst). For people.
+  std::string how;
+  std::optional<std::int64_t> natural_cost;
   template <class V>
   void fields(V& v) {
     v(1, "enabled", enabled);
@@ -30,6 +36,8 @@ struct PlacementRequest {
     v(5, "rerank", rerank);
     v(6, "costs", costs);
     v(7, "first", first);
+    v(8, "how", how);
+    v(9, "natural_cost", natural_cost);
   }
 };
 

@@ -75,11 +75,7 @@ base::Result<PlacementSolved> Placer::try_to(const SolvePlacement& question) {
   const topo::Problem problem = RR_TRY(problem_of(question));
   PlacementSolved solved;
   if (problem.former.empty()) {
-    topo::Placement placement = RR_TRY(topo::place(problem));
-    const NodeIndex first = find({kNobody, request_.first, 0});
-    if (first != topo::kNoNode && node_at_[first] != kNobody) {
-      placement = RR_TRY(topo::put_first(problem, std::move(placement), first));
-    }
+    const topo::Placement placement = RR_TRY(place_freely(problem));
     solved = place_first(placement, problem);
     RR_TRY(take_members(placement.nodes, solved));
     return solved;
@@ -99,6 +95,15 @@ base::Result<PlacementSolved> Placer::try_to(const SolvePlacement& question) {
                                           cost_in_words(replaced.after)));
   }
   return solved;
+}
+
+base::Result<topo::Placement> Placer::place_freely(const topo::Problem& problem) const {
+  auto placement = RR_TRY(topo::place(problem));
+  const auto first = std::ranges::find_if(problem.candidates, [this](NodeIndex node) {
+    return request_.cluster.nodes[node].name == request_.first;
+  });
+  if (first == problem.candidates.end()) return placement;
+  return topo::put_first(problem, std::move(placement), *first);
 }
 
 // kNoNode: not known.
@@ -163,12 +168,22 @@ std::string Placer::best_in_words(const topo::Placement& placement) const {
 
 PlacementSolved Placer::place_first(const topo::Placement& placement,
                                     const topo::Problem& problem) const {
+  // The nodes have the order that was planned, unless some did not come.
+  std::vector<NodeIndex> planned(placement.nodes.size());
+  std::iota(planned.begin(), planned.end(), 0);
+  const bool as_planned = !request_.how.empty() && placement.nodes == planned;
+  std::string cost = cost_in_words(placement.score.cost);
+  if (as_planned && request_.natural_cost) {
+    cost += fmt::format(" ({:.4g} in natural order)", units(*request_.natural_cost));
+  }
   PlacementSolved solved;
-  solved.text = fmt::format("{} of {} nodes are placed by {}: {}; {}, {}", problem.places,
-                            problem.candidates.size(), request_.cluster.source, placement.how,
-                            cost_in_words(placement.score.cost), best_in_words(placement));
+  solved.text =
+      fmt::format("{} of {} nodes are placed by {}: {}; {}, {}", problem.places,
+                  problem.candidates.size(), request_.cluster.source,
+                  as_planned ? request_.how : placement.how, cost, best_in_words(placement));
   solved.evidence = spreads_in_words(request_.cluster, placement.score);
-  if (const auto in_order = topo::place_in_order(problem)) {
+  const auto in_order = topo::place_in_order(problem);
+  if (in_order && !as_planned) {
     solved.alternatives.push_back(
         fmt::format("in the order of the nodes: {}", cost_in_words(in_order->score.cost)));
   }

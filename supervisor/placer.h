@@ -31,6 +31,7 @@ class Placer {
  private:
   base::Result<PlacementSolved> try_to(const SolvePlacement& question);
   base::Result<topo::Problem> problem_of(const SolvePlacement& question);
+  base::Result<topo::Placement> place_freely(const topo::Problem& problem) const;
   PlacementSolved place_first(const topo::Placement& placement, const topo::Problem& problem) const;
   base::Status take_members(const std::vector<topo::NodeIndex>& nodes,
                             PlacementSolved& solved) const;

@@ -19,6 +19,7 @@ TEST_CASE("the first word chooses the subcommand, and is taken away") {
   CHECK(choose_command(Words{"help"}, world.around).command == Command::kHelp);
   CHECK(choose_command(Words{"version"}, world.around).command == Command::kVersion);
   CHECK(choose_command(Words{"check", "--nnodes=2"}, world.around).command == Command::kCheck);
+  CHECK(choose_command(Words{"plan", "--json"}, world.around).command == Command::kPlan);
   const Words run{"run", "train.py"};
   CHECK(choose_command(run, world.around).command == Command::kRun);
   CHECK(choose_command(run, world.around).argv.size() == 1);

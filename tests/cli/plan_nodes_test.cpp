@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/limits.h"
+#include "cli/plan_placement.h"
 #include "fakes.h"
 
 namespace robustrun::cli {
@@ -101,9 +102,9 @@ TEST_CASE("hosts beyond --nnodes are spares, unless --spares says how many") {
   const auto made = plan(world, {"--hosts=n[1-9]", "--nnodes=2", "--spares=1"});
   REQUIRE(made.has_value());
   CHECK(made->hosts.size() == 3);
-  CHECK(made->warnings == Argv{"6 hosts are not used: n4, n5, n6, n7, ..."});
+  CHECK(unused_hosts(*made) == "6 hosts are not used: n4, n5, n6, n7, ...");
   const auto one = plan(world, {"--hosts=n[1-2]", "--nnodes=1", "--spares=0"});
-  CHECK(one->warnings == Argv{"1 host is not used: n2"});
+  CHECK(unused_hosts(*one) == "1 host is not used: n2");
 }
 
 TEST_CASE("processes have names of their own") {

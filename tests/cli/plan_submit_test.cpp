@@ -129,6 +129,16 @@ TEST_CASE("a run refuses what is for submit alone") {
   CHECK(check_subcommand(*parse_run_line(Words{"train.py"}), Group::kWhat));
 }
 
+TEST_CASE("what is for plan alone is refused by others, and the other way round") {
+  const auto plan = parse_run_line(Words{"--svg=a.svg", "train.py"});
+  REQUIRE(plan);
+  CHECK(check_subcommand(*plan, Group::kPlan));
+  CHECK(check_subcommand(*plan, Group::kWhat).error().what ==
+        "argument --svg: it is for robustrun plan alone");
+  CHECK_FALSE(check_subcommand(*plan, Group::kSubmit));
+  CHECK_FALSE(check_subcommand(*parse_run_line(Words{"--nodes=2"}), Group::kPlan));
+}
+
 TEST_CASE("the script quotes what the user wrote") {
   BatchJob job;
   job.sbatch = {"--partition=a b"};

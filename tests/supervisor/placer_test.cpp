@@ -66,6 +66,29 @@ TEST_CASE("the first group is below one switch where that has enough of them") {
   CHECK(solved.alternatives[0].starts_with("in the order of the nodes: weighted spread "));
 }
 
+TEST_CASE("an order that was planned is told as such, and rank 0 stays where the user wants it") {
+  PlacementRequest request = request_for(8);
+  request.how = "as one wishes";
+  request.natural_cost = 2 * topo::kWhole;
+  request.cluster = restrict_to(request.cluster, {"n0", "n2", "n4", "n6", "n1", "n3"}).value();
+  Placer placer(request);
+  SolvePlacement asked = question({}, 4);
+  const std::vector<std::string> names = {"n0", "n2", "n4", "n6", "n1", "n3"};
+  for (std::uint32_t i = 0; i < names.size(); ++i) asked.candidates.push_back({{i}, names[i], 1});
+  const PlacementSolved solved = placer.solve(asked);
+  CHECK(members(solved) == Nodes{0, 1, 2, 3});
+  CHECK(solved.text ==
+        "4 of 6 nodes are placed by cluster.toml: as one wishes; weighted spread 0 (2 in natural "
+        "order), nothing better exists");
+  CHECK(solved.alternatives.empty());
+  request.first = "n4";
+  const Nodes with_first = members(Placer(request).solve(asked));
+  REQUIRE(with_first.size() == 4);
+  CHECK(with_first.front() == 2);
+  request.first = "n3";  // below the other switch: it is wanted all the same
+  CHECK(members(Placer(request).solve(asked)).front() == 5);
+}
+
 TEST_CASE("nodes are found by name, whatever their number") {
   Placer placer(request_for(8));
   SolvePlacement asked = question({}, 2);
