@@ -31,7 +31,7 @@ struct Problem {
   const Cluster* cluster = nullptr;
   Parallel parallel;
   Objective objective;
-  std::vector<NodeIndex> candidates;  // each once; the order in which equals are taken
+  std::vector<NodeIndex> candidates;  // each once; of equals, the one with the least index
   std::uint32_t places = 0;  // how many to choose
   std::uint32_t spares = 0;  // how many of the others to keep
   // By place: who held it. Empty: nobody. Of equally good placements the one that moves fewest.

@@ -247,6 +247,16 @@ std::string describe(const Problem& problem, const Replacement& replacement) {
   return text;
 }
 
+// Slots of a place that nobody held before.
+std::uint32_t largest_newcomer(const Problem& problem) {
+  std::uint32_t largest = 1;
+  for (const NodeIndex node : problem.candidates) {
+    if (std::ranges::find(problem.former, node) != problem.former.end()) continue;
+    largest = std::max(largest, problem.cluster->nodes[node].slots);
+  }
+  return largest;
+}
+
 }  // namespace
 
 Result<Rerank> parse_rerank(std::string_view text) {
@@ -262,9 +272,12 @@ std::string_view to_string(Rerank rerank) { return kReranks[static_cast<std::siz
 
 Result<Replacement> replace(const Problem& problem, Rerank rerank, const MovingCosts& costs) {
   RR_ASSERT(problem.cluster != nullptr && problem.former.size() == problem.places);
+  const bool grows = std::ranges::find(problem.former, kNoNode) != problem.former.end();
+  const std::uint32_t open_slots = grows ? largest_newcomer(problem) : 0;
   std::vector<std::uint32_t> slots;
   for (const NodeIndex node : problem.former) {
-    slots.push_back(node == kNoNode ? 1 : std::max(1U, problem.cluster->nodes[node].slots));
+    slots.push_back(node == kNoNode ? open_slots
+                                    : std::max(1U, problem.cluster->nodes[node].slots));
   }
   Replacer replacer(problem, slots);
   RR_TRY(replacer.fill());

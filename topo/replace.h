@@ -42,7 +42,8 @@ struct Replacement {
 };
 
 // `problem.former`: by place, as it was, with nodes that are gone among them; who is still there is
-// in `problem.candidates`, who is not there any more is not.
+// in `problem.candidates`, who is not there any more is not. kNoNode: a place nobody held, of as
+// many slots as the largest newcomer has.
 base::Result<Replacement> replace(const Problem& problem, Rerank rerank, const MovingCosts& costs);
 
 }  // namespace robustrun::topo

@@ -106,6 +106,17 @@ TEST_CASE("the spare of the same switch is taken, and the reason says so") {
   CHECK(result->why == "n8 takes the place of n6: both are below minipod pod1");
 }
 
+TEST_CASE("a place that nobody held is given to a newcomer of any size") {
+  Cluster cluster = cluster_of({2, 2}, 0);
+  Parallel parallel;
+  parallel.tp = 8;
+  Problem problem = drawn::problem_of(cluster, 3, parallel, 30);
+  problem.former = {0, 1, kNoNode};
+  const auto result = replace(problem, Rerank::kNever, {});
+  REQUIRE(result);
+  CHECK(result->nodes == std::vector<NodeIndex>{0, 1, 2});
+}
+
 TEST_CASE("survivors move only if they may, and only if it pays") {
   // Rows of two; the newcomer is in the minipod of the second row, and that has no room for another
   // node: a survivor of the second row can only be spared if it goes to the first.
