@@ -60,6 +60,12 @@ std::vector<Share> divide(const Shape& shape, const std::vector<std::uint32_t>& 
   return shares;
 }
 
+enum class Part : std::uint8_t {
+  kAll,    // all places, and all candidates are in play
+  kWhole,  // all places, below one of several switches that hold them
+  kShare,  // what a higher level has divided off
+};
+
 class Descender {
  public:
   Descender(const Cluster& cluster, const Objective& objective,
@@ -74,20 +80,20 @@ class Descender {
   // `levels`: how many of the levels are left to look at.
   Descent run(std::size_t levels, const Shape& shape,
               const std::vector<std::uint32_t>& class_of_place,
-              const std::vector<NodeIndex>& candidates, bool all) {
+              const std::vector<NodeIndex>& candidates, Part part) {
     if (levels == 0 || shape.places() < 2) {
       return {in_order(class_of_place, candidates), false, 0, 0, false, false, {}};
     }
     const std::size_t level = levels - 1;
     std::vector<std::vector<NodeIndex>> below = by_switch(level, candidates);
-    if (below.size() == 1) return run(level, shape, class_of_place, candidates, all);
+    if (below.size() == 1) return run(level, shape, class_of_place, candidates, part);
     const auto problem = problem_of(shape, class_of_place, below);
     const std::vector<std::uint32_t> whole = switches_for_all(problem);
-    if (!whole.empty()) return best_below(level, shape, class_of_place, below, whole);
+    if (!whole.empty()) return best_below(level, shape, class_of_place, below, whole, part);
 
-    LevelSolution solution = solve_level(problem);
+    LevelSolution solution = solve_level(problem, part != Part::kShare);
     Descent descent;
-    descent.divided = all;
+    descent.divided = part == Part::kAll;
     descent.level = static_cast<std::uint32_t>(level);
     descent.level_bound = solution.bound;
     descent.searched = solution.searched;
@@ -98,9 +104,9 @@ class Descender {
     for (std::uint32_t at = 0; at < shares.size(); ++at) {
       const Share& share = shares[at];
       if (share.places.empty()) continue;
-      const Descent part = run(level, share.shape, share.class_of_place, below[at], false);
+      const Descent one = run(level, share.shape, share.class_of_place, below[at], Part::kShare);
       for (std::size_t i = 0; i < share.places.size(); ++i) {
-        descent.nodes[share.places[i]] = part.nodes[i];
+        descent.nodes[share.places[i]] = one.nodes[i];
       }
     }
     return descent;
@@ -173,11 +179,12 @@ class Descender {
   Descent best_below(std::size_t level, const Shape& shape,
                      const std::vector<std::uint32_t>& class_of_place,
                      const std::vector<std::vector<NodeIndex>>& below,
-                     const std::vector<std::uint32_t>& whole) {
+                     const std::vector<std::uint32_t>& whole, Part part) {
     Descent best;
     Cost least;
     for (const std::uint32_t at : whole) {
-      Descent one = run(level, shape, class_of_place, below[at], false);
+      Descent one = run(level, shape, class_of_place, below[at],
+                        part == Part::kShare ? Part::kShare : Part::kWhole);
       const Cost cost = score(cluster_, shape, objective_, one.nodes).cost;
       if (!best.nodes.empty() && cost >= least) continue;
       best = std::move(one);
@@ -201,7 +208,7 @@ Descent descend(const Cluster& cluster, const Objective& objective, const Shape&
                 const std::vector<std::uint32_t>& class_of_node,
                 const std::vector<NodeIndex>& candidates) {
   return Descender(cluster, objective, class_of_node)
-      .run(cluster.levels.size(), shape, class_of_place, candidates, true);
+      .run(cluster.levels.size(), shape, class_of_place, candidates, Part::kAll);
 }
 
 }  // namespace robustrun::topo

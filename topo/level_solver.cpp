@@ -31,10 +31,11 @@ class LevelSolver {
     best_.bound = lower_bound(problem);
   }
 
-  LevelSolution run() {
+  LevelSolution run(bool thorough) {
     make_ways();
     for (const Way& way : ways_) try_fillings(way);
     best_.filled = true;
+    if (!thorough) return std::move(best_);
     if (!is_best()) try_bands();
     if (!is_best()) try_strips();
     if (!is_best()) try_strides();
@@ -180,6 +181,8 @@ class LevelSolver {
 
 }  // namespace
 
-LevelSolution solve_level(const LevelProblem& problem) { return LevelSolver(problem).run(); }
+LevelSolution solve_level(const LevelProblem& problem, bool thorough) {
+  return LevelSolver(problem).run(thorough);
+}
 
 }  // namespace robustrun::topo
