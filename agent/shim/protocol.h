@@ -43,14 +43,14 @@ struct Order {
 struct Report {
   enum class Kind : std::int32_t { kStarted = 1, kStartFailed = 2, kExited = 3, kGone = 4 };
   Kind kind;
-  std::int32_t pid;          // kStarted: the worker's; kGone: an unkillable pid, or 0
-  Stage stage;               // kStartFailed; kStarted: what the worker runs without
-  std::int32_t os_errno;     // belongs to `stage`
-  std::int32_t wait_code;    // kExited: si_code of waitid()
+  std::int32_t pid;  // kStarted: the worker's; kGone: an unkillable pid, or 0
+  Stage stage;  // kStartFailed; kStarted: what the worker runs without
+  std::int32_t os_errno;  // belongs to `stage`
+  std::int32_t wait_code;  // kExited: si_code of waitid()
   std::int32_t wait_status;  // kExited: si_status of waitid()
-  std::int32_t killed;       // kGone: descendants that had to be killed
+  std::int32_t killed;  // kGone: descendants that had to be killed
   std::int32_t reserved;
-  std::int64_t at_ns;        // CLOCK_MONOTONIC
+  std::int64_t at_ns;  // CLOCK_MONOTONIC
 };
 
 }  // namespace robustrun::agent::shim

@@ -36,8 +36,8 @@ enum class JobState : std::uint8_t {
   kBackoff,
   kFinishing,
   kFinished,
-  kChecking,   // the check of nodes before the first attempt
-  kPlacing,    // it is being worked out which node gets which place
+  kChecking,  // the check of nodes before the first attempt
+  kPlacing,  // it is being worked out which node gets which place
 };
 
 const char* to_string(JobState state);

@@ -64,9 +64,7 @@ enum class RuleRole : std::uint8_t {
 };
 RuleRole role_of(Rule rule);
 // It says why nodes have the places they have.
-inline bool is_about_places(Rule rule) {
-  return rule == Rule::kPlaced || rule == Rule::kNotPlaced;
-}
+inline bool is_about_places(Rule rule) { return rule == Rule::kPlaced || rule == Rule::kNotPlaced; }
 
 base::Nanos elapsed(base::Nanos from, base::Nanos to);   // 0 when `to` is earlier
 base::Nanos later(base::Nanos from, base::Nanos by);
