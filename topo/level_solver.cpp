@@ -115,6 +115,10 @@ class LevelSolver {
 
   void try_strips() {
     if (problem_.classes > 1) return;
+    if (Assignment filled = fill_phases(problem_); !filled.empty()) {
+      consider(std::move(filled),
+               [] { return "stages that begin at the same slot together, along the pipelines"; });
+    }
     const auto families = static_cast<std::uint32_t>(problem_.weights.size());
     for (std::uint32_t across = 0; across < families; ++across) {
       for (std::uint32_t along = 0; along < families; ++along) {
