@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "topo/blocks.h"
+#include "topo/crossing.h"
+#include "topo/limits.h"
 
 namespace robustrun::topo {
 namespace {
@@ -122,15 +124,23 @@ class Supposed {
 
   // What two families cost together beyond what each costs alone.
   [[nodiscard]] std::int64_t together(const One& f, const One& g) const {
-    const std::uint32_t matrix = matrix_of(f, g);
+    const Matrix matrix = matrix_of(f, g);
+    const bool known = matrix.blocks() != 0;
     const std::uint32_t product =
-        matrix != 0 ? least_product(sizes_, matrix) : product_of_ranks(f.family, g.family);
+        known ? least_product(sizes_, matrix.blocks()) : product_of_ranks(f.family, g.family);
+    const bool small = known && matrix.blocks() <= kCrossingBlocksMax;
     const std::int64_t wf = problem_.weights[f.family];
     const std::int64_t wg = problem_.weights[g.family];
     std::int64_t best = std::numeric_limits<std::int64_t>::max();
-    for (std::uint32_t a = f.touched; a <= std::max(f.touched, product); ++a) {
-      const std::uint32_t b = std::max(g.touched, (product + a - 1) / a);
-      best = std::min(best, wf * (a - f.touched) + wg * (b - g.touched));
+    for (std::uint32_t a = f.touched; a <= std::max(f.touched, problem_.switches); ++a) {
+      const std::int64_t for_rows = wf * (a - f.touched);
+      std::uint32_t b = std::max(g.touched, (product + a - 1) / a);
+      while (small && b < problem_.switches && for_rows + wg * (b - g.touched) < best &&
+             !may_cross(matrix, sizes_, a, b)) {
+        ++b;
+      }
+      best = std::min(best, for_rows + wg * (b - g.touched));
+      if (b == g.touched) break;
     }
     return best;
   }
@@ -146,23 +156,25 @@ class Supposed {
     const bool cross = family(f).kind == GroupKind::kDp && family(g).kind == GroupKind::kPp;
     if (whole_ != 0 || !cross || ranks == 0 || slots < parallel.tp) return 1;
     const double roots = sum_of_roots(sizes_, shape.places());
-    return whole_number(roots * roots * (slots / parallel.tp) / static_cast<double>(ranks));
+    const std::uint32_t in_node = slots / parallel.tp;
+    return whole_number(roots * roots * in_node / static_cast<double>(ranks));
   }
 
-  // Blocks in each of the matrices whose rows and columns are groups of the two; 0: there are none.
-  [[nodiscard]] std::uint32_t matrix_of(const One& f, const One& g) const {
-    if (!even_ || !f.met.even || !g.met.even) return 0;
+  // Of blocks, with groups of the two as rows and columns; empty: they form none.
+  [[nodiscard]] Matrix matrix_of(const One& f, const One& g) const {
+    if (!even_ || !f.met.even || !g.met.even) return {};
     const std::uint32_t size = blocks_.size(0);
     const Blocks rows = blocks_of(*problem_.shape, whole_ | 1U << f.family);
     const Blocks columns = blocks_of(*problem_.shape, whole_ | 1U << g.family);
     // A row is what one group meets, and not a chain of several.
-    if (rows.even_size() != f.met.most * size || columns.even_size() != g.met.most * size) return 0;
+    if (rows.even_size() != f.met.most * size || columns.even_size() != g.met.most * size)
+      return {};
     const Blocks matrices = blocks_of(*problem_.shape, whole_ | 1U << f.family | 1U << g.family);
     const std::uint32_t places = matrices.even_size();
-    if (places == 0) return 0;
+    if (places == 0) return {};
     const std::uint64_t cells =
         (std::uint64_t{places} / rows.even_size()) * (places / columns.even_size());
-    if (cells > places / size || places / size % cells != 0) return 0;
+    if (cells > places / size || places / size % cells != 0) return {};
     const auto per_cell = static_cast<std::uint32_t>(places / cells);
     std::vector<std::uint32_t> met(columns.count(), 0);
     for (std::uint32_t row = 0; row < rows.count(); ++row) {
@@ -171,11 +183,11 @@ class Supposed {
       };
       for (std::uint32_t i = 0; i < rows.size(row); ++i) ++met[in_row(i)];
       for (std::uint32_t i = 0; i < rows.size(row); ++i) {
-        if (met[in_row(i)] != per_cell) return 0;
+        if (met[in_row(i)] != per_cell) return {};
       }
       for (std::uint32_t i = 0; i < rows.size(row); ++i) met[in_row(i)] = 0;
     }
-    return places / size;
+    return {places / rows.even_size(), places / columns.even_size(), per_cell / size};
   }
 
   const LevelProblem& problem_;

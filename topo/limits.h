@@ -18,6 +18,7 @@ constexpr std::uint32_t kParallelMax = 1'000'000;  // one size
 constexpr std::uint32_t kExchangePlacesMax = 256;
 constexpr std::uint64_t kExchangeStepsPerPlace = 100;
 constexpr std::uint64_t kExchangeStepsMax = 20'000;
+constexpr std::uint32_t kCrossingBlocksMax = 256;
 constexpr std::uint32_t kStridesMax = 16;
 constexpr std::uint32_t kExactPlacesMax = 16;
 constexpr std::uint64_t kExactStepsMax = 2'000'000;

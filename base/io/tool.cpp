@@ -142,9 +142,13 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
   });
   tool.async_wait([&](error_code error, int) {
     if (!error) status = from_wait_status(tool.native_exit_code());
+    timer.cancel();
     context.stop();
   });
   context.run();
+  // What was read before the stop, and not yet handed over: else it would be missing in the middle.
+  context.restart();
+  context.poll();
   // Its destructor would signal a pid that is no longer ours.
   static_cast<void>(tool.detach());
 

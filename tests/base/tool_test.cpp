@@ -60,6 +60,14 @@ TEST_CASE("what a tool writes beyond the limit is read and dropped") {
   CHECK(result->status.code == 3);
 }
 
+TEST_CASE("nothing is missing of what a tool writes right before its end") {
+  for (int round = 0; round < 30; ++round) {
+    const auto result = run_tool({"/usr/bin/head", "-c", "1000000", "/dev/zero"}, 20s);
+    REQUIRE(result);
+    CHECK(result->out.size() == 1'000'000);
+  }
+}
+
 TEST_CASE("the deadline kills a tool and what it has started") {
   const Scratch scratch;
   const std::string file = scratch / "pid";

@@ -254,8 +254,8 @@ def sluggish(pid):
             os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("spares", [0, 1])
-def test_a_slow_node_is_named_and_replaced_when_there_is_another(nodes, spares):
+def finish_with_a_slow_node(nodes, spares):
+    """A checked run whose second agent is slow, and its lines that say so of that one alone."""
     job = nodes("--nnodes=4", f"--spares={spares}", "--preflight=full", "--time-limit=100",
                 *lockstep(nodes.runner, 3))
     agent = job.wait(lambda: job.agents().get(1), "the second agent")
@@ -263,8 +263,17 @@ def test_a_slow_node_is_named_and_replaced_when_there_is_another(nodes, spares):
         job.wait(lambda: job.groups_formed(), "the group", 90)
     finished = job.finish()
     assert finished.code == 0, finished.errors
-    slow = [line for line in finished.errors.splitlines()
-            if "slow, with two partners" in line and ("-1 left out:" if spares else "-1:") in line]
+    named = "-1 left out:" if spares else "-1:"
+    return job, finished, [line for line in finished.errors.splitlines()
+                           if "slow, with two partners" in line and named in line]
+
+
+@pytest.mark.parametrize("spares", [0, 1])
+def test_a_slow_node_is_named_and_replaced_when_there_is_another(nodes, spares):
+    for _ in range(3):  # on a machine that has much else to do, the others may be late as well
+        job, finished, slow = finish_with_a_slow_node(nodes, spares)
+        if slow:
+            break
     assert len(slow) == 1, finished.errors
     assert (1 in job.group()) == (not spares)
 
