@@ -7,6 +7,7 @@
 #include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/plan_check.h"
+#include "cli/plan_submit.h"
 #include "cli/settings.h"
 
 namespace robustrun::cli {
@@ -17,6 +18,9 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
   if (line->value(OptionId::kHelp)) {
     print(check_help());
     return 0;
+  }
+  if (const auto status = check_subcommand(*line, Group::kWhat); !status) {
+    return complain_of_usage(around, status.error().what);
   }
   auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());

@@ -175,9 +175,10 @@ def test_a_cluster_in_circles_is_refused(planner):
     assert len(error.splitlines()) == 1
 
 
-def test_a_run_does_not_know_the_options_of_plan(planner):
+@pytest.mark.parametrize("subcommand", ["run", "check", "submit"])
+def test_others_do_not_know_the_options_of_plan(planner, subcommand):
     planner.write("t.py", "")
-    done = planner.run("--svg=a.svg", "t.py")
+    done = planner.run(subcommand, "--svg=a.svg", "t.py")
     assert done.code == 2 and "--svg: it is for robustrun plan alone" in done.errors
 
 
