@@ -70,8 +70,8 @@ Meetings meetings(const Family& family, const Blocks& blocks) {
 // Bound under the supposition that the families of one set, and no others, are whole.
 class Supposed {
  public:
-  Supposed(const LevelProblem& problem, std::uint32_t whole)
-      : problem_(problem), whole_(whole), blocks_(blocks_of(*problem.shape, whole)) {
+  Supposed(const LevelProblem& problem, std::uint32_t whole, bool sharp)
+      : problem_(problem), whole_(whole), sharp_(sharp), blocks_(blocks_of(*problem.shape, whole)) {
     std::uint32_t smallest = blocks_.size(0);
     for (std::uint32_t b = 1; b < blocks_.count(); ++b) {
       smallest = std::min(smallest, blocks_.size(b));
@@ -128,14 +128,14 @@ class Supposed {
     const bool known = matrix.blocks() != 0;
     const std::uint32_t product =
         known ? least_product(sizes_, matrix.blocks()) : product_of_ranks(f.family, g.family);
-    const bool small = known && matrix.blocks() <= kCrossingBlocksMax;
+    const bool sharp = sharp_ && known;
     const std::int64_t wf = problem_.weights[f.family];
     const std::int64_t wg = problem_.weights[g.family];
     std::int64_t best = std::numeric_limits<std::int64_t>::max();
     for (std::uint32_t a = f.touched; a <= std::max(f.touched, problem_.switches); ++a) {
       const std::int64_t for_rows = wf * (a - f.touched);
       std::uint32_t b = std::max(g.touched, (product + a - 1) / a);
-      while (small && b < problem_.switches && for_rows + wg * (b - g.touched) < best &&
+      while (sharp && b < problem_.switches && for_rows + wg * (b - g.touched) < best &&
              !may_cross(matrix, sizes_, a, b)) {
         ++b;
       }
@@ -192,6 +192,7 @@ class Supposed {
 
   const LevelProblem& problem_;
   std::uint32_t whole_;
+  bool sharp_;
   Blocks blocks_;
   bool even_ = false;
   std::vector<std::uint32_t> sizes_;  // of the switches in blocks, descending
@@ -199,11 +200,12 @@ class Supposed {
 
 }  // namespace
 
-std::int64_t lower_bound(const LevelProblem& problem) {
+std::int64_t lower_bound(const LevelProblem& problem, bool sharp) {
+  sharp = sharp && problem.places() <= kCrossingPlacesMax;
   const auto families = static_cast<std::uint32_t>(problem.shape->families.size());
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t whole = 0; whole < 1U << families; ++whole) {
-    best = std::min(best, Supposed(problem, whole).cost());
+    best = std::min(best, Supposed(problem, whole, sharp).cost());
     if (best == 0) break;
   }
   return best;

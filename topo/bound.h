@@ -21,7 +21,8 @@
 
 namespace robustrun::topo {
 
-// In millionths, as Cost::worst of this level.
-std::int64_t lower_bound(const LevelProblem& problem);
+// In millionths, as Cost::worst of this level. `sharp`: small jobs are looked at more closely
+// (crossing.h), which takes milliseconds.
+std::int64_t lower_bound(const LevelProblem& problem, bool sharp);
 
 }  // namespace robustrun::topo

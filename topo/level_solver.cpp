@@ -28,7 +28,7 @@ struct Way {
 class LevelSolver {
  public:
   explicit LevelSolver(const LevelProblem& problem) : problem_(problem) {
-    best_.bound = lower_bound(problem);
+    best_.bound = lower_bound(problem, false);
   }
 
   LevelSolution run(bool thorough) {
@@ -37,6 +37,7 @@ class LevelSolver {
     best_.filled = true;
     if (!thorough) return std::move(best_);
     if (!is_best()) try_bands();
+    if (!is_best()) best_.bound = std::max(best_.bound, lower_bound(problem_, true));
     if (!is_best()) try_strips();
     if (!is_best()) try_strides();
     if (!is_best()) try_exchange();

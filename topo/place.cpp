@@ -70,7 +70,7 @@ Cost bound_of(const Problem& problem, const Classes& classes, const Shape& shape
       view.weights.push_back(problem.objective.kinds.of(family.kind));
     }
     const bool solved_here = descent.divided && descent.level == level;
-    const std::int64_t one = solved_here ? descent.level_bound : lower_bound(view);
+    const std::int64_t one = solved_here ? descent.level_bound : lower_bound(view, false);
     bound.worst += one * problem.objective.levels[level] / kWhole;
   }
   return bound;
