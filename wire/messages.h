@@ -3,7 +3,7 @@
 //
 // The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
 // a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
-// check before a run in preflight.h;
+// check before a run in preflight.h, those about collectives in observation.h;
 // docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
 // arguments, paths and output need not be UTF-8.
 
@@ -11,6 +11,7 @@
 
 #include "wire/enrolment.h"
 #include "wire/injection.h"
+#include "wire/observation.h"
 #include "wire/orders.h"
 #include "wire/preflight.h"
 #include "wire/reports.h"
@@ -24,11 +25,11 @@ struct Bye {
 };
 
 // The position in this list is the `kind` byte of a frame: append only.
-using Message =
-    std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
-                 WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress, WorkerExited,
-                 WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye, Enrol, Enrolled, Refused,
-                 Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
-                 MeasurePeers, PeersMeasured, EndCheck, StopRun>;
+using Message = std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
+                             WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress,
+                             WorkerExited, WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye,
+                             Enrol, Enrolled, Refused, Inject, Injected, NodeEnding, CheckNode,
+                             CheckReady, ReachPeers, NodeChecked, MeasurePeers, PeersMeasured,
+                             EndCheck, StopRun, CollectiveProgress, Overdue, Observe, Observed>;
 
 }  // namespace robustrun::wire

@@ -48,6 +48,8 @@ struct WorkerTemplate {
   bool virtual_local_rank = false;
   std::string numa_memory;  // empty, prefer, bind
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
+  bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
+  bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.1 to 2.7)
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -72,6 +74,8 @@ struct WorkerTemplate {
     v(20, "virtual_local_rank", virtual_local_rank);
     v(21, "stdin_rank", stdin_rank);
     v(22, "numa_memory", numa_memory);
+    v(23, "trace", trace);
+    v(24, "trace_dispatcher", trace_dispatcher);
   }
 };
 

@@ -12,10 +12,11 @@ LAYERS = {
     "base/io/": ["base/core/"],
     "topo/": ["base/core/"],
     "wire/": ["base/"],
-    "tracer/": ["base/"],
+    "tracer/analysis/": ["base/core/"],
+    "tracer/": ["base/", "tracer/analysis/"],
     "agent/": ["base/", "wire/", "tracer/"],
     "launcher/": ["base/", "topo/", "wire/"],
-    "supervisor/core/": ["base/core/", "topo/"],
+    "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/"],
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
     "cli/": ["base/", "topo/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/"],
 }
@@ -24,8 +25,8 @@ LAYERS = {
 SHIM = "agent/shim/"
 SHIM_MAY_INCLUDE = ["agent/shim/", "base/io/strays.h"]
 
-# supervisor/core and topo: no I/O, no clock, no threads, no randomness.
-PURE_ROOMS = ["supervisor/core/", "topo/"]
+# supervisor/core, topo and the analyzer: no I/O, no clock, no threads, no randomness.
+PURE_ROOMS = ["supervisor/core/", "topo/", "tracer/analysis/"]
 PURE_FORBIDDEN_INCLUDES = re.compile(
     r"boost/|spdlog/|sys/|unistd\.h|fcntl\.h|filesystem|fstream|iostream|cstdio"
     r"|thread|mutex|shared_mutex|atomic|condition_variable|future|random|unordered_")

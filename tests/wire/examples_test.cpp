@@ -42,7 +42,8 @@ WorkerTemplate worker_template() {
           .compat = true,
           .virtual_local_rank = true,
           .numa_memory = "prefer",
-          .stdin_rank = 0};
+          .stdin_rank = 0,
+          .trace_dispatcher = true};
 }
 
 WorkerExited worker_exited() {
@@ -101,7 +102,7 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-4",
+      {"Welcome", "Welcome-5",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -235,11 +236,34 @@ std::vector<Example> preflight_kinds() {
   };
 }
 
+std::vector<Example> observation_kinds() {
+  return {
+      {"CollectiveProgress", "CollectiveProgress",
+       CollectiveProgress{{2}, {1}, {{.comm = 77, .entered = 12, .done = 11, .head_age = 30ms}}}},
+      {"Overdue", "Overdue",
+       Overdue{.attempt = {2},
+               .local_rank = {1},
+               .comm = 77,
+               .ordinal = 12,
+               .age = 3s,
+               .expected = 2s,
+               .over = true}},
+      {"Observe", "Observe", Observe{.number = 5, .attempt = {2}, .evidence = true, .within = 2s}},
+      {"Observed", "Observed",
+       Observed{.number = 5,
+                .attempt = {2},
+                .local_rank = {1},
+                .workers = 8,
+                .snapshot = std::string("\x08\x01", 2)}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds()}) {
+  for (const auto& part :
+       {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -92,6 +92,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(second.incarnation == 1);
   CHECK(second.endpoints.empty());
   CHECK(wire::decode<wire::Welcome>(old("Welcome-3")).value().workers.numa_memory.empty());
+  CHECK(wire::decode<wire::Welcome>(old("Welcome-4")).value().workers.trace);
   const auto heartbeat = wire::decode<wire::Heartbeat>(old("Heartbeat")).value();
   CHECK(heartbeat.sequence == 9);
   CHECK(heartbeat.at.count() == 0);

@@ -1,0 +1,134 @@
+#pragma once
+// What can be learnt about a worker from outside, once it is suspected of anything. Plain data;
+// every part may be missing. Collected by the agent, each part within a time limit.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace robustrun::tracer {
+
+struct Frame {
+  std::string function;
+  std::string file;
+  std::uint32_t line = 0;  // 0: not known
+  friend bool operator==(const Frame&, const Frame&) = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "function", function);
+    v(2, "file", file);
+    v(3, "line", line);
+  }
+};
+
+struct ThreadStack {
+  std::string thread;         // its name or id; the main thread comes first
+  bool is_main = false;
+  bool is_native = false;     // C frames, else Python's
+  bool holds_gil = false;     // known of py-spy's stacks alone
+  std::vector<Frame> frames;  // innermost first
+  template <class V>
+  void fields(V& v) {
+    v(1, "thread", thread);
+    v(2, "is_main", is_main);
+    v(3, "is_native", is_native);
+    v(4, "holds_gil", holds_gil);
+    v(5, "frames", frames);
+  }
+};
+
+// A TCP connection of the worker (sock_diag, tcp_info of linux/tcp.h).
+struct SocketState {
+  std::string local;              // numeric endpoint
+  std::string peer;
+  std::uint64_t send_queue = 0;   // bytes not acknowledged
+  std::uint64_t recv_queue = 0;   // bytes that the worker has not read
+  std::uint64_t bytes_acked = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint32_t retransmits = 0;  // of the segment in flight
+  std::uint32_t unacked = 0;      // segments
+  base::Nanos last_received{};    // how long ago
+  base::Nanos last_sent{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "local", local);
+    v(2, "peer", peer);
+    v(3, "send_queue", send_queue);
+    v(4, "recv_queue", recv_queue);
+    v(5, "bytes_acked", bytes_acked);
+    v(6, "bytes_received", bytes_received);
+    v(7, "retransmits", retransmits);
+    v(8, "unacked", unacked);
+    v(9, "last_received", last_received);
+    v(10, "last_sent", last_sent);
+  }
+};
+
+struct ProcessState {
+  std::string state;            // one letter of /proc/PID/stat; empty: not known
+  std::string wait_channel;     // /proc/PID/wchan of the main thread
+  bool frozen = false;          // by its cgroup
+  // Of the worker and all its descendants, between two looks `watched` apart.
+  base::Nanos watched{};
+  base::Nanos cpu{};            // processor time used in between
+  std::uint64_t io_bytes = 0;   // read and written in between
+  std::uint32_t children = 0;
+  std::uint32_t children_blocked = 0;  // in state D
+  double io_pressure = 0;       // of its cgroup, some avg10, per cent
+  double memory_pressure = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "state", state);
+    v(2, "wait_channel", wait_channel);
+    v(3, "frozen", frozen);
+    v(4, "watched", watched);
+    v(5, "cpu", cpu);
+    v(6, "io_bytes", io_bytes);
+    v(7, "children", children);
+    v(8, "children_blocked", children_blocked);
+    v(9, "io_pressure", io_pressure);
+    v(10, "memory_pressure", memory_pressure);
+  }
+};
+
+struct GpuState {
+  std::string name;
+  std::uint32_t utilisation_percent = 0;
+  std::uint32_t power_w = 0;
+  std::uint32_t power_limit_w = 0;
+  std::vector<std::string> errors;  // Xid lines, ECC, "lost"
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "utilisation_percent", utilisation_percent);
+    v(3, "power_w", power_w);
+    v(4, "power_limit_w", power_limit_w);
+    v(5, "errors", errors);
+  }
+};
+
+struct Evidence {
+  bool has_process = false;
+  ProcessState process;
+  std::vector<ThreadStack> stacks;
+  bool stacks_moved = false;         // the main thread's differed between two looks
+  std::vector<SocketState> sockets;
+  std::vector<GpuState> gpus;        // those that the worker uses
+  std::vector<std::string> network;  // of the node: "eth1: no carrier", "mlx5_0/1: DOWN"
+  std::vector<std::string> missing;  // what was not to be had and why: "py-spy: not installed"
+  template <class V>
+  void fields(V& v) {
+    v(1, "has_process", has_process);
+    v(2, "process", process);
+    v(3, "stacks", stacks);
+    v(4, "stacks_moved", stacks_moved);
+    v(5, "sockets", sockets);
+    v(6, "gpus", gpus);
+    v(7, "network", network);
+    v(8, "missing", missing);
+  }
+};
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,44 @@
+#pragma once
+// Reading the collectives' part of a progress record. The worker is never trusted: indices, counts
+// and times out of range are dropped, whatever else is there stays. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "tracer/analysis/snapshot.h"
+#include "tracer/flight_recorder.h"
+
+namespace robustrun::tracer {
+
+// What ten looks a second need: a few words per communicator.
+struct CommunicatorCount {
+  std::uint64_t comm = 0;
+  std::uint64_t entered = 0;
+  std::uint64_t done = 0;
+  bool counts_completion = false;   // false: membership alone (RecordSource::kTorchGroup)
+  friend bool operator==(const CommunicatorCount&, const CommunicatorCount&) = default;
+};
+
+// `bytes`: from kCommunicatorsAt on, as many whole slots as there are.
+[[nodiscard]] std::vector<CommunicatorCount> count_communicators(std::string_view bytes);
+
+// Process groups that the boot module has written down (RecordSource::kTorchGroup).
+[[nodiscard]] std::vector<KnownGroup> known_groups(std::string_view bytes);
+
+struct RecordedCollectives {
+  std::vector<Membership> comms;          // of plugin and interposer
+  std::optional<base::Nanos> calls_still;
+  std::optional<base::Nanos> proxy_still;
+  std::uint64_t dropped = 0;              // operations and flows that found no slot
+};
+
+// `file`: the whole record, or as much of it as there is (a writer of minor version 0 has none of
+// this: an empty answer); `now`: CLOCK_MONOTONIC when it was read. kCorrupt as decode_record().
+[[nodiscard]] base::Result<RecordedCollectives> read_collectives(std::string_view file,
+                                                                 base::Nanos now);
+
+}  // namespace robustrun::tracer
