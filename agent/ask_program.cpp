@@ -83,7 +83,7 @@ class Asked : public std::enable_shared_from_this<Asked> {
   }
 
   void keep(std::size_t size) {
-    text_.append(chunk_.data(), std::min(size, kAnswerBytesMax - text_.size()));
+    text_.append(chunk_.data(), std::min(size, question_.answer_max - text_.size()));
   }
 
   // What it wrote is in the pipe by now; who else holds the other end is not waited for.
@@ -92,7 +92,9 @@ class Asked : public std::enable_shared_from_this<Asked> {
     output_.cancel(error);
     output_.non_blocking(true, error);
     while (!error) keep(output_.read_some(asio::buffer(chunk_), error));
-    if (status.success()) return finish_later(std::move(text_));
+    const bool ended =
+        status.success() || (question_.any_end && status.kind == base::ExitStatus::Kind::kExited);
+    if (ended) return finish_later(std::move(text_));
     const std::string_view text = base::trim(text_);
     finish_later(base::fail(
         base::Errc::kUnavailable,

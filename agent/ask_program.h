@@ -7,11 +7,13 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "agent/limits.h"
 #include "base/core/result.h"
 
 namespace robustrun::agent {
@@ -22,11 +24,13 @@ struct Question {
   std::vector<std::string> environment;   // NAME=VALUE, complete
   std::string working_directory;
   std::chrono::milliseconds within{};
+  std::size_t answer_max = kAnswerBytesMax;  // the rest is read and dropped
+  bool any_end = false;  // what it wrote is the answer, with whatever code it ended
 };
 
 class AskedProgram {
  public:
-  // What it wrote to its standard output (at most kAnswerBytesMax of it) when it ended with 0.
+  // What it wrote to its standard output (at most `answer_max` of it) when it ended with 0.
   // kTimeout: no end within the time; kNotFound, or another error with errno: it could not be
   // started; kUnavailable: it ended otherwise, with its last line.
   using Done = std::function<void(base::Result<std::string>)>;

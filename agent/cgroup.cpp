@@ -1,6 +1,7 @@
 #include "agent/cgroup.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ bool lists(std::string_view comma_separated, std::string_view wanted) {
   return std::find(items.begin(), items.end(), wanted) != items.end();
 }
 
-// The path of our cgroup as /proc/self/cgroup has it: lines of ID:CONTROLLERS:PATH.
+// The path of a cgroup as /proc/PID/cgroup has it: lines of ID:CONTROLLERS:PATH.
 std::optional<std::string> path_in_hierarchy(std::string_view text, std::string_view controller) {
   for (const std::string_view line : base::split(text, '\n')) {
     const std::size_t first = line.find(':');
@@ -132,7 +133,13 @@ void remove_stale(const std::string& parent) {
 }  // namespace
 
 base::Result<CgroupPlace> own_cgroup(const std::string& controller, const std::string& proc) {
-  const std::string groups = RR_TRY(base::read_file(proc + "/self/cgroup", kProcFileBytesMax));
+  return cgroup_of("self", controller, proc);
+}
+
+base::Result<CgroupPlace> cgroup_of(const std::string& pid, const std::string& controller,
+                                    const std::string& proc) {
+  const std::string groups =
+      RR_TRY(base::read_file(fmt::format("{}/{}/cgroup", proc, pid), kProcFileBytesMax));
   const std::string mounts = RR_TRY(base::read_file(proc + "/self/mountinfo", kProcFileBytesMax));
   const std::string hierarchy = controller.empty() ? "v2" : controller;
   const auto path = path_in_hierarchy(groups, controller);
@@ -141,8 +148,10 @@ base::Result<CgroupPlace> own_cgroup(const std::string& controller, const std::s
       if (auto place = place_in_mount(line, *path, controller)) return *std::move(place);
     }
   }
-  return base::fail(base::Errc::kUnavailable,
-                    "cannot find our cgroup: the " + hierarchy + " hierarchy is not mounted here");
+  return base::fail(
+      base::Errc::kUnavailable,
+      fmt::format("cannot find the cgroup of {}: the {} hierarchy is not mounted here", pid,
+                  hierarchy));
 }
 
 void kill_cgroup(const std::string& path) {

@@ -41,7 +41,7 @@ class Cgroup {
 // SIGKILL for all members at once; does nothing on kernels before 5.14.
 void kill_cgroup(const std::string& path);
 
-// Where a hierarchy is mounted, and the folder of this process in it.
+// Where a hierarchy is mounted, and the folder of a process in it.
 struct CgroupPlace {
   std::string mount;
   std::string folder;
@@ -50,5 +50,8 @@ struct CgroupPlace {
 // `controller`: of a v1 hierarchy ("memory"), or empty for v2.
 base::Result<CgroupPlace> own_cgroup(const std::string& controller,
                                      const std::string& proc = "/proc");
+// Of another process; `pid`: its folder below `proc`.
+base::Result<CgroupPlace> cgroup_of(const std::string& pid, const std::string& controller,
+                                    const std::string& proc = "/proc");
 
 }  // namespace robustrun::agent

@@ -6,13 +6,12 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <charconv>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "agent/disk_filler.h"
 #include "agent/limits.h"
+#include "agent/process_look.h"
 #include "base/io/fd.h"
 
 namespace robustrun::agent {
@@ -28,18 +27,6 @@ std::string in_seconds(base::Nanos time) {
   return fmt::format("{:.3g} s", std::chrono::duration<double>(time).count());
 }
 
-// Whether a handler for `signal` is installed: without one it would kill the worker.
-bool catches(pid_t pid, int signal) {
-  const auto status = base::read_file(fmt::format("/proc/{}/status", pid), kProcStatusBytesMax);
-  constexpr std::string_view kName = "\nSigCgt:\t";
-  const std::size_t at = status ? status->find(kName) : std::string::npos;
-  if (at == std::string::npos) return false;
-  std::uint64_t mask = 0;
-  const char* const end = status->data() + status->size();
-  std::from_chars(status->data() + at + kName.size(), end, mask, 16);
-  return (mask >> (signal - 1) & 1) != 0;
-}
-
 // Why the interpreter of this worker cannot do it; empty: it can.
 std::string no_python_fault(const Victim& victim, std::uint32_t stack_signal) {
   if (victim.record_path().empty()) {
@@ -48,7 +35,7 @@ std::string no_python_fault(const Victim& victim, std::uint32_t stack_signal) {
   if (stack_signal == static_cast<std::uint32_t>(fault_signal())) {
     return "its signal, SIGRTMIN+9, is the one of --stack-signal: choose another one there";
   }
-  if (!catches(victim.pid(), fault_signal())) {
+  if (!signal_state(victim.pid(), fault_signal()).is_caught) {
     return "the worker has no handler for SIGRTMIN+9: its script has not begun, or took it away";
   }
   return {};

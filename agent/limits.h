@@ -76,6 +76,45 @@ inline constexpr int kComputePieces = 16;
 inline constexpr std::size_t kComputePieceBytes = std::size_t{4} << 20;
 inline constexpr std::uint32_t kCheckLane = 0xFFFFFFFE;
 
+// evidence_collector: of each part, within the time that all of them have
+inline constexpr std::chrono::milliseconds kLooksApart{1000};  // two looks at a process or stack
+inline constexpr std::chrono::milliseconds kEvidenceMargin{150};  // programs are killed first
+inline constexpr std::uint32_t kEvidenceLane = 0xFFFFFFFD;
+inline constexpr std::uint32_t kNetworkLane = 0xFFFFFFFC;  // a dead adapter may hold its files
+// Looks under way or waiting of all workers: when one hangs, no more of them wait behind it.
+inline constexpr unsigned kSlowLooksMax = 64;
+
+// process_look
+inline constexpr std::size_t kProcessesMax = std::size_t{1} << 17;  // of the machine, looked at
+inline constexpr std::size_t kDescendantsMax = 4096;
+inline constexpr std::size_t kWaitChannelBytesMax = 64;
+
+// faulthandler_text, python_stacks, native_stacks
+inline constexpr std::size_t kStackThreadsMax = 128;
+inline constexpr std::size_t kStackFramesMax = 100;  // of a thread; faulthandler's own bound
+inline constexpr std::size_t kStackNameBytesMax = 256;  // of a function; the end of a file's path
+inline constexpr std::size_t kStackBytesMax = std::size_t{128} << 10;  // names of all frames
+inline constexpr std::size_t kStackDumpBytesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kStackFileBytesMax = std::size_t{4} << 20;  // then it begins anew
+inline constexpr std::chrono::milliseconds kStackPoll{10};
+inline constexpr unsigned kStackQuietPolls = 5;       // after what looks like the end
+inline constexpr unsigned kStackQuietPollsMax = 50;   // after what does not
+
+// sock_diag
+inline constexpr std::size_t kSocketsMax = 256;       // told of one worker
+inline constexpr std::size_t kSocketInodesMax = std::size_t{1} << 16;
+inline constexpr std::size_t kSocketAnswerBytes = std::size_t{64} << 10;  // one read
+inline constexpr unsigned kSocketReadsMax = 1U << 16;
+inline constexpr std::chrono::milliseconds kSocketAnswerMax{500};  // the kernel's answer begins
+
+// network_state
+inline constexpr std::size_t kLinksMax = 64;  // told
+
+// gpu_state
+inline constexpr std::size_t kGpusMax = 64;
+inline constexpr std::size_t kGpuErrorsMax = 16;   // of one GPU; the newest
+inline constexpr unsigned kKernelRecordsMax = 1U << 15;  // read for one look
+
 // attempt_dirs
 inline constexpr unsigned kCyclesMax = 10'000;  // earlier incarnations kept of one attempt
 
