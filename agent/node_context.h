@@ -23,6 +23,7 @@ struct NodeContext {
   wire::WorkerTemplate workers;
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
+  unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
 };
 
 }  // namespace robustrun::agent

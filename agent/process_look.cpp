@@ -196,7 +196,10 @@ SignalState signal_state(pid_t pid, int signal) {
     std::from_chars(status->data() + at + name.size(), end, mask, 16);
     return (mask >> (signal - 1) & 1) != 0;
   };
-  return {has("\nSigCgt:\t"), has("\nShdPnd:\t") || has("\nSigPnd:\t")};
+  const auto is_in = [&](std::string_view letter) {
+    return status && status->find(fmt::format("\nState:\t{} ", letter)) != std::string::npos;
+  };
+  return {has("\nSigCgt:\t"), has("\nShdPnd:\t") || has("\nSigPnd:\t"), is_in("T") || is_in("t")};
 }
 
 }  // namespace robustrun::agent

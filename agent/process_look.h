@@ -36,10 +36,10 @@ base::Result<tracer::ProcessState> compare_looks(const ProcessLook& first,
 base::Nanos ticks_to_time(std::uint64_t ticks);
 
 // Whether a handler for `signal` is installed: without one it would end the worker.
-// `pending`: an earlier one has not been taken yet.
 struct SignalState {
   bool is_caught = false;
-  bool is_pending = false;
+  bool is_pending = false;  // an earlier one has not been taken yet
+  bool is_stopped = false;  // the process is: it takes none
 };
 [[nodiscard]] SignalState signal_state(pid_t pid, int signal);
 

@@ -138,6 +138,36 @@ std::string answer_ping(const json&, const ControlState&) {
   return written(json::object({{"type", "ping"}}));
 }
 
+// py-spy ----------------------------------------------------------------------------------------
+
+std::uint64_t unsigned_of(const json* value) {
+  return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>() : 0;
+}
+
+bool flag_of(const json* value) {
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+tracer::ThreadStack stack_of(const json& thread, std::size_t& budget) {
+  tracer::ThreadStack stack;
+  stack.thread = text_of(member(thread, "thread_name")).substr(0, kStackNameBytesMax);
+  if (stack.thread.empty()) {
+    stack.thread = fmt::format("0x{:x}", unsigned_of(member(thread, "thread_id")));
+  }
+  stack.holds_gil = flag_of(member(thread, "owns_gil"));
+  const json* const frames = member(thread, "frames");
+  if (frames == nullptr || !frames->is_array()) return stack;
+  for (const json& frame : *frames) {
+    if (budget == 0 || stack.frames.size() == kStackFramesMax) break;
+    constexpr std::uint64_t kLineMax = 0xFFFFFFFF;
+    const auto line = std::min(unsigned_of(member(frame, "line")), kLineMax);
+    stack.frames.push_back(bounded_frame(text_of(member(frame, "name")),
+                                         text_of(member(frame, "filename")),
+                                         static_cast<std::uint32_t>(line), budget));
+  }
+  return stack;
+}
+
 struct MessageRow {
   std::string_view type;
   std::string (*answer)(const json& request, const ControlState& state);
@@ -187,6 +217,31 @@ std::string answer_control_message(std::string_view request, const ControlState&
     return control_error(fmt::format("unknown type '{}'", base::printable(type.substr(0, kShown))));
   }
   return row->answer(document, state);
+}
+
+base::Result<StackDump> parse_py_spy(std::string_view text, std::int64_t pid) {
+  const json document = parse(text);
+  if (!document.is_array()) return base::fail(Errc::kCorrupt, "its answer makes no sense");
+  const auto is_main = [pid](const json& thread) {
+    const json* const number = member(thread, "os_thread_id");
+    return number != nullptr && number->is_number_integer() && number->get<std::int64_t>() == pid;
+  };
+  StackDump dump;
+  std::size_t budget = kStackBytesMax;
+  const auto add = [&](const json& thread) {
+    dump.stacks.push_back(stack_of(thread, budget));
+    dump.idents.push_back(unsigned_of(member(thread, "thread_id")));
+  };
+  const auto main = std::ranges::find_if(document, is_main);
+  if (main != document.end()) {
+    add(*main);
+    dump.stacks.back().is_main = true;
+  }
+  for (auto it = document.begin(); it != document.end(); ++it) {
+    if (it != main && dump.stacks.size() < kStackThreadsMax) add(*it);
+  }
+  if (dump.stacks.empty()) return base::fail(Errc::kCorrupt, "it found no threads");
+  return dump;
 }
 
 }  // namespace robustrun::agent

@@ -1,12 +1,13 @@
 #pragma once
-// The JSON that passes between a worker and its agent: error files and socket messages. Pure; the
-// only place of this room that knows a JSON library.
+// The JSON that passes between a worker and its agent, error files and socket messages, and what
+// py-spy says of a worker. Pure; the only place of this room that knows a JSON library.
 //
 // Input is the worker's and hostile until proven otherwise: every function takes any bytes.
 
 #include <string>
 #include <string_view>
 
+#include "agent/faulthandler_text.h"
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/core/result.h"
@@ -30,5 +31,9 @@ struct ControlState {
 // The reply to one message (docs/formats/worker-socket.md); always one JSON object.
 std::string answer_control_message(std::string_view request, const ControlState& state);
 std::string control_error(std::string_view what);
+
+// What `py-spy dump --json` (0.3 and newer) printed: a list of threads. The thread whose number is
+// `pid` is the main one. Limits as of parse_faulthandler(). kCorrupt when it is something else.
+base::Result<StackDump> parse_py_spy(std::string_view text, std::int64_t pid);
 
 }  // namespace robustrun::agent

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "agent/agent.h"
+#include "agent/gpu_state.h"
 #include "agent/limits.h"
 #include "agent/nvml.h"
 #include "base/core/build_id.h"
@@ -63,6 +64,10 @@ int say(int exit_code, std::string_view what) {
 int agent_command(std::string_view option) {
   if (option == "--list-gpus") {
     print(agent::list_gpus());
+    return 0;
+  }
+  if (option == "--gpu-states") {
+    print(agent::list_gpu_states());
     return 0;
   }
   if (option.empty()) return agent::run_agent(base::Fd(kChannelFd));

@@ -57,8 +57,8 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
 // `robustrun plan [options]`: which ranks each host would get.
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
-// --stdin-credential, with a line on standard input that says where to call. --list-gpus: a helper
-// of an agent (agent/nvml.h).
+// --stdin-credential, with a line on standard input that says where to call. --list-gpus and
+// --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).
 int agent_command(std::string_view option);
 
 // Carries out a plan: joins a run that another machine leads, or leads one.

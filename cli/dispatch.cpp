@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "cli/commands.h"
@@ -36,7 +39,9 @@ bool is_socket(int fd) {
 // A script may be called "agent": only a supervisor hands us a socket, or one of these options.
 bool called_as_agent(const std::vector<std::string>& argv) {
   if (argv.size() < 2 || argv[1] != "agent") return false;
-  if (argv.size() == 3) return argv[2] == "--stdin-credential" || argv[2] == "--list-gpus";
+  constexpr std::array<std::string_view, 3> kOptions = {"--stdin-credential", "--list-gpus",
+                                                        "--gpu-states"};
+  if (argv.size() == 3) return std::ranges::find(kOptions, argv[2]) != kOptions.end();
   return argv.size() == 2 && is_socket(kChannelFd);
 }
 

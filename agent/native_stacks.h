@@ -1,0 +1,22 @@
+#pragma once
+// The native stack of a worker's main thread, as eu-stack (elfutils) prints it. Pure.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "tracer/analysis/evidence.h"
+
+namespace robustrun::agent {
+
+// `program`: absolute path of eu-stack, which stops the process for as long as it looks.
+[[nodiscard]] std::vector<std::string> eu_stack_argv(const std::string& program, int pid);
+
+// Lines of "#0  0x00007f39a2d92503 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6", whose parts
+// behind the address may be missing; Frame.file is the library. Whatever else is there is left
+// out. Limits: kStackFramesMax, kStackNameBytesMax. kCorrupt: there is no such line; says what the
+// program said instead.
+base::Result<tracer::ThreadStack> parse_eu_stack(std::string_view text);
+
+}  // namespace robustrun::agent

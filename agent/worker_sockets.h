@@ -1,0 +1,22 @@
+#pragma once
+// The TCP connections of a worker and its descendants, with the kernel's own account of each
+// (sock_diag(7), INET_DIAG_INFO: tcp_info): what waits to be read, to be acknowledged, to be sent
+// again, and since when nothing came.
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "tracer/analysis/evidence.h"
+
+namespace robustrun::agent {
+
+// Of our own network namespace, IPv4 and IPv6, connected ones alone; those with bytes that wait
+// come first, at most kSocketsMax. `tree`: the processes. Blocks for some milliseconds, and for
+// kSocketAnswerMax should the kernel not answer: for the blocking pool.
+base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t> tree);
+
+}  // namespace robustrun::agent
