@@ -30,4 +30,14 @@ inline constexpr std::size_t kFlightPendingMax = 1024;
 inline constexpr std::size_t kFlightRecentMax = 1024;
 inline constexpr std::size_t kFlightTimingsMax = 256;
 
+// Of a report of NCCL's RAS. Its text names at most a quarter of the ranks, ten where it is short.
+inline constexpr std::size_t kRasCommunicatorsMax = 65'536;
+inline constexpr std::size_t kRasRanksMax = std::size_t{1} << 20;  // of all communicators
+inline constexpr std::size_t kRasTextRanksMax = 4096;
+inline constexpr std::size_t kRasFunctionsMax = 32;
+inline constexpr std::size_t kRasTextMax = 256;  // of an address or a version
+inline constexpr std::size_t kRasLineMax = 1024;
+inline constexpr std::size_t kRasTextFunctionsMax = 1024;  // whose counts differ
+inline constexpr std::size_t kRasNotesMax = 64;
+
 }  // namespace robustrun::tracer
