@@ -25,7 +25,7 @@ struct RecordedEntry {
   std::string group_name;  // same on all members
   std::string group_description;
   std::string operation;  // profiling_name: "gloo:all_reduce", "nccl:send 1->2"
-  std::uint64_t collective = 0;  // collective_seq_id, 0 for point-to-point
+  std::uint64_t collective = 0;  // collective_seq_id; of a point-to-point one, the last before it
   std::uint64_t point_to_point = 0;  // p2p_seq_id
   bool is_point_to_point = false;
   std::vector<std::vector<std::int64_t>> input_sizes, output_sizes;
@@ -36,6 +36,7 @@ struct RecordedEntry {
   std::int64_t created_ns = 0;  // Unix time
   std::int64_t started_ns = 0;  // when it was seen to have; 0: not
   std::int64_t completed_ns = 0;
+  std::int64_t duration_ns = 0;  // on the GPU; 0: not measured
   std::vector<Frame> frames;  // innermost first; empty in most dumps
 };
 
@@ -50,6 +51,8 @@ struct GroupStatus {  // ordinals; -1: none
 
 struct FlightRecording {
   std::string version;
+  std::string library;  // version of NCCL or its like; empty: the process uses none
+  bool complete = false;  // no entry has been overwritten or left out
   std::vector<RecordedGroup> groups;
   std::map<std::uint64_t, GroupStatus> status;  // by pg_id
   std::vector<RecordedEntry> entries;  // oldest first
@@ -68,7 +71,7 @@ struct KnownGroup {
 
 // As memberships. `now_ns`: Unix time of the dump; `rank`: global rank of the process, looked up in
 // groups whose members are told. A group that neither side tells the members of has size 0 and its
-// name's hash for a key.
+// name's hash for a key. Groups that have not been used yet are there, too, where that is certain.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns);

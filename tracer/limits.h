@@ -1,9 +1,43 @@
 #pragma once
 // Every bound of the tracer room (style.md, "Bounded").
 
+#include <cstddef>
+
 namespace robustrun::tracer {
 
 // Tries to read a record between two writes of its worker, without waiting in between.
 inline constexpr int kReadAttemptsMax = 3;
+
+// JSON and pickles. A dump of 2,000 operations, torch's default, has 60,000 values in 1 MiB.
+inline constexpr std::size_t kDocumentBytesMax = std::size_t{64} << 20;
+inline constexpr std::size_t kDocumentValuesMax = std::size_t{4} << 20;
+inline constexpr std::size_t kDocumentDepthMax = 64;
+inline constexpr std::size_t kPickleStackMax = std::size_t{1} << 20;
+inline constexpr std::size_t kPickleMemoMax = std::size_t{1} << 20;
+
+// Of a dump of the Flight Recorder. A pickle may name one long text many times: what is copied out
+// of it is counted, in bytes.
+inline constexpr std::size_t kFlightEntriesMax = 100'000;
+inline constexpr std::size_t kFlightGroupsMax = 16'384;
+inline constexpr std::size_t kFlightCopiedMax = std::size_t{256} << 20;
+inline constexpr std::size_t kFlightMembersMax = 64;    // of the dictionary of an entry
+inline constexpr std::size_t kFlightTextMax = 1024;     // longer names are no names
+inline constexpr std::size_t kFlightTensorsMax = 1024;  // of one operation
+inline constexpr std::size_t kFlightDimensionsMax = 64;
+inline constexpr std::size_t kFlightFramesMax = 64;
+// Of one communicator, what a snapshot takes over: the oldest that are pending, the newest others.
+inline constexpr std::size_t kFlightPendingMax = 1024;
+inline constexpr std::size_t kFlightRecentMax = 1024;
+inline constexpr std::size_t kFlightTimingsMax = 256;
+
+// Of a report of NCCL's RAS. Its text names at most a quarter of the ranks, ten where it is short.
+inline constexpr std::size_t kRasCommunicatorsMax = 65'536;
+inline constexpr std::size_t kRasRanksMax = std::size_t{1} << 20;  // of all communicators
+inline constexpr std::size_t kRasTextRanksMax = 4096;
+inline constexpr std::size_t kRasFunctionsMax = 32;
+inline constexpr std::size_t kRasTextMax = 256;  // of an address or a version
+inline constexpr std::size_t kRasLineMax = 1024;
+inline constexpr std::size_t kRasTextFunctionsMax = 1024;  // whose counts differ
+inline constexpr std::size_t kRasNotesMax = 64;
 
 }  // namespace robustrun::tracer

@@ -1,0 +1,344 @@
+// What a dump of the Flight Recorder says of each communicator.
+//
+// Torch numbers the collectives of a process group from 1 (collective_seq_id) and keeps the newest
+// entries of all groups in one ring. What is entered is the newest number; what is done, all up to
+// the oldest entry that is not. `pg_status` is asked only where the ring has no entry: its numbers
+// count point-to-point operations as well. Two cases need care:
+// - gloo has no events: its entries stay "scheduled" and are done when they are retired. NCCL's are
+//   also retired when they time out, and done only when they are "completed".
+// - Coalesced operations share one number; only the last of its entries ever changes its state.
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "base/core/text.h"
+#include "tracer/flight_recorder.h"
+#include "tracer/limits.h"
+
+namespace robustrun::tracer {
+namespace {
+
+using base::Nanos;
+
+constexpr std::uint64_t kFnvOffset = 14695981039346656037U;
+constexpr std::uint64_t kFnvPrime = 1099511628211U;
+
+std::uint64_t fnv(std::uint64_t hash, std::string_view bytes) {
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * kFnvPrime;
+  }
+  return hash;
+}
+
+bool is_gloo(const RecordedEntry& entry) { return entry.operation.starts_with("gloo:"); }
+
+bool is_coalesced(const RecordedEntry& entry) { return entry.operation.ends_with(":coalesced"); }
+
+bool is_done(const RecordedEntry& entry) {
+  return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
+}
+
+std::uint64_t elements(const std::vector<std::vector<std::int64_t>>& tensors) {
+  std::uint64_t sum = 0;
+  for (const auto& tensor : tensors) {
+    std::uint64_t product = 1;
+    for (const std::int64_t size : tensor)
+      product *= size > 0 ? static_cast<std::uint64_t>(size) : 0;
+    sum += product;  // what the worker makes overflow compares unequal at worst
+  }
+  return sum;
+}
+
+DataType type_of(const std::vector<std::string>& types) {
+  if (types.empty()) return DataType::kUnknown;
+  const bool same = std::ranges::all_of(types, [&](const auto& type) { return type == types[0]; });
+  return same ? data_type_of(types[0]) : DataType::kOther;
+}
+
+// "nccl:send 1->2", "nccl:recv 3<-0": the second number is the other's rank in the group.
+std::int32_t peer_of(std::string_view operation) {
+  const std::size_t arrow = operation.find_last_of("->");
+  if (arrow == std::string_view::npos) return -1;
+  const auto peer = base::parse_int<std::int32_t>(operation.substr(arrow + 1));
+  return peer && *peer >= 0 ? *peer : -1;
+}
+
+Signature signature_of(const RecordedEntry& entry) {
+  Signature signature;
+  signature.kind = op_kind_of(entry.operation);
+  const bool by_output = signature.kind == OpKind::kScatter || entry.input_sizes.empty();
+  signature.count = elements(by_output ? entry.output_sizes : entry.input_sizes);
+  signature.type = type_of(by_output ? entry.output_types : entry.input_types);
+  if (is_point_to_point(signature.kind)) signature.root = peer_of(entry.operation);
+  return signature;
+}
+
+// All entries of one number.
+struct Numbered {
+  Signature signature;
+  bool done = false;
+  bool started = false;
+  std::int64_t created_ns = 0;
+  std::int64_t started_ns = 0;
+  std::int64_t duration_ns = 0;
+
+  void add(const RecordedEntry& entry) {
+    if (created_ns == 0) {
+      signature = signature_of(entry);
+      created_ns = entry.created_ns;
+    } else if (!is_coalesced(entry)) {
+      signature.count += signature_of(entry).count;
+    }
+    done = done || is_done(entry);
+    started = started || entry.state == RecordedEntry::State::kStarted;
+    started_ns = std::max(started_ns, entry.started_ns);
+    duration_ns = std::max(duration_ns, entry.duration_ns);
+  }
+};
+
+// The operations of one process group with one library. A group may have two, for tensors of the
+// processor (gloo) and of the GPU.
+struct Stream {
+  std::string description;
+  std::map<std::uint64_t, Numbered> collectives;
+  std::vector<const RecordedEntry*> sends_and_receives;
+  std::map<std::uint64_t, bool> point_to_point_done;  // by number
+  std::uint64_t collectives_before = 0;  // before the newest of those
+  bool timed = false;  // it is seen when a kernel starts
+};
+
+struct StreamId {
+  std::uint64_t group = 0;
+  std::string name;
+  bool gloo = false;
+  friend auto operator<=>(const StreamId&, const StreamId&) = default;
+};
+
+std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
+  std::map<StreamId, Stream> streams;
+  for (const RecordedEntry& entry : recording.entries) {
+    Stream& stream = streams[{entry.group, entry.group_name, is_gloo(entry)}];
+    stream.description = entry.group_description;
+    stream.timed = stream.timed || entry.started_ns != 0;
+    if (entry.is_point_to_point) {
+      stream.collectives_before = std::max(stream.collectives_before, entry.collective);
+      bool& done = stream.point_to_point_done[entry.point_to_point];
+      done = done || is_done(entry);
+      if (!is_coalesced(entry)) stream.sends_and_receives.push_back(&entry);
+    } else if (entry.collective > 0) {
+      stream.collectives[entry.collective].add(entry);
+    }
+  }
+  return streams;
+}
+
+class Maker {
+ public:
+  Maker(const FlightRecording& recording, const std::vector<KnownGroup>& known, std::uint32_t rank,
+        std::int64_t now_ns)
+      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns) {}
+
+  std::vector<Membership> make() {
+    const std::map<StreamId, Stream> streams = streams_of(recording_);
+    const bool two_libraries = uses_another_than_gloo(streams);
+    std::vector<Membership> made;
+    for (const auto& [id, stream] : streams) {
+      Membership membership = identify(id.name, stream.description);
+      // The two libraries of one group count apart.
+      if (id.gloo && two_libraries) membership.comm = fnv(membership.comm, "gloo");
+      count(stream, id.group, membership);
+      add_point_to_point(stream, membership);
+      made.push_back(std::move(membership));
+    }
+    add_unused(streams, made);
+    return made;
+  }
+
+ private:
+  [[nodiscard]] bool uses_another_than_gloo(const std::map<StreamId, Stream>& streams) const {
+    return !recording_.library.empty() ||
+           std::ranges::any_of(streams, [](const auto& row) { return !row.first.gloo; }) ||
+           std::ranges::any_of(recording_.groups, [](const auto& g) { return !g.ranks.empty(); });
+  }
+
+  [[nodiscard]] Membership identify(const std::string& name, std::string description) const {
+    Membership membership;
+    membership.comm = group_key(name, {});
+    const auto group = std::ranges::find(recording_.groups, name, &RecordedGroup::name);
+    if (group != recording_.groups.end() && !group->ranks.empty()) {
+      const auto own = std::ranges::find(group->ranks, rank_);
+      membership.comm = group_key(name, group->ranks);
+      membership.size = static_cast<std::uint32_t>(group->ranks.size());
+      membership.rank =
+          own == group->ranks.end() ? 0 : static_cast<std::uint32_t>(own - group->ranks.begin());
+      if (description.empty()) description = group->description;
+    }
+    const auto known = std::ranges::find(known_, name, &KnownGroup::name);
+    if (known != known_.end()) {
+      membership.comm = known->comm;
+      membership.size = known->size;
+      membership.rank = known->rank;
+      if (!known->label.empty()) description = known->label;
+    }
+    const bool described = !description.empty() && description != "undefined";
+    membership.name = base::printable(described ? description : name);
+    return membership;
+  }
+
+  [[nodiscard]] Nanos since(std::int64_t ns) const {
+    return Nanos(ns > 0 && ns < now_ns_ ? now_ns_ - ns : 0);
+  }
+
+  void count(const Stream& stream, std::uint64_t group, Membership& membership) const;
+  void add_pending(const Stream& stream, Membership& membership) const;
+  void add_point_to_point(const Stream& stream, Membership& membership) const;
+  void add_unused(const std::map<StreamId, Stream>& streams, std::vector<Membership>& made) const;
+
+  const FlightRecording& recording_;
+  const std::vector<KnownGroup>& known_;
+  std::uint32_t rank_;
+  std::int64_t now_ns_;
+};
+
+void use_status(const GroupStatus& status, Membership& membership) {
+  membership.entered = static_cast<std::uint64_t>(std::max<std::int64_t>(0, status.enqueued));
+  membership.done = std::min(
+      membership.entered, static_cast<std::uint64_t>(std::max<std::int64_t>(0, status.completed)));
+  membership.started = membership.entered;
+}
+
+void Maker::count(const Stream& stream, std::uint64_t group, Membership& membership) const {
+  const auto status = recording_.status.find(group);
+  membership.entered = stream.collectives_before;
+  if (!stream.collectives.empty()) {
+    const auto& [newest, last] = *stream.collectives.rbegin();
+    membership.entered = std::max(membership.entered, newest);
+    membership.idle = since(last.created_ns);
+  }
+  membership.done = membership.entered;
+  membership.started = stream.timed ? 0 : membership.entered;
+  for (const auto& [ordinal, numbered] : stream.collectives) {
+    if (!numbered.done) membership.done = std::min(membership.done, ordinal - 1);
+    if (numbered.done || numbered.started) {
+      membership.started = std::max(membership.started, ordinal);
+    }
+  }
+  // One that is not done may have left the ring.
+  const bool status_counts_alike = stream.sends_and_receives.empty();
+  if (!recording_.complete && status_counts_alike && !stream.collectives.empty() &&
+      status != recording_.status.end() && status->second.completed >= 0 &&
+      static_cast<std::uint64_t>(status->second.completed) + 1 <
+          stream.collectives.begin()->first) {
+    membership.done = static_cast<std::uint64_t>(status->second.completed);
+  }
+  membership.started = std::max(membership.started, membership.done);
+  add_pending(stream, membership);
+  for (const auto& [ordinal, numbered] : stream.collectives) {
+    membership.recent.push_back({ordinal, numbered.signature});
+    if (numbered.done && numbered.duration_ns > 0) {
+      membership.timings.push_back({ordinal, Nanos(numbered.duration_ns), Nanos(0), Nanos(0)});
+    }
+  }
+  const auto keep_newest = [](auto& list, std::size_t most) {
+    if (list.size() > most)
+      list.erase(list.begin(), list.end() - static_cast<std::ptrdiff_t>(most));
+  };
+  keep_newest(membership.recent, kFlightRecentMax);
+  keep_newest(membership.timings, kFlightTimingsMax);
+}
+
+void Maker::add_pending(const Stream& stream, Membership& membership) const {
+  for (const auto& [ordinal, numbered] : stream.collectives) {
+    if (numbered.done) continue;
+    if (membership.pending.size() >= kFlightPendingMax) return;
+    Operation operation;
+    operation.ordinal = ordinal;
+    operation.signature = numbered.signature;
+    // Without its times torch cannot tell a kernel that waits from one that runs.
+    if (stream.timed && !numbered.started) operation.stage = Operation::Stage::kQueued;
+    operation.age = since(numbered.created_ns);
+    operation.unchanged = since(std::max(numbered.created_ns, numbered.started_ns));
+    membership.pending.push_back(operation);
+  }
+}
+
+void Maker::add_point_to_point(const Stream& stream, Membership& membership) const {
+  std::map<std::pair<std::int32_t, bool>, PeerCount> counts;
+  for (const RecordedEntry* const entry : stream.sends_and_receives) {
+    const Signature signature = signature_of(*entry);
+    if (signature.root < 0) continue;
+    const bool is_send = signature.kind == OpKind::kSend;
+    PeerCount& count = counts[{signature.root, is_send}];
+    count.peer = signature.root;
+    count.is_send = is_send;
+    ++count.entered;
+    if (stream.point_to_point_done.at(entry->point_to_point)) {
+      ++count.done;
+    } else if (membership.pending.size() < kFlightPendingMax) {
+      Operation operation;
+      operation.ordinal = recording_.complete ? count.entered : entry->point_to_point;
+      operation.signature = signature;
+      operation.age = since(entry->created_ns);
+      operation.unchanged = since(std::max(entry->created_ns, entry->started_ns));
+      membership.pending.push_back(operation);
+    }
+  }
+  // Counts of two members can be compared when both count from the beginning.
+  if (!recording_.complete) return;
+  for (const auto& [key, count] : counts) membership.peers.push_back(count);
+}
+
+// Groups that have no entry. A pg_status that belongs to none of those above may be any one's.
+void Maker::add_unused(const std::map<StreamId, Stream>& streams,
+                       std::vector<Membership>& made) const {
+  std::vector<GroupStatus> nobodys;
+  for (const auto& [id, status] : recording_.status) {
+    const bool is_told =
+        std::ranges::any_of(streams, [&](const auto& row) { return row.first.group == id; });
+    if (!is_told) nobodys.push_back(status);
+  }
+  std::vector<std::string> unused;
+  const auto note = [&](const std::string& name) {
+    const bool is_used =
+        std::ranges::any_of(streams, [&](const auto& row) { return row.first.name == name; });
+    if (!is_used && std::ranges::find(unused, name) == unused.end()) unused.push_back(name);
+  };
+  for (const KnownGroup& group : known_) note(group.name);
+  for (const RecordedGroup& group : recording_.groups) {
+    if (!group.ranks.empty()) note(group.name);
+  }
+  const bool one_each = nobodys.size() == 1 && unused.size() == 1;
+  const bool never_used = nobodys.empty() && (recording_.complete || !recording_.status.empty());
+  if (!one_each && !never_used) return;
+  for (const std::string& name : unused) {
+    Membership membership = identify(name, "");
+    if (one_each) use_status(nobodys[0], membership);
+    made.push_back(std::move(membership));
+  }
+}
+
+}  // namespace
+
+std::uint64_t group_key(std::string_view name, const std::vector<std::uint32_t>& ranks) {
+  std::uint64_t hash = fnv(kFnvOffset, name);
+  hash = fnv(hash, std::string_view("\0", 1));
+  std::vector<std::uint32_t> ascending = ranks;
+  std::ranges::sort(ascending);
+  for (const std::uint32_t rank : ascending) {
+    const std::array<char, 4> bytes = {
+        static_cast<char>(rank & 0xff), static_cast<char>(rank >> 8 & 0xff),
+        static_cast<char>(rank >> 16 & 0xff), static_cast<char>(rank >> 24 & 0xff)};
+    hash = fnv(hash, {bytes.data(), bytes.size()});
+  }
+  return hash;
+}
+
+std::vector<Membership> memberships(const FlightRecording& recording,
+                                    const std::vector<KnownGroup>& known, std::uint32_t rank,
+                                    std::int64_t now_ns) {
+  return Maker(recording, known, rank, now_ns).make();
+}
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,23 @@
+#pragma once
+// The part of Python's pickle format that torch's Flight Recorder writes (protocol 2), and nothing
+// else (decisions.md 15): an opcode that could import or call anything is refused by its name, as
+// is every other one that torch does not use. Pure.
+//
+// Opcodes: CPython, Lib/pickletools.py. Which of them torch writes:
+// torch/csrc/jit/serialization/pickler.cpp.
+
+#include <string_view>
+
+#include "base/core/result.h"
+#include "tracer/document.h"
+
+namespace robustrun::tracer {
+
+// kCorrupt: an opcode that is refused, with its name and offset, or bytes that are cut or wrong;
+// kLimit: more than limits.h allows.
+[[nodiscard]] base::Result<Document> read_pickle(std::string_view bytes);
+
+// Whether they begin as such a pickle does.
+[[nodiscard]] bool looks_like_pickle(std::string_view bytes);
+
+}  // namespace robustrun::tracer
