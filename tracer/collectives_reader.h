@@ -29,11 +29,23 @@ struct CommunicatorCount {
 // Process groups that the boot module has written down (RecordSource::kTorchGroup).
 [[nodiscard]] std::vector<KnownGroup> known_groups(std::string_view bytes);
 
+// How long the finished collectives of one kind and size took, from entering to the end.
+struct DurationHistogram {
+  std::uint64_t comm = 0;
+  OpKind kind = OpKind::kUnknown;
+  std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes < 2^size_bits; 0: no bytes
+  std::uint64_t count = 0;
+  base::Nanos longest{};
+  std::vector<std::uint32_t> buckets;  // kHistogramBuckets of them, see RecordHistogram
+};
+
 struct RecordedCollectives {
   std::vector<Membership> comms;          // of plugin and interposer
+  std::vector<DurationHistogram> durations;
   std::optional<base::Nanos> calls_still;
   std::optional<base::Nanos> proxy_still;
   std::uint64_t dropped = 0;              // operations and flows that found no slot
+  std::uint64_t event_mask = 0;           // of NCCL's profiler, in force; 0: no plugin
 };
 
 // `file`: the whole record, or as much of it as there is (a writer of minor version 0 has none of

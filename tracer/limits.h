@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <cstdint>
+
 namespace robustrun::tracer {
 
 // Tries to read a record between two writes of its worker, without waiting in between.
@@ -39,5 +41,11 @@ inline constexpr std::size_t kRasTextMax = 256;  // of an address or a version
 inline constexpr std::size_t kRasLineMax = 1024;
 inline constexpr std::size_t kRasTextFunctionsMax = 1024;  // whose counts differ
 inline constexpr std::size_t kRasNotesMax = 64;
+
+// What a record may claim; beyond that it is nonsense and left out.
+inline constexpr std::uint32_t kMembersMax = 1U << 20U;     // of a communicator
+inline constexpr std::uint64_t kOrdinalMax = 1ULL << 40U;   // what a signature has room for
+inline constexpr std::uint32_t kFlowStepsMax = 1U << 20U;  // what the plugin's handles tell apart
+inline constexpr std::uint32_t kChannelsMax = 64;  // MAXCHANNELS of NCCL
 
 }  // namespace robustrun::tracer

@@ -1,14 +1,15 @@
 #pragma once
 // The progress record: what a worker leaves behind about itself, one file per worker.
 //
-// The agent makes the file (0600, kRecordBytes, zeroed, preallocated) beside the worker's socket
-// and names it in ROBUSTRUN_RECORD; python/robustrun maps it and writes; the agent reads it with
-// pread, never mmap, so that a worker that truncates it cannot hurt (decisions.md 11). It stays
-// readable after SIGKILL. Little endian, fixed offsets; docs/formats/progress-record.md has the
-// same table. A reader accepts any version with its own major number and ignores what it does
-// not know; fields of the worker are separate 8-byte words, each written by one aligned store,
-// so that a reader sees an old or a new value, never a mixture. Groups that must be read together
-// (step and metrics) stand under a sequence lock: odd while being written.
+// The agent makes the file (0600, kCollectivesEnd bytes, zeroed, preallocated) beside the worker's
+// socket and names it in ROBUSTRUN_RECORD; python/robustrun maps it and writes; the agent reads it
+// with pread, never mmap, so that a worker that truncates it cannot hurt (decisions.md 11). It
+// stays readable after SIGKILL. This is its first page; collectives follow (record_collectives.h).
+// Little endian, fixed offsets; docs/formats/progress-record.md has the same table. A reader
+// accepts any version with its own major number and ignores what it does not know; fields of the
+// worker are separate 8-byte words, each written by one aligned store, so that a reader sees an old
+// or a new value, never a mixture. Groups that must be read together (step and metrics) stand under
+// a sequence lock: odd while being written.
 
 #include <array>
 #include <cstddef>
@@ -18,8 +19,8 @@ namespace robustrun::tracer {
 
 inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
 inline constexpr std::uint32_t kRecordMajor = 1;
-inline constexpr std::uint32_t kRecordMinor = 0;
-inline constexpr std::size_t kRecordBytes = 4096;
+inline constexpr std::uint32_t kRecordMinor = 1;
+inline constexpr std::size_t kRecordBytes = 4096;  // of the first page, all of version 1.0
 inline constexpr std::size_t kMetricsMax = 16;
 inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
 

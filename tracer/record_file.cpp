@@ -10,6 +10,8 @@
 #include "base/core/text.h"
 #include "tracer/limits.h"
 #include "tracer/progress_record.h"
+#include "tracer/record_collectives.h"
+#include "tracer/record_counters.h"
 
 namespace robustrun::tracer {
 namespace {
@@ -121,7 +123,7 @@ base::Result<RecordFile> RecordFile::create(const std::string& path, base::Rank 
   // Allocated blocks, not a hole: the worker's first store must not find the disk full.
   int failed = 0;
   do {
-    failed = ::posix_fallocate(file.fd_.get(), 0, kRecordBytes);
+    failed = ::posix_fallocate(file.fd_.get(), 0, kCollectivesEnd);
   } while (failed == EINTR);
   base::Status status;
   if (failed != 0) status = base::fail_errno("cannot reserve its blocks", failed);
@@ -142,6 +144,18 @@ base::Result<Reading> RecordFile::read() const {
   }
   return base::fail(Errc::kUnavailable,
                     "cannot read the progress record: the worker is in the middle of a write");
+}
+
+base::Result<std::string> RecordFile::read_all() const {
+  return read_at(fd_.get(), kCollectivesEnd, 0);
+}
+
+base::Result<std::string> RecordFile::read_communicators() const {
+  return read_at(fd_.get(), kOperationsAt - kCommunicatorsAt, kCommunicatorsAt);
+}
+
+base::Status RecordFile::set_event_mask(std::uint64_t mask) {
+  return write_at(fd_.get(), &mask, sizeof mask, kWantedMaskAt);
 }
 
 base::Status RecordFile::announce_stop(std::uint8_t reason, base::Nanos deadline) {

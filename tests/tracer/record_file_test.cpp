@@ -11,6 +11,8 @@
 #include "base/core/clock.h"
 #include "tests/scratch_folder.h"
 #include "tracer/progress_record.h"
+#include "tracer/record_collectives.h"
+#include "tracer/record_counters.h"
 
 using namespace robustrun;
 using base::Attempt;
@@ -57,8 +59,8 @@ TEST_CASE("a new record is private, whole, allocated, and reads as nothing yet")
   struct stat found{};
   REQUIRE(::stat(f.path.c_str(), &found) == 0);
   CHECK((found.st_mode & 07777) == 0600);
-  CHECK(found.st_size == static_cast<off_t>(tracer::kRecordBytes));
-  CHECK(found.st_blocks > 0);
+  CHECK(found.st_size == static_cast<off_t>(tracer::kCollectivesEnd));
+  CHECK(found.st_blocks * 512 >= found.st_size);
   const ProgressRecord record = f.load();
   CHECK(record.magic == tracer::kRecordMagic);
   CHECK(record.rank == 3);
@@ -173,6 +175,33 @@ TEST_CASE("the record is readable after its file is gone") {
   CHECK(::access(f.path.c_str(), F_OK) != 0);
   REQUIRE(f.file->read());
   CHECK(f.file->read()->steps == 5);
+}
+
+TEST_CASE("the whole file is read, or as much of it as the worker left") {
+  const Fixture f;
+  f.store(tracer::kCollectivesEnd - 8, 77);
+  f.store(tracer::kCommunicatorsAt, 5);
+  const auto all = f.file->read_all();
+  REQUIRE(all);
+  CHECK(all->size() == tracer::kCollectivesEnd);
+  CHECK(all->at(tracer::kCollectivesEnd - 8) == 77);
+  CHECK(f.file->read_communicators()->size() == tracer::kOperationsAt - tracer::kCommunicatorsAt);
+  CHECK(f.file->read_communicators()->at(0) == 5);
+  REQUIRE(::truncate(f.path.c_str(), 5000) == 0);
+  CHECK(f.file->read_all()->size() == 5000);
+  CHECK(f.file->read_communicators()->size() == 5000 - tracer::kCommunicatorsAt);
+  REQUIRE(::truncate(f.path.c_str(), 1 << 20) == 0);
+  CHECK(f.file->read_all()->size() == tracer::kCollectivesEnd);
+}
+
+TEST_CASE("the agent's wish for events lies where the plugin looks for it") {
+  Fixture f;
+  REQUIRE(f.file->set_event_mask(0xe46));
+  std::uint64_t wanted = 0;
+  const base::Fd fd(::open(f.path.c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(::pread(fd.get(), &wanted, sizeof wanted, tracer::kWantedMaskAt) == 8);
+  CHECK(wanted == 0xe46);
+  CHECK(f.file->read());
 }
 
 TEST_CASE("a stop is announced with its deadline in the control word") {
