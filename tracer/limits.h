@@ -2,7 +2,6 @@
 // Every bound of the tracer room (style.md, "Bounded").
 
 #include <cstddef>
-
 #include <cstdint>
 
 namespace robustrun::tracer {
