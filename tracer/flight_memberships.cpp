@@ -236,7 +236,7 @@ void Maker::count(const Stream& stream, std::uint64_t group, Membership& members
   membership.started = std::max(membership.started, membership.done);
   add_pending(stream, membership);
   for (const auto& [ordinal, numbered] : stream.collectives) {
-    membership.recent.push_back({ordinal, numbered.signature});
+    membership.recent.push_back({ordinal, numbered.signature, Nanos(numbered.created_ns)});
     if (numbered.done && numbered.duration_ns > 0) {
       membership.timings.push_back({ordinal, Nanos(numbered.duration_ns), Nanos(0), Nanos(0)});
     }

@@ -21,10 +21,14 @@ namespace robustrun::tracer {
 struct Past {
   std::uint64_t ordinal = 0;
   Signature signature;
+  // Unix time at which this rank came to it; 0: not known. Machines' clocks differ: only how it
+  // varies from one operation to the next may be compared between ranks.
+  base::Nanos entered_at{};
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);
     v(2, "signature", signature);
+    v(3, "entered_at", entered_at);
   }
 };
 
