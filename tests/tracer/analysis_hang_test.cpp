@@ -1,0 +1,316 @@
+// Rules R1, R1b, R2, R9, R10: who does not come, and what keeps it.
+#include <doctest/doctest.h>
+
+#include "tests/tracer/fleet.h"
+
+namespace robustrun::tracer {
+namespace {
+
+using Ranks = std::vector<std::uint32_t>;
+
+TEST_CASE("a rank in its data loader is named with place, operation, age and who waits") {
+  Fleet fleet(16);
+  fleet.group(9, {3, 7, 11, 15}, 4181, "17");
+  fleet.world(1, 10);
+  fleet.snapshot.layout = {{"dp_1", {{1}, {5}, {9}, {13}}}, {"dp_2", {{3}, {7}, {11}, {15}}}};
+  fleet.enter_all_but(9, {11}, 4.1);
+  fleet.enter_all_but(1, {3, 7, 11, 15}, 3);
+  fleet.stack(11, loader_stack());
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.sentence ==
+        "rank 11 (node2, local 3) has not entered all_reduce #4182 (48 MB, group dp_2) for 4.1 s; "
+        "it is in train.py:87 data loader; 15 ranks wait for it");
+  CHECK(verdict.finding == Finding::kInputStall);
+  CHECK(verdict.confidence == Confidence::kExact);
+  CHECK(numbers(verdict.culprits) == Ranks{11});
+  CHECK(verdict.victims.size() == 15);
+  CHECK(verdict.nodes == std::vector<std::string>{"node2"});
+  CHECK(verdict.comm == 9);
+  CHECK(verdict.ordinal == 4182);
+  CHECK(verdict.lasting == seconds(4.1));
+  CHECK(verdict.runner_up.finding == Finding::kNothing);
+}
+
+TEST_CASE("nobody waits when all are outside, and when there is nobody") {
+  Fleet fleet(4);
+  fleet.world();
+  CHECK(fleet.verdict().finding == Finding::kNothing);
+  CHECK(analyze({}).finding == Finding::kNothing);
+}
+
+TEST_CASE("without a stack the absent rank is named all the same") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {2});
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kNeverEntered);
+  CHECK(numbers(verdict.culprits) == Ranks{2});
+  CHECK(numbers(verdict.victims) == Ranks{0, 1, 3});
+  CHECK(verdict.sentence ==
+        "rank 2 (node0, local 2) has not entered all_reduce #7 (48 MB, group world) for 10.0 s; "
+        "3 ranks wait for it");
+}
+
+TEST_CASE("several absent ranks of several nodes are listed") {
+  Fleet fleet(16, 8);
+  fleet.world();
+  fleet.enter_all_but(1, {3, 7, 9});
+  CHECK(fleet.verdict().sentence ==
+        "ranks 3, 7 and 9 (node0, node1) have not entered all_reduce #7 (48 MB, group world) for "
+        "10.0 s; 13 ranks wait for them");
+}
+
+TEST_CASE("a rank that waits elsewhere for the culprit is a victim, not a culprit") {
+  Fleet fleet(4);
+  fleet.group(1, {0, 1}, 6, "tp_0");
+  fleet.group(2, {1, 2}, 3, "pp_0");
+  fleet.group(3, {2, 3}, 9, "tp_1");
+  fleet.enter(1, 0, 12);  // waits for 1, which waits for 2, which waits for 3
+  fleet.enter(2, 1, 11);
+  fleet.enter(3, 2, 10);
+  const Verdict verdict = fleet.verdict();
+  CHECK(numbers(verdict.culprits) == Ranks{3});
+  CHECK(numbers(verdict.victims) == Ranks{0, 1, 2});
+  CHECK(verdict.group == "tp_1");
+  CHECK(verdict.lasting == seconds(12));
+}
+
+TEST_CASE("who is late for milliseconds is not named beside who has been missing for seconds") {
+  Fleet fleet(6);
+  fleet.group(1, {0, 1, 2}, 6, "a");
+  fleet.group(2, {3, 4, 5}, 6, "b");
+  fleet.enter_all_but(1, {2}, 10);
+  fleet.enter_all_but(2, {5}, 0.02);
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{2});
+}
+
+TEST_CASE("a killed rank is named with the operation that it died in") {
+  Fleet fleet(8, 4);
+  fleet.world();
+  fleet.enter_all_but(1, {});
+  fleet.rank(5).life = Life::kDead;
+  fleet.rank(5).end = "killed by SIGKILL";
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kDied);
+  CHECK(verdict.confidence == Confidence::kExact);
+  CHECK(verdict.sentence ==
+        "rank 5 (node1, local 1) was killed by SIGKILL in all_reduce #7 (48 MB, group world); "
+        "7 ranks wait for it");
+}
+
+TEST_CASE("a rank that ended before the operation is named with what it did not come to") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {3});
+  fleet.rank(3).life = Life::kDead;
+  fleet.rank(3).end = "exit code 0";
+  CHECK(fleet.verdict().sentence ==
+        "rank 3 (node0, local 3) has ended (exit code 0) before all_reduce #7 (48 MB, group "
+        "world); 3 ranks wait for it");
+}
+
+TEST_CASE("a dead rank without any record is the culprit as soon as somebody waits") {
+  Fleet fleet(3);
+  fleet.group(1, {0, 1}, 6);
+  for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 3;
+  fleet.rank(2).life = Life::kDead;
+  CHECK(fleet.verdict().finding == Finding::kNothing);
+  fleet.enter_all_but(1, {});
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kDied);
+  CHECK(verdict.confidence == Confidence::kInferred);
+  CHECK(numbers(verdict.culprits) == Ranks{2});
+  CHECK(numbers(verdict.victims) == Ranks{0, 1});
+}
+
+TEST_CASE("a dead rank of another group is not blamed for an absent one") {
+  Fleet fleet(4);
+  fleet.group(1, {0, 1});
+  fleet.group(2, {2, 3});
+  fleet.enter(1, 0);
+  fleet.rank(3).life = Life::kDead;
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kNeverEntered);
+  CHECK(numbers(verdict.culprits) == Ranks{1});
+}
+
+TEST_CASE("a stopped rank is named by life, by state and by its cgroup") {
+  for (const int how : {0, 1, 2, 3}) {
+    Fleet fleet(4);
+    fleet.world();
+    fleet.enter_all_but(1, {2});
+    RankSnapshot& rank = fleet.rank(2);
+    if (how == 0) rank.life = Life::kStopped;
+    rank.evidence.has_process = how > 0;
+    if (how == 1) rank.evidence.process.state = "T";
+    if (how == 2) rank.evidence.process.frozen = true;
+    if (how == 3) rank.evidence.process.state = "t";
+    const Verdict verdict = fleet.verdict();
+    CAPTURE(how);
+    CHECK(verdict.finding == Finding::kStopped);
+    CHECK(numbers(verdict.culprits) == Ranks{2});
+    CHECK(!verdict.is_moving);
+    if (how == 1) {
+      CHECK(verdict.sentence ==
+            "rank 2 (node0, local 2) is stopped (state T); others are in all_reduce #7 (48 MB, "
+            "group world) for 10.0 s; 3 ranks wait for it");
+    }
+  }
+}
+
+TEST_CASE("a stopped rank whose progress cannot be read any more is named by its membership") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {2});
+  fleet.rank(2).life = Life::kStopped;
+  fleet.in(1, 2).counts_completion = false;
+  fleet.in(1, 2).entered = fleet.in(1, 2).done = 0;
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kStopped);
+  CHECK(verdict.confidence == Confidence::kExact);
+  CHECK(numbers(verdict.culprits) == Ranks{2});
+  CHECK(verdict.ordinal == 7);
+}
+
+TEST_CASE("a sleeping process is not a stopped one, and a stopped one that nobody misses is none") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {2});
+  fleet.rank(2).evidence.has_process = true;
+  fleet.rank(2).evidence.process.state = "S";
+  CHECK(fleet.verdict().finding == Finding::kNeverEntered);
+  Fleet other(4);
+  other.group(1, {0, 1});
+  other.group(2, {2, 3});
+  other.enter(1, 0);
+  other.rank(3).life = Life::kStopped;
+  CHECK(numbers(other.verdict().culprits) == Ranks{1});
+}
+
+TEST_CASE("a rank that saves a checkpoint is excused, by its stack and by its word") {
+  for (const bool by_stack : {true, false}) {
+    Fleet fleet(4);
+    fleet.world();
+    fleet.enter_all_but(1, {0}, 12);
+    if (by_stack) {
+      fleet.stack(0, {{"save", "/venv/lib/python3.11/site-packages/torch/serialization.py", 900},
+                      {"main", "/home/me/train.py", 120}});
+    } else {
+      fleet.rank(0).phase = "checkpoint";
+    }
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kLongPhase);
+    CHECK(numbers(verdict.culprits) == Ranks{0});
+    if (by_stack) {
+      CHECK(verdict.sentence ==
+            "rank 0 (node0, local 0) is busy with checkpoint in train.py:120 and has not entered "
+            "all_reduce #7 (48 MB, group world) for 12.0 s; 3 ranks wait for it; that may take "
+            "its time");
+    }
+  }
+}
+
+TEST_CASE("reading a file for the data set is no checkpoint") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {0});
+  fleet.stack(0,
+              {{"load", "/venv/lib/python3.11/site-packages/torch/serialization.py", 900},
+               {"__getitem__", "/home/me/data.py", 12},
+               {"fetch", "/venv/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py", 52},
+               {"main", "/home/me/train.py", 30}});
+  CHECK(fleet.verdict().finding == Finding::kInputStall);
+}
+
+TEST_CASE("beside one that saves a checkpoint the one without excuse is the culprit") {
+  Fleet fleet(8);
+  fleet.world();
+  fleet.enter_all_but(1, {0, 5});
+  fleet.rank(0).phase = "checkpoint";
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kNeverEntered);
+  CHECK(numbers(verdict.culprits) == Ranks{5});
+  CHECK(verdict.runner_up.finding == Finding::kLongPhase);
+}
+
+TEST_CASE("when all ranks are in the same phase nobody is at fault") {
+  Fleet fleet(4);
+  fleet.world();
+  for (std::uint32_t r = 0; r < 4; ++r) fleet.rank(r).phase = "evaluation";
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kLongPhase);
+  CHECK(verdict.culprits.size() == 4);
+  fleet.rank(3).phase.clear();
+  CHECK(fleet.verdict().finding == Finding::kNothing);
+}
+
+TEST_CASE("the culprit moves when it uses a processor, reads, or its stack changes") {
+  for (const int how : {0, 1, 2, 3}) {
+    Fleet fleet(4);
+    fleet.world();
+    fleet.enter_all_but(1, {2});
+    Evidence& evidence = fleet.rank(2).evidence;
+    evidence.has_process = true;
+    evidence.process.state = "S";
+    evidence.process.watched = seconds(1);
+    if (how == 1) evidence.process.cpu = seconds(0.2);
+    if (how == 2) evidence.process.io_bytes = 1;
+    if (how == 3) evidence.stacks_moved = true;
+    // Victims may spin: that is nobody's guilt.
+    fleet.rank(0).evidence = {};
+    fleet.rank(0).evidence.has_process = true;
+    fleet.rank(0).evidence.process.watched = seconds(1);
+    fleet.rank(0).evidence.process.cpu = seconds(1);
+    CAPTURE(how);
+    CHECK(fleet.verdict().is_moving == (how > 0));
+    CHECK(numbers(fleet.verdict().culprits) == Ranks{2});
+  }
+}
+
+TEST_CASE("a member whose progress is not known is a suspicion, when nobody else is absent") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {2, 3});
+  fleet.drop(2);
+  Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kNeverEntered);
+  CHECK(numbers(verdict.culprits) == Ranks{3});  // seen to be absent
+  CHECK(verdict.confidence == Confidence::kInferred);
+  fleet.enter(1, 3);
+  verdict = fleet.verdict();
+  CHECK(numbers(verdict.culprits) == Ranks{2});
+  CHECK(verdict.confidence == Confidence::kInferred);
+  CHECK(verdict.sentence ==
+        "rank 2 has no record of all_reduce #7 (48 MB, group world); 3 ranks wait for 10.0 s");
+  fleet.drop(1);
+  verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kUndecided);
+  CHECK(verdict.culprits.empty());
+}
+
+TEST_CASE("when all have entered and nothing else is known nobody is named") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {});
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kUndecided);
+  CHECK(verdict.confidence == Confidence::kNone);
+  CHECK(verdict.culprits.empty());
+  CHECK(verdict.victims.size() == 4);
+  CHECK(verdict.lasting == seconds(10));
+}
+
+TEST_CASE("names that workers give cannot reach the terminal unescaped") {
+  Fleet fleet(4);
+  fleet.world(1, 6, "a\x1b[2Jb\n");
+  fleet.enter_all_but(1, {2});
+  fleet.rank(2).node = std::string(10'000, '\a');
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.sentence.find('\x1b') == std::string::npos);
+  CHECK(verdict.sentence.find('\n') == std::string::npos);
+  CHECK(verdict.nodes.front().find('\a') == std::string::npos);
+  CHECK(verdict.sentence.size() < 5000);
+}
+
+}  // namespace
+}  // namespace robustrun::tracer

@@ -1,0 +1,231 @@
+#include "tracer/analysis/accuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/core/result.h"
+#include "base/core/text.h"
+#include "tracer/analysis/limits.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+namespace {
+
+// The operation that most of the longest waits are about.
+const Blame& main_blame(const std::vector<Blame>& blames) {
+  const auto order = [](const Blame& b) {
+    return std::tuple(b.age, -std::int64_t{b.comm}, -std::int64_t{b.at});
+  };
+  return *std::ranges::max_element(blames, {}, order);
+}
+
+bool is_same_operation(const Blame& a, const Blame& b) {
+  return a.comm == b.comm && a.ordinal == b.ordinal && a.signature.kind == b.signature.kind;
+}
+
+std::string counters_line(const Case& facts, const Blame& blame) {
+  const FleetView& view = facts.view;
+  const Communicator& comm = view.comms()[blame.comm];
+  std::string line = fmt::format("rank {}", view.rank(blame.at).rank.value);
+  for (const Member& member : comm.members) {
+    if (member.at != blame.at) continue;
+    const Membership& m = *member.view;
+    if (!member.counts) return line + ": its progress is not known";
+    line += fmt::format(": entered {}, launched {}, done {} in {}", m.entered, m.started, m.done,
+                        group_text(view, comm));
+    if (m.idle > base::Nanos{0}) {
+      line += fmt::format(", the last {} ago", duration_text(m.idle));
+    }
+    if (m.in_call > base::Nanos{0}) {
+      line += fmt::format(", inside the library's call for {}", duration_text(m.in_call));
+    }
+  }
+  return line;
+}
+
+std::string process_line(const Case& facts, std::uint32_t at) {
+  const RankSnapshot& rank = facts.view.rank(at);
+  if (!rank.evidence.has_process) return "";
+  const ProcessState& process = rank.evidence.process;
+  std::string line = fmt::format("rank {}: process state {}", rank.rank.value,
+                                 process.state.empty() ? "unknown" : process.state.substr(0, 8));
+  if (process.frozen) line += ", frozen by its cgroup";
+  if (!process.wait_channel.empty() && process.wait_channel != "0") {
+    line += ", waits in " + process.wait_channel.substr(0, kNameBytes);
+  }
+  if (process.watched > base::Nanos{0}) {
+    line += fmt::format(", {} of processor time in {}", duration_text(process.cpu),
+                        duration_text(process.watched));
+  }
+  if (process.children_blocked > 0) {
+    line +=
+        fmt::format(", {} of {} children in state D", process.children_blocked, process.children);
+  }
+  return line;
+}
+
+// The waits that lead straight to the main operation, as a line.
+std::string operation_line(const Case& facts, const Blame& blame, const Signature& signature) {
+  const Communicator& comm = facts.view.comms()[blame.comm];
+  if (is_point_to_point(signature.kind)) return "";
+  std::size_t entered = 0;
+  for (const Member& member : comm.members) {
+    const bool is_inside = member.counts && member.place != Place::kAbsent;
+    if (member.counts &&
+        (member.ordinal > blame.ordinal || (member.ordinal == blame.ordinal && is_inside))) {
+      ++entered;
+    }
+  }
+  std::string line =
+      fmt::format("{}: {} of {} members have entered",
+                  operation_text(facts.view, comm, blame.ordinal, signature), entered, comm.size);
+  if (comm.uncounted > 0) line += fmt::format(", {} are not known", comm.uncounted);
+  return line;
+}
+
+void add_evidence(const Case& facts, const std::vector<Blame>& blames, Verdict& verdict,
+                  const Blame& main) {
+  std::vector<std::string>& lines = verdict.evidence;
+  const auto add = [&](std::string line) {
+    if (!line.empty() && lines.size() < kEvidenceLines) lines.push_back(std::move(line));
+  };
+  if (main.age >= base::Nanos{0}) add(operation_line(facts, main, verdict.signature));
+  for (const Blame& blame : blames) {
+    if (lines.size() + 4 > kEvidenceLines) break;
+    if (blame.age >= base::Nanos{0}) add(counters_line(facts, blame));
+    add(process_line(facts, blame.at));
+    for (const std::string& error : facts.view.rank(blame.at).evidence.network) {
+      add(fmt::format("rank {}: {}", facts.view.rank(blame.at).rank.value, error));
+    }
+  }
+  add(stacks_text(facts));
+}
+
+}  // namespace
+
+Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames) {
+  RR_ASSERT(!blames.empty());
+  std::ranges::sort(blames, {}, &Blame::at);
+  const FleetView& view = facts.view;
+  Accusation made;
+  Verdict& verdict = made.verdict;
+  verdict.finding = finding;
+  verdict.confidence = Confidence::kExact;
+  bool differ = false;
+  const Blame& main = main_blame(blames);
+  for (const Blame& blame : blames) {
+    made.culprits.push_back(blame.at);
+    differ |= !is_same_operation(blame, main);
+    verdict.is_moving |= is_moving(view.rank(blame.at).evidence);
+    const bool is_unseen = blame.age < base::Nanos{0} || view.comms()[blame.comm].uncounted > 0;
+    if (is_unseen) verdict.confidence = Confidence::kInferred;
+  }
+  made.victims = facts.graph.victims_of(made.culprits);
+  verdict.culprits = global_ranks(view, made.culprits);
+  verdict.victims = global_ranks(view, made.victims);
+  verdict.nodes = nodes_of(view, made.culprits);
+  made.who = ranks_text(view, made.culprits);
+  made.age = std::max(main.age, base::Nanos{0});
+  verdict.lasting = made.age;
+  for (const Wait& wait : facts.graph.waits()) {
+    if (!std::ranges::binary_search(made.victims, wait.at)) continue;
+    verdict.lasting = std::max(verdict.lasting, wait.age);
+    break;  // they are sorted
+  }
+  if (main.age >= base::Nanos{0}) {
+    const Communicator& comm = view.comms()[main.comm];
+    verdict.comm = comm.key;
+    verdict.group = view.group_name(comm);
+    if (verdict.group.empty()) verdict.group = group_text(view, comm);
+    verdict.ordinal = main.ordinal;
+    verdict.signature = main.signature;
+    if (main.signature.kind == OpKind::kUnknown) {
+      verdict.signature = view.signature(comm, main.ordinal).value_or(Signature{});
+    }
+    made.operation = operation_text(view, comm, main.ordinal, verdict.signature);
+    if (differ) made.operation += " and others";
+  }
+  add_evidence(facts, blames, verdict, main);
+  return made;
+}
+
+std::string whereabouts_text(const Case& facts, const Accusation& accusation) {
+  std::vector<std::string> places;
+  for (const std::uint32_t at : accusation.culprits) {
+    std::string place = describe(facts.where[at]);
+    if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+    if (places.size() > 1) break;
+  }
+  if (places.size() == 1 && places.front().empty()) return "";
+  if (places.size() == 1) {
+    return fmt::format("; {} in {}", accusation.choose("it is", "they are"), places.front());
+  }
+  for (const std::uint32_t at : accusation.culprits) {
+    const std::string place = describe(facts.where[at]);
+    if (place.empty()) continue;
+    return fmt::format("; rank {} is in {}", facts.view.rank(at).rank.value, place);
+  }
+  return "";
+}
+
+std::string waiting_text(const Case& facts, const Accusation& accusation) {
+  return waiting_text(facts.view, accusation.victims, accusation.is_plural());
+}
+
+bool is_moving(const Evidence& evidence) {
+  const ProcessState& process = evidence.process;
+  if (evidence.stacks_moved) return true;
+  if (!evidence.has_process) return false;
+  const auto share = static_cast<double>(process.watched.count()) * kMovingCpu;
+  return process.io_bytes > 0 ||
+         (process.watched > base::Nanos{0} && static_cast<double>(process.cpu.count()) > share);
+}
+
+std::string stacks_text(const Case& facts) {
+  std::vector<const Evidence*> evidence;
+  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
+    evidence.push_back(&facts.view.rank(at).evidence);
+  }
+  const std::vector<SameStack> same = same_stacks(evidence);
+  if (same.size() < 2) return "";
+  std::string text = "stacks: ";
+  for (std::size_t i = 0; i < std::min(same.size(), kRanksNamed); ++i) {
+    if (i > 0) text += "; ";
+    const std::vector<std::uint32_t>& members = same[i].members;
+    if (members.size() == 1) {
+      text += fmt::format("rank {}", facts.view.rank(members.front()).rank.value);
+    } else {
+      text += fmt::format("{} ranks", members.size());
+    }
+    text += ": " + same[i].place;
+  }
+  return text;
+}
+
+std::vector<std::string> nodes_of(const FleetView& view, const std::vector<std::uint32_t>& ats) {
+  std::vector<std::string> nodes;
+  for (const std::uint32_t at : ats) {
+    if (!view.rank(at).node.empty()) nodes.push_back(view.rank(at).node);
+  }
+  std::ranges::sort(nodes, base::natural_less);
+  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  return nodes;
+}
+
+std::vector<std::uint32_t> all_waiting(const Case& facts) {
+  std::vector<std::uint32_t> waiting;
+  for (const Wait& wait : facts.graph.waits()) waiting.push_back(wait.at);
+  std::ranges::sort(waiting);
+  waiting.erase(std::ranges::unique(waiting).begin(), waiting.end());
+  return waiting;
+}
+
+std::vector<base::Rank> global_ranks(const FleetView& view, const std::vector<std::uint32_t>& ats) {
+  std::vector<base::Rank> ranks;
+  for (const std::uint32_t at : ats) ranks.push_back(view.rank(at).rank);
+  return ranks;
+}
+
+}  // namespace robustrun::tracer

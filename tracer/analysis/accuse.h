@@ -1,0 +1,45 @@
+#pragma once
+// What all rules share: from who is blamed to a verdict with its operation, victims, evidence.
+
+#include <string>
+#include <vector>
+
+#include "tracer/analysis/rules.h"
+
+namespace robustrun::tracer {
+
+// An accusation under way: the verdict without its sentence, and what the sentence needs.
+struct Accusation {
+  Verdict verdict;
+  std::vector<std::uint32_t> culprits;  // at
+  std::vector<std::uint32_t> victims;
+  std::string who;        // "rank 11 (node3, local 3)"
+  std::string operation;  // "all_reduce #4182 (48 MB, group dp_2)"; "and others" when they differ
+  base::Nanos age{};  // of the longest wait in that operation
+  [[nodiscard]] bool is_plural() const { return culprits.size() > 1; }
+  [[nodiscard]] const char* choose(const char* one, const char* several) const {
+    return is_plural() ? several : one;
+  }
+};
+
+// `blames`: at least one. Confidence is kExact when every member of the communicators concerned was
+// seen, else kInferred.
+[[nodiscard]] Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames);
+
+// "; it is in train.py:87 data loader"; empty when nothing is known of where they are.
+[[nodiscard]] std::string whereabouts_text(const Case& facts, const Accusation& accusation);
+// "; 15 ranks wait for it".
+[[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);
+
+[[nodiscard]] bool is_moving(const Evidence& evidence);
+// "3 ranks: train.py:90; rank 11: train.py:87 data loader"; empty when fewer than two differ.
+[[nodiscard]] std::string stacks_text(const Case& facts);
+// Names of the nodes of these ranks, each once, in natural order.
+[[nodiscard]] std::vector<std::string> nodes_of(const FleetView& view,
+                                                const std::vector<std::uint32_t>& ats);
+// Everybody who is inside an operation, ascending.
+[[nodiscard]] std::vector<std::uint32_t> all_waiting(const Case& facts);
+[[nodiscard]] std::vector<base::Rank> global_ranks(const FleetView& view,
+                                                   const std::vector<std::uint32_t>& ats);
+
+}  // namespace robustrun::tracer

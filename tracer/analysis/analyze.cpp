@@ -1,0 +1,111 @@
+#include "tracer/analysis/analyze.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/core/text.h"
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/limits.h"
+#include "tracer/analysis/rules.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+namespace {
+
+// Facts that no other can explain away come first; what rests on who is missing comes last.
+constexpr Rule kRules[] = {
+    rule_died,        rule_stopped,       rule_mismatch,
+    rule_input_stall, rule_never_entered, rule_gpu_before_kernel,
+    rule_left_behind, rule_long_phase,    rule_order_inversion,
+    rule_not_seen,    rule_nobody_inside,
+};
+
+std::vector<Whereabouts> whereabouts_of(const FleetView& view) {
+  std::vector<Whereabouts> where;
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    where.push_back(whereabouts(view.rank(at).evidence));
+  }
+  return where;
+}
+
+bool names_the_same(const Verdict& a, const Verdict& b) {
+  return a.culprits == b.culprits && a.edges == b.edges;
+}
+
+// Somebody waits, and no rule says for whom.
+Verdict undecided(const Case& facts) {
+  Verdict verdict;
+  if (facts.graph.waits().empty()) {
+    verdict.sentence = "nobody waits";
+    return verdict;
+  }
+  const Wait& longest = facts.graph.waits().front();
+  const Communicator& comm = facts.view.comms()[longest.comm];
+  verdict.finding = Finding::kUndecided;
+  verdict.comm = comm.key;
+  verdict.group = facts.view.group_name(comm);
+  verdict.ordinal = longest.ordinal;
+  verdict.signature = longest.signature;
+  if (verdict.signature.kind == OpKind::kUnknown) {
+    verdict.signature = facts.view.signature(comm, longest.ordinal).value_or(Signature{});
+  }
+  verdict.lasting = longest.age;
+  const std::vector<std::uint32_t> waiting = all_waiting(facts);
+  verdict.victims = global_ranks(facts.view, waiting);
+  const std::string operation =
+      operation_text(facts.view, comm, longest.ordinal, verdict.signature);
+  verdict.sentence =
+      fmt::format("{} {} for {} in {}", ranks_text(facts.view, waiting),
+                  waiting.size() > 1 ? "wait" : "waits", duration_text(longest.age), operation);
+  verdict.sentence += longest.has_edges ? "; what is known does not say for whom"
+                                        : ", which all members have entered; what is known does "
+                                          "not say what holds it up";
+  if (std::string stacks = stacks_text(facts); !stacks.empty()) {
+    verdict.evidence.push_back(std::move(stacks));
+  }
+  return verdict;
+}
+
+Verdict decide(const Case& facts) {
+  std::optional<Verdict> verdict;
+  for (const Rule rule : kRules) {
+    std::optional<Verdict> found = rule(facts);
+    if (!found) continue;
+    if (!verdict) {
+      verdict = std::move(found);
+    } else if (!names_the_same(*verdict, *found)) {
+      verdict->runner_up = {found->finding, std::move(found->sentence)};
+      break;
+    }
+  }
+  return verdict ? *std::move(verdict) : undecided(facts);
+}
+
+// Names of ranks' own making are in all of these.
+void make_printable(Verdict& verdict) {
+  const auto clean = [](std::string& text, std::size_t most) {
+    text = base::printable(std::string_view(text).substr(0, most));
+  };
+  clean(verdict.sentence, kSentenceBytes);
+  clean(verdict.runner_up.sentence, kSentenceBytes);
+  clean(verdict.group, kNameBytes);
+  for (std::string& node : verdict.nodes) clean(node, kNameBytes);
+  if (verdict.evidence.size() > kEvidenceLines) verdict.evidence.resize(kEvidenceLines);
+  for (std::string& line : verdict.evidence) clean(line, kSentenceBytes);
+}
+
+}  // namespace
+
+Verdict analyze(const FleetSnapshot& fleet) {
+  const FleetView view(fleet);
+  const std::vector<Whereabouts> where = whereabouts_of(view);
+  std::vector<bool> elsewhere;
+  for (const Whereabouts& w : where) elsewhere.push_back(is_elsewhere(w.reason));
+  const WaitGraph graph = WaitGraph::of(view, elsewhere);
+  Verdict verdict = decide({.view = view, .where = where, .graph = graph});
+  make_printable(verdict);
+  return verdict;
+}
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,45 @@
+#pragma once
+// Bounds of the analyzer: what a verdict may hold, and from where on a thing is worth saying.
+//
+// Times are compared within one rank, or between ages; clocks of two machines never meet.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/core/clock.h"
+
+namespace robustrun::tracer {
+
+// Text for people.
+inline constexpr std::size_t kRanksNamed = 8;        // of a list; then "and 12 more"
+inline constexpr std::size_t kNodesNamed = 3;
+inline constexpr std::size_t kEvidenceLines = 16;
+inline constexpr std::size_t kNameBytes = 80;        // of a group, file, function or node; cut
+inline constexpr std::size_t kSentenceBytes = 1024;  // cut
+
+// Beyond that many ranks nobody is looked for who has no snapshot.
+inline constexpr std::uint32_t kWorldRanksMax = 1U << 20U;
+
+// A rank that somebody waits for is a culprit when the longest wait that leads to it is at least
+// this part of the longest of all: others merely happen to be late when the snapshot is taken.
+inline constexpr std::int64_t kShareOfLongestWait = 2;  // 1/2
+
+// Below that it is no hang: only then are slow ranks and links looked for (Mycroft's threshold for
+// stragglers, arXiv 2509.03018, section 5).
+inline constexpr base::Nanos kShortWait = std::chrono::seconds(1);
+// Counters of a flow that have not moved for so long stand still.
+inline constexpr base::Nanos kFlowStill = std::chrono::seconds(2);
+
+// Slowness.
+inline constexpr std::size_t kTimingsLeast = 5;  // operations of which all members have times
+inline constexpr std::size_t kEdgesLeast = 4;  // of one kind
+inline constexpr double kDeviations = 5;  // median absolute deviations
+inline constexpr double kLeastShareLost = 0.5;  // of the median duration
+inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
+inline constexpr double kSlowEdgeFactor = 2;  // against the median edge
+inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
+
+// The worker is moving when it used more than this part of one processor while it was watched.
+inline constexpr double kMovingCpu = 0.1;
+
+}  // namespace robustrun::tracer

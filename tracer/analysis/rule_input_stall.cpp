@@ -1,0 +1,21 @@
+// R9: everybody who is absent without a phase to excuse it waits for its data loader.
+
+#include <fmt/format.h>
+
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+
+std::optional<Verdict> rule_input_stall(const Case& facts) {
+  const Absent absent = sort_absent(facts);
+  if (absent.loader.empty() || !absent.plain.empty()) return std::nullopt;
+  Accusation made = accuse(facts, Finding::kInputStall, absent.loader);
+  made.verdict.sentence =
+      fmt::format("{} {} not entered {} for {}", made.who, made.choose("has", "have"),
+                  made.operation, duration_text(made.age)) +
+      whereabouts_text(facts, made) + waiting_text(facts, made);
+  return made.verdict;
+}
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,55 @@
+// R5: a rank is still inside an operation that nobody can leave before all have entered it, and
+// most of the others have left it: what is missing is at that rank.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+namespace {
+
+std::size_t finished_by(const Communicator& comm, std::uint64_t ordinal) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      comm.members, [&](const Member& m) { return m.counts && m.ordinal > ordinal; }));
+}
+
+// The kernel runs on all channels: the GPU is where it hangs.
+bool is_in_kernel(const Communicator& comm, std::uint32_t at) {
+  for (const Member& member : comm.members) {
+    if (member.at != at || member.pending == nullptr) continue;
+    return member.pending->channels > 0 &&
+           member.pending->channels_started >= member.pending->channels;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Verdict> rule_left_behind(const Case& facts) {
+  std::vector<Blame> behind;
+  bool is_proved = true;
+  for (const Blame& blame : facts.graph.blames()) {
+    if (blame.guilt != Guilt::kBehind) continue;
+    const Communicator& comm = facts.view.comms()[blame.comm];
+    const Signature signature = facts.view.signature(comm, blame.ordinal).value_or(Signature{});
+    if (!synchronises_all(signature.kind)) continue;
+    if (finished_by(comm, blame.ordinal) * 2 <= comm.members.size()) continue;
+    is_proved &= is_in_kernel(comm, blame.at);
+    behind.push_back(blame);
+  }
+  if (behind.empty()) return std::nullopt;
+  Accusation made = accuse(facts, Finding::kLeftBehind, behind);
+  if (!is_proved) made.verdict.confidence = Confidence::kInferred;
+  const Communicator& comm = facts.view.comms()[behind.front().comm];
+  made.verdict.sentence =
+      fmt::format("{} {} still inside {}, which {} of {} members have finished, for {}", made.who,
+                  made.choose("is", "are"), made.operation,
+                  finished_by(comm, behind.front().ordinal), comm.size, duration_text(made.age));
+  made.verdict.sentence += waiting_text(facts, made);
+  return made.verdict;
+}
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,70 @@
+// R10: whoever is absent does what takes long by right: a checkpoint, an evaluation, a first
+// compilation. No fault; the time-out is to be longer.
+
+#include <fmt/format.h>
+
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/limits.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+namespace {
+
+// What the script says, else what the stack shows.
+std::string phase_of(const Case& facts, std::uint32_t at) {
+  const std::string& phase = facts.view.rank(at).phase;
+  if (!phase.empty()) return phase.substr(0, kNameBytes);
+  const Reason reason = facts.where[at].reason;
+  return is_long_phase(reason) ? std::string(words_of(reason)) : "";
+}
+
+}  // namespace
+
+std::optional<Verdict> rule_long_phase(const Case& facts) {
+  const std::vector<Blame> blames = sort_absent(facts).phase;
+  if (blames.empty()) return std::nullopt;
+  Accusation made = accuse(facts, Finding::kLongPhase, blames);
+  const std::uint32_t first = made.culprits.front();
+  made.verdict.sentence =
+      fmt::format("{} {} busy with {}", made.who, made.choose("is", "are"), phase_of(facts, first));
+  if (const std::string& place = facts.where[first].place; !place.empty()) {
+    made.verdict.sentence += " in " + place;
+  }
+  made.verdict.sentence += fmt::format(" and {} not entered {} for {}", made.choose("has", "have"),
+                                       made.operation, duration_text(made.age)) +
+                           waiting_text(facts, made) + "; that may take its time";
+  return made.verdict;
+}
+
+std::optional<Verdict> rule_nobody_inside(const Case& facts) {
+  const FleetView& view = facts.view;
+  if (!facts.graph.waits().empty() || view.rank_count() == 0) return std::nullopt;
+  std::vector<std::uint32_t> everybody;
+  const std::string phase = phase_of(facts, 0);
+  const Reason reason = facts.where[0].reason;
+  base::Nanos lasting{0};
+  bool is_phase = !phase.empty();
+  bool is_same = reason != Reason::kUnknown && reason != Reason::kUserCode;
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    is_phase &= phase_of(facts, at) == phase;
+    is_same &= facts.where[at].reason == reason;
+    if (!is_phase && !is_same) return std::nullopt;
+    lasting = std::max(lasting, view.rank(at).step_age.value_or(base::Nanos{0}));
+    everybody.push_back(at);
+  }
+  Verdict verdict;
+  verdict.finding = is_phase ? Finding::kLongPhase : Finding::kUndecided;
+  verdict.confidence = is_phase ? Confidence::kExact : Confidence::kInferred;
+  if (is_phase) verdict.culprits = global_ranks(view, everybody);
+  if (is_phase) verdict.nodes = nodes_of(view, everybody);
+  verdict.lasting = lasting;
+  for (const std::uint32_t at : everybody) verdict.is_moving |= is_moving(view.rank(at).evidence);
+  verdict.sentence = fmt::format("all {} ranks are outside any operation, in {}", everybody.size(),
+                                 is_phase ? phase : std::string(describe(facts.where[0])));
+  if (lasting > base::Nanos{0}) {
+    verdict.sentence += fmt::format("; the last step was {} ago", duration_text(lasting));
+  }
+  return verdict;
+}
+
+}  // namespace robustrun::tracer

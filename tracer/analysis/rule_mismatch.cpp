@@ -1,0 +1,191 @@
+// R6: members of a communicator have entered different things under the same ordinal.
+//
+// Looks at ordinals that not all members have finished: what is finished holds nobody up. Who
+// deviates is decided by a majority of all members, seen or not; without one nobody is healthy by
+// proof, and both sides are named when both are seen whole.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/limits.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+namespace {
+
+struct Said {  // by one member about one ordinal
+  std::uint64_t ordinal = 0;
+  Signature signature;
+  std::uint32_t at = 0;
+  [[nodiscard]] auto key() const {
+    const Signature& s = signature;
+    return std::tuple(ordinal, s.kind, s.type, s.count, s.root);
+  }
+};
+
+struct Dispute {
+  std::uint64_t ordinal = 0;
+  Signature usual;
+  Signature other;  // of the first that differs from it
+  std::vector<std::uint32_t> agreeing;
+  std::vector<std::uint32_t> deviating;
+};
+
+bool is_comparable(const Signature& s) {
+  return s.kind != OpKind::kUnknown && s.kind != OpKind::kOther && !is_point_to_point(s.kind);
+}
+
+// What is not known agrees with everything.
+bool disagree(const Signature& a, const Signature& b) {
+  if (a.kind != b.kind) return true;
+  const auto known = [](DataType t) { return t != DataType::kUnknown; };
+  if (known(a.type) && known(b.type) && a.type != b.type) return true;
+  const bool has_sizes = a.count > 0 && b.count > 0 && !may_differ_in_size(a.kind);
+  if (has_sizes && a.kind != OpKind::kBarrier && a.count != b.count) return true;
+  return a.root >= 0 && b.root >= 0 && a.root != b.root;
+}
+
+// Everything that members have said about collectives that are not finished everywhere.
+std::vector<Said> unfinished(const FleetView& view, const Communicator& comm) {
+  std::uint64_t head = UINT64_MAX;
+  for (const Member& member : comm.members) {
+    if (member.counts && !view.is_dead(member.at)) head = std::min(head, member.ordinal);
+  }
+  std::vector<Said> said;
+  for (const Member& member : comm.members) {
+    if (!member.counts) continue;
+    const auto add = [&](std::uint64_t ordinal, const Signature& signature) {
+      if (ordinal >= head && is_comparable(signature)) {
+        said.push_back({ordinal, signature, member.at});
+      }
+    };
+    for (const Past& past : member.view->recent) add(past.ordinal, past.signature);
+    for (const Operation& pending : member.view->pending) add(pending.ordinal, pending.signature);
+  }
+  std::ranges::sort(said, {}, [](const Said& s) { return std::pair(s.ordinal, s.at); });
+  const auto same = [](const Said& a, const Said& b) {
+    return a.ordinal == b.ordinal && a.at == b.at;
+  };
+  said.erase(std::ranges::unique(said, same).begin(), said.end());
+  std::ranges::sort(said, {}, [](const Said& s) { return std::pair(s.key(), s.at); });
+  return said;
+}
+
+// The first ordinal about which members disagree.
+std::optional<Dispute> dispute_of(const std::vector<Said>& said) {
+  for (std::size_t begin = 0; begin < said.size();) {
+    std::size_t end = begin;
+    std::size_t usual = begin;
+    std::size_t most = 0;
+    while (end < said.size() && said[end].ordinal == said[begin].ordinal) {
+      std::size_t same = end;
+      while (same < said.size() && said[same].key() == said[end].key()) ++same;
+      if (same - end > most) {
+        most = same - end;
+        usual = end;
+      }
+      end = same;
+    }
+    Dispute dispute;
+    dispute.ordinal = said[begin].ordinal;
+    dispute.usual = said[usual].signature;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!disagree(said[i].signature, dispute.usual)) {
+        dispute.agreeing.push_back(said[i].at);
+        continue;
+      }
+      if (dispute.deviating.empty()) dispute.other = said[i].signature;
+      dispute.deviating.push_back(said[i].at);
+    }
+    if (!dispute.deviating.empty()) return dispute;
+    begin = end;
+  }
+  return std::nullopt;
+}
+
+std::vector<Blame> blames_of(std::vector<std::uint32_t> ats, const Wait& wait,
+                             const Dispute& dispute) {
+  std::vector<Blame> blames;
+  for (const std::uint32_t at : ats) {
+    Blame blame;
+    blame.at = at;
+    blame.comm = wait.comm;
+    blame.ordinal = dispute.ordinal;
+    blame.signature = dispute.usual;
+    blame.age = wait.age;
+    blames.push_back(blame);
+  }
+  return blames;
+}
+
+// Whoever is inside an operation of the communicator waits for the deviating ones, too.
+void add_members(const Case& facts, const Wait& shown, Accusation& made) {
+  std::vector<std::uint32_t> inside = made.culprits;
+  for (const Wait& wait : facts.graph.waits()) {
+    if (wait.comm == shown.comm) inside.push_back(wait.at);
+  }
+  std::vector<std::uint32_t> victims = facts.graph.victims_of(inside);
+  victims.insert(victims.end(), inside.begin(), inside.end());
+  std::ranges::sort(victims);
+  victims.erase(std::ranges::unique(victims).begin(), victims.end());
+  std::erase_if(victims,
+                [&](std::uint32_t at) { return std::ranges::binary_search(made.culprits, at); });
+  made.victims = victims;
+  made.verdict.victims = global_ranks(facts.view, victims);
+}
+
+Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) {
+  const Communicator& comm = facts.view.comms()[wait.comm];
+  const bool is_majority = dispute.agreeing.size() * 2 > comm.size;
+  const std::string where =
+      fmt::format("operation #{} ({})", dispute.ordinal, group_text(facts.view, comm));
+  std::vector<std::uint32_t> both = dispute.deviating;
+  both.insert(both.end(), dispute.agreeing.begin(), dispute.agreeing.end());
+  Accusation made = accuse(facts, Finding::kMismatch,
+                           blames_of(is_majority ? dispute.deviating : both, wait, dispute));
+  add_members(facts, wait, made);
+  Verdict& verdict = made.verdict;
+  verdict.confidence = is_majority ? Confidence::kMajority : Confidence::kInferred;
+  const auto side = [&](const std::vector<std::uint32_t>& ats, const Signature& signature) {
+    return fmt::format("{} {} {}", ranks_text(facts.view, ats), ats.size() > 1 ? "call" : "calls",
+                       signature_text(signature));
+  };
+  std::vector<std::uint32_t> usual = dispute.agreeing;
+  std::ranges::sort(usual);
+  std::ranges::sort(both);
+  const std::string sides =
+      side(dispute.deviating, dispute.other) + ", " + side(usual, dispute.usual);
+  if (is_majority) {
+    verdict.sentence = fmt::format("{} as {}, but {}", side(dispute.deviating, dispute.other),
+                                   where, side(usual, dispute.usual));
+  } else {
+    verdict.sentence =
+        fmt::format("{} disagree about {}: {}", ranks_text(facts.view, both), where, sides);
+    if (both.size() < comm.size) {  // the others could make either side the majority
+      verdict.culprits.clear();
+      verdict.nodes.clear();
+    }
+  }
+  verdict.sentence += fmt::format("; since {}", duration_text(verdict.lasting));
+  verdict.evidence.insert(verdict.evidence.begin(), where + ": " + sides);
+  return verdict;
+}
+
+}  // namespace
+
+std::optional<Verdict> rule_mismatch(const Case& facts) {
+  std::vector<bool> seen(facts.view.comms().size(), false);
+  for (const Wait& wait : facts.graph.waits()) {  // the longest first
+    if (wait.peer >= 0 || seen[wait.comm]) continue;
+    seen[wait.comm] = true;
+    const std::optional<Dispute> dispute =
+        dispute_of(unfinished(facts.view, facts.view.comms()[wait.comm]));
+    if (dispute) return verdict_of(facts, wait, *dispute);
+  }
+  return std::nullopt;
+}
+
+}  // namespace robustrun::tracer

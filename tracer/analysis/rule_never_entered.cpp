@@ -1,0 +1,66 @@
+// R2: a member has not entered an operation that others are inside, and is in no other: its thread
+// is somewhere else. What its stack shows decides whether it is that, an input stall (R9), a long
+// phase (R10) or its own GPU (R3).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+
+Absent sort_absent(const Case& facts) {
+  Absent absent;
+  for (const Blame& blame : facts.graph.blames()) {
+    if (blame.guilt != Guilt::kAbsent && blame.guilt != Guilt::kCalled) continue;
+    const Reason reason = facts.where[blame.at].reason;
+    const bool has_phase = !facts.view.rank(blame.at).phase.empty();
+    if (has_phase || is_long_phase(reason)) {
+      absent.phase.push_back(blame);
+    } else if (reason == Reason::kDataLoader) {
+      absent.loader.push_back(blame);
+    } else if (reason == Reason::kOwnGpu) {
+      absent.own_gpu.push_back(blame);
+    } else if (reason == Reason::kCommunication && blame.guilt == Guilt::kAbsent) {
+      absent.unrecorded.push_back(blame);
+    } else {
+      absent.plain.push_back(blame);
+    }
+  }
+  return absent;
+}
+
+std::optional<Verdict> rule_never_entered(const Case& facts) {
+  const Absent absent = sort_absent(facts);
+  std::vector<Blame> blames = absent.plain;
+  // In the loader for as long as others are absent without reason: not to be told apart.
+  if (!blames.empty()) blames.insert(blames.end(), absent.loader.begin(), absent.loader.end());
+  const bool nobody_else = absent.loader.empty() && absent.phase.empty() && absent.own_gpu.empty();
+  if (blames.empty() && nobody_else) blames = absent.unrecorded;
+  if (blames.empty()) return std::nullopt;
+
+  Accusation made = accuse(facts, Finding::kNeverEntered, blames);
+  bool is_unclear = false;  // what they wait for may be somebody else
+  for (const std::uint32_t at : made.culprits) {
+    const Reason reason = facts.where[at].reason;
+    is_unclear |= reason == Reason::kControlPlane || reason == Reason::kCommunication;
+  }
+  if (is_unclear) made.verdict.confidence = Confidence::kInferred;
+  const bool is_called =
+      std::ranges::all_of(blames, [](const Blame& b) { return b.guilt == Guilt::kCalled; });
+  if (is_called) {
+    made.verdict.sentence = fmt::format(
+        "{} {} inside the call of {} for {} and {} launched it", made.who, made.choose("is", "are"),
+        made.operation, duration_text(made.age), made.choose("has not", "have not"));
+  } else {
+    made.verdict.sentence =
+        fmt::format("{} {} not entered {} for {}", made.who, made.choose("has", "have"),
+                    made.operation, duration_text(made.age));
+  }
+  made.verdict.sentence += whereabouts_text(facts, made) + waiting_text(facts, made);
+  return made.verdict;
+}
+
+}  // namespace robustrun::tracer

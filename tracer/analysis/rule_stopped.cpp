@@ -1,0 +1,56 @@
+// R1b: a rank's process is frozen from outside: SIGSTOP, a debugger, its cgroup.
+
+#include <fmt/format.h>
+
+#include "tracer/analysis/accuse.h"
+#include "tracer/analysis/sentence.h"
+
+namespace robustrun::tracer {
+namespace {
+
+std::string state_of(const RankSnapshot& rank) {
+  const ProcessState& process = rank.evidence.process;
+  if (!rank.evidence.has_process || process.state.empty()) return "";
+  if (process.frozen) return " (frozen by its cgroup)";
+  return process.state == "t" ? " (state t: a debugger holds it)"
+                              : fmt::format(" (state {})", process.state.substr(0, 1));
+}
+
+}  // namespace
+
+std::optional<Verdict> rule_stopped(const Case& facts) {
+  if (facts.graph.waits().empty()) return std::nullopt;
+  std::vector<Blame> stopped;
+  for (const Blame& blame : facts.graph.blames()) {
+    if (blame.guilt == Guilt::kStopped) stopped.push_back(blame);
+  }
+  const bool is_waited_for = !stopped.empty();
+  for (std::uint32_t at = 0; !is_waited_for && at < facts.view.rank_count(); ++at) {
+    if (!facts.view.is_stopped(at) || !facts.view.memberships(at).empty()) continue;
+    Blame unknown;
+    unknown.at = at;
+    unknown.guilt = Guilt::kStopped;
+    unknown.age = base::Nanos{-1};
+    stopped.push_back(unknown);
+  }
+  if (stopped.empty()) return std::nullopt;
+  Accusation made = accuse(facts, Finding::kStopped, stopped);
+  if (is_waited_for) made.verdict.confidence = Confidence::kExact;
+  made.verdict.is_moving = false;
+  const std::string state =
+      made.is_plural() ? "" : state_of(facts.view.rank(made.culprits.front()));
+  made.verdict.sentence = fmt::format("{} {} stopped{}", made.who, made.choose("is", "are"), state);
+  if (!is_waited_for) {
+    made.victims = all_waiting(facts);
+    made.verdict.victims = global_ranks(facts.view, made.victims);
+    made.verdict.lasting = facts.graph.longest_wait();
+  }
+  if (!made.operation.empty()) {
+    made.verdict.sentence +=
+        fmt::format("; others are in {} for {}", made.operation, duration_text(made.age));
+  }
+  made.verdict.sentence += waiting_text(facts, made);
+  return made.verdict;
+}
+
+}  // namespace robustrun::tracer

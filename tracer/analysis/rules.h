@@ -1,0 +1,45 @@
+#pragma once
+// The rules of docs/diagnosis.md: each looks at a case and accuses somebody, or says nothing. One
+// per file; analyze.cpp has their order.
+
+#include <optional>
+#include <vector>
+
+#include "tracer/analysis/fleet_view.h"
+#include "tracer/analysis/stacks.h"
+#include "tracer/analysis/verdict.h"
+#include "tracer/analysis/wait_graph.h"
+
+namespace robustrun::tracer {
+
+struct Case {
+  const FleetView& view;
+  const std::vector<Whereabouts>& where;  // by rank
+  const WaitGraph& graph;
+};
+
+using Rule = std::optional<Verdict> (*)(const Case& facts);
+
+std::optional<Verdict> rule_died(const Case& facts);               // R1
+std::optional<Verdict> rule_stopped(const Case& facts);            // R1b
+std::optional<Verdict> rule_mismatch(const Case& facts);           // R6
+std::optional<Verdict> rule_input_stall(const Case& facts);        // R9
+std::optional<Verdict> rule_never_entered(const Case& facts);      // R2
+std::optional<Verdict> rule_gpu_before_kernel(const Case& facts);  // R3
+std::optional<Verdict> rule_left_behind(const Case& facts);        // R5
+std::optional<Verdict> rule_long_phase(const Case& facts);         // R10
+std::optional<Verdict> rule_order_inversion(const Case& facts);    // R6b
+std::optional<Verdict> rule_not_seen(const Case& facts);           // R2, by who has no record
+std::optional<Verdict> rule_nobody_inside(const Case& facts);      // R10 of all ranks at once
+
+// Of those who are absent, by what keeps them.
+struct Absent {
+  std::vector<Blame> plain;      // nothing special, or not known
+  std::vector<Blame> loader;
+  std::vector<Blame> phase;      // checkpoint, evaluation, compile, or as the script says
+  std::vector<Blame> own_gpu;
+  std::vector<Blame> unrecorded;  // in a call of torch.distributed that their record does not show
+};
+[[nodiscard]] Absent sort_absent(const Case& facts);
+
+}  // namespace robustrun::tracer

@@ -1,0 +1,205 @@
+// Classification: the first row of kRows that any frame matches, in the order of the table. A data
+// set that reads a file with torch.load is the data loader, not a checkpoint; so it comes first.
+
+#include "tracer/analysis/stacks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tracer/analysis/limits.h"
+
+namespace robustrun::tracer {
+namespace {
+
+enum class Match : std::uint8_t { kWhole, kPart };
+
+struct Row {
+  Reason reason;
+  std::string_view file;      // part of the path; empty: any
+  std::string_view function;  // empty: any
+  Match match = Match::kWhole;
+};
+
+// Compiled code runs below torch/_dynamo and torch/_inductor, too: only what compiles is listed.
+constexpr Row kRows[] = {
+    {Reason::kInteractive, "/pdb.py", ""},
+    {Reason::kInteractive, "/bdb.py", ""},
+    {Reason::kInteractive, "/IPython/", ""},
+    {Reason::kInteractive, "/debugpy/", ""},
+    {Reason::kDataLoader, "torch/utils/data/", ""},
+    {Reason::kDataLoader, "", "_next_data"},
+    {Reason::kCheckpoint, "torch/serialization.py", ""},
+    {Reason::kCheckpoint, "torch/distributed/checkpoint/", ""},
+    {Reason::kCheckpoint, "/safetensors/", ""},
+    {Reason::kCheckpoint, "", "save_checkpoint", Match::kPart},
+    {Reason::kCheckpoint, "", "load_checkpoint", Match::kPart},
+    {Reason::kCheckpoint, "", "save_pretrained"},
+    {Reason::kCompile, "torch/_dynamo/convert_frame.py", ""},
+    {Reason::kCompile, "torch/_dynamo/symbolic_convert.py", ""},
+    {Reason::kCompile, "torch/_inductor/scheduler.py", ""},
+    {Reason::kCompile, "torch/_inductor/graph.py", ""},
+    {Reason::kCompile, "torch/_inductor/async_compile.py", ""},
+    {Reason::kCompile, "torch/_inductor/select_algorithm.py", ""},
+    {Reason::kCompile, "torch/_inductor/", "autotune", Match::kPart},
+    {Reason::kCompile, "torch/_inductor/", "compile_fx_inner", Match::kPart},
+    {Reason::kCompile, "/triton/compiler/", ""},
+    {Reason::kCompile, "/triton/backends/", ""},
+    {Reason::kCompile, "torch/utils/cpp_extension.py", ""},
+    {Reason::kOwnGpu, "torch/cuda/", "synchronize"},
+    {Reason::kOwnGpu, "", "StreamSynchronize", Match::kPart},
+    {Reason::kOwnGpu, "", "DeviceSynchronize", Match::kPart},
+    {Reason::kOwnGpu, "", "EventSynchronize", Match::kPart},
+    {Reason::kOwnGpu, "", "_local_scalar_dense_cuda", Match::kPart},
+    {Reason::kControlPlane, "torch/distributed/rendezvous.py", ""},
+    {Reason::kControlPlane, "", "_store_based_barrier"},
+    {Reason::kControlPlane, "", "monitored_barrier"},
+    {Reason::kControlPlane, "torch/distributed/", "init_process_group"},
+    {Reason::kControlPlane, "torch/distributed/", "_new_process_group_helper"},
+    {Reason::kControlPlane, "torch/distributed/", "new_group", Match::kPart},
+    {Reason::kControlPlane, "torch/distributed/", "split_group"},
+    {Reason::kControlPlane, "", "TCPStore", Match::kPart},
+    {Reason::kCommunication, "torch/distributed/distributed_c10d.py", ""},
+    {Reason::kCommunication, "torch/distributed/_functional_collectives.py", ""},
+    {Reason::kEvaluation, "", "evaluate"},
+    {Reason::kEvaluation, "", "evaluation"},
+    {Reason::kEvaluation, "", "evaluation_loop"},
+    {Reason::kEvaluation, "", "validate"},
+    {Reason::kEvaluation, "", "validation"},
+    {Reason::kEvaluation, "", "run_evaluation"},
+    {Reason::kEvaluation, "", "run_validation"},
+    {Reason::kGarbageCollection, "", "gc_collect", Match::kPart},
+    {Reason::kGarbageCollection, "", "Garbage-collecting"},
+    {Reason::kDying, "/traceback.py", ""},
+    {Reason::kDying, "", "_run_exitfuncs"},
+    {Reason::kDying, "", "atexit_callfuncs"},
+    {Reason::kDying, "", "_python_exit"},
+    {Reason::kDying, "/threading.py", "_shutdown"},
+};
+
+bool matches(const Row& row, const Frame& frame) {
+  if (!row.file.empty() && frame.file.find(row.file) == std::string::npos) return false;
+  if (row.function.empty()) return true;
+  return row.match == Match::kWhole ? frame.function == row.function
+                                    : frame.function.find(row.function) != std::string::npos;
+}
+
+// The standard library is in .../lib/python3.11/, .../lib64/python3.11/ or a zip; torch in a
+// checkout of its own is torch's all the same.
+bool is_users_own(const Frame& frame) {
+  const std::string& file = frame.file;
+  if (file.empty() || file.starts_with("<frozen")) return false;
+  constexpr std::string_view kOthers[] = {"/site-packages/",   "/dist-packages/", "/lib/python",
+                                          "/lib64/python",     "/lib/pypy",       "/torch/",
+                                          "/python/robustrun/"};
+  return std::ranges::none_of(
+      kOthers, [&](std::string_view part) { return file.find(part) != std::string::npos; });
+}
+
+std::string place_of(const ThreadStack& stack) {
+  const auto frame = std::ranges::find_if(stack.frames, is_users_own);
+  if (frame == stack.frames.end()) return {};
+  std::string file = frame->file.substr(frame->file.rfind('/') + 1, kNameBytes);
+  return frame->line == 0 ? file : file + ":" + std::to_string(frame->line);
+}
+
+const ThreadStack* main_thread(const Evidence& evidence, bool native) {
+  for (const ThreadStack& stack : evidence.stacks) {
+    if (stack.is_main && stack.is_native == native && !stack.frames.empty()) return &stack;
+  }
+  return nullptr;
+}
+
+Reason reason_of(const ThreadStack* python, const ThreadStack* native) {
+  for (const Row& row : kRows) {
+    for (const ThreadStack* stack : {python, native}) {
+      if (stack == nullptr) continue;
+      const auto hit = [&](const Frame& frame) { return matches(row, frame); };
+      if (std::ranges::any_of(stack->frames, hit)) return row.reason;
+    }
+  }
+  return Reason::kUserCode;
+}
+
+}  // namespace
+
+Whereabouts whereabouts(const Evidence& evidence) {
+  const ThreadStack* const python = main_thread(evidence, false);
+  const ThreadStack* const native = main_thread(evidence, true);
+  if (python == nullptr && native == nullptr) return {};
+  Whereabouts where{.reason = reason_of(python, native), .place = {}, .holder = {}};
+  if (python != nullptr) where.place = place_of(*python);
+  if (where.reason != Reason::kUserCode || (python != nullptr && python->holds_gil)) return where;
+  for (const ThreadStack& other : evidence.stacks) {
+    if (!other.holds_gil || other.is_main) continue;
+    where.reason = Reason::kGilHeld;
+    where.holder = "thread " + other.thread.substr(0, kNameBytes);
+    if (const std::string place = place_of(other); !place.empty()) where.holder += " in " + place;
+    break;
+  }
+  return where;
+}
+
+std::string_view words_of(Reason reason) {
+  switch (reason) {
+    case Reason::kUnknown:
+    case Reason::kUserCode: return "";
+    case Reason::kDataLoader: return "data loader";
+    case Reason::kCheckpoint: return "checkpoint";
+    case Reason::kEvaluation: return "evaluation";
+    case Reason::kCompile: return "compile";
+    case Reason::kOwnGpu: return "waiting for its own GPU";
+    case Reason::kControlPlane: return "control plane";
+    case Reason::kCommunication: return "communication";
+    case Reason::kInteractive: return "interactive";
+    case Reason::kGarbageCollection: return "garbage collection";
+    case Reason::kGilHeld: return "another thread holds the GIL";
+    case Reason::kDying: return "ending";
+  }
+  return "";
+}
+
+std::string describe(const Whereabouts& where) {
+  const std::string_view words = words_of(where.reason);
+  std::string text = where.place;
+  if (!text.empty() && !words.empty()) text += where.reason == Reason::kGilHeld ? ", " : " ";
+  text += words;
+  if (!where.holder.empty()) text += " (" + where.holder + ")";
+  return text;
+}
+
+bool is_elsewhere(Reason reason) {
+  constexpr Reason kAll[] = {Reason::kDataLoader,  Reason::kCheckpoint,        Reason::kCompile,
+                             Reason::kInteractive, Reason::kGarbageCollection, Reason::kGilHeld};
+  return std::ranges::find(kAll, reason) != std::end(kAll);
+}
+
+bool is_long_phase(Reason reason) {
+  return reason == Reason::kCheckpoint || reason == Reason::kEvaluation ||
+         reason == Reason::kCompile;
+}
+
+std::vector<SameStack> same_stacks(const std::vector<const Evidence*>& evidence) {
+  std::map<std::string, SameStack> groups;
+  for (std::uint32_t i = 0; i < evidence.size(); ++i) {
+    const ThreadStack* stack = main_thread(*evidence[i], false);
+    if (stack == nullptr) stack = main_thread(*evidence[i], true);
+    if (stack == nullptr) continue;
+    std::string key;
+    for (const Frame& frame : stack->frames) {
+      key += frame.file + ":" + std::to_string(frame.line) + " " + frame.function + "\n";
+    }
+    SameStack& group = groups[key];
+    if (group.members.empty()) {
+      group.place = describe(whereabouts(*evidence[i]));
+      if (group.place.empty()) group.place = stack->frames.front().function.substr(0, kNameBytes);
+    }
+    group.members.push_back(i);
+  }
+  std::vector<SameStack> sorted;
+  for (auto& [key, group] : groups) sorted.push_back(std::move(group));
+  std::ranges::stable_sort(sorted, std::greater{},
+                           [](const SameStack& g) { return g.members.size(); });
+  return sorted;
+}
+
+}  // namespace robustrun::tracer
