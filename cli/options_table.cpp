@@ -274,6 +274,14 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .native = "never", .group = kPlacement,
    .help = "Who may get other ranks when a lost node is replaced: nobody; nodes that swap places "
            "if it pays; or all, if a fresh placement pays."},
+  {.id = kTrace, .name = "trace", .type = kChoice, .values = "auto|dispatcher|off",
+   .native = "auto", .compat = "off", .group = kFailures,
+   .help = "Follow the workers' collectives, to name who holds the others up: by NCCL's profiler "
+           "plugin and torch's Flight Recorder; dispatcher: torch 2.1 to 2.7 on gloo, too."},
+  {.id = kHangTimeout, .name = "hang-timeout", .type = kDuration, .values = "TIME",
+   .native = "10m", .compat = "0", .group = kFailures, .min = 0,
+   .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "
+           "ends sooner. 0: hangs are named, nothing is done about them."},
   {.id = kNodes, .name = "nodes", .type = kInteger, .values = "N", .group = kSubmit, .min = 1,
    .max = kRankMax,
    .help = "Nodes to ask Slurm for. All of them are used, but for --spares."},

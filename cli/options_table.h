@@ -100,6 +100,8 @@ enum class OptionId : std::uint8_t {
   kModel,
   kTraffic,
   kRerank,
+  kTrace,
+  kHangTimeout,
   // of `robustrun submit` alone
   kNodes,
   kPartition,

@@ -188,6 +188,8 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   }
   RR_TRY(check_omp(settings));
   workers.omp = settings.text(OptionId::kOmp);
+  workers.trace = settings.text(OptionId::kTrace) != "off";
+  workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);
@@ -235,6 +237,13 @@ supervisor::JobSpec plan_job(const Settings& settings, std::span<const std::stri
   }
   spec.log_directory = places.log_directory;
   return spec;
+}
+
+supervisor::HangPolicy hang_policy(const Settings& settings) {
+  supervisor::HangPolicy policy;
+  policy.timeout = settings.duration(OptionId::kHangTimeout).value_or(base::Nanos::zero());
+  policy.act = policy.timeout > base::Nanos::zero();
+  return policy;
 }
 
 base::Status plan_summary(const Settings& settings, const Surroundings& around, RunPlan& plan) {
@@ -340,6 +349,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
   plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
   plan.request.placement = plan.placement.request;
+  plan.request.hangs = hang_policy(settings);
   if (std::string unused = unused_hosts(nodes); !unused.empty()) {
     nodes.warnings.push_back(std::move(unused));
   }

@@ -53,6 +53,8 @@ void Driver::Impl::close() {
   injector_.reset();
   for (const auto& [number, check] : checks_) check->drop();
   checks_.clear();
+  for (const auto& [number, look] : looks_) look->drop();
+  looks_.clear();
   door_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();
@@ -199,6 +201,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
   for (const Assignment& worker : action.workers) link.ranks.push_back(worker.rank);
   if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
+    hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
     step_goal_sent_ = false;
   }
   order(action.node, to_message(action, request_.routes));
@@ -241,6 +244,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kResumed:
     case Rule::kPreflight:
     case Rule::kPlaced:
+    case Rule::kHangPassed:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
@@ -251,6 +255,9 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kPreflightWarning:
     case Rule::kNodeUnfit:
     case Rule::kNotPlaced:
+    case Rule::kHangSuspected:
+    case Rule::kHangConvicted:
+    case Rule::kSlow:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

@@ -22,6 +22,8 @@
 #include "supervisor/journal.h"
 #include "supervisor/run_authority.h"
 #include "supervisor/run_request.h"
+#include "tracer/analysis/snapshot.h"
+#include "tracer/analysis/verdict.h"
 
 namespace robustrun::supervisor {
 
@@ -37,6 +39,8 @@ class Driver {
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
     // Works out who gets which place; null where no topology is known. Answers once, from the loop.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
+    // Works out whom the workers wait for (tracer/analysis). Answers once, from the loop.
+    std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)> analyze{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

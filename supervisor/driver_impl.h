@@ -3,6 +3,7 @@
 // driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
 // driver_leases.cpp (whether they still live), driver_slurm.cpp (who wants the nodes back),
 // driver_preflight.cpp (whether they are fit), driver_placement.cpp (where they belong),
+// driver_hangs.cpp (whether their workers wait for each other),
 // driver_resume.cpp (in place of another one) and driver_status.cpp (what others are told).
 
 #include <array>
@@ -15,8 +16,10 @@
 #include "supervisor/core/job.h"
 #include "supervisor/door.h"
 #include "supervisor/driver.h"
+#include "supervisor/hang_watch.h"
 #include "supervisor/injector.h"
 #include "supervisor/node_link.h"
+#include "supervisor/observation.h"
 #include "supervisor/operation_rows.h"
 #include "supervisor/output_hub.h"
 #include "supervisor/preflight_check.h"
@@ -34,6 +37,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
         request_(request),
         on_finished_(std::move(on_finished)),
         nodes_(request.spec.nodes.size()),
+        hang_watch_(request.hangs),
         timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
                 asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
                 asio::steady_timer(parts_.executor)},
@@ -121,6 +125,11 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // Where they belong.
   void solve_placement(const SolvePlacement& action);
 
+  // Whether workers wait for each other.
+  void watch_for_hangs();
+  void look_at_workers(std::function<void(const tracer::Verdict*)> done);
+  [[nodiscard]] ControlServer::Row diagnosis_row();
+
   // What agents say.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
@@ -132,6 +141,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::Bye& bye);
   void on_report(base::NodeId node, const wire::Injected& injected);
   void on_report(base::NodeId node, wire::NodeEnding& ending);
+  void on_report(base::NodeId node, const wire::Overdue& report);
+  void on_report(base::NodeId node, const wire::Observed& report);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
@@ -157,6 +168,9 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<std::string> names_;       // of them
   std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
   NodesChecked newest_check_;            // with check_only: what the verdicts are about
+  HangWatch hang_watch_;
+  std::map<std::uint64_t, std::shared_ptr<Observation>> looks_;   // under way, by number
+  std::uint64_t looks_begun_ = 0;
   ProgressTracker progress_;
   StatusFold status_;
   StepRate speed_;

@@ -34,6 +34,7 @@ void Driver::Impl::arm_lease_check() {
 
 void Driver::Impl::check_leases() {
   note_steps();
+  watch_for_hangs();
   const bool beats = lease_checks_++ % kLeaseChecksPerBeat == 0;
   for (std::size_t i = 0; i < nodes_.size() && !finished_; ++i) {
     const base::NodeId node{static_cast<std::uint32_t>(i)};
@@ -125,6 +126,7 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   if (injector_) injector_->on_agent_lost(node);
   dispatch(AgentLost{why, node_answers}, node);
   for (const auto& [number, check] : std::map(checks_)) check->on_agent_lost(node, why);
+  for (const auto& [number, look] : std::map(looks_)) look->on_agent_lost(node);
 }
 
 }  // namespace robustrun::supervisor

@@ -56,6 +56,7 @@ void Driver::Impl::open_control() {
               },
               [this](OutputNews& news) { tell_news(news); }});
   rows.push_back(until_finished(inject_row(*injector_)));
+  rows.push_back(until_finished(diagnosis_row()));
   auto opened = ControlServer::open(
       parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
       std::move(rows));

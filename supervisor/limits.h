@@ -75,4 +75,33 @@ inline constexpr std::chrono::seconds kCheckFastMax{12};
 inline constexpr std::chrono::seconds kCheckFullMax{100};
 inline constexpr std::chrono::seconds kCheckRoundMax{15};
 
+// hang_watch: operations that are overdue at a time; all say the same.
+inline constexpr std::size_t kOverdueMax = 4096;
+// A group that did this many steps, and then none for so long, or for so many of its longest
+// pauses.
+inline constexpr std::uint32_t kGapsToLearn = 3;
+inline constexpr std::chrono::seconds kNoStepMin{15};
+inline constexpr int kNoStepFactor = 3;
+// pace_watch: a window of steps, how many make a habit, and what is slower than that.
+inline constexpr std::chrono::seconds kPaceWindowMin{2};
+inline constexpr std::uint64_t kPaceStepsMin = 3;
+inline constexpr std::size_t kPaceWindowsToLearn = 8;
+inline constexpr std::size_t kPaceWindowsKept = 50;
+inline constexpr std::int64_t kPacePerCent = 100;
+inline constexpr std::int64_t kPaceSlowerPerCent = 30;
+// From one look at all workers to the next, at first and later.
+inline constexpr std::chrono::milliseconds kLookInterval{2000};
+inline constexpr std::chrono::seconds kLookIntervalLater{10};
+inline constexpr std::chrono::seconds kLookOftenFor{60};
+// Until a suspicion that names a phase, or nobody, is said; and until one is a conviction.
+inline constexpr std::chrono::seconds kVagueSaidAfter{30};
+inline constexpr std::chrono::seconds kConvictFinal{5};
+inline constexpr std::chrono::seconds kConvictStill{15};
+inline constexpr int kConvictFactor = 4;
+// What an agent gets to answer, with evidence; the look is over a little later.
+inline constexpr std::chrono::milliseconds kObserveWithin{2500};
+inline constexpr std::chrono::milliseconds kObserveMargin{1000};
+inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
+inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
+
 }  // namespace robustrun::supervisor

@@ -26,6 +26,7 @@
 #include "supervisor/run_lock.h"
 #include "supervisor/run_request.h"
 #include "supervisor/saved_request.h"
+#include "tracer/analysis/analyze.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -117,6 +118,18 @@ std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> placem
   };
 }
 
+// Driver::Parts::analyze
+std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)> analyzer(
+    base::BlockingPool& pool) {
+  return [&pool](tracer::FleetSnapshot fleet, std::function<void(tracer::Verdict)> done) {
+    auto verdict = std::make_shared<tracer::Verdict>();
+    const base::Status submitted = pool.submit(
+        kAnalysisLane, [fleet = std::move(fleet), verdict] { *verdict = tracer::analyze(fleet); },
+        [verdict, done] { done(std::move(*verdict)); });
+    if (!submitted) done({});
+  };
+}
+
 // Whoever started us may be gone: then nobody waits for it.
 void announce(const RunRequest& request) {
   const base::Fd fd(request.announce_fd);
@@ -163,13 +176,13 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
-    Driver driver(
-        {loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
-         slurm_question(pool, request.network), placement_solver(pool, request.placement)},
-        request, [&](int code) {
-          exit_code = code;
-          loop.stop();
-        });
+    Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
+                   slurm_question(pool, request.network), placement_solver(pool, request.placement),
+                   analyzer(pool)},
+                  request, [&](int code) {
+                    exit_code = code;
+                    loop.stop();
+                  });
     const bool has_authority = predecessor != nullptr && predecessor->authority;
     if (auto opened = driver.open_door(has_authority ? &*predecessor->authority : nullptr);
         !opened) {

@@ -107,6 +107,17 @@ struct NetworkPlan {
   }
 };
 
+// What is done about workers that wait for each other (supervisor/hang_watch.h).
+struct HangPolicy {
+  bool act = true;  // false: it is said, and left to the user (--hang-timeout=off, compat mode)
+  base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: no hang lasts longer
+  template <class V>
+  void fields(V& v) {
+    v(1, "act", act);
+    v(2, "timeout", timeout);
+  }
+};
+
 struct RankRange {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -135,6 +146,7 @@ struct RunRequest {
   std::string summary_json;  // path; empty: none
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
   PlacementRequest placement;
+  HangPolicy hangs;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
   // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
   // (saved_request.h).
@@ -151,6 +163,7 @@ struct RunRequest {
     v(9, "print_report", print_report);
     v(11, "nested_error_file", nested_error_file);
     v(12, "placement", placement);
+    v(13, "hangs", hangs);
   }
 };
 

@@ -170,9 +170,9 @@ def place(instance):
     graph = communication_graph(instance)
     stage_places = max(1, instance.tp * instance.dp // GPUS_PER_NODE)
     result = [None] * instance.needed
-    todo = [(list(nodes), list(range(instance.needed)))]
-    while todo:
-        minipods, places = todo.pop()
+    pending = [(list(nodes), list(range(instance.needed)))]
+    while pending:
+        minipods, places = pending.pop()
         if not places:
             continue
         if len(minipods) == 1:
@@ -182,8 +182,8 @@ def place(instance):
         parts, sizes = halves(minipods, free)
         holding = [side for side in (0, 1) if sizes[side] >= len(places)]
         if holding:
-            todo.append((parts[min(holding, key=lambda side: sizes[side])], places))
+            pending.append((parts[min(holding, key=lambda side: sizes[side])], places))
         else:
             first, second = divide(graph, places, sizes, stage_places)
-            todo += [(parts[0], first), (parts[1], second)]
+            pending += [(parts[0], first), (parts[1], second)]
     return result

@@ -144,6 +144,10 @@ enum class Rule : std::uint8_t {
   kNodeUnfit,  // it found a node that must not take part
   kPlaced,  // nodes got their places by the network's topology
   kNotPlaced,  // they did not, though that was asked for
+  kHangSuspected,  // workers wait for somebody
+  kHangConvicted,  // and will wait for ever
+  kHangPassed,  // they do no longer
+  kSlow,  // a worker or a link is slower than its peers
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

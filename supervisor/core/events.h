@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "supervisor/core/diagnosis.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
@@ -187,7 +188,7 @@ using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
-                 PlacementSolved>;
+                 PlacementSolved, Diagnosed>;
 
 struct Event {
   base::Nanos at{};

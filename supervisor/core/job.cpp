@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 11;
-constexpr std::size_t kStimuli = 23;
+constexpr std::size_t kStimuli = 24;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -65,6 +65,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
   constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
   constexpr Handler ne = &I::node_ending;
+  constexpr Handler dia = &I::diagnosed;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
@@ -92,6 +93,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, ne, ne, ne, ne, ne, ne, no, no, ne, ne},  // NodeEnding
       {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl},  // NodesChecked
       {no, no, no, no, no, no, no, no, no, no, set},  // PlacementSolved
+      {no, no, no, no, dia, no, no, no, no, no, no},  // Diagnosed
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -110,6 +112,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<NodeEnding>(body)) return Stimulus::kNodeEnding;
   if (std::holds_alternative<NodesChecked>(body)) return Stimulus::kNodesChecked;
   if (std::holds_alternative<PlacementSolved>(body)) return Stimulus::kPlacementSolved;
+  if (std::holds_alternative<Diagnosed>(body)) return Stimulus::kDiagnosed;
   return static_cast<Stimulus>(body.index());
 }
 

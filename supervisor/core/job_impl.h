@@ -1,6 +1,6 @@
 #pragma once
 // The machine behind Job: one handler per cell of the table in job.cpp that is not `ignore`.
-// Internal to core/. Split by phase:
+// Internal to core/. By phase:
 //   job.cpp         table, dispatch, currency of events, digest
 //   job_agents.cpp  agents: launch, hello, loss
 //   job_group.cpp   which nodes run the next attempt, and until when others are waited for
@@ -9,6 +9,7 @@
 //   job_start.cpp   from RunStarted to running workers
 //   job_run.cpp     the life of the workers: exits, progress, success
 //   job_outage.cpp  from the first fault to the restart or the end
+//   job_hang.cpp    workers that wait for each other
 //   job_end.cpp     orders to end: signals, time limit, step goal; the end itself
 //   job_resume.cpp  another supervisor goes on
 // Handlers run with `now` set and append to `out`. None calls another handler.
@@ -103,7 +104,6 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
   [[nodiscard]] std::vector<base::NodeId> placement_candidates(const GroupChoice& choice) const;
   [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
-
   // job_start.cpp
   void run_started(const Event& event);
   void port_reserved(const Event& event);
@@ -118,7 +118,6 @@ struct Job::Impl : JobMemory {
   void check_all_started();  // → kRunning
   void setback(Rule rule, std::string text);   // an infrastructure fault while nothing runs
   void wait_before_restart(base::Nanos delay);
-
   // job_run.cpp
   void worker_exited(const Event& event);
   void workers_gone(const Event& event);
@@ -130,7 +129,6 @@ struct Job::Impl : JobMemory {
   bool note_ended(base::Rank rank);   // false: known already
   bool note_gone(base::NodeId node, const WorkersGone& body);
   void succeed();
-
   // job_outage.cpp
   struct Verdict {
     bool restart = false;
@@ -150,6 +148,9 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] bool asks_not_to_requeue(const WorkerExited& exited) const;
   [[nodiscard]] base::Nanos restart_delay() const;
 
+  // job_hang.cpp
+  void diagnosed(const Event& event);
+  void convict(const tracer::Verdict& verdict);
   // job_end.cpp
   void end_signal(const Event& event);
   void end_signal_again(const Event& event);   // while the run is ending
@@ -169,7 +170,6 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] Ending ending_of(const SignalReceived& received) const;
   [[nodiscard]] StopCause end_cause() const;
   void arm_stop_timer();
-
   // job_resume.cpp
   void resumed(const Event& event);
   void resumed_finished(const Event& event);

@@ -11,6 +11,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
+#include "supervisor/core/report_hang.h"
 
 namespace robustrun::supervisor {
 
@@ -145,6 +146,7 @@ struct RunReport {
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   std::string placement;  // why the nodes have the places they have; empty: by their order
+  std::vector<HangReport> hangs;  // in order
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -167,6 +169,7 @@ struct RunReport {
     v(18, "injected", injected);
     v(19, "takeovers", takeovers);
     v(20, "placement", placement);
+    v(21, "hangs", hangs);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "supervisor/core/report_facts.h"
+#include "supervisor/core/report_hang.h"
 #include "supervisor/core/report_injected.h"
 #include "supervisor/core/report_recovery.h"
 
@@ -272,6 +273,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   }
   report.incidents = incidents.finish();
   report.injected = injected_faults(facts);
+  report.hangs = hang_reports(facts);
   for (const auto& [at, body] : facts.takeovers) {
     report.takeovers.push_back(
         {body->incarnation, elapsed(facts.first_at, at), body->away, body->host});

@@ -67,6 +67,7 @@ struct Gatherer {
   void operator()(const NodeEnding&) {}
   void operator()(const NodesChecked&) {}  // the decisions say what it means
   void operator()(const PlacementSolved&) {}  // as above
+  void operator()(const Diagnosed& body) { facts.diagnoses.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -124,6 +125,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kStartFailed:
     case Rule::kAgentLost:
     case Rule::kPortConflict:
+    case Rule::kHangConvicted:
     case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:
@@ -148,6 +150,9 @@ RuleRole role_of(Rule rule) {
     case Rule::kPreflight:
     case Rule::kPreflightWarning:
     case Rule::kNodeUnfit:
+    case Rule::kHangSuspected:
+    case Rule::kHangPassed:
+    case Rule::kSlow:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -48,6 +48,7 @@ struct Facts {
   std::vector<base::Nanos> backoffs_over;
   std::vector<std::pair<base::Nanos, const FaultInjected*>> injected;  // in order
   std::vector<std::pair<base::Nanos, const SupervisorResumed*>> takeovers;  // in order
+  std::vector<std::pair<base::Nanos, const Diagnosed*>> diagnoses;  // in order
   std::vector<std::string> node_names;             // by NodeId
   std::vector<const GroupFormed*> groups;          // in order
 };

@@ -204,6 +204,9 @@ std::string render_report(const RunReport& report, bool colour, int width,
   }
   show_injected(report, page);
   show_takeovers(report, page);
+  std::vector<std::string> hangs;
+  for (const HangReport& hang : report.hangs) hangs.push_back(hang_words(hang));
+  show_list("hangs", hangs, page);
   const std::size_t count = report.incidents.size();
   const bool all = count <= kIncidentsFirst + kIncidentsLast;
   for (std::size_t i = 0; i < count; ++i) {

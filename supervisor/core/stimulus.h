@@ -30,6 +30,7 @@ enum class Stimulus : std::uint8_t {
   kNodeEnding,
   kNodesChecked,
   kPlacementSolved,
+  kDiagnosed,
 };
 
 }  // namespace robustrun::supervisor

@@ -67,6 +67,9 @@ struct EventWords {
     for (const base::NodeId node : e.members) text += fmt::format(" n{}", node.value);
     return text;
   }
+  std::string operator()(const core::Diagnosed& e) const {
+    return fmt::format("diagnosis {}: {}", static_cast<int>(e.stage), e.verdict.sentence);
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }

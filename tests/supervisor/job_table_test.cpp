@@ -118,6 +118,10 @@ const Row kRows[] = {
        const auto asked = h.all<SolvePlacement>();
        return PlacementSolved{asked.empty() ? 1 : asked[0].digest, {{1}, {0}}, "so", {}, {}};
      }},
+    {"Diagnosed", "....x......",
+     [](const Harness& h) -> EventBody {
+       return Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, {}, {}};
+     }},
     {"FaultInjected", "...........",
      [](const Harness& h) -> EventBody {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},

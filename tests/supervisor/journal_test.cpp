@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "report_scenarios.h"
@@ -11,13 +12,9 @@
 namespace robustrun::supervisor {
 namespace {
 
-const std::string kOldJournal = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/v1.journal";
-
-const std::string kKind14 = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/kind14.journal";
-
-const std::string kKind18 = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/kind18.journal";
-
-const std::string kKind16 = std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/kind16.journal";
+std::string fixture(const std::string& name) {
+  return std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/" + name + ".journal";
+}
 
 NodesChecked nodes_checked() {
   NodeCheck node;
@@ -44,6 +41,30 @@ PlacementSolved placement() {
   return {0xfedcba9876543210, {{3}, {0}}, "so it is best", {"dp: 2"}, {"in order: dp: 3"}};
 }
 
+Diagnosed diagnosed() {
+  Diagnosed what;
+  what.attempt.value = 1;
+  what.stage = Diagnosed::Stage::kConvicted;
+  what.learnt_in = std::chrono::milliseconds(1200);
+  tracer::Verdict& verdict = what.verdict;
+  verdict.finding = tracer::Finding::kNeverEntered;
+  verdict.confidence = tracer::Confidence::kExact;
+  verdict.culprits = {{1}};
+  verdict.nodes = {"alpha"};
+  verdict.edges = {{{0}, {1}}};
+  verdict.victims = {{0}, {2}, {3}};
+  verdict.comm = 77;
+  verdict.group = "dp_2";
+  verdict.ordinal = 4182;
+  verdict.signature = {tracer::OpKind::kAllReduce, tracer::DataType::kFloat32, 12'000'000, 0};
+  verdict.lasting = std::chrono::milliseconds(4100);
+  verdict.is_moving = true;
+  verdict.sentence = "rank 1 (alpha, local 1) has not entered all_reduce #4182";
+  verdict.evidence = {"rank 1: 4181 entered", "rank 0: 4182 entered"};
+  verdict.runner_up = {tracer::Finding::kLinkStuck, "the link from rank 0 to rank 1"};
+  return what;
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -63,6 +84,7 @@ std::vector<JournalEntry> one_of_each() {
               {"beta"});
   story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
   story.event(8012, nodes_checked()).event(8013, placement());
+  story.event(8014, diagnosed());
   return story.entries;
 }
 
@@ -76,6 +98,20 @@ void write_journal(const std::string& path, const std::vector<JournalEntry>& ent
   REQUIRE(journal);
   for (const JournalEntry& entry : entries) REQUIRE(journal->append(entry));
   REQUIRE(journal->sync());
+}
+
+// A journal of before. RR_UPDATE_GOLDEN=1 writes what is missing; what exists never changes.
+base::Result<JournalReadout> stored(const std::string& name,
+                                    const std::vector<JournalEntry>& entries) {
+  const std::string path = fixture(name);
+  const bool may_write = std::getenv("RR_UPDATE_GOLDEN") != nullptr;
+  if (may_write && !std::filesystem::exists(path)) write_journal(path, entries);
+  return read_run_journal(path);
+}
+
+template <class Body>
+JournalEntry at_seven(Body body) {
+  return {base::Nanos(7), Event{base::Nanos(7), {}, {}, std::move(body)}};
 }
 
 TEST_CASE("every kind of entry comes back from the journal as it was") {
@@ -144,7 +180,7 @@ TEST_CASE("a missing journal is not found") {
 
 // What the stored file holds is frozen: the text below must stay true for ever.
 TEST_CASE("the journal of version 1 can be read") {
-  const auto readout = read_run_journal(kOldJournal);
+  const auto readout = read_run_journal(fixture("v1"));
   REQUIRE(readout);
   CHECK(readout->torn_bytes == 0);
   CHECK(readout->entries.size() == 34);
@@ -161,7 +197,12 @@ TEST_CASE("the journal of version 1 can be read") {
 }
 
 TEST_CASE("a fault on purpose in a journal of before can be read") {
-  const auto readout = read_run_journal(kKind14);
+  const FaultInjected own{"supervisor-death", base::Attempt{1}, {}, {}, 17, "SIGKILL"};
+  const auto made = [](const FaultInjected& body) {
+    return JournalEntry{base::Nanos(7),
+                        Event{base::Nanos(7), base::NodeId{1}, base::Generation{2}, body}};
+  };
+  const auto readout = stored("kind14", {made(injected()), made(own)});
   REQUIRE(readout);
   REQUIRE(readout->entries.size() == 2);
   for (const JournalEntry& entry : readout->entries) {
@@ -183,11 +224,10 @@ TEST_CASE("a fault on purpose in a journal of before can be read") {
 }
 
 TEST_CASE("a check of nodes in a journal of before can be read") {
-  const auto readout = read_run_journal(kKind16);
+  const auto readout = stored("kind16", {at_seven(nodes_checked())});
   REQUIRE(readout);
   REQUIRE(readout->entries.size() == 1);
-  const JournalEntry now{base::Nanos(7), Event{base::Nanos(7), {}, {}, nodes_checked()}};
-  CHECK(bytes_of(readout->entries[0]) == bytes_of(now));
+  CHECK(bytes_of(readout->entries[0]) == bytes_of(at_seven(nodes_checked())));
   const auto& body = std::get<NodesChecked>(std::get<Event>(readout->entries[0].what).body);
   CHECK(body.nodes[0].facts.software.torch == "2.5.1");
   CHECK(body.nodes[0].unreached[0].fault == base::ReachFault::kStranger);
@@ -195,7 +235,7 @@ TEST_CASE("a check of nodes in a journal of before can be read") {
 }
 
 TEST_CASE("a placement in a journal of before can be read") {
-  const auto readout = read_run_journal(kKind18);
+  const auto readout = stored("kind18", {at_seven(placement())});
   REQUIRE(readout);
   REQUIRE(readout->entries.size() == 1);
   const auto& body = std::get<PlacementSolved>(std::get<Event>(readout->entries[0].what).body);
@@ -206,32 +246,17 @@ TEST_CASE("a placement in a journal of before can be read") {
   CHECK(body.alternatives == std::vector<std::string>{"in order: dp: 3"});
 }
 
-// As below: made once.
-TEST_CASE("write the stored placement" * doctest::skip()) {
-  REQUIRE_FALSE(std::filesystem::exists(kKind18));
-  write_journal(kKind18, {{base::Nanos(7), Event{base::Nanos(7), {}, {}, placement()}}});
-}
-
-// As below: made once.
-TEST_CASE("write the stored check" * doctest::skip()) {
-  REQUIRE_FALSE(std::filesystem::exists(kKind16));
-  write_journal(kKind16, {{base::Nanos(7), Event{base::Nanos(7), {}, {}, nodes_checked()}}});
-}
-
-TEST_CASE("write the stored fault on purpose" * doctest::skip()) {
-  REQUIRE_FALSE(std::filesystem::exists(kKind14));
-  const FaultInjected own{"supervisor-death", base::Attempt{1}, {}, {}, 17, "SIGKILL"};
-  const auto entry = [](const FaultInjected& body) {
-    return JournalEntry{base::Nanos(7),
-                        Event{base::Nanos(7), base::NodeId{1}, base::Generation{2}, body}};
-  };
-  write_journal(kKind14, {entry(injected()), entry(own)});
-}
-
-// Made once, with one record of each kind. Only for a new file (v2.journal, …): never for this one.
-TEST_CASE("write the stored journal" * doctest::skip()) {
-  REQUIRE_FALSE(std::filesystem::exists(kOldJournal));
-  write_journal(kOldJournal, one_of_each());
+TEST_CASE("a verdict in a journal of before can be read") {
+  const auto readout = stored("kind19", {at_seven(diagnosed())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<Diagnosed>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.stage == Diagnosed::Stage::kConvicted);
+  CHECK(body.verdict.finding == tracer::Finding::kNeverEntered);
+  CHECK(body.verdict.culprits == std::vector<base::Rank>{{1}});
+  CHECK(body.verdict.signature.kind == tracer::OpKind::kAllReduce);
+  CHECK(body.verdict.signature.bytes() == 48'000'000);
+  CHECK(body.verdict.runner_up.finding == tracer::Finding::kLinkStuck);
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+#pragma once
+// What was found out about workers that wait for each other, as an event: the shell collects what
+// they do and has it analyzed (supervisor/hang_watch.h), the core decides what follows.
+
+#include <cstdint>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "tracer/analysis/verdict.h"
+
+namespace robustrun::supervisor {
+
+struct Diagnosed {
+  enum class Stage : std::uint8_t {
+    kSuspected,   // this is how it looks: the user is told
+    kConvicted,   // it will not come right by itself: the attempt ends
+    kPassed,      // it has come right by itself
+  };
+  base::Attempt attempt;
+  Stage stage = Stage::kSuspected;
+  tracer::Verdict verdict;     // of kPassed the last one before
+  base::Nanos learnt_in{};     // from the question to the workers' agents to the verdict
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "stage", stage);
+    v(3, "verdict", verdict);
+    v(4, "learnt_in", learnt_in);
+  }
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,54 @@
+// Workers that wait for each other: what is said of it, and what is done.
+
+#include <fmt/core.h>
+
+#include "supervisor/core/failure_signature.h"
+#include "supervisor/core/job_impl.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+std::string in_words(const tracer::Verdict& verdict) {
+  return fmt::format("{}: {}", is_slowness(verdict.finding) ? "slow" : "hang", verdict.sentence);
+}
+
+std::vector<std::string> runner_up(const tracer::Verdict& verdict) {
+  if (verdict.runner_up.finding == tracer::Finding::kNothing) return {};
+  return {"else: " + verdict.runner_up.sentence};
+}
+
+// Ranks that call different collectives will do so again: the script is to blame. Of everything
+// else that is not sure.
+bool is_the_scripts(tracer::Finding finding) {
+  return finding == tracer::Finding::kMismatch || finding == tracer::Finding::kOrderInversion;
+}
+
+}  // namespace
+
+void Job::Impl::diagnosed(const Event& event) {
+  const auto& what = body<Diagnosed>(event);
+  switch (what.stage) {
+    case Diagnosed::Stage::kSuspected:
+      return decide(is_slowness(what.verdict.finding) ? Rule::kSlow : Rule::kHangSuspected,
+                    in_words(what.verdict), what.verdict.evidence, runner_up(what.verdict));
+    case Diagnosed::Stage::kPassed:
+      return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
+                    {in_words(what.verdict)});
+    case Diagnosed::Stage::kConvicted: return convict(what.verdict);
+  }
+}
+
+void Job::Impl::convict(const tracer::Verdict& verdict) {
+  const auto culprit = verdict.culprits.empty() ? base::Rank{} : verdict.culprits.front();
+  const base::NodeId node =
+      culprit.value < plan.node_of.size() ? plan.node_of[culprit.value] : group.front();
+  Fault fault = infrastructure_fault(Rule::kHangConvicted, in_words(verdict), context(node));
+  if (is_the_scripts(verdict.finding)) {
+    fault.fault_class = FaultClass::kUser;
+    fault.signature = std::string(to_string(verdict.finding));
+  }
+  break_down(std::move(fault));
+  for (const std::string& line : verdict.evidence) outage->evidence.add(line);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,41 @@
+#include "supervisor/core/report_hang.h"
+
+#include <fmt/core.h>
+
+#include "supervisor/core/report_facts.h"
+#include "supervisor/core/report_render_text.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+const char* in_words(Diagnosed::Stage stage) {
+  switch (stage) {
+    case Diagnosed::Stage::kSuspected: return "suspected";
+    case Diagnosed::Stage::kConvicted: return "convicted";
+    case Diagnosed::Stage::kPassed: return "passed";
+  }
+  return "unknown";  // of a newer version
+}
+
+}  // namespace
+
+std::vector<HangReport> hang_reports(const Facts& facts) {
+  std::vector<HangReport> hangs;
+  for (const auto& [at, body] : facts.diagnoses) {
+    const tracer::Verdict& verdict = body->verdict;
+    HangReport& hang = hangs.emplace_back();
+    hang.attempt = body->attempt.value;
+    hang.at = elapsed(facts.first_at, at);
+    hang.stage = in_words(body->stage);
+    hang.finding = to_string(verdict.finding);
+    for (const base::Rank rank : verdict.culprits) hang.culprits.push_back(rank.value);
+    hang.text = verdict.sentence;
+  }
+  return hangs;
+}
+
+std::string hang_words(const HangReport& hang) {
+  return fmt::format("{} {} after the start: {}", hang.stage, duration_words(hang.at), hang.text);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,73 @@
+// Whether workers wait for each other: agents say that one waits for long, all are looked at, the
+// analyzer names who is waited for, the core is told what is worth telling (hang_watch.h).
+
+#include <utility>
+
+#include "base/io/log.h"
+#include "supervisor/diagnose_row.h"
+#include "supervisor/driver_impl.h"
+#include "supervisor/limits.h"
+#include "supervisor/rank_layout.h"
+
+namespace robustrun::supervisor {
+
+void Driver::Impl::on_report(base::NodeId node, const wire::Overdue& report) {
+  base::Rank rank;
+  if (report.attempt != job_.attempt() || !rank_of(node, report.local_rank, &rank)) return;
+  hang_watch_.note_overdue(rank, report.comm, report.over, report.expected);
+  watch_for_hangs();
+}
+
+void Driver::Impl::on_report(base::NodeId node, const wire::Observed& report) {
+  // A copy: the last answer ends it.
+  for (const auto& [number, look] : std::map(looks_)) look->on_report(node, report);
+}
+
+void Driver::Impl::watch_for_hangs() {
+  const base::Nanos now = parts_.clock.now();
+  hang_watch_.note_steps(progress_.furthest(), now);
+  if (job_.state() != JobState::kRunning || !hang_watch_.wants_look(now)) return;
+  hang_watch_.begin_look(now);
+  look_at_workers([this, attempt = job_.attempt()](const tracer::Verdict* verdict) {
+    const base::Nanos then = parts_.clock.now();
+    if (verdict == nullptr || attempt != job_.attempt() || job_.state() != JobState::kRunning) {
+      return hang_watch_.give_up_look(then);
+    }
+    for (Diagnosed& diagnosed : hang_watch_.take(*verdict, then)) dispatch(std::move(diagnosed));
+  });
+}
+
+// `done` gets null when nothing could be found out.
+void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> done) {
+  Observation::Plan plan;
+  plan.question = {++looks_begun_, job_.attempt(), true, kObserveWithin};
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].ranks.empty()) continue;
+    plan.world_size += static_cast<std::uint32_t>(nodes_[i].ranks.size());
+    if (!nodes_[i].lost) plan.nodes.push_back({{i}, names_[i], nodes_[i].ranks});
+  }
+  const std::uint64_t number = plan.question.number;
+  Observation::Hands hands;
+  hands.send = [this](base::NodeId node, const wire::Message& message) { send(node, message); };
+  hands.done = [self = weak_from_this(), number,
+                done = std::move(done)](tracer::FleetSnapshot fleet) {
+    auto driver = self.lock();
+    if (!driver) return;
+    driver->looks_.erase(number);
+    fleet.layout = rank_layout(driver->request_.placement.parallel, fleet.world_size);
+    if (!driver->parts_.analyze || driver->finished_) return done(nullptr);
+    driver->parts_.analyze(std::move(fleet), [self, done](tracer::Verdict verdict) {
+      if (self.lock()) done(&verdict);
+    });
+  };
+  looks_.emplace(number, Observation::begin(parts_.executor, std::move(plan), std::move(hands)));
+}
+
+ControlServer::Row Driver::Impl::diagnosis_row() {
+  return diagnose_row([this](std::function<void(const tracer::Verdict*)> done) {
+    if (job_.state() != JobState::kRunning) return done(nullptr);
+    look_at_workers(std::move(done));
+  });
+}
+
+}  // namespace robustrun::supervisor

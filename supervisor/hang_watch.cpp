@@ -1,0 +1,127 @@
+#include "supervisor/hang_watch.h"
+
+#include <algorithm>
+
+#include "supervisor/limits.h"
+
+namespace robustrun::supervisor {
+
+namespace {
+
+bool is_the_same(const tracer::Verdict& one, const tracer::Verdict& other) {
+  return one.finding == other.finding && one.culprits == other.culprits && one.edges == other.edges;
+}
+
+// It cannot come right by itself, whatever the worker seems to do.
+bool is_final(tracer::Finding finding) {
+  return finding == tracer::Finding::kDied || finding == tracer::Finding::kMismatch ||
+         finding == tracer::Finding::kOrderInversion || finding == tracer::Finding::kLinkDown;
+}
+
+}  // namespace
+
+void HangWatch::begin_attempt(base::Attempt attempt, base::Nanos now) {
+  *this = HangWatch(policy_);
+  attempt_ = attempt;
+  stepped_at_ = now;
+}
+
+void HangWatch::note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected) {
+  if (over) {
+    overdue_.erase({rank, comm});
+  } else if (overdue_.size() < kOverdueMax) {
+    overdue_.emplace(rank, comm);
+    expected_ = std::max(expected_, expected);
+  }
+}
+
+void HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
+  pace_.note(steps, now);
+  if (steps <= steps_) return;
+  if (steps_ > 0) {  // the time to the first one is the start's
+    ++gaps_;
+    longest_gap_ = std::max(longest_gap_, now - stepped_at_);
+  }
+  steps_ = steps;
+  stepped_at_ = now;
+}
+
+bool HangWatch::steps_are_missing(base::Nanos now) const {
+  return gaps_ >= kGapsToLearn &&
+         now - stepped_at_ > std::max<base::Nanos>(kNoStepMin, kNoStepFactor * longest_gap_);
+}
+
+bool HangWatch::wants_look(base::Nanos now) const {
+  if (looking_since_ || convicted_ || now < next_look_) return false;
+  return !overdue_.empty() || said_ || steps_are_missing(now) || pace_.is_slow();
+}
+
+void HangWatch::begin_look(base::Nanos now) {
+  looking_since_ = now;
+  if (!suspicious_since_) suspicious_since_ = now;
+}
+
+void HangWatch::give_up_look(base::Nanos now) {
+  looking_since_.reset();
+  next_look_ = now + kLookInterval;
+}
+
+bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
+  if (verdict.finding == tracer::Finding::kNothing) return false;
+  // Somebody saves or evaluates, or it is not clear who is waited for: that may be over soon.
+  const bool is_vague = verdict.finding == tracer::Finding::kLongPhase ||
+                        verdict.finding == tracer::Finding::kUndecided;
+  if (is_vague && verdict.lasting < kVagueSaidAfter) return false;
+  const auto& before = is_slowness(verdict.finding) ? said_slow_ : said_;
+  return !before || !is_the_same(*before, verdict);
+}
+
+bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
+  if (!policy_.act || is_slowness(verdict.finding)) return false;
+  if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
+    return false;
+  if (verdict.lasting >= policy_.timeout) return true;
+  if (verdict.finding == tracer::Finding::kLongPhase ||
+      verdict.finding == tracer::Finding::kUndecided) {
+    return false;
+  }
+  if (is_final(verdict.finding)) return verdict.lasting >= kConvictFinal;
+  return !verdict.is_moving &&
+         verdict.lasting >= std::max<base::Nanos>(kConvictStill, kConvictFactor * expected_);
+}
+
+Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
+                               base::Nanos now) const {
+  return {attempt_, stage, verdict, now - *looking_since_};
+}
+
+void HangWatch::calm_down() {
+  suspicious_since_.reset();
+  said_.reset();
+  last_.reset();
+  overdue_.clear();
+  expected_ = {};
+}
+
+std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nanos now) {
+  std::vector<Diagnosed> told;
+  if (!looking_since_) return told;
+  if (is_proved(verdict)) {
+    told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
+    convicted_ = true;
+  } else if (is_worth_saying(verdict)) {
+    told.push_back(diagnosis(Diagnosed::Stage::kSuspected, verdict, now));
+    (is_slowness(verdict.finding) ? said_slow_ : said_) = verdict;
+  } else if (verdict.finding == tracer::Finding::kNothing && said_ && overdue_.empty()) {
+    told.push_back(diagnosis(Diagnosed::Stage::kPassed, *said_, now));
+  }
+  last_ = verdict;
+  if (pace_.is_slow()) pace_.accept();
+  const bool is_patient = now - *suspicious_since_ > kLookOftenFor;
+  if (verdict.finding == tracer::Finding::kNothing && overdue_.empty()) calm_down();
+  looking_since_.reset();
+  next_look_ = now + (is_patient ? kLookIntervalLater : kLookInterval);
+  return told;
+}
+
+}  // namespace robustrun::supervisor

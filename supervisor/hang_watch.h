@@ -1,0 +1,71 @@
+#pragma once
+// When to look at what all workers do, and what a verdict about them is worth: pure, the caller
+// gives the time. Owned by the driver, one for the run.
+//
+// Triggers: an agent that says that one of its workers waits for longer than its history explains,
+// a group that does no step any more, or slower ones than it used to (pace_watch.h). Two
+// thresholds, as users want them: a suspicion is looked into and said at once; a conviction ends
+// the attempt, and needs the same verdict twice in a row, of a worker that shows no sign of going
+// on, or the patience that --hang-timeout sets.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/diagnosis.h"
+#include "supervisor/pace_watch.h"
+#include "supervisor/run_request.h"
+#include "tracer/analysis/verdict.h"
+
+namespace robustrun::supervisor {
+
+class HangWatch {
+ public:
+  explicit HangWatch(HangPolicy policy) : policy_(policy) {}
+
+  void begin_attempt(base::Attempt attempt, base::Nanos now);
+  // An agent's word about one operation of one worker; `over`: it is done after all.
+  void note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected);
+  // The furthest worker has done so many steps.
+  void note_steps(std::uint64_t steps, base::Nanos now);
+
+  // True when it is time to ask all workers what they do. The next time is after take() or give_up.
+  [[nodiscard]] bool wants_look(base::Nanos now) const;
+  void begin_look(base::Nanos now);
+  // Nothing came of it.
+  void give_up_look(base::Nanos now);
+  // What is to be journaled and told of this verdict, in order; mostly nothing.
+  std::vector<Diagnosed> take(const tracer::Verdict& verdict, base::Nanos now);
+  [[nodiscard]] bool is_suspicious() const { return suspicious_since_.has_value(); }
+
+ private:
+  [[nodiscard]] bool steps_are_missing(base::Nanos now) const;
+  [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
+  [[nodiscard]] bool is_proved(const tracer::Verdict& verdict) const;
+  Diagnosed diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
+                      base::Nanos now) const;
+  void calm_down();
+
+  HangPolicy policy_;
+  base::Attempt attempt_;
+  std::set<std::pair<base::Rank, std::uint64_t>> overdue_;
+  base::Nanos expected_{};  // the most that any of them was allowed
+  std::uint64_t steps_ = 0;
+  base::Nanos stepped_at_{};
+  std::uint32_t gaps_ = 0;  // between steps, seen so far
+  base::Nanos longest_gap_{};
+  PaceWatch pace_;
+  std::optional<base::Nanos> suspicious_since_;
+  std::optional<base::Nanos> looking_since_;
+  base::Nanos next_look_{};
+  std::optional<tracer::Verdict> said_;  // the hang that the user was told of last
+  std::optional<tracer::Verdict> said_slow_;  // likewise what is slow: nobody waits for its end
+  std::optional<tracer::Verdict> last_;  // of the look before
+  bool convicted_ = false;
+};
+
+}  // namespace robustrun::supervisor

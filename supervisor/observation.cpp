@@ -1,0 +1,114 @@
+#include "supervisor/observation.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <utility>
+
+#include "base/io/log.h"
+#include "supervisor/limits.h"
+#include "wire/field_codec.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+namespace asio = boost::asio;
+
+class ObservationImpl final : public Observation,
+                              public std::enable_shared_from_this<ObservationImpl> {
+ public:
+  ObservationImpl(asio::any_io_executor executor, Plan plan, Hands hands)
+      : plan_(std::move(plan)), hands_(std::move(hands)), deadline_(std::move(executor)) {
+    for (const Node& node : plan_.nodes) awaited_ += node.ranks.size();
+  }
+
+  void ask() {
+    deadline_.expires_after(plan_.question.within + kObserveMargin);
+    deadline_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+      auto observation = error ? nullptr : self.lock();
+      if (observation) observation->finish();
+    });
+    for (const Node& node : plan_.nodes) hands_.send(node.node, plan_.question);
+    if (awaited_ == 0) finish();
+  }
+
+  void on_report(base::NodeId id, const wire::Observed& report) override {
+    if (report.number != plan_.question.number || report.attempt != plan_.question.attempt) return;
+    const Node* node = find(id);
+    if (node == nullptr || report.local_rank.value >= node->ranks.size()) return;
+    const base::Rank rank = node->ranks[report.local_rank.value];
+    if (answers_.contains(rank)) return;
+    auto snapshot = decoded(report);
+    snapshot.rank = rank;
+    snapshot.node = node->name;
+    snapshot.local_rank = report.local_rank;
+    answers_.emplace(rank, std::move(snapshot));
+    if (--awaited_ == 0) finish();
+  }
+
+  void on_agent_lost(base::NodeId id) override {
+    const Node* node = find(id);
+    if (node == nullptr) return;
+    for (const base::Rank rank : node->ranks) {
+      tracer::RankSnapshot dead;
+      dead.rank = rank;
+      dead.node = node->name;
+      dead.life = tracer::Life::kDead;
+      dead.end = "its node is lost";
+      if (answers_.emplace(rank, std::move(dead)).second) --awaited_;
+    }
+    if (awaited_ == 0) finish();
+  }
+
+  void drop() override {
+    deadline_.cancel();
+    hands_.done = nullptr;
+  }
+
+ private:
+  [[nodiscard]] const Node* find(base::NodeId id) const {
+    const auto found = std::ranges::find(plan_.nodes, id, &Node::node);
+    return found == plan_.nodes.end() ? nullptr : &*found;
+  }
+
+  static tracer::RankSnapshot decoded(const wire::Observed& report) {
+    if (report.snapshot.size() > kSnapshotBytesMax) return {};
+    auto snapshot = wire::decode<tracer::RankSnapshot>(report.snapshot);
+    if (!snapshot) {
+      RR_LOG(kWarn, {}, "cannot use what an agent says of a worker: {}", snapshot.error().what);
+      return {};
+    }
+    return *std::move(snapshot);
+  }
+
+  void finish() {
+    if (!hands_.done) return;
+    deadline_.cancel();
+    tracer::FleetSnapshot fleet;
+    fleet.world_size = plan_.world_size;
+    for (auto& [rank, snapshot] : answers_) fleet.ranks.push_back(std::move(snapshot));
+    asio::post(deadline_.get_executor(),
+               [done = std::exchange(hands_.done, nullptr), fleet = std::move(fleet)]() mutable {
+                 done(std::move(fleet));
+               });
+  }
+
+  Plan plan_;
+  Hands hands_;
+  asio::steady_timer deadline_;
+  std::map<base::Rank, tracer::RankSnapshot> answers_;
+  std::size_t awaited_ = 0;   // workers
+};
+
+}  // namespace
+
+std::shared_ptr<Observation> Observation::begin(asio::any_io_executor executor, Plan plan,
+                                                Hands hands) {
+  auto observation =
+      std::make_shared<ObservationImpl>(std::move(executor), std::move(plan), std::move(hands));
+  observation->ask();
+  return observation;
+}
+
+}  // namespace robustrun::supervisor

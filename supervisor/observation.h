@@ -1,0 +1,46 @@
+#pragma once
+// One look at what all workers do: every agent is asked, the answers are laid side by side.
+//
+// Owned by the driver, on its loop. Whoever does not answer in time is left out; the analyzer can
+// do with less.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "tracer/analysis/snapshot.h"
+#include "wire/messages.h"
+
+namespace robustrun::supervisor {
+
+class Observation {
+ public:
+  struct Node {
+    base::NodeId node;
+    std::string name;
+    std::vector<base::Rank> ranks;   // by local rank
+  };
+  struct Plan {
+    wire::Observe question;
+    std::vector<Node> nodes;
+    std::uint32_t world_size = 0;
+  };
+  struct Hands {
+    std::function<void(base::NodeId, const wire::Message&)> send;
+    std::function<void(tracer::FleetSnapshot)> done;   // once, from the loop
+  };
+  static std::shared_ptr<Observation> begin(boost::asio::any_io_executor executor, Plan plan,
+                                            Hands hands);
+  virtual ~Observation() = default;
+
+  virtual void on_report(base::NodeId node, const wire::Observed& report) = 0;
+  // Its answers will not come.
+  virtual void on_agent_lost(base::NodeId node) = 0;
+  // `done` is not called any more.
+  virtual void drop() = 0;
+};
+
+}  // namespace robustrun::supervisor

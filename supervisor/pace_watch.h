@@ -1,0 +1,33 @@
+#pragma once
+// Whether a group does its steps more slowly than it used to: pure, the caller gives the time.
+//
+// Steps are counted in windows, whose mean period is compared with the median of those before: the
+// trigger for slowness (Mycroft doubles the interval, arXiv 2509.03018 section 4.3; GREYHOUND takes
+// 10 %; ours lies between, and asks for several windows in a row).
+
+#include <cstdint>
+#include <deque>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+class PaceWatch {
+ public:
+  // The furthest worker has done so many steps by now. Fewer than before: another attempt.
+  void note(std::uint64_t steps, base::Nanos now);
+  [[nodiscard]] bool is_slow() const { return slow_windows_ >= kWindowsInRow; }
+  // Somebody has looked: from now on this is the group's pace.
+  void accept();
+
+ private:
+  static constexpr int kWindowsInRow = 3;
+  void close_window(base::Nanos period);
+
+  std::uint64_t steps_ = 0;  // when the window began
+  base::Nanos began_{};
+  std::deque<base::Nanos> periods_;  // of windows that were not slow, oldest first
+  int slow_windows_ = 0;  // in a row, until now
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,155 @@
+"""A gloo training whose ranks can be told to err in ways that no signal makes.
+
+    faulty_job.py STEPS PACE_S [FAULT RANK STEP]
+
+Data-parallel, with what healthy trainings do besides: rank 0 evaluates and saves now and then (see
+the environment below), the others wait for it. FAULT, at that rank and step:
+
+    sleep         sleeps before a collective
+    spin          computes for ever instead of entering it
+    loader        its data set sleeps
+    gil           a C call that keeps the interpreter's lock
+    skip          leaves one all-reduce out, and goes on
+    size          calls it with another number of elements
+    order         calls a broadcast in its place
+    inversion     uses two groups in the opposite order
+    crash         raises an exception
+    slow          is late for every collective from then on (SLOW_S)
+    input         waits for standard input, as in a debugger
+
+Environment: PAUSES="checkpoint,evaluation,straggler,pause" (healthy ones), PAUSE_EVERY (steps),
+PAUSE_S, SEED.
+"""
+
+import ctypes
+import os
+import random
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+STEPS, PACE_S = int(sys.argv[1]), float(sys.argv[2])
+FAULT, VICTIM, AT = (sys.argv[3], int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (
+    "", -1, -1)
+FOR_EVER = 3600
+PAUSES = [word for word in os.environ.get("PAUSES", "").split(",") if word]
+PAUSE_EVERY = int(os.environ.get("PAUSE_EVERY", "20"))
+PAUSE_S = float(os.environ.get("PAUSE_S", "3"))
+RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+class Samples(torch.utils.data.Dataset):
+    def __init__(self):
+        self.stalls = False
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        if self.stalls:
+            time.sleep(FOR_EVER)
+        return torch.full((16,), float(index % 7)), torch.zeros(1)
+
+
+def evaluate(model):
+    with torch.no_grad():
+        end = time.monotonic() + PAUSE_S
+        while time.monotonic() < end:
+            model(torch.ones(4, 16))
+            time.sleep(0.05)
+
+
+def save_checkpoint(model, path):
+    torch.save(model.state_dict(), path)
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+        slow_storage(PAUSE_S)
+
+
+def slow_storage(seconds):
+    """Stands for a file system that takes its time: called from where the checkpoint is saved."""
+    time.sleep(seconds)
+
+
+def pause(step, model, rng):
+    """What healthy jobs do, too. All ranks draw alike; one of them acts."""
+    if not PAUSES or step == 0 or step % PAUSE_EVERY:
+        return
+    kind, who = rng.choice(PAUSES), rng.randrange(WORLD)
+    if kind == "evaluation" and RANK == 0:
+        evaluate(model)
+    elif kind == "checkpoint" and RANK == 0:
+        save_checkpoint(model, "checkpoint-%d.pt" % os.getpid())
+    elif kind == "straggler" and who == RANK:
+        time.sleep(PAUSE_S / 2)
+    elif kind == "pause":
+        time.sleep(PAUSE_S)
+
+
+def reduce_metrics(step, groups, strays):
+    """One collective of each group, in the same order everywhere but for who strays."""
+    value = torch.ones(64)
+    first, second = groups
+    if strays and FAULT == "skip":
+        return
+    if strays and FAULT == "size":
+        value = torch.ones(128)
+    if strays and FAULT == "order":
+        dist.broadcast(value, 0)
+        return
+    if strays and FAULT == "inversion":
+        first, second = second, first
+    dist.all_reduce(value, group=first)
+    dist.all_reduce(torch.ones(32), group=second)
+
+
+def err(samples):
+    """The faults that need no collective of their own."""
+    if FAULT in ("sleep", "input"):
+        sys.stdout.flush()
+        if FAULT == "input":
+            os.read(os.pipe()[0], 1)
+        time.sleep(FOR_EVER)
+    elif FAULT == "spin":
+        while True:
+            torch.ones(8, 8) @ torch.ones(8, 8)
+    elif FAULT == "loader":
+        samples.stalls = True
+    elif FAULT == "gil":
+        ctypes.PyDLL(None).sleep(FOR_EVER)
+    elif FAULT == "crash":
+        raise RuntimeError("an error on purpose")
+
+
+def main():
+    dist.init_process_group("gloo")
+    groups = [dist.new_group(list(range(WORLD))) for _ in range(2)]
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    samples = Samples()
+    loader = iter(torch.utils.data.DataLoader(samples, batch_size=4))
+    rng = random.Random(int(os.environ.get("SEED", "1")))
+    is_victim = RANK == VICTIM and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+    for step in range(STEPS):
+        strays = is_victim and step == AT
+        if strays:
+            print("fault", FAULT, RANK, step, time.time(), flush=True)
+            err(samples)
+        if is_victim and FAULT == "slow" and step >= AT:
+            time.sleep(float(os.environ.get("SLOW_S", "0.2")))
+        inputs, targets = next(loader)
+        torch.nn.functional.mse_loss(model(inputs), targets).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        reduce_metrics(step, groups, strays)
+        pause(step, model, rng)
+        if PACE_S:
+            time.sleep(PACE_S)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

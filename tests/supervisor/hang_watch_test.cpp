@@ -1,0 +1,229 @@
+#include "supervisor/hang_watch.h"
+
+#include <doctest/doctest.h>
+
+#include "supervisor/limits.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+using Stage = Diagnosed::Stage;
+using tracer::Verdict;
+
+constexpr std::uint64_t kComm = 7;
+
+Verdict verdict(tracer::Finding finding, base::Nanos lasting, bool is_moving = false) {
+  Verdict what;
+  what.finding = finding;
+  what.culprits = {{2}};
+  what.lasting = lasting;
+  what.is_moving = is_moving;
+  return what;
+}
+
+struct Watch {
+  HangWatch watch;
+  base::Nanos now = 100s;
+
+  explicit Watch(HangPolicy policy = {}) : watch(policy) {
+    watch.begin_attempt(base::Attempt{1}, now);
+  }
+  // The stages that a look with this result leads to.
+  std::vector<Stage> look(const Verdict& found) {
+    REQUIRE(watch.wants_look(now));
+    watch.begin_look(now);
+    CHECK_FALSE(watch.wants_look(now));
+    now += 1s;
+    std::vector<Stage> stages;
+    for (const Diagnosed& one : watch.take(found, now)) {
+      CHECK(one.attempt == base::Attempt{1});
+      CHECK(one.learnt_in == 1s);
+      stages.push_back(one.stage);
+    }
+    now += kLookInterval;
+    return stages;
+  }
+  void wait_for_look() {
+    while (!watch.wants_look(now)) now += 1s;
+  }
+};
+
+using Stages = std::vector<Stage>;
+
+TEST_CASE("nobody is looked at while all is well") {
+  Watch w;
+  for (std::uint64_t step = 1; step < 100; ++step) {
+    w.now += 1s;
+    w.watch.note_steps(step, w.now);
+    CHECK_FALSE(w.watch.wants_look(w.now));
+  }
+}
+
+TEST_CASE("what an agent calls overdue is looked into at once, and said at once") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)) == Stages{Stage::kSuspected});
+  CHECK(w.watch.is_suspicious());
+}
+
+TEST_CASE("the same suspicion is said once; another culprit is said again") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)) == Stages{Stage::kSuspected});
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 6s)).empty());
+  Verdict other = verdict(tracer::Finding::kNeverEntered, 9s);
+  other.culprits = {{3}};
+  CHECK(w.look(other) == Stages{Stage::kSuspected});
+}
+
+TEST_CASE("who does not move is convicted after a while, by two verdicts in a row") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto late = verdict(tracer::Finding::kNeverEntered, kConvictStill);
+  CHECK(w.look(late) == Stages{Stage::kSuspected});  // the first one alone proves nothing
+  CHECK(w.look(late) == Stages{Stage::kConvicted});
+  w.now += 1h;
+  CHECK_FALSE(w.watch.wants_look(w.now));  // the attempt ends
+}
+
+TEST_CASE("who moves is convicted when patience ends") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto moving = [](base::Nanos age) {
+    return verdict(tracer::Finding::kNeverEntered, age, true);
+  };
+  CHECK(w.look(moving(20s)) == Stages{Stage::kSuspected});
+  CHECK(w.look(moving(60s)).empty());
+  CHECK(w.look(moving(599s)).empty());
+  CHECK(w.look(moving(600s)) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("a checkpoint or an evaluation is said late, and convicted when patience ends") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto saving = [](base::Nanos age) { return verdict(tracer::Finding::kLongPhase, age); };
+  CHECK(w.look(saving(10s)).empty());
+  CHECK(w.look(saving(kVagueSaidAfter)) == Stages{Stage::kSuspected});
+  CHECK(w.look(saving(500s)).empty());
+  CHECK(w.look(saving(600s)) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("what cannot come right is convicted soon, though its workers move") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto mismatch = verdict(tracer::Finding::kMismatch, kConvictFinal, true);
+  CHECK(w.look(mismatch) == Stages{Stage::kSuspected});
+  CHECK(w.look(mismatch) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("an operation that used to take long gets more time") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 10s);
+  const auto after = [](base::Nanos age) { return verdict(tracer::Finding::kNeverEntered, age); };
+  CHECK(w.look(after(20s)) == Stages{Stage::kSuspected});
+  CHECK(w.look(after(39s)).empty());
+  CHECK(w.look(after(40s)) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("who is slow is named, never convicted") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(verdict(tracer::Finding::kSlowRank, 1h)) == Stages{Stage::kSuspected});
+  CHECK(w.look(verdict(tracer::Finding::kSlowRank, 2h)).empty());
+}
+
+TEST_CASE("with --hang-timeout=0 nobody is convicted") {
+  Watch w({.act = false, .timeout = {}});
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(verdict(tracer::Finding::kStopped, 1h)) == Stages{Stage::kSuspected});
+  CHECK(w.look(verdict(tracer::Finding::kStopped, 2h)).empty());
+}
+
+TEST_CASE("a hang that comes right is said to, and the next one is said anew") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  w.watch.note_overdue({1}, kComm, false, 2s);
+  const auto absent = verdict(tracer::Finding::kNeverEntered, 3s);
+  CHECK(w.look(absent) == Stages{Stage::kSuspected});
+  w.watch.note_overdue({0}, kComm, true, {});
+  w.watch.note_overdue({1}, kComm, true, {});
+  CHECK(w.look(verdict(tracer::Finding::kNothing, {})) == Stages{Stage::kPassed});
+  CHECK_FALSE(w.watch.is_suspicious());
+  w.now += 1h;
+  CHECK_FALSE(w.watch.wants_look(w.now));
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(absent) == Stages{Stage::kSuspected});
+}
+
+TEST_CASE("steps that stop coming are looked into, by the group's own pace") {
+  Watch w;
+  for (std::uint64_t step = 1; step <= 10; ++step) {
+    w.now += 10s;
+    w.watch.note_steps(step, w.now);
+  }
+  CHECK_FALSE(w.watch.wants_look(w.now + 29s));
+  CHECK(w.watch.wants_look(w.now + 31s));  // three of its longest pauses
+  Watch fast;
+  for (std::uint64_t step = 1; step <= 10; ++step) {
+    fast.now += 10ms;
+    fast.watch.note_steps(step, fast.now);
+  }
+  CHECK_FALSE(fast.watch.wants_look(fast.now + kNoStepMin));
+  CHECK(fast.watch.wants_look(fast.now + kNoStepMin + 1ms));
+}
+
+TEST_CASE("a group that waits for nobody between its steps is not said to hang") {
+  Watch w;
+  for (std::uint64_t step = 1; step <= 10; ++step) {
+    w.now += 10ms;
+    w.watch.note_steps(step, w.now);
+  }
+  for (int look = 0; look < 100; ++look) {
+    w.wait_for_look();
+    CHECK(w.look(verdict(tracer::Finding::kNothing, {})).empty());
+  }
+}
+
+TEST_CASE("looks become rarer when nothing changes for long") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const base::Nanos first = w.now;
+  int looks = 0;
+  while (w.now < first + 10min) {
+    w.wait_for_look();
+    w.look(verdict(tracer::Finding::kLongPhase, 1s));
+    ++looks;
+  }
+  CHECK(looks < 90);
+  CHECK(looks > 60);
+}
+
+TEST_CASE("a look that nothing came of is tried again") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  REQUIRE(w.watch.wants_look(w.now));
+  w.watch.begin_look(w.now);
+  w.watch.give_up_look(w.now);
+  CHECK_FALSE(w.watch.wants_look(w.now));
+  CHECK(w.watch.wants_look(w.now + kLookInterval));
+  CHECK(w.watch.take(verdict(tracer::Finding::kDied, 1h), w.now).empty());  // an answer too late
+}
+
+TEST_CASE("what is overdue is bounded") {
+  Watch w;
+  for (std::uint32_t i = 0; i < 2 * kOverdueMax; ++i) w.watch.note_overdue({i}, kComm, false, 2s);
+  for (std::uint32_t i = 0; i < kOverdueMax; ++i) w.watch.note_overdue({i}, kComm, true, {});
+  CHECK_FALSE(w.watch.wants_look(w.now));
+}
+
+TEST_CASE("a new attempt knows nothing of the one before") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  w.watch.begin_attempt(base::Attempt{2}, w.now);
+  w.now += 1h;
+  CHECK_FALSE(w.watch.wants_look(w.now));
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor

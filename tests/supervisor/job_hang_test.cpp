@@ -1,0 +1,138 @@
+// Workers that wait for each other: what the core says, and when it ends the attempt.
+#include <doctest/doctest.h>
+
+#include "supervisor/core/report.h"
+#include "tests/supervisor/job_harness.h"
+
+namespace robustrun::supervisor::test {
+namespace {
+
+tracer::Verdict absent_rank(std::uint32_t rank) {
+  tracer::Verdict verdict;
+  verdict.finding = tracer::Finding::kNeverEntered;
+  verdict.confidence = tracer::Confidence::kExact;
+  verdict.culprits = {{rank}};
+  verdict.victims = {{0}};
+  verdict.sentence = "rank " + std::to_string(rank) + " has not entered all_reduce #5 for 16 s";
+  verdict.evidence = {"rank 0: 5 entered", "rank 1: 4 entered"};
+  verdict.runner_up = {tracer::Finding::kLinkStuck, "the link from rank 0 to rank 1"};
+  return verdict;
+}
+
+Diagnosed diagnosed(const Harness& h, Diagnosed::Stage stage,
+                    tracer::Verdict verdict = absent_rank(1)) {
+  return {h.job.attempt(), stage, std::move(verdict), milliseconds(900)};
+}
+
+struct Running : Harness {
+  Running() {
+    run();
+    first_step();
+  }
+};
+
+TEST_CASE("a suspicion is told, with its evidence and what else it could be; nothing is done") {
+  Running h;
+  h.tell(diagnosed(h, Diagnosed::Stage::kSuspected));
+  CHECK(h.actions.size() == 1);
+  CHECK(h.text(Rule::kHangSuspected) == "hang: rank 1 has not entered all_reduce #5 for 16 s");
+  CHECK(h.evidence(Rule::kHangSuspected) ==
+        std::vector<std::string>{"rank 0: 5 entered", "rank 1: 4 entered"});
+  CHECK(h.all<Decision>()[0].alternatives ==
+        std::vector<std::string>{"else: the link from rank 0 to rank 1"});
+  CHECK(h.job.state() == JobState::kRunning);
+}
+
+TEST_CASE("what is slow is told as that") {
+  Running h;
+  auto verdict = absent_rank(1);
+  verdict.finding = tracer::Finding::kSlowRank;
+  h.tell(diagnosed(h, Diagnosed::Stage::kSuspected, verdict));
+  CHECK(h.text(Rule::kSlow).starts_with("slow: "));
+}
+
+TEST_CASE("a conviction ends the attempt, and the workers are started again") {
+  Running h;
+  h.tell(diagnosed(h, Diagnosed::Stage::kConvicted));
+  CHECK(h.decided(Rule::kHangConvicted));
+  CHECK(h.job.state() == JobState::kStopping);
+  REQUIRE(h.all<StopWorkers>().size() == 1);
+  CHECK(h.all<StopWorkers>()[0].cause == StopCause::kRestart);
+  h.recover();
+  CHECK(h.job.attempt() == base::Attempt{1});
+}
+
+TEST_CASE("a hang is not the script's fault, but for calls that cannot match") {
+  for (const bool mismatch : {false, true}) {
+    CAPTURE(mismatch);
+    JobSpec spec = make_spec();
+    spec.restart.max_restarts = 0;
+    Harness h(spec);
+    h.run();
+    h.first_step();
+    auto verdict = absent_rank(1);
+    if (mismatch) verdict.finding = tracer::Finding::kMismatch;
+    h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, verdict));
+    h.all_gone();
+    CHECK(h.decided(Rule::kBudgetExhausted) == mismatch);
+    CHECK(h.decided(Rule::kRestart) == !mismatch);
+  }
+}
+
+TEST_CASE("a hang without a culprit, and one of a rank that does not exist, end the attempt, too") {
+  for (const bool nobody : {false, true}) {
+    Running h;
+    auto verdict = absent_rank(4'000'000'000U);
+    if (nobody) verdict.culprits.clear();
+    h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, verdict));
+    CHECK(h.job.state() == JobState::kStopping);
+  }
+}
+
+TEST_CASE("a verdict about an attempt that is over changes nothing") {
+  Running h;
+  const Diagnosed late = diagnosed(h, Diagnosed::Stage::kConvicted);
+  h.tell_exit(exited(0, 0, 1));
+  h.tell(late);
+  CHECK(h.actions.empty());
+  h.recover();
+  h.tell(late);
+  CHECK(h.actions.empty());
+  CHECK(h.job.state() == JobState::kRunning);
+}
+
+TEST_CASE("a hang that passes is told") {
+  Running h;
+  h.tell(diagnosed(h, Diagnosed::Stage::kSuspected));
+  h.tell(diagnosed(h, Diagnosed::Stage::kPassed));
+  CHECK(h.text(Rule::kHangPassed) == "the hang is over: it came right by itself");
+  CHECK(h.job.state() == JobState::kRunning);
+}
+
+TEST_CASE("the report lists what was found out, and blames it for the restart") {
+  Running h;
+  h.now += seconds(20);
+  std::vector<JournalEntry> entries;
+  const auto note = [&](const Event& event) {
+    entries.push_back({event.at, event});
+    for (const Action& action : h.tell(event)) {
+      if (const auto* decision = std::get_if<Decision>(&action)) {
+        entries.push_back({event.at, *decision});
+      }
+    }
+  };
+  for (const Event& event : std::vector(h.journal)) entries.push_back({event.at, event});
+  note({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kSuspected)});
+  note({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kConvicted)});
+  const RunReport report = build_report(entries);
+  REQUIRE(report.hangs.size() == 2);
+  CHECK(report.hangs[0].stage == "suspected");
+  CHECK(report.hangs[1].stage == "convicted");
+  CHECK(report.hangs[1].culprits == std::vector<std::uint32_t>{1});
+  const std::string text = render_report(report, false, 200);
+  CHECK(text.find("hang: rank 1 has not entered all_reduce #5") != std::string::npos);
+  CHECK(report_json(report).find(R"("culprits":[1])") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::test

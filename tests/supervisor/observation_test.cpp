@@ -1,0 +1,127 @@
+// One look at all workers: whose answers count, and when it is over.
+#include "supervisor/observation.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <optional>
+
+#include "supervisor/limits.h"
+#include "tests/support/loop.h"
+#include "wire/field_codec.h"
+
+namespace robustrun::supervisor::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Look {
+  explicit Look(base::Nanos within = 1h) {
+    Observation::Plan plan;
+    plan.question = {7, base::Attempt{2}, true, within};
+    plan.nodes = {{{4}, "alpha", {{0}, {1}}}, {{5}, "beta", {{2}}}};
+    plan.world_size = 3;
+    Observation::Hands hands;
+    hands.send = [this](base::NodeId node, const wire::Message& message) {
+      told.emplace(node.value, std::get<wire::Observe>(message));
+    };
+    hands.done = [this](tracer::FleetSnapshot fleet) {
+      CHECK_FALSE(result.has_value());
+      result = std::move(fleet);
+    };
+    look = Observation::begin(loop.executor(), std::move(plan), std::move(hands));
+  }
+
+  void answer(std::uint32_t node, std::uint32_t local_rank, std::uint64_t steps,
+              std::uint64_t number = 7, std::uint32_t attempt = 2) const {
+    tracer::RankSnapshot snapshot;
+    snapshot.rank.value = 99;  // an agent does not decide who is who
+    snapshot.node = "elsewhere";
+    snapshot.steps = steps;
+    look->on_report({node}, {number, {attempt}, {local_rank}, 2, wire::encode(snapshot)});
+  }
+  bool is_over() {
+    return loop.run_until([this] { return result.has_value(); });
+  }
+
+  robustrun::test::Loop loop{};
+  std::map<std::uint32_t, wire::Observe> told;
+  std::optional<tracer::FleetSnapshot> result;
+  std::shared_ptr<Observation> look;
+};
+
+TEST_CASE("every agent is asked, and the answers come back by rank") {
+  Look look;
+  REQUIRE(look.told.size() == 2);
+  CHECK(look.told.at(4).number == 7);
+  CHECK(look.told.at(5).evidence);
+  look.answer(5, 0, 30);
+  look.answer(4, 1, 20);
+  look.answer(4, 0, 10);
+  REQUIRE(look.is_over());
+  CHECK(look.result->world_size == 3);
+  REQUIRE(look.result->ranks.size() == 3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    CHECK(look.result->ranks[rank].rank.value == rank);
+    CHECK(look.result->ranks[rank].steps == 10 * (rank + 1));
+  }
+  CHECK(look.result->ranks[1].node == "alpha");
+  CHECK(look.result->ranks[1].local_rank.value == 1);
+}
+
+TEST_CASE("who does not answer is left out when the time is over") {
+  Look look(1ms);
+  look.answer(4, 0, 10);
+  REQUIRE(look.is_over());
+  REQUIRE(look.result->ranks.size() == 1);
+  CHECK(look.result->world_size == 3);
+}
+
+TEST_CASE("a node that is lost meanwhile has dead ranks") {
+  Look look;
+  look.answer(4, 0, 10);
+  look.look->on_agent_lost({4});
+  look.look->on_agent_lost({4});
+  look.answer(5, 0, 30);
+  REQUIRE(look.is_over());
+  REQUIRE(look.result->ranks.size() == 3);
+  CHECK(look.result->ranks[0].life == tracer::Life::kUnknown);  // it had answered
+  CHECK(look.result->ranks[1].life == tracer::Life::kDead);
+  CHECK(look.result->ranks[1].end == "its node is lost");
+}
+
+TEST_CASE("answers of other looks, attempts, nodes and ranks, and second ones, do not count") {
+  Look look;
+  look.answer(4, 0, 1, 6);
+  look.answer(4, 0, 1, 7, 1);
+  look.answer(9, 0, 1);
+  look.answer(4, 2, 1);
+  look.answer(4, 0, 10);
+  look.answer(4, 0, 11);
+  look.answer(4, 1, 20);
+  CHECK_FALSE(look.result.has_value());
+  look.answer(5, 0, 30);
+  REQUIRE(look.is_over());
+  CHECK(look.result->ranks[0].steps == 10);
+}
+
+TEST_CASE("an answer that cannot be read stands for a rank of which nothing is known") {
+  Look look;
+  look.look->on_report({4}, {7, {2}, {0}, 2, "\x0f\xff"});
+  look.look->on_report({4}, {7, {2}, {1}, 2, std::string(kSnapshotBytesMax + 1, 'x')});
+  look.answer(5, 0, 30);
+  REQUIRE(look.is_over());
+  CHECK(look.result->ranks.size() == 3);
+  CHECK(look.result->ranks[0].comms.empty());
+}
+
+TEST_CASE("once it is dropped nobody is told") {
+  Look look(1ms);
+  look.look->drop();
+  look.look.reset();
+  look.loop.run_for(50ms);
+  CHECK_FALSE(look.result.has_value());
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::test
