@@ -18,7 +18,7 @@ constexpr Rule kRules[] = {
     rule_died,        rule_stopped,       rule_mismatch,
     rule_input_stall, rule_never_entered, rule_gpu_before_kernel,
     rule_left_behind, rule_long_phase,    rule_order_inversion,
-    rule_not_seen,    rule_nobody_inside,
+    rule_not_seen,    rule_nobody_inside, rule_late_rank,
 };
 
 std::vector<Whereabouts> whereabouts_of(const FleetView& view) {

@@ -39,6 +39,16 @@ inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
 inline constexpr double kSlowEdgeFactor = 2;  // against the median edge
 inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
 
+// A rank that comes last again and again, where kernels cannot be timed.
+inline constexpr std::size_t kLateMembersLeast = 3;
+inline constexpr std::size_t kLateOperationsLeast = 10;
+inline constexpr std::size_t kLateTimesLeast = 5;
+inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
+inline constexpr std::size_t kLateBestPart = 10;  // its best tenth tells how wrong its clock is
+inline constexpr int kLateRounds = 4;
+inline constexpr double kLateShare = 0.8;  // of all late operations are this rank's
+inline constexpr double kLateTimeShare = 0.1;  // of the time is lost by them
+
 // The worker is moving when it used more than this part of one processor while it was watched.
 inline constexpr double kMovingCpu = 0.1;
 

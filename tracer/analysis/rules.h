@@ -30,6 +30,7 @@ std::optional<Verdict> rule_left_behind(const Case& facts);        // R5
 std::optional<Verdict> rule_long_phase(const Case& facts);         // R10
 std::optional<Verdict> rule_order_inversion(const Case& facts);    // R6b
 std::optional<Verdict> rule_not_seen(const Case& facts);           // R2, by who has no record
+std::optional<Verdict> rule_late_rank(const Case& facts);          // R7, by when ranks arrive
 std::optional<Verdict> rule_nobody_inside(const Case& facts);      // R10 of all ranks at once
 
 // Of those who are absent, by what keeps them.
