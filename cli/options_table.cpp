@@ -158,7 +158,8 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "Colour of our own output. auto: on a terminal, unless NO_COLOR is set."},
   {.id = kStackSignal, .name = "stack-signal", .values = "SIGNAL", .native = "SIGRTMIN+8",
    .group = kFailures,
-   .help = "Real-time signal at which a script shows its Python stacks; off: none."},
+   .help = "Real-time signal at which a script writes its Python stacks beside its "
+           "progress record; off: none."},
   {.id = kHosts, .name = "hosts", .type = kList, .values = "LIST", .group = kRendezvous,
    .help = "Run on these machines, over SSH: node[01-16],gpu-[a,b],user@host:2222,[fe80::1]:22. "
            "The number after the colon is ssh's port."},

@@ -29,6 +29,13 @@ METRIC_COUNT = 136 // 8
 METRICS = 144 // 8
 METRIC_WORDS = (METRIC_NAME_BYTES + 8) // 8
 
+# The table of communicators (tracer/record_collectives.h), behind the first page.
+COMMUNICATORS = 4096 // 8
+COMMUNICATOR_SLOTS = 128
+COMMUNICATOR_WORDS = 256 // 8
+COMMUNICATOR_NAME_BYTES = 64
+COLLECTIVES_END = 475136
+
 _UNKNOWN = object()
 _current = _UNKNOWN
 
@@ -36,12 +43,13 @@ _current = _UNKNOWN
 class Record:
     """The record of this process. Writers: the thread that trains."""
 
-    __slots__ = ("words", "reals", "by_script", "metrics")
+    __slots__ = ("words", "reals", "by_script", "metrics", "has_communicators")
 
     def __init__(self, mapping):
         view = memoryview(mapping)
         self.words = view.cast("Q")
         self.reals = view.cast("d")
+        self.has_communicators = len(mapping) >= COLLECTIVES_END  # else the agent is older
         self.by_script = False  # robustrun.step() was called: optimizers no longer count
         self.metrics = {}  # name -> index of its value's word
 
@@ -84,6 +92,11 @@ def current():
     return _current
 
 
+def beside(path, ending):
+    """The worker's other files have the record's name with another ending."""
+    return (path[: -len(".record")] if path.endswith(".record") else path) + ending
+
+
 def _claim():
     """Without boot.py (--inject=off, a wrapper script) the first process to ask has the record."""
     record = _open()
@@ -103,7 +116,8 @@ def _open():
 
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        mapping = mmap.mmap(fd, BYTES)
+        whole = os.fstat(fd).st_size >= COLLECTIVES_END
+        mapping = mmap.mmap(fd, COLLECTIVES_END if whole else BYTES)
     finally:
         os.close(fd)
     if mapping[:8] != MAGIC or int.from_bytes(mapping[8:12], "little") != MAJOR:

@@ -9,6 +9,7 @@ import sys
 
 from . import _record
 
+_HIGH_DESCRIPTOR = 200
 _OUR_FRAMES = 2  # below the user's first: boot.py and run()
 
 
@@ -33,7 +34,8 @@ def run(write_no_bytecode):
 
 def _observe():
     """Hangs up record, stack dump, drills and step counter; each may fail alone."""
-    for attach in (_record.attach, _register_stack_dump, _listen_for_faults, _count_steps):
+    for attach in (_record.attach, _register_stack_dump, _listen_for_faults, _count_steps,
+                   _watch_collectives):
         try:
             attach()
         except Exception:
@@ -46,7 +48,29 @@ def _register_stack_dump():
         import faulthandler
 
         # By descriptor: sys.stderr may be replaced or closed by the time of the dump.
-        faulthandler.register(number, file=2, all_threads=True, chain=False)
+        faulthandler.register(number, file=_stack_file(), all_threads=True, chain=False)
+
+
+def _stack_file():
+    """Where the agent looks for stacks: beside the record. Without one, stderr."""
+    record = os.environ.get("ROBUSTRUN_RECORD")
+    if not record:
+        return 2
+    import fcntl
+
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(_record.beside(record, ".stack"), flags, 0o600)
+    except OSError:
+        return 2
+    try:
+        # A program that closes all it inherited and opens files of its own must not find the
+        # stacks in them: those get low numbers.
+        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_DESCRIPTOR)
+    except OSError:
+        return fd  # beyond the limit of open files
+    os.close(fd)
+    return high
 
 
 def _listen_for_faults():
@@ -72,6 +96,15 @@ def _count_steps():
         from . import _steps
 
         _steps.install()
+
+
+def _watch_collectives():
+    record = _record.current()
+    wanted = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET")
+    if wanted and record is not None and record.has_communicators:
+        from . import _groups
+
+        _groups.install()
 
 
 def _clean_main():

@@ -7,55 +7,16 @@ post-step hook, registered the moment the script itself imports torch.
 
 import sys
 
-from . import _record
+from . import _imports, _record
 
-_TARGET = "torch.optim.optimizer"
 _NESTING_FRAMES = 6  # how far up an enclosing step() of the same optimizer is looked for
 
 
 def install():
-    module = sys.modules.get(_TARGET)
-    if module is not None:
-        _register(module)
-    else:
-        sys.meta_path.insert(0, _ImportWatch)
+    _imports.after_import("torch.optim.optimizer", _register)
 
 
-class _ImportWatch:
-    """Import finder that finds nothing itself: it waits for one module and then is gone."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name != _TARGET:
-            return None
-        sys.meta_path.remove(_ImportWatch)
-        spec = None
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                break
-        try:
-            _register_after_import(spec.loader)
-        except Exception:
-            pass  # a loader of an unknown kind: no steps, but torch gets imported
-        return spec
-
-
-def _register_after_import(loader):
-    exec_module = loader.exec_module
-
-    def exec_and_register(module):
-        del loader.exec_module
-        exec_module(module)
-        try:
-            _register(module)
-        except Exception:
-            pass  # torch older than 2.0 has no such hook
-
-    loader.exec_module = exec_and_register
-
-
-def _register(module):
+def _register(module):  # torch older than 2.0 has no such hook
     module.register_optimizer_step_post_hook(_make_hook(sys.modules["torch"]))
 
 

@@ -2,9 +2,11 @@
 
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -12,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python"
 BOOT = PACKAGE / "robustrun" / "boot.py"
 RECORD_BYTES = 4096
+WHOLE_RECORD_BYTES = 475136  # with the collectives' part
 
 
 def clean_environment(**extra):
@@ -24,10 +27,10 @@ def clean_environment(**extra):
 class RecordFile:
     """The progress record as the agent makes it, and a reader of words."""
 
-    def __init__(self, path):
+    def __init__(self, path, size=RECORD_BYTES):
         self.path = path
-        head = struct.pack("<8sIIII", b"RRPROG01", 1, 0, 3, 1)
-        path.write_bytes(head.ljust(RECORD_BYTES, b"\0"))
+        head = struct.pack("<8sIIII", b"RRPROG01", 1, int(size > RECORD_BYTES), 3, 1)
+        path.write_bytes(head.ljust(size, b"\0"))
 
     def environment(self, **extra):
         return clean_environment(ROBUSTRUN_RECORD=str(self.path), PYTHONPATH=str(PACKAGE), **extra)
@@ -46,9 +49,92 @@ class RecordFile:
         return {name.rstrip(b"\0").decode(): value for name, value in cells}
 
 
+    def communicators(self):
+        """Slot -> what is written in it."""
+        data, found = self.path.read_bytes()[RECORD_BYTES:], {}
+        for slot in range(min(128, len(data) // 256)):
+            fields = struct.unpack_from("<QQIIII64s64s9Q", data, slot * 256)
+            if fields[0]:
+                names = ("comm", "size", "rank", "source", "nodes", "name", "label", "entered",
+                         "started", "done", "entered_at", "done_at")
+                found[slot] = dict(zip(names, fields[1:], strict=False))
+                for name in ("name", "label"):
+                    found[slot][name] = found[slot][name].rstrip(b"\0").decode()
+        return found
+
+
 @pytest.fixture
 def record(tmp_path):
     return RecordFile(tmp_path / "record")
+
+
+class Ranks:
+    """Workers of one gloo job on this machine, each with a record and a socket as the agent's."""
+
+    def __init__(self, folder, source, size, **extra):
+        (folder / "job.py").write_text(source)
+        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="rr-"))  # sockets have short names
+        self.records = [RecordFile(self.runtime / ("%d.0.record" % rank), WHOLE_RECORD_BYTES)
+                        for rank in range(size)]
+        self.sockets = [self.runtime / ("%d.0.fr" % rank) for rank in range(size)]
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-u", str(BOOT), "script", "job.py", str(folder / "store")],
+                cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, env=self.environment(rank, size, extra))
+            for rank in range(size)]
+
+    def environment(self, rank, size, extra):
+        ours = dict(RANK=str(rank), WORLD_SIZE=str(size), GLOO_SOCKET_IFNAME="lo",
+                    OMP_NUM_THREADS="1", ROBUSTRUN_FLIGHT_SOCKET=str(self.sockets[rank]))
+        return self.records[rank].environment(**{**ours, **extra})
+
+    def wait_for(self, line):
+        """Until every rank has printed `line`, which must be the next one."""
+        for process in self.processes:
+            said = process.stdout.readline()
+            assert said == line + "\n", said + process.stderr.read()
+
+    def go_on(self):
+        for process in self.processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+
+    def finish(self):
+        """(exit code, standard output, standard error) of every rank."""
+        ends = [(*process.communicate(timeout=120), process.returncode)
+                for process in self.processes]
+        return [(code, out, error) for out, error, code in ends]
+
+    def close(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+        shutil.rmtree(self.runtime)
+
+
+JOB = """
+import os, sys, torch, torch.distributed as dist
+def pause(line): print(line); input()
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=size)
+"""
+
+
+@pytest.fixture
+def ranks(tmp_path):
+    """ranks(source, size=2, **environment): starts a job, whose script begins with JOB."""
+    started = []
+
+    def start(source, size=2, **extra):
+        started.append(Ranks(tmp_path, JOB + source, size, **extra))
+        return started[-1]
+
+    yield start
+    for job in started:
+        job.close()
 
 
 @pytest.fixture

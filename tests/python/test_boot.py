@@ -256,6 +256,49 @@ def test_the_stack_signal_dumps_all_threads_and_the_script_goes_on(tmp_path):
         process.wait()
 
 
+STACKS = """
+import os, signal, subprocess, sys
+number = int(os.environ["ROBUSTRUN_STACK_SIGNAL"])
+subprocess.check_call(["true"], close_fds=False)
+def here(): os.kill(os.getpid(), number)
+here()
+first = os.open("/dev/null", os.O_RDONLY)
+sys.exit(first > 10)
+"""
+
+
+def test_with_a_record_the_stacks_go_into_a_file_beside_it(tmp_path, boot, record):
+    write(tmp_path / "case.py", STACKS)
+    record.path = record.path.rename(tmp_path / "3.0.record")
+    stacks = tmp_path / "3.0.stack"
+    stacks.write_text("earlier\n")
+    env = record.environment(ROBUSTRUN_STACK_SIGNAL=str(signal.SIGRTMIN + 5))
+    done = boot("script", "case.py", env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    first, second, *rest = stacks.read_text().splitlines()
+    assert first == "earlier" and "most recent call first" in second
+    assert any('case.py", line 5 in here' in line for line in rest)
+
+
+def test_the_file_of_stacks_is_private_and_far_from_the_scripts_own(tmp_path, boot, record):
+    write(tmp_path / "case.py", "import os\n"
+                                "print([(n, os.get_inheritable(int(n)))"
+                                " for n in os.listdir('/proc/self/fd')"
+                                " if os.path.realpath('/proc/self/fd/' + n).endswith('.stack')])\n")
+    env = record.environment(ROBUSTRUN_STACK_SIGNAL=str(signal.SIGRTMIN + 5))
+    assert boot("script", "case.py", env=env).stdout == b"[('200', False)]\n"
+    assert (tmp_path / "record.stack").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_of_stacks_that_cannot_be_made_leaves_stderr(tmp_path, boot, record):
+    write(tmp_path / "case.py", STACKS)
+    os.symlink(tmp_path / "elsewhere", tmp_path / "record.stack")
+    env = record.environment(ROBUSTRUN_STACK_SIGNAL=str(signal.SIGRTMIN + 5))
+    done = boot("script", "case.py", env=env)
+    assert done.returncode == 0 and b"in here" in done.stderr
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_booting_costs_less_than_5_ms(tmp_path, record):
     """Processor time, least of many runs: the machine may be busy. Byte code is cached."""
     write(tmp_path / "case.py", "pass")
