@@ -202,6 +202,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
   if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
     hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
+    collectives_done_ = 0;
     step_goal_sent_ = false;
   }
   order(action.node, to_message(action, request_.routes));

@@ -1,6 +1,7 @@
 // Whether workers wait for each other: agents say that one waits for long, all are looked at, the
 // analyzer names who is waited for, the core is told what is worth telling (hang_watch.h).
 
+#include <algorithm>
 #include <utility>
 
 #include "base/io/log.h"
@@ -10,6 +11,14 @@
 #include "supervisor/rank_layout.h"
 
 namespace robustrun::supervisor {
+
+// Only for groups that say nothing of steps: then their collectives are what goes on, or does not.
+void Driver::Impl::on_report(base::NodeId, const wire::CollectiveProgress& report) {
+  if (report.attempt != job_.attempt()) return;
+  std::uint64_t done = 0;
+  for (const wire::CommunicatorProgress& one : report.communicators) done += one.done;
+  collectives_done_ = std::max(collectives_done_, done);
+}
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Overdue& report) {
   base::Rank rank;
@@ -25,7 +34,8 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Observed& report) {
 
 void Driver::Impl::watch_for_hangs() {
   const base::Nanos now = parts_.clock.now();
-  hang_watch_.note_steps(progress_.furthest(), now);
+  const std::uint64_t steps = progress_.furthest();
+  hang_watch_.note_steps(steps > 0 ? steps : collectives_done_, now);
   if (job_.state() != JobState::kRunning || !hang_watch_.wants_look(now)) return;
   hang_watch_.begin_look(now);
   look_at_workers([this, attempt = job_.attempt()](const tracer::Verdict* verdict) {

@@ -141,6 +141,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::Bye& bye);
   void on_report(base::NodeId node, const wire::Injected& injected);
   void on_report(base::NodeId node, wire::NodeEnding& ending);
+  void on_report(base::NodeId node, const wire::CollectiveProgress& report);
   void on_report(base::NodeId node, const wire::Overdue& report);
   void on_report(base::NodeId node, const wire::Observed& report);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
@@ -171,6 +172,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   HangWatch hang_watch_;
   std::map<std::uint64_t, std::shared_ptr<Observation>> looks_;   // under way, by number
   std::uint64_t looks_begun_ = 0;
+  std::uint64_t collectives_done_ = 0;   // by the furthest rank, of all its communicators
   ProgressTracker progress_;
   StatusFold status_;
   StepRate speed_;

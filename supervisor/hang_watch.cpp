@@ -37,7 +37,12 @@ void HangWatch::note_overdue(base::Rank rank, std::uint64_t comm, bool over, bas
 
 void HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
   pace_.note(steps, now);
-  if (steps <= steps_) return;
+  if (steps == steps_) return;
+  if (steps < steps_) {  // something else is counted from now on
+    steps_ = steps;
+    stepped_at_ = now;
+    return;
+  }
   if (steps_ > 0) {  // the time to the first one is the start's
     ++gaps_;
     longest_gap_ = std::max(longest_gap_, now - stepped_at_);

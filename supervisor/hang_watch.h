@@ -30,7 +30,7 @@ class HangWatch {
   void begin_attempt(base::Attempt attempt, base::Nanos now);
   // An agent's word about one operation of one worker; `over`: it is done after all.
   void note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected);
-  // The furthest worker has done so many steps.
+  // The furthest worker has done so many steps, or collectives where nobody counts steps.
   void note_steps(std::uint64_t steps, base::Nanos now);
 
   // True when it is time to ask all workers what they do. The next time is after take() or give_up.

@@ -173,6 +173,18 @@ TEST_CASE("steps that stop coming are looked into, by the group's own pace") {
   CHECK(fast.watch.wants_look(fast.now + kNoStepMin + 1ms));
 }
 
+TEST_CASE("collectives count where there are no steps yet, and steps from then on") {
+  Watch w;
+  for (std::uint64_t done = 100; done <= 1000; done += 100) {
+    w.now += 10ms;
+    w.watch.note_steps(done, w.now);
+  }
+  w.now += kNoStepMin;
+  w.watch.note_steps(1, w.now);
+  CHECK_FALSE(w.watch.wants_look(w.now + kNoStepMin));
+  CHECK(w.watch.wants_look(w.now + kNoStepMin + 1ms));
+}
+
 TEST_CASE("a group that waits for nobody between its steps is not said to hang") {
   Watch w;
   for (std::uint64_t step = 1; step <= 10; ++step) {
