@@ -55,12 +55,23 @@ TEST_CASE("a GPU that hangs inside the kernel is named, wherever it is and whene
   }
 }
 
+TEST_CASE("on one channel of a tree the hanging rank and the root look alike: nobody is named") {
+  for (std::uint32_t rank = 0; rank < 8; ++rank) {
+    const Plan plan{.ranks = 8, .is_tree = true, .fault = Planted::kGpuHang, .rank = rank};
+    const Verdict verdict = played(plan).verdict();
+    CAPTURE(rank);
+    CAPTURE(verdict.sentence);
+    CHECK(verdict.finding == Finding::kUndecided);
+  }
+}
+
 TEST_CASE("the sentence about a GPU says why") {
   const Verdict verdict = played({.ranks = 4, .fault = Planted::kGpuHang, .rank = 2}).verdict();
   CHECK(verdict.confidence == Confidence::kExact);
   CHECK(verdict.sentence ==
         "the GPU of rank 2 (node1, local 0) hangs inside all_reduce #7 (48 MB, group world) for "
-        "12.0 s: it has data to consume and room to send, and does neither; 3 ranks wait for it");
+        "12.0 s: it has room to send and all that it needs for that, and sends nothing; 3 ranks "
+        "wait for it");
 }
 
 TEST_CASE("a stuck link is named with both of its ends") {

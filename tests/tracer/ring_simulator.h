@@ -120,28 +120,32 @@ class RingSimulator {
     }
   }
 
-  // Binary, rooted at 0: sums go up, the result comes down.
+  // Binary: sums go up, the result comes down. Rooted at the first rank, on odd channels at the
+  // last one, as NCCL's double trees are.
   void add_tree(std::uint32_t channel) {
-    std::vector<std::size_t> up(plan_.ranks), down(plan_.ranks);  // between a rank and its parent
-    for (std::uint32_t r = 1; r < plan_.ranks; ++r) {
-      up[r] = add_pipe(r, (r - 1) / 2, channel, plan_.chunks);
-      down[r] = add_pipe((r - 1) / 2, r, channel, plan_.chunks);
+    const auto rank = [&](std::uint32_t place) {
+      return channel % 2 == 0 ? place : plan_.ranks - 1 - place;
+    };
+    std::vector<std::size_t> up(plan_.ranks), down(plan_.ranks);  // between a place and its parent
+    for (std::uint32_t p = 1; p < plan_.ranks; ++p) {
+      up[p] = add_pipe(rank(p), rank((p - 1) / 2), channel, plan_.chunks);
+      down[p] = add_pipe(rank((p - 1) / 2), rank(p), channel, plan_.chunks);
     }
-    for (std::uint32_t r = 0; r < plan_.ranks; ++r) {
+    for (std::uint32_t p = 0; p < plan_.ranks; ++p) {
       Step gather, scatter;
-      for (std::uint32_t child = 2 * r + 1; child <= 2 * r + 2 && child < plan_.ranks; ++child) {
+      for (std::uint32_t child = 2 * p + 1; child <= 2 * p + 2 && child < plan_.ranks; ++child) {
         gather.recvs.push_back(up[child]);
         scatter.sends.push_back(down[child]);
       }
-      if (r == 0) {
+      if (p == 0) {
         gather.sends = scatter.sends;
-        workers_.push_back({r, std::vector<Step>(plan_.chunks, gather), 0});
+        workers_.push_back({rank(p), std::vector<Step>(plan_.chunks, gather), 0});
         continue;
       }
-      gather.sends.push_back(up[r]);
-      scatter.recvs.push_back(down[r]);
-      workers_.push_back({r, std::vector<Step>(plan_.chunks, gather), 0});
-      workers_.push_back({r, std::vector<Step>(plan_.chunks, scatter), 0});
+      gather.sends.push_back(up[p]);
+      scatter.recvs.push_back(down[p]);
+      workers_.push_back({rank(p), std::vector<Step>(plan_.chunks, gather), 0});
+      workers_.push_back({rank(p), std::vector<Step>(plan_.chunks, scatter), 0});
     }
   }
 

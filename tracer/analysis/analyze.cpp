@@ -14,16 +14,27 @@
 namespace robustrun::tracer {
 namespace {
 
-// Facts that no other can explain away come first; what rests on who is missing comes last.
+// Facts that no other can explain away come first; what rests on who is missing comes last. Two
+// ends of a link that contradict each other prove more than a GPU that does nothing.
 constexpr Rule kHangRules[] = {
-    rule_died,          rule_stopped,       rule_mismatch,
-    rule_input_stall,   rule_never_entered, rule_gpu_before_kernel,
-    rule_left_behind,   rule_long_phase,    rule_order_inversion,
-    rule_link_down,     rule_gpu_in_kernel, rule_link_stuck,
-    rule_proxy_stuck,   rule_flow_chain,    rule_not_seen,
-    rule_nobody_inside,
+    rule_died,               // R1
+    rule_stopped,            // R1b
+    rule_mismatch,           // R6
+    rule_input_stall,        // R9
+    rule_never_entered,      // R2
+    rule_gpu_before_kernel,  // R3
+    rule_left_behind,        // R5
+    rule_long_phase,         // R10
+    rule_order_inversion,    // R6b
+    rule_link_down,          // R8b
+    rule_link_stuck,         // R4b
+    rule_proxy_stuck,        // R4c
+    rule_gpu_in_kernel,      // R4a, R4d
+    rule_gpu_errors,         // R4a
+    rule_not_seen,           // R2
+    rule_nobody_inside,      // R10
 };
-constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link};
+constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link};  // R7, R8
 
 std::vector<Whereabouts> whereabouts_of(const FleetView& view) {
   std::vector<Whereabouts> where;

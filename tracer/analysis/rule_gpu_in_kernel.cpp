@@ -1,7 +1,10 @@
-// R4a: all are inside; a GPU has data to consume and room to send, on one channel, and does
-// neither. R4d: where that is not to be seen whole, whoever all flows lead to.
+// R4a, R4d: all are inside; a GPU has room to send and all that it needs for that, and sends not.
 //
-// A last receiver of a chain sends nothing: it has no room to send and is not accused.
+// What a send needs is what other peers of its channel send: in a ring the one before, in a tree
+// the children, or the parent. A member of a tree that has one peer alone, both ways, may be a
+// leaf, which needs nothing, or the root: when a rank hangs, all that is under way in a tree
+// drains, and then the two ends of the path between it and the root look alike. NCCL's trees have
+// different roots on different channels, so who is to be suspected on all of them is the culprit.
 
 #include <fmt/format.h>
 
@@ -15,73 +18,78 @@
 namespace robustrun::tracer {
 namespace {
 
-using Flows = std::vector<const Flow*>;  // unfinished ones of one member
+using Flows = std::vector<const Flow*>;  // unfinished ones of one member on one channel
+using Channels = std::map<std::uint32_t, std::map<const Member*, Flows>>;
 
-// By index in the communicator's members.
-std::vector<Flows> flows_by_member(const Transport& transport) {
-  const std::vector<Member>& members = transport.comm().members;
-  std::vector<Flows> by_member(members.size());
+Channels by_channel(const Transport& transport) {
+  Channels channels;
   for (const FlowAt& flow : transport.flows()) {
-    by_member[static_cast<std::size_t>(flow.member - members.data())].push_back(flow.flow);
+    channels[flow.flow->channel][flow.member].push_back(flow.flow);
   }
-  return by_member;
+  return channels;
 }
 
-// Of a channel: everything that is to come has come, and everything that is to go may go. A node of
-// a tree that lacks one child's data, or room towards one of them, waits by right.
-bool is_idle(const Flows& flows) {
-  struct Channel {
-    bool has_data = false, has_room = false, waits = false;
-  };
-  std::map<std::uint32_t, Channel> channels;
+enum class Idle : std::uint8_t { kNo, kPerhaps, kYes };
+
+// Whether a GPU could fill a slot of `send`, and does not.
+Idle is_idle(const Flow& send, const Flows& flows, const Communicator& comm) {
+  if (!waits_for_gpu(send)) return Idle::kNo;
+  bool has_data = false;
+  bool is_both_ways = false;
   for (const Flow* flow : flows) {
-    Channel& channel = channels[flow->channel];
-    if (flow->is_send && flow->ready == flow->steps) continue;  // the GPU has filled all of it
-    if (!flow->is_send && waits_to_be_consumed(*flow)) {
-      channel.has_data = true;
-    } else if (waits_for_gpu(*flow)) {
-      channel.has_room = true;
-    } else {
-      channel.waits = true;
+    if (flow->is_send) continue;
+    const bool is_same_peer = flow->peer == send.peer;
+    is_both_ways |= is_same_peer && comm.size > 2;
+    if (is_same_peer && comm.size > 2) continue;
+    if (!waits_to_be_consumed(*flow)) return Idle::kNo;
+    has_data = true;
+  }
+  if (!is_both_ways) return has_data ? Idle::kYes : Idle::kNo;
+  // A tree; who is not seen may be what it waits for.
+  return comm.uncounted > 0 ? Idle::kNo : Idle::kPerhaps;
+}
+
+struct Suspects {
+  std::vector<const Member*> members;
+  bool is_proved = false;
+  bool is_narrowed = false;  // a channel has cleared somebody whom another suspects
+};
+
+std::vector<const Member*> suspects_on(const std::map<const Member*, Flows>& members,
+                                       const Communicator& comm, bool& is_proved) {
+  std::vector<const Member*> found;
+  for (const auto& [member, flows] : members) {
+    Idle idle = Idle::kNo;
+    for (const Flow* flow : flows) {
+      if (flow->is_send) idle = std::max(idle, is_idle(*flow, flows, comm));
     }
+    if (idle != Idle::kNo) found.push_back(member);
+    is_proved |= idle == Idle::kYes;
   }
-  return std::ranges::any_of(channels, [](const auto& row) {
-    return row.second.has_data && row.second.has_room && !row.second.waits;
-  });
+  return found;
 }
 
-constexpr std::size_t kEnd = SIZE_MAX;  // waits for nobody but its own GPU
-constexpr std::size_t kNowhere = kEnd - 1;  // no flows, or to somebody who is not seen
-
-// The member whom a member's flows wait for.
-std::size_t next_of(const Communicator& comm, const Flows& flows) {
-  if (flows.empty()) return kNowhere;
-  const auto waits_upstream = [](const Flow* f) {
-    return (!f->is_send && waits_for_network(*f)) || waits_for_peer(*f);
-  };
-  const auto waits_downstream = [](const Flow* f) { return f->is_send && waits_for_network(*f); };
-  auto flow = std::ranges::find_if(flows, waits_upstream);
-  if (flow == flows.end()) flow = std::ranges::find_if(flows, waits_downstream);
-  if (flow == flows.end()) return kEnd;
-  const Member* const peer = comm.find((*flow)->peer);
-  return peer == nullptr ? kNowhere : static_cast<std::size_t>(peer - comm.members.data());
-}
-
-// Where the walks along the flows end, if that is one member and it is seen: who waits for nobody
-// is the end of a walk, if only of its own.
-const Member* end_of_chain(const Transport& transport) {
-  const Communicator& comm = transport.comm();
-  const std::vector<Flows> flows = flows_by_member(transport);
-  const Member* end = nullptr;
-  for (std::size_t m = 0; m < flows.size(); ++m) {
-    if (next_of(comm, flows[m]) != kEnd) continue;
-    if (end != nullptr) return nullptr;
-    end = &comm.members[m];
+// Who may be idle on every channel that stands still.
+Suspects suspects_of(const Transport& transport) {
+  Suspects suspects;
+  bool is_first = true;
+  for (const auto& [channel, members] : by_channel(transport)) {
+    const std::vector<const Member*> here =
+        suspects_on(members, transport.comm(), suspects.is_proved);
+    if (is_first) {
+      suspects.members = here;
+    } else {
+      std::vector<const Member*> both;
+      std::ranges::set_intersection(suspects.members, here, std::back_inserter(both));
+      suspects.is_narrowed |= both.size() < std::max(here.size(), suspects.members.size());
+      suspects.members = both;
+    }
+    is_first = false;
   }
-  return end;
+  return suspects;
 }
 
-// Without flows: the only member whose GPU reports errors.
+// Where flows do not tell: the only member whose GPU reports errors.
 const Member* with_errors(const Case& facts, const Communicator& comm) {
   const Member* found = nullptr;
   for (const Member& member : comm.members) {
@@ -117,36 +125,30 @@ Verdict verdict_of(const Case& facts, const std::vector<Blame>& blames, std::str
 std::optional<Verdict> rule_gpu_in_kernel(const Case& facts) {
   const std::optional<Transport> transport = stuck_transport(facts);
   if (!transport) return std::nullopt;
+  const Suspects suspects = suspects_of(*transport);
+  const bool is_clear =
+      suspects.is_proved || (suspects.is_narrowed && suspects.members.size() == 1);
+  if (suspects.members.empty() || !is_clear) return std::nullopt;
   std::vector<Blame> blames;
-  const std::vector<Flows> flows = flows_by_member(*transport);
-  for (std::size_t m = 0; m < flows.size(); ++m) {
-    if (is_idle(flows[m])) blames.push_back(transport->blame(transport->comm().members[m]));
-  }
-  if (blames.empty()) return std::nullopt;
-  return verdict_of(facts, blames, ": it has data to consume and room to send, and does neither");
+  for (const Member* member : suspects.members) blames.push_back(transport->blame(*member));
+  Verdict verdict = verdict_of(
+      facts, blames, ": it has room to send and all that it needs for that, and sends nothing");
+  if (!suspects.is_proved) verdict.confidence = Confidence::kInferred;
+  return verdict;
 }
 
-std::optional<Verdict> rule_flow_chain(const Case& facts) {
-  const std::optional<Transport> transport = stuck_transport(facts);
+std::optional<Verdict> rule_gpu_errors(const Case& facts) {
   const Wait* const wait = wait_of_all(facts);
-  std::optional<Blame> blame;
-  std::string_view because = ": what all others wait for leads to it";
-  if (transport) {
-    if (const Member* const end = end_of_chain(*transport)) blame = transport->blame(*end);
-  } else if (wait != nullptr) {
-    because = ": it reports errors";
-    const Communicator& comm = facts.view.comms()[wait->comm];
-    if (const Member* const member = with_errors(facts, comm)) {
-      blame.emplace();
-      blame->at = member->at;
-      blame->comm = wait->comm;
-      blame->ordinal = wait->ordinal;
-      blame->signature = wait->signature;
-      blame->age = wait->age;
-    }
-  }
-  if (!blame) return std::nullopt;
-  Verdict verdict = verdict_of(facts, {*blame}, because);
+  if (wait == nullptr) return std::nullopt;
+  const Member* const member = with_errors(facts, facts.view.comms()[wait->comm]);
+  if (member == nullptr) return std::nullopt;
+  Blame blame;
+  blame.at = member->at;
+  blame.comm = wait->comm;
+  blame.ordinal = wait->ordinal;
+  blame.signature = wait->signature;
+  blame.age = wait->age;
+  Verdict verdict = verdict_of(facts, {blame}, ": it reports errors");
   verdict.confidence = Confidence::kInferred;
   return verdict;
 }

@@ -33,7 +33,7 @@ std::optional<Verdict> rule_link_down(const Case& facts);          // R8b
 std::optional<Verdict> rule_gpu_in_kernel(const Case& facts);      // R4a
 std::optional<Verdict> rule_link_stuck(const Case& facts);         // R4b
 std::optional<Verdict> rule_proxy_stuck(const Case& facts);        // R4c
-std::optional<Verdict> rule_flow_chain(const Case& facts);         // R4d
+std::optional<Verdict> rule_gpu_errors(const Case& facts);         // R4a, by what it says
 std::optional<Verdict> rule_slow_rank(const Case& facts);          // R7
 std::optional<Verdict> rule_slow_link(const Case& facts);          // R8
 std::optional<Verdict> rule_not_seen(const Case& facts);           // R2, by who has no record
