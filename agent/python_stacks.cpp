@@ -59,7 +59,7 @@ class Looks final : public std::enable_shared_from_this<Looks> {
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
       if (!error) self->on_deadline();
     });
-    next_.expires_after(kLooksApart);
+    next_.expires_after(suspect_.apart);
     ask();
   }
 
