@@ -143,8 +143,8 @@ class Reader {
   }
 
   static bool is_over(const RecordOperation& row, const RecordCommunicator& comm, bool called) {
-    if (row.batch < comm.done_batch) return true;
-    return called && (row.batch < comm.batch || unreported_are_over(comm));
+    if (is_before(row.batch, comm.done_batch)) return true;
+    return called && (is_before(row.batch, comm.batch) || unreported_are_over(comm));
   }
 
   [[nodiscard]] Operation::Stage stage_of(const RecordOperation& row, const Membership& member,
