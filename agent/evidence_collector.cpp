@@ -1,6 +1,6 @@
 // Parts and what they wait for:
 //
-//   process, at once and kLooksApart later ─┬─> py-spy: no Python stacks, or to know who holds the
+//   process, at once and again later ─┬─> py-spy: no Python stacks, or to know who holds the
 //   Python stacks, twice ───────────────────┘   interpreter's lock of one that does not move
 //                                           └─> native stacks: of one that does not move
 //   process, first look ──> sockets ──> network
@@ -60,11 +60,13 @@ struct Tools {
 };
 
 Tools find_tools(const wire::WorkerTemplate& workers) {
-  std::string path = workers.interpreter.substr(0, workers.interpreter.rfind('/'));
   constexpr std::string_view kPath = "PATH=";
+  std::string path;
   for (const std::string& entry : workers.environment) {
-    if (entry.starts_with(kPath)) path += ":" + entry.substr(kPath.size());
+    if (entry.starts_with(kPath)) path = entry.substr(kPath.size());
   }
+  const std::size_t slash = workers.interpreter.rfind('/');  // a virtual environment's first
+  if (slash != std::string::npos) path = workers.interpreter.substr(0, slash) + ":" + path;
   return {base::find_executable("py-spy", path).value_or(""),
           base::find_executable("eu-stack", path).value_or("")};
 }
@@ -229,7 +231,7 @@ void Collection::on_first_look(base::Result<ProcessLook> look) {
   evidence_.process = look_->state;
   look_at_sockets();
   look_at_gpus();
-  second_look_.expires_after(kLooksApart);
+  second_look_.expires_after(suspect_.apart);
   second_look_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || !self->is_open(Part::kProcess)) return;
     self->on_pool(

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/limits.h"
 #include "agent/node_context.h"
 #include "tracer/analysis/evidence.h"
 
@@ -32,6 +33,7 @@ struct Suspect {
   std::function<void(int signal)> signal;
   // As in CUDA_VISIBLE_DEVICES, those that the worker may use: numbers or UUIDs; empty: all.
   std::vector<std::string> gpus;
+  std::chrono::milliseconds apart = kLooksApart;  // two looks at the process, and at its stacks
 };
 
 // `within` below this is taken as this: two looks at a process must be apart.

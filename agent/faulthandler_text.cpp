@@ -19,6 +19,7 @@ constexpr std::string_view kCurrent = "Current thread 0x";
 constexpr std::string_view kHeaderEnd = " (most recent call first):";
 constexpr std::string_view kFile = "  File ";
 constexpr std::string_view kLine = ", line ";
+constexpr std::string_view kQuotedEnd = "\", line ";
 constexpr std::string_view kIn = " in ";
 constexpr std::string_view kMore = "...";
 
@@ -42,15 +43,18 @@ std::optional<std::uint64_t> thread_of(std::string_view line) {
 std::optional<tracer::Frame> frame_of(std::string_view line, std::size_t& budget) {
   if (!line.starts_with(kFile)) return std::nullopt;
   line.remove_prefix(kFile.size());
+  const std::size_t quote = line.starts_with('"') ? line.find(kQuotedEnd, 1) : line.npos;
+  std::string_view file;
+  if (quote != line.npos) {
+    file = line.substr(1, quote - 1);
+    line.remove_prefix(quote + 1);
+  }
   const std::size_t name_end = line.find(kLine);
   if (name_end == line.npos) return std::nullopt;
-  std::string_view file = line.substr(0, name_end);
   line.remove_prefix(name_end + kLine.size());
   const std::size_t number_end = line.find(kIn);
   if (number_end == line.npos) return std::nullopt;
   const auto number = base::parse_int<std::uint32_t>(line.substr(0, number_end));
-  const bool quoted = file.size() >= 2 && file.starts_with('"') && file.ends_with('"');
-  file = quoted ? file.substr(1, file.size() - 2) : std::string_view();
   return bounded_frame(line.substr(number_end + kIn.size()), file, number ? *number : 0, budget);
 }
 
@@ -59,13 +63,15 @@ struct Thread {
   std::vector<std::string_view> lines;
 };
 
-// As they were written. A thread that comes again begins another dump.
+// As they were written. There is an empty line between the threads of a dump, and none between
+// dumps; where the end of one is missing, a thread that comes again tells.
 std::vector<Thread> threads_of_last_dump(std::string_view text, bool& cut) {
   std::vector<Thread> threads;
   std::set<std::uint64_t> seen;
+  bool after_empty = false;
   for (const std::string_view line : base::split(text, '\n')) {
     if (const auto ident = thread_of(line)) {
-      if (cut || !seen.insert(*ident).second) {
+      if (!after_empty || !seen.insert(*ident).second) {
         threads.clear();
         seen = {*ident};
         cut = false;
@@ -75,6 +81,7 @@ std::vector<Thread> threads_of_last_dump(std::string_view text, bool& cut) {
       if (line == kMore) cut = true;
       threads.back().lines.push_back(line);
     }
+    after_empty = line.empty();
   }
   return threads;
 }

@@ -86,7 +86,7 @@ inline constexpr unsigned kSlowLooksMax = 64;
 
 // process_look
 inline constexpr std::size_t kProcessesMax = std::size_t{1} << 17;  // of the machine, looked at
-inline constexpr std::size_t kDescendantsMax = 4096;
+inline constexpr std::size_t kDescendantsMax = 1024;
 inline constexpr std::size_t kWaitChannelBytesMax = 64;
 
 // faulthandler_text, python_stacks, native_stacks
@@ -97,11 +97,11 @@ inline constexpr std::size_t kStackBytesMax = std::size_t{128} << 10;  // names 
 inline constexpr std::size_t kStackDumpBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kStackFileBytesMax = std::size_t{4} << 20;  // then it begins anew
 inline constexpr std::chrono::milliseconds kStackPoll{10};
-inline constexpr unsigned kStackQuietPolls = 5;       // after what looks like the end
-inline constexpr unsigned kStackQuietPollsMax = 50;   // after what does not
+inline constexpr unsigned kStackQuietPolls = 5;  // after what looks like the end
+inline constexpr unsigned kStackQuietPollsMax = 50;  // after what does not
 
 // sock_diag
-inline constexpr std::size_t kSocketsMax = 256;       // told of one worker
+inline constexpr std::size_t kSocketsMax = 256;  // told of one worker
 inline constexpr std::size_t kSocketInodesMax = std::size_t{1} << 16;
 inline constexpr std::size_t kSocketAnswerBytes = std::size_t{64} << 10;  // one read
 inline constexpr unsigned kSocketReadsMax = 1U << 16;
@@ -112,7 +112,7 @@ inline constexpr std::size_t kLinksMax = 64;  // told
 
 // gpu_state
 inline constexpr std::size_t kGpusMax = 64;
-inline constexpr std::size_t kGpuErrorsMax = 16;   // of one GPU; the newest
+inline constexpr std::size_t kGpuErrorsMax = 16;  // of one GPU; the newest
 inline constexpr unsigned kKernelRecordsMax = 1U << 15;  // read for one look
 
 // attempt_dirs

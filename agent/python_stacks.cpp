@@ -59,7 +59,7 @@ class Looks final : public std::enable_shared_from_this<Looks> {
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
       if (!error) self->on_deadline();
     });
-    next_.expires_after(kLooksApart);
+    next_.expires_after(suspect_.apart);
     ask();
   }
 
@@ -106,8 +106,8 @@ std::string Looks::cannot_look() {
     return "the worker was started without our handler";
   }
   const SignalState state = signal_state(suspect_.pid, suspect_.stack_signal);
-  if (!state.is_caught) return "the worker has no handler installed";
   if (state.is_stopped) return "the worker is stopped";
+  if (!state.is_caught) return "the worker has no handler installed";
   if (state.is_pending) return "the worker has not taken the signal of an earlier look";
   auto file = open_stack_file(suspect_.stack_file);
   if (!file) return std::move(file).error().what;

@@ -4,8 +4,8 @@
 //
 // The signal is sent only when /proc shows the handler, and not while an earlier one waits
 // (decisions.md 9); what the file holds from before is not looked at. On the agent's loop: the file
-// is a small one of the run's private folder. Two looks, kLooksApart from each other, say whether
-// the main thread moves.
+// is a small one of the run's private folder. Two looks, Suspect.apart from each other, say
+// whether the main thread moves.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -1,5 +1,6 @@
 /* libnvidia-ml.so.1 for tests, with the real library's names and calling convention. What it says
- * is in the file that NVML_MOCK names: "DRIVER COUNT", "fail CODE" or "hang". */
+ * is in the file that NVML_MOCK names: "DRIVER COUNT", "fail CODE" or "hang". GPU 1 is lost, and
+ * GPU 2 knows less than the others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,4 +35,80 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count) {
 
 const char *nvmlErrorString(nvmlReturn_t code) {
   return code == 18 ? "Driver/library version mismatch" : "Unknown Error";
+}
+
+struct nvmlDevice_st {
+  unsigned index;
+};
+typedef struct nvmlDevice_st *nvmlDevice_t;
+typedef struct {
+  unsigned gpu, memory;
+} nvmlUtilization_t;
+typedef struct {
+  char busIdLegacy[16];
+  unsigned domain, bus, device, pciDeviceId, pciSubSystemId;
+  char busId[32];
+} nvmlPciInfo_t;
+typedef struct {
+  unsigned pid;
+  unsigned long long usedGpuMemory;
+  unsigned gpuInstanceId, computeInstanceId;
+} nvmlProcessInfo_t;
+
+static struct nvmlDevice_st devices[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device) {
+  if (index >= 8) return 2; /* INVALID_ARGUMENT */
+  if (index == 1) return 15; /* GPU_IS_LOST */
+  *device = &devices[index];
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length) {
+  return snprintf(name, length, "Mock GPU %u", device->index) < (int)length ? 0 : 7;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length) {
+  return snprintf(uuid, length, "GPU-%08u", device->index) < (int)length ? 0 : 7;
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci) {
+  memset(pci, 0, sizeof *pci);
+  snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", 0x3B + device->index);
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *busy) {
+  if (device->index == 2) return 3; /* NOT_SUPPORTED */
+  busy->gpu = 97;
+  busy->memory = 12;
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *milliwatts) {
+  *milliwatts = 90500 + device->index;
+  return device->index == 2 ? 3 : 0;
+}
+
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *milliwatts) {
+  *milliwatts = 700000;
+  return device->index == 2 ? 3 : 0;
+}
+
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int counter,
+                                         unsigned long long *errors) {
+  *errors = device->index == 0 && type == 1 && counter == 0 ? 5000000000ull : 0;
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+                                                     nvmlProcessInfo_t *processes) {
+  if (*count < 2) return 7;
+  *count = 2;
+  for (unsigned i = 0; i < 2; ++i) {
+    processes[i].pid = 100 * (device->index + 1) + i;
+    processes[i].usedGpuMemory = ~0ull;
+    processes[i].gpuInstanceId = processes[i].computeInstanceId = ~0u;
+  }
+  return 0;
 }

@@ -1,0 +1,49 @@
+"""The helper of an agent that asks NVIDIA's library what the GPUs do (agent/gpu_state.h)."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def nvml(tmp_path_factory):
+    """A folder with a libnvidia-ml.so.1 of the test's."""
+    folder = tmp_path_factory.mktemp("nvml")
+    source = pathlib.Path(__file__).parent / "nvml_mock.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source],
+                   check=True)
+    return folder
+
+
+def states(robustrun, folder, says):
+    file = robustrun.write("gpus", says)
+    done = subprocess.run(
+        [robustrun.binary, "agent", "--gpu-states"], stdout=subprocess.PIPE, check=True,
+        timeout=60, env={"LD_LIBRARY_PATH": str(folder), "NVML_MOCK": str(file)})
+    return done.stdout.decode().splitlines()
+
+
+def test_what_each_gpu_does_is_printed(robustrun, nvml):
+    assert states(robustrun, nvml, "550.54.15 3\n") == [
+        "gpu 0", "name Mock GPU 0", "uuid GPU-00000000", "pci 00000000:3b:00.0",
+        "utilisation_percent 97", "power_w 90", "power_limit_w 700",
+        "error 5000000000 uncorrected memory errors since its driver began", "pid 100", "pid 101",
+        "gpu 1", "error 15 (Unknown Error)",
+        "gpu 2", "name Mock GPU 2", "uuid GPU-00000002", "pci 00000000:3d:00.0", "pid 300",
+        "pid 301",
+    ]
+
+
+def test_a_library_that_refuses_is_quoted(robustrun, nvml):
+    assert states(robustrun, nvml, "fail 18\n") == [
+        "refused nvmlInit failed with 18 (Driver/library version mismatch)"]
+
+
+def test_a_machine_without_the_library_has_nothing_to_say(robustrun, tmp_path):
+    assert states(robustrun, tmp_path, "550.54.15 8\n") == []
+
+
+def test_there_is_an_end_to_the_gpus(robustrun, nvml):
+    lines = states(robustrun, nvml, "550.54.15 4000000\n")
+    assert sum(line.startswith("gpu ") for line in lines) == 64
