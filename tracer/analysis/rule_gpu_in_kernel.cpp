@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tracer/analysis/limits.h"
 #include "tracer/analysis/sentence.h"
@@ -18,13 +19,25 @@
 namespace robustrun::tracer {
 namespace {
 
-using Flows = std::vector<const Flow*>;  // unfinished ones of one member on one channel
-using Channels = std::map<std::uint32_t, std::map<const Member*, Flows>>;
+using Flows = std::vector<const Flow*>;  // unfinished ones of one member
 
-Channels by_channel(const Transport& transport) {
-  Channels channels;
-  for (const FlowAt& flow : transport.flows()) {
-    channels[flow.flow->channel][flow.member].push_back(flow.flow);
+struct Channel {
+  std::map<const Member*, Flows> flows;
+  bool is_tree = false;  // some pair of members sends both ways
+};
+
+std::map<std::uint32_t, Channel> by_channel(const Transport& transport) {
+  std::map<std::uint32_t, Channel> channels;
+  std::map<std::uint32_t, std::set<std::pair<std::int64_t, std::int64_t>>> ways;
+  for (const FlowAt& at : transport.flows()) {
+    const std::int64_t own = at.member->view->rank;
+    const std::int64_t peer = at.flow->peer;
+    Channel& channel = channels[at.flow->channel];
+    channel.flows[at.member].push_back(at.flow);
+    auto& known = ways[at.flow->channel];
+    known.insert(at.flow->is_send ? std::pair(own, peer) : std::pair(peer, own));
+    channel.is_tree |=
+        transport.comm().size > 2 && known.contains({own, peer}) && known.contains({peer, own});
   }
   return channels;
 }
@@ -32,21 +45,17 @@ Channels by_channel(const Transport& transport) {
 enum class Idle : std::uint8_t { kNo, kPerhaps, kYes };
 
 // Whether a GPU could fill a slot of `send`, and does not.
-Idle is_idle(const Flow& send, const Flows& flows, const Communicator& comm) {
+Idle is_idle(const Flow& send, const Flows& flows, const Channel& channel, bool all_seen) {
   if (!waits_for_gpu(send)) return Idle::kNo;
   bool has_data = false;
-  bool is_both_ways = false;
   for (const Flow* flow : flows) {
-    if (flow->is_send) continue;
-    const bool is_same_peer = flow->peer == send.peer;
-    is_both_ways |= is_same_peer && comm.size > 2;
-    if (is_same_peer && comm.size > 2) continue;
+    if (flow->is_send || (channel.is_tree && flow->peer == send.peer)) continue;
     if (!waits_to_be_consumed(*flow)) return Idle::kNo;
     has_data = true;
   }
-  if (!is_both_ways) return has_data ? Idle::kYes : Idle::kNo;
-  // A tree; who is not seen may be what it waits for.
-  return comm.uncounted > 0 ? Idle::kNo : Idle::kPerhaps;
+  // Of a tree, who is not seen may be what it waits for.
+  if (channel.is_tree) return all_seen ? Idle::kPerhaps : Idle::kNo;
+  return has_data ? Idle::kYes : Idle::kNo;
 }
 
 struct Suspects {
@@ -55,13 +64,12 @@ struct Suspects {
   bool is_narrowed = false;  // a channel has cleared somebody whom another suspects
 };
 
-std::vector<const Member*> suspects_on(const std::map<const Member*, Flows>& members,
-                                       const Communicator& comm, bool& is_proved) {
+std::vector<const Member*> suspects_on(const Channel& channel, bool all_seen, bool& is_proved) {
   std::vector<const Member*> found;
-  for (const auto& [member, flows] : members) {
+  for (const auto& [member, flows] : channel.flows) {
     Idle idle = Idle::kNo;
     for (const Flow* flow : flows) {
-      if (flow->is_send) idle = std::max(idle, is_idle(*flow, flows, comm));
+      if (flow->is_send) idle = std::max(idle, is_idle(*flow, flows, channel, all_seen));
     }
     if (idle != Idle::kNo) found.push_back(member);
     is_proved |= idle == Idle::kYes;
@@ -73,9 +81,9 @@ std::vector<const Member*> suspects_on(const std::map<const Member*, Flows>& mem
 Suspects suspects_of(const Transport& transport) {
   Suspects suspects;
   bool is_first = true;
-  for (const auto& [channel, members] : by_channel(transport)) {
-    const std::vector<const Member*> here =
-        suspects_on(members, transport.comm(), suspects.is_proved);
+  const bool all_seen = transport.comm().uncounted == 0;
+  for (const auto& [number, channel] : by_channel(transport)) {
+    const std::vector<const Member*> here = suspects_on(channel, all_seen, suspects.is_proved);
     if (is_first) {
       suspects.members = here;
     } else {

@@ -44,6 +44,7 @@ class Collector {
     out_.nodes = view.rank_count() + comms;
     out_.waited.resize(out_.nodes, kNobodyWaits);
     out_.inside.resize(view.rank_count(), false);
+    out_.waits_itself.resize(view.rank_count(), false);
     out_.member_waited.resize(comms);
     out_.head.resize(comms, 0);
   }
@@ -76,6 +77,7 @@ class Collector {
         if (!member.counts) --unseen;
       } else if (member.counts) {
         order.push_back({distance_of(member), m});
+        if (member.place != Place::kAbsent) out_.inside[member.at] = true;
       }
     }
     std::ranges::sort(order);
@@ -100,7 +102,6 @@ class Collector {
       for (; end < order.size() && order[end].first == order[begin].first; ++end) {
         const Member& member = comm.members[order[end].second];
         if (is_out(view_, member.at)) continue;
-        if (member.place != Place::kAbsent) out_.inside[member.at] = true;
         if (!is_inside(member)) continue;
         add_wait(c, member, !is_lowest);
         longest = std::max(longest, member.age);
@@ -153,6 +154,7 @@ class Collector {
     wait.has_edges = has_edges;
     if (out_.head[c] == 0 || member.ordinal < out_.head[c]) out_.head[c] = member.ordinal;
     out_.waits.push_back(wait);
+    out_.waits_itself[member.at] = true;
   }
 
   struct Entered {  // sends or receives of one member
@@ -220,6 +222,7 @@ class Collector {
       out_.peer_blames.push_back(blame);
     }
     out_.waits.push_back(wait);
+    out_.waits_itself[member.at] = true;
   }
 
   // The k-th send from r to s belongs to the k-th receive of s from r.

@@ -26,6 +26,7 @@ struct WaitEdges {
   std::vector<base::Nanos> waited;  // by node: longest wait straight to it, or kNobodyWaits
   std::vector<std::vector<base::Nanos>> member_waited;  // the same by communicator and member
   std::vector<bool> inside;         // by rank: it has an unfinished operation
+  std::vector<bool> waits_itself;   // by rank: it is among `waits`
   std::vector<std::uint64_t> head;  // by communicator: earliest collective that anybody is inside
   std::vector<Blame> peer_blames;  // of send and recv; by rank, the longest wait first
 };

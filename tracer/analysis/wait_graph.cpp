@@ -122,7 +122,7 @@ class GraphBuilder {
       worst.guilt = *guilt;
       worst.comm = where.comm;
       worst.ordinal = member.counts ? member.ordinal : from_.head[where.comm];
-      worst.age = age;
+      worst.age = *guilt == Guilt::kQueued ? std::max(age, from_.waited[at]) : age;
     }
     const auto peer = std::ranges::lower_bound(from_.peer_blames, at, {}, &Blame::at);
     const bool is_missed_by_peer = peer != from_.peer_blames.end() && peer->at == at;
@@ -146,8 +146,10 @@ class GraphBuilder {
       return is_free ? Guilt::kAbsent : Guilt::kOccupied;
     }
     if (is_free) return std::nullopt;
-    if (member.place == Place::kQueued) return Guilt::kQueued;
+    // A GPU that is inside an older operation does not come to the next one by right.
+    if (member.place == Place::kQueued && !from_.waits_itself[member.at]) return Guilt::kQueued;
     if (!is_waited) return std::nullopt;
+    if (member.place == Place::kQueued) return Guilt::kOccupied;
     return member.place == Place::kRunning ? Guilt::kBehind : Guilt::kCalled;
   }
 
