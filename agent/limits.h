@@ -36,6 +36,11 @@ inline constexpr std::uint32_t kSingleLane = 0;  // of a pool for one kind of wo
 inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kJsonDepthMax = 64;  // lists and objects within each other
 
+// flight_source, collective_watch
+inline constexpr std::size_t kHttpHeadBytesMax = std::size_t{8} << 10;
+inline constexpr std::size_t kFlightAnswerBytesMax = std::size_t{16} << 20;  // 400 bytes each
+inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
+
 // control_socket
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kControlConnectionsMax = 16;  // of one worker at a time

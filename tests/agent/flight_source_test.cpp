@@ -1,0 +1,205 @@
+#include "agent/flight_source.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+#include "agent/limits.h"
+#include "base/core/clock.h"
+#include "base/io/fd.h"
+#include "tests/support/fake_flight_server.h"
+#include "tests/support/loop.h"
+#include "tests/support/scratch.h"
+
+namespace robustrun::agent {
+namespace {
+
+using base::Errc;
+using test::http_answer;
+using namespace std::chrono_literals;
+
+// As torch answers: one collective of the default group that is not done.
+constexpr const char* kOneCollective = R"({"comm_lib_version": "", "version": "2.10",
+  "pg_config": {"": {"desc": "", "name": "", "ranks": "[]"}},
+  "pg_status": {"0": {"last_enqueued_collective": "1", "last_started_collective": "-1",
+                      "last_completed_collective": "-1"}},
+  "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0", "default_pg"],
+    "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1, "profiling_name": "gloo:all_reduce",
+    "time_created_ns": 1000, "input_sizes": [[4]], "input_dtypes": ["Float"],
+    "output_sizes": [[4]], "output_dtypes": ["Float"], "state": "scheduled", "retired": false,
+    "is_p2p": false}]})";
+
+struct Fixture {
+  test::Scratch scratch;
+  test::Loop loop;
+  base::SystemClock clock;
+  base::BlockingPool pool{loop.executor(), 1, 8};
+  NodeContext node{loop.executor(), clock, pool, [](const wire::Message&) {}, {}, {}, {}};
+  std::string path = scratch.path("0.0.fr");
+  std::optional<test::FakeFlightServer> server;
+  std::unique_ptr<FlightSource> source = FlightSource::make(node, path, base::Rank{0});
+  std::optional<base::Result<std::vector<tracer::Membership>>> answer;
+
+  test::FakeFlightServer& serve(std::string bytes) {
+    server.emplace(loop.executor(), path);
+    server->answer = [bytes = std::move(bytes)] { return bytes; };
+    return *server;
+  }
+  void ask(base::Nanos within = 20s) {
+    source->ask({{{"0", "all of us", 77, 4, 2}}, within}, [this](auto result) {
+      CHECK_FALSE(answer);
+      answer = std::move(result);
+    });
+    CHECK_FALSE(answer);
+    CHECK(source->is_asking());
+  }
+  Errc error_of(const std::string& bytes, bool hangs_up = true) {
+    serve(bytes).hangs_up = hangs_up;
+    return error();
+  }
+  Errc error(base::Nanos within = 20s) {
+    ask(within);
+    REQUIRE(loop.run_until([this] { return answer.has_value(); }));
+    REQUIRE_FALSE(answer->has_value());
+    CHECK(answer->error().what.starts_with("cannot "));
+    return answer->error().code;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an answer becomes memberships, in whatever pieces it comes") {
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
+    CAPTURE(piece);
+    Fixture f;
+    f.serve(http_answer(kOneCollective)).piece_bytes = piece;
+    SUBCASE("and the connection is closed behind it") {}
+    SUBCASE("and the connection stays open") { f.server->hangs_up = false; }
+    f.ask();
+    REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
+    REQUIRE_MESSAGE(f.answer->has_value(), f.answer->error().what);
+    REQUIRE((*f.answer)->size() == 1);
+    const tracer::Membership& all = (*f.answer)->front();
+    CHECK(all.comm == 77);  // as the record knows it
+    CHECK(all.size == 4);
+    CHECK(all.rank == 2);
+    CHECK(all.entered == 1);
+    CHECK(all.done == 0);
+    CHECK_FALSE(f.source->is_asking());
+    CHECK(f.server->heard.starts_with("POST /handler/fr_trace_json HTTP/1.1\r\n"));
+  }
+}
+
+TEST_CASE("one source can be asked again and again") {
+  Fixture f;
+  f.serve(http_answer(kOneCollective));
+  for (int i = 0; i < 3; ++i) {
+    f.answer.reset();
+    f.ask();
+    REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
+    CHECK(f.answer->has_value());
+  }
+  CHECK(f.server->questions == 3);
+}
+
+TEST_CASE("without a server there is an answer, too") {
+  Fixture f;
+  SUBCASE("no socket") {}
+  SUBCASE("nobody listens any more") {
+    f.serve("");
+    f.server.reset();
+  }
+  SUBCASE("no path") { f.source = FlightSource::make(f.node, "", base::Rank{0}); }
+  SUBCASE("a path that no socket can have") {
+    f.source = FlightSource::make(f.node, "/tmp/" + std::string(200, 'x'), base::Rank{0});
+  }
+  CHECK(f.error() == Errc::kNotFound);
+}
+
+TEST_CASE("a server that misbehaves is an error, never a wait") {
+  struct Case {
+    const char* name;
+    std::string bytes;
+    Errc code;
+  };
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: ";
+  const Case cases[] = {
+      {"hangs up at once", "", Errc::kUnavailable},
+      {"hangs up within the head", "HTTP/1.1 200 OK\r\nConte", Errc::kUnavailable},
+      {"hangs up within the body", head + "100\r\n\r\n{}", Errc::kUnavailable},
+      {"speaks something else", "SSH-2.0-OpenSSH_9.2\r\n", Errc::kCorrupt},
+      {"an older HTTP", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}", Errc::kCorrupt},
+      {"does not know the handler", http_answer("", "404 Not Found"), Errc::kNotFound},
+      {"its handler failed", http_answer("bad", "500 Error"), Errc::kUnavailable},
+      {"a head that is not even a status", "HTTP/1.1 \r\n\r\n", Errc::kUnavailable},
+      {"no length", "HTTP/1.1 200 OK\r\n\r\n{}", Errc::kCorrupt},
+      {"a length that is none", head + "many\r\n\r\n{}", Errc::kInvalidArgument},
+      {"a negative length", head + "-1\r\n\r\n{}", Errc::kInvalidArgument},
+      {"no JSON", http_answer("{\"entries\": [}"), Errc::kCorrupt},
+      {"JSON of something else", http_answer("[1, 2]"), Errc::kCorrupt},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Fixture f;
+    CHECK(f.error_of(c.bytes) == c.code);
+  }
+}
+
+TEST_CASE("answers have limits") {
+  Fixture f;
+  SUBCASE("announced") {
+    const auto size = std::to_string(kFlightAnswerBytesMax + 1);
+    CHECK(f.error_of("HTTP/1.1 200 OK\r\nContent-Length: " + size + "\r\n\r\n", false) ==
+          Errc::kLimit);
+  }
+  SUBCASE("a head without end") {
+    CHECK(f.error_of("HTTP/1.1 200 OK\r\n" + std::string(kHttpHeadBytesMax, 'x'), false) ==
+          Errc::kLimit);
+  }
+}
+
+TEST_CASE("a length is found in any case of letters") {
+  const auto progress = look_at_http("HTTP/1.1 200 OK\r\ncOnTent-LENGTH:3\r\n\r\nabc");
+  REQUIRE(progress);
+  CHECK(progress->is_whole);
+  CHECK(progress->body_size == 3);
+  CHECK_FALSE(look_at_http("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab")->is_whole);
+}
+
+TEST_CASE("silence is a time-out") {
+  Fixture f;
+  SUBCASE("a worker that does not even accept") {
+    const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, f.path.c_str());
+    REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(fd.get(), 8) == 0);
+    CHECK(f.error(10ms) == Errc::kTimeout);
+  }
+  SUBCASE("one that does not answer") {
+    f.serve("").listens_to_questions = false;
+    CHECK(f.error(10ms) == Errc::kTimeout);
+  }
+  SUBCASE("one that stops in the middle") {
+    f.serve("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}").hangs_up = false;
+    CHECK(f.error(10ms) == Errc::kTimeout);
+  }
+}
+
+TEST_CASE("a source that is dropped does not call back") {
+  Fixture f;
+  f.serve(http_answer(kOneCollective));
+  f.ask();
+  SUBCASE("at once") {}
+  SUBCASE("while the answer is read") {
+    REQUIRE(f.loop.run_until([&] { return f.server->questions == 1; }));
+  }
+  f.source.reset();
+  bool later = false;
+  REQUIRE(f.pool.submit(kFlightLane, [] {}, [&] { later = true; }));
+  REQUIRE(f.loop.run_until([&] { return later; }));
+  CHECK_FALSE(f.answer);
+}
+
+}  // namespace robustrun::agent
