@@ -137,13 +137,14 @@ bool has_number(std::uint64_t word, std::uint32_t number) {
 
 void* start_flow(Tables& t, Handle task, const FlowStart& start, std::uint64_t now) {
   if (start.pid != own_pid() || task.kind != HandleKind::kTask) return nullptr;
-  const std::uint64_t operation = add_flow(t, task);
-  if (operation == 0) return nullptr;
   std::uint64_t generation = 0;
   std::uint16_t index = 0;
   RecordFlow* const row = claim(t, generation, index);
-  if (row == nullptr) {
-    remove_flow(t, task.index, operation, now);
+  if (row == nullptr) return nullptr;
+  // Now, when there will be somebody to say that it is over.
+  const std::uint64_t operation = add_flow(t, task);
+  if (operation == 0) {
+    publish(row->state, record_state(generation, RecordPhase::kFree));
     return nullptr;
   }
   reset(g_states[index]);
