@@ -9,10 +9,13 @@
 #include "cli/commands.h"
 #include "cli/diagnose_files.h"
 #include "cli/diagnose_text.h"
+#include "cli/find_run.h"
 #include "cli/help_text.h"
 #include "cli/limits.h"
 #include "cli/parser.h"
+#include "supervisor/control_client.h"
 #include "supervisor/core/exit_code.h"
+#include "supervisor/diagnose_row.h"
 #include "tracer/analysis/analyze.h"
 #include "tracer/limits.h"
 
@@ -81,6 +84,23 @@ int diagnose_files(const DiagnoseLine& line) {
   return supervisor::kExitSuccess;
 }
 
+int diagnose_run(const DiagnoseLine& line, const Surroundings& around) {
+  const auto directory = find_run(line.run, Pick::kLive, around);
+  if (!directory) return complain(directory.error());
+  auto client = supervisor::ControlClient::connect(*directory);
+  const auto answer =
+      client ? client->ask({{"command", "diagnose"}})
+             : base::Result<supervisor::ControlFields>(std::unexpected(client.error()));
+  const auto verdict = answer ? supervisor::read_verdict(*answer)
+                              : base::Result<tracer::Verdict>(std::unexpected(answer.error()));
+  if (!verdict) {
+    say("cannot diagnose the run: " + verdict.error().what);
+    return supervisor::kExitFailure;
+  }
+  print(line.json ? verdict_json(*verdict, {}) + "\n" : verdict_text(*verdict, {}));
+  return supervisor::kExitSuccess;
+}
+
 }  // namespace
 
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around) {
@@ -90,7 +110,7 @@ int diagnose_command(std::span<const std::string> argv, const Surroundings& arou
     print(diagnose_help());
     return 0;
   }
-  return diagnose_files(*line);
+  return line->from.empty() ? diagnose_run(*line, around) : diagnose_files(*line);
 }
 
 }  // namespace robustrun::cli

@@ -44,9 +44,12 @@ std::string attach_help() {
 }
 
 std::string diagnose_help() {
-  return "usage: robustrun diagnose --from PATH... [--json]\n\n"
-         "Says whom a hung job waits for, by the files that it left; the job need not have been\n"
-         "started by robustrun. PATH is a file or a folder of:\n\n"
+  return "usage: robustrun diagnose [RUN] [--json]\n"
+         "       robustrun diagnose --from PATH... [--json]\n\n"
+         "Says whom the workers of a run wait for, now. RUN is a run's id or directory; without\n"
+         "it, the newest below ./robustrun-runs that goes on.\n\n"
+         "With --from, whom a hung job waits for by the files that it left; it need not have\n"
+         "been started by robustrun. PATH is a file or a folder of:\n\n"
          "  dumps of PyTorch's Flight Recorder, pickle or JSON, one per rank, whose name ends in\n"
          "  the rank (nccl_trace_rank_7), as torch calls them\n"
          "  progress records of robustrun\n"
@@ -54,8 +57,8 @@ std::string diagnose_help() {
          "In a folder other files are passed over. docs/operations.md says how a job comes to\n"
          "leave dumps.\n\n"
          "  --json    one JSON object (docs/formats/diagnosis.md)\n\n"
-         "Exit codes: 0 a verdict, also that nobody waits, 1 the files cannot be used, 2 bad "
-         "input.\n";
+         "Exit codes: 0 a verdict, also that nobody waits, 1 the run cannot be asked or the files\n"
+         "cannot be used, 2 bad input or no such run.\n";
 }
 
 }  // namespace robustrun::cli

@@ -76,8 +76,9 @@ struct AttachLine {
   bool help = false;
 };
 
-// `robustrun diagnose --from PATH... [--json]`
+// `robustrun diagnose [RUN | --from PATH...] [--json]`
 struct DiagnoseLine {
+  std::string run;
   std::vector<std::string> from;
   bool json = false;
   bool help = false;

@@ -70,7 +70,9 @@ TEST_CASE("the lines of the other subcommands") {
   REQUIRE(diagnose.has_value());
   CHECK(diagnose->from == Words{"a", "b"});
   CHECK(diagnose->json);
-  CHECK_FALSE(parse_diagnose_line(Words{"--json"}).has_value());
+  CHECK(parse_diagnose_line(Words{"--json"})->from.empty());
+  CHECK(parse_diagnose_line(Words{"otter"})->run == "otter");
+  CHECK_FALSE(parse_diagnose_line(Words{"otter", "--from", "a"}).has_value());
   CHECK_FALSE(parse_diagnose_line(Words{"--from"}).has_value());
   CHECK(parse_diagnose_line(Words{"--help"})->help);
   const auto status = parse_status_line(Words{"run1", "--json", "--watch"});
