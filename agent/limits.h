@@ -7,6 +7,9 @@
 
 namespace robustrun::agent {
 
+// What NCCL copies of a plugin's path (tracer_library.h).
+inline constexpr std::size_t kTracerPathBytesMax = 254;
+
 // agent
 inline constexpr unsigned kPoolThreads = 2;           // file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting

@@ -13,6 +13,7 @@
 #include "agent/log_pump.h"
 #include "agent/oom.h"
 #include "agent/shim_link.h"
+#include "agent/tracer_library.h"
 #include "agent/worker_command.h"
 #include "base/core/text_template.h"
 #include "base/io/log.h"
@@ -110,6 +111,7 @@ base::Result<WorkerFiles> WorkerImpl::open_channels(const Plan& plan) {
   files.socket = stem + ".sock";
   record_ = RR_TRY(tracer::RecordFile::create(files.record, slot_.rank, attempt_));
   record_path_ = files.record;
+  files.tracer = tracer_library(node_.workers);
   socket_ = RR_TRY(ControlSocket::open(
       node_.executor, files.socket,
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
