@@ -18,7 +18,7 @@ struct WorkerFiles {
   std::string error_file;  // TORCHELASTIC_ERROR_FILE
   std::string record;      // ROBUSTRUN_RECORD
   std::string socket;      // ROBUSTRUN_SOCKET
-  std::string tracer;      // NCCL_PROFILER_PLUGIN, unless the caller has one
+  std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller has one
 };
 
 struct WorkerCommand {

@@ -1,4 +1,4 @@
-"""NCCL's profiler plugin is loaded into other people's processes: what it needs and what it shows."""
+"""NCCL's profiler plugin is loaded into other people's processes: what it needs, what it shows."""
 
 import json
 import re
