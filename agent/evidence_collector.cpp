@@ -327,9 +327,10 @@ void Collection::look_at_sockets() {
   on_pool(
       Part::kSockets, kEvidenceLane, [tree = look_->tree] { return sockets_of(tree); },
       [this](base::Result<std::vector<tracer::SocketState>> sockets) {
+        const std::string why = sockets ? "" : sockets.error().what;
         if (sockets) evidence_.sockets = *std::move(sockets);
         look_at_network();
-        end(Part::kSockets, sockets ? "" : sockets.error().what);
+        end(Part::kSockets, why);
       });
 }
 

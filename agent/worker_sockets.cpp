@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -183,7 +184,7 @@ base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t>
   RR_TRY(add_sockets(AF_INET, inodes, sockets));
   // A kernel without IPv6 has no such sockets to tell of.
   static_cast<void>(add_sockets(AF_INET6, inodes, sockets));
-  std::ranges::stable_partition(sockets, [](const tracer::SocketState& each) {
+  std::ranges::stable_sort(sockets, std::greater{}, [](const tracer::SocketState& each) {
     return each.send_queue + each.recv_queue > 0;
   });
   if (sockets.size() > kSocketsMax) sockets.resize(kSocketsMax);

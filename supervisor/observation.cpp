@@ -18,8 +18,8 @@ namespace asio = boost::asio;
 class ObservationImpl final : public Observation,
                               public std::enable_shared_from_this<ObservationImpl> {
  public:
-  ObservationImpl(asio::any_io_executor executor, Plan plan, Hands hands)
-      : plan_(std::move(plan)), hands_(std::move(hands)), deadline_(std::move(executor)) {
+  ObservationImpl(const asio::any_io_executor& executor, Plan plan, Hands hands)
+      : plan_(std::move(plan)), hands_(std::move(hands)), deadline_(executor) {
     for (const Node& node : plan_.nodes) awaited_ += node.ranks.size();
   }
 
@@ -103,10 +103,9 @@ class ObservationImpl final : public Observation,
 
 }  // namespace
 
-std::shared_ptr<Observation> Observation::begin(asio::any_io_executor executor, Plan plan,
+std::shared_ptr<Observation> Observation::begin(const asio::any_io_executor& executor, Plan plan,
                                                 Hands hands) {
-  auto observation =
-      std::make_shared<ObservationImpl>(std::move(executor), std::move(plan), std::move(hands));
+  auto observation = std::make_shared<ObservationImpl>(executor, std::move(plan), std::move(hands));
   observation->ask();
   return observation;
 }

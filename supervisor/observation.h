@@ -32,7 +32,7 @@ class Observation {
     std::function<void(base::NodeId, const wire::Message&)> send;
     std::function<void(tracer::FleetSnapshot)> done;   // once, from the loop
   };
-  static std::shared_ptr<Observation> begin(boost::asio::any_io_executor executor, Plan plan,
+  static std::shared_ptr<Observation> begin(const boost::asio::any_io_executor& executor, Plan plan,
                                             Hands hands);
   virtual ~Observation() = default;
 

@@ -143,8 +143,8 @@ class Reader {
   }
 
   static bool is_over(const RecordOperation& row, const RecordCommunicator& comm, bool called) {
-    if (row.batch < comm.done_batch) return true;
-    return called && (row.batch < comm.batch || unreported_are_over(comm));
+    if (is_before(row.batch, comm.done_batch)) return true;
+    return called && (is_before(row.batch, comm.batch) || unreported_are_over(comm));
   }
 
   [[nodiscard]] Operation::Stage stage_of(const RecordOperation& row, const Membership& member,
@@ -300,7 +300,7 @@ class Reader {
   }
 
   // Operations finish out of order within a batch, but `done` means that all up to it are.
-  static void settle(Membership& member, const RecordCommunicator& row) {
+  void settle(Membership& member, const RecordCommunicator& row) const {
     std::ranges::sort(member.pending, [](const Operation& a, const Operation& b) {
       return a.age != b.age ? a.age > b.age : a.ordinal < b.ordinal;
     });
@@ -311,7 +311,9 @@ class Reader {
     }
     const bool waits = std::ranges::any_of(
         member.pending, [](const Operation& op) { return !is_point_to_point(op.signature.kind); });
-    if (!waits && unreported_are_over(row)) member.started = member.done = member.entered;
+    if (waits || row.in_call_at_ns != 0 || row.in_launch_at_ns != 0) return;
+    // Of what is dropped, too, nobody will ever see the end.
+    if (row.unreported > 0 || out_.dropped > 0) member.started = member.done = member.entered;
   }
 
   static constexpr std::size_t kNobody = kCommunicatorSlots;

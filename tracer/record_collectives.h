@@ -66,6 +66,11 @@ static_assert(offsetof(RecordCommunicator, p2p_done) == 224);
 static_assert(offsetof(RecordCommunicator, unreported) == 240);
 static_assert(sizeof(RecordCommunicator) == 256);
 
+// Numbers of batches wrap.
+[[nodiscard]] constexpr bool is_before(std::uint32_t batch, std::uint32_t other) {
+  return static_cast<std::int32_t>(batch - other) < 0;
+}
+
 inline constexpr std::size_t kOperationBytes = 128;
 inline constexpr std::size_t kFlowBytes = 128;
 inline constexpr std::size_t kSignatureBytes = 32;

@@ -1,8 +1,8 @@
 #pragma once
 // Operations and flows in flight, in the collectives' part of a progress record.
 //
-// A slot is claimed by raising the generation in its `state`; `generation`, written last, says that
-// the words in between belong to it. Slots of operations that are not finished are never taken for
+// A slot is claimed by raising the generation in its `state`; `generation` is written next, before
+// any other word, so that who reads it last knows whether all belong together. Slots of operations that are not finished are never taken for
 // others: new ones are dropped instead, and counted (record_counters.h).
 
 #include <cstddef>
@@ -27,12 +27,13 @@ enum class RecordPhase : std::uint8_t {
 [[nodiscard]] constexpr std::uint64_t generation_of(std::uint64_t state) { return state >> 8U; }
 [[nodiscard]] constexpr std::uint8_t phase_of(std::uint64_t state) { return state & 0xffU; }
 
-// Parts of RecordOperation::counts, one word so that whoever completes it knows that he did.
-inline constexpr unsigned kOpenFlowsShift = 0;  // 16 bits
-inline constexpr unsigned kBegunFlowsShift = 16;  // 16 bits
-inline constexpr unsigned kChannelStopsShift = 32;  // 8 bits
-inline constexpr unsigned kChannelStartsShift = 40;  // 8 bits
-inline constexpr unsigned kEnqueuedShift = 48;  // 1: NCCL has queued all of it
+// Parts of RecordOperation::counts: one word, so that whoever completes it knows that he did.
+inline constexpr unsigned kOpenFlowsShift = 0;       // 16 bits
+inline constexpr unsigned kChannelStopsShift = 16;   // 8 bits
+inline constexpr unsigned kChannelStartsShift = 24;  // 8 bits
+inline constexpr unsigned kQueuedShift = 32;         // 1: the device has been given all of it
+inline constexpr unsigned kBegunShift = 33;          // 1: there has been a flow
+inline constexpr unsigned kTagShift = 48;            // 16 bits of the generation
 
 struct RecordOperation {
   std::uint64_t state;  //   0  RecordPhase, generation

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "agent/process_look.h"
 #include "base/core/text.h"
 #include "process_tree.h"
 #include "subject.h"
@@ -164,6 +165,7 @@ TEST_CASE_FIXTURE(Node,
         [&all, name](Evidence evidence) { all.emplace(name, std::move(evidence)); }));
   };
   REQUIRE(blocked.says("ready"));
+  REQUIRE(wait_until([&] { return signal_state(stopped.pid(), SIGTERM).is_stopped; }));
   REQUIRE(wait_until([&] {
     std::ifstream stat(fmt::format("/proc/{}/stat", dead.pid()));
     std::string text;

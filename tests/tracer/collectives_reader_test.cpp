@@ -175,6 +175,14 @@ TEST_CASE("what NCCL never reports is over when its call is, once that is known 
   }
 }
 
+TEST_CASE("when operations were dropped, what is not in flight is done") {
+  RecordImage image;
+  image.put(0, communicator(kComm, 9, 9, 7));
+  CHECK(read_one(image).done == 7);
+  image.counters.operations_dropped = 1;
+  CHECK(read_one(image).done == 9);
+}
+
 TEST_CASE("flows are those of operations in flight") {
   RecordImage image;
   image.put(0, communicator(kComm, 1, 1, 0));

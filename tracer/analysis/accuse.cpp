@@ -151,6 +151,22 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
   return made;
 }
 
+void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation) {
+  std::vector<std::uint32_t> victims = accusation.culprits;
+  for (const Wait& wait : facts.graph.waits()) {
+    if (wait.comm == comm) victims.push_back(wait.at);
+  }
+  const std::vector<std::uint32_t> further = facts.graph.victims_of(victims);
+  victims.insert(victims.end(), further.begin(), further.end());
+  std::ranges::sort(victims);
+  victims.erase(std::ranges::unique(victims).begin(), victims.end());
+  std::erase_if(victims, [&](std::uint32_t at) {
+    return std::ranges::binary_search(accusation.culprits, at);
+  });
+  accusation.victims = victims;
+  accusation.verdict.victims = global_ranks(facts.view, victims);
+}
+
 std::string whereabouts_text(const Case& facts, const Accusation& accusation) {
   std::vector<std::string> places;
   for (const std::uint32_t at : accusation.culprits) {

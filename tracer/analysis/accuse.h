@@ -26,6 +26,10 @@ struct Accusation {
 // seen, else kInferred.
 [[nodiscard]] Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames);
 
+// Makes victims of all who are inside an operation of the communicator, and of who waits for them:
+// of a culprit that has entered, no edge of the graph tells.
+void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
+
 // "; it is in train.py:87 data loader"; empty when nothing is known of where they are.
 [[nodiscard]] std::string whereabouts_text(const Case& facts, const Accusation& accusation);
 // "; 15 ranks wait for it".

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/core/text.h"
 #include "tracer/analysis/accuse.h"
@@ -13,13 +14,27 @@
 namespace robustrun::tracer {
 namespace {
 
-// Facts that no other can explain away come first; what rests on who is missing comes last.
-constexpr Rule kRules[] = {
-    rule_died,        rule_stopped,       rule_mismatch,
-    rule_input_stall, rule_never_entered, rule_gpu_before_kernel,
-    rule_left_behind, rule_long_phase,    rule_order_inversion,
-    rule_not_seen,    rule_nobody_inside, rule_late_rank,
+// Facts that no other can explain away come first; what rests on who is missing comes last. Two
+// ends of a link that contradict each other prove more than a GPU that does nothing.
+constexpr Rule kHangRules[] = {
+    rule_died,               // R1
+    rule_stopped,            // R1b
+    rule_mismatch,           // R6
+    rule_input_stall,        // R9
+    rule_never_entered,      // R2
+    rule_gpu_before_kernel,  // R3
+    rule_left_behind,        // R5
+    rule_long_phase,         // R10
+    rule_order_inversion,    // R6b
+    rule_link_down,          // R8b
+    rule_link_stuck,         // R4b
+    rule_proxy_stuck,        // R4c
+    rule_gpu_in_kernel,      // R4a, R4d
+    rule_gpu_errors,         // R4a
+    rule_not_seen,           // R2
+    rule_nobody_inside,      // R10
 };
+constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link, rule_late_rank};  // R7, R8, R7
 
 std::vector<Whereabouts> whereabouts_of(const FleetView& view) {
   std::vector<Whereabouts> where;
@@ -67,19 +82,31 @@ Verdict undecided(const Case& facts) {
   return verdict;
 }
 
-Verdict decide(const Case& facts) {
-  std::optional<Verdict> verdict;
-  for (const Rule rule : kRules) {
+void consider(const Case& facts, std::span<const Rule> rules, std::optional<Verdict>& verdict) {
+  for (const Rule rule : rules) {
+    if (verdict && verdict->runner_up.finding != Finding::kNothing) return;
     std::optional<Verdict> found = rule(facts);
     if (!found) continue;
     if (!verdict) {
       verdict = std::move(found);
     } else if (!names_the_same(*verdict, *found)) {
       verdict->runner_up = {found->finding, std::move(found->sentence)};
-      break;
     }
   }
-  return verdict ? *std::move(verdict) : undecided(facts);
+}
+
+Verdict decide(const Case& facts) {
+  std::optional<Verdict> verdict;
+  if (facts.graph.longest_wait() < kShortWait) consider(facts, kSlowRules, verdict);
+  consider(facts, kHangRules, verdict);
+  if (!verdict) return undecided(facts);
+  if (std::optional<Verdict> group = rule_group_failure(facts, *verdict)) {
+    if (group->runner_up.finding == Finding::kNothing) {
+      group->runner_up = {verdict->finding, verdict->sentence};
+    }
+    return *std::move(group);
+  }
+  return *std::move(verdict);
 }
 
 // Names of ranks' own making are in all of these.

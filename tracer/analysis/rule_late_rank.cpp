@@ -124,7 +124,6 @@ std::optional<Late> find_late(std::vector<Arrival>& arrivals) {
 }  // namespace
 
 std::optional<Verdict> rule_late_rank(const Case& facts) {
-  if (facts.graph.longest_wait() > kShortWait) return std::nullopt;
   for (auto& [members, band] : bands_of(facts.view)) {
     const auto late = find_late(band.arrivals);
     if (!late) continue;

@@ -121,22 +121,6 @@ std::vector<Blame> blames_of(std::vector<std::uint32_t> ats, const Wait& wait,
   return blames;
 }
 
-// Whoever is inside an operation of the communicator waits for the deviating ones, too.
-void add_members(const Case& facts, const Wait& shown, Accusation& made) {
-  std::vector<std::uint32_t> inside = made.culprits;
-  for (const Wait& wait : facts.graph.waits()) {
-    if (wait.comm == shown.comm) inside.push_back(wait.at);
-  }
-  std::vector<std::uint32_t> victims = facts.graph.victims_of(inside);
-  victims.insert(victims.end(), inside.begin(), inside.end());
-  std::ranges::sort(victims);
-  victims.erase(std::ranges::unique(victims).begin(), victims.end());
-  std::erase_if(victims,
-                [&](std::uint32_t at) { return std::ranges::binary_search(made.culprits, at); });
-  made.victims = victims;
-  made.verdict.victims = global_ranks(facts.view, victims);
-}
-
 Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) {
   const Communicator& comm = facts.view.comms()[wait.comm];
   const bool is_majority = dispute.agreeing.size() * 2 > comm.size;
@@ -146,7 +130,7 @@ Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) 
   both.insert(both.end(), dispute.agreeing.begin(), dispute.agreeing.end());
   Accusation made = accuse(facts, Finding::kMismatch,
                            blames_of(is_majority ? dispute.deviating : both, wait, dispute));
-  add_members(facts, wait, made);
+  add_members(facts, wait.comm, made);
   Verdict& verdict = made.verdict;
   verdict.confidence = is_majority ? Confidence::kMajority : Confidence::kInferred;
   const auto side = [&](const std::vector<std::uint32_t>& ats, const Signature& signature) {

@@ -1,0 +1,195 @@
+// NCCL's profiler plugin over the life of a process: communicators that come and go, CUDA graphs,
+// operations that NCCL hardly reports, masks, and records that are not for it.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <vector>
+
+#include "tests/tracer/plugin_run.h"
+#include "tests/tracer/record_image.h"
+
+using namespace robustrun;
+using namespace robustrun::tracer;
+using test::kPlayedComm;
+using test::PluginRun;
+
+namespace {
+
+void store(const PluginRun& run, std::size_t at, const void* data, std::size_t size) {
+  std::fstream file(run.path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+  REQUIRE(file.good());
+}
+
+}  // namespace
+
+TEST_CASE("slots of communicators are used again, however often they come and go") {
+  for (const int version : {1, 4, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play("reinit", version);
+    const RecordedCollectives all = run.read();
+    CHECK(all.comms.size() == kCommunicatorSlots - 1);
+    CHECK(all.comms.front().comm == kPlayedComm + 5000);
+    for (const Membership& member : all.comms) {
+      CHECK(member.entered == 1);
+      CHECK(member.edges.empty());  // of those before them
+    }
+    CHECK(run.counters().communicators_dropped == 200 - (kCommunicatorSlots - 1));
+    CHECK(run.counters().operations_dropped == 0);
+  }
+}
+
+TEST_CASE("Python's rows are left alone, and so is the last free one below them") {
+  PluginRun run;
+  auto row = test::communicator(99, 0, 0, 0);
+  row.source = static_cast<std::uint32_t>(RecordSource::kTorchGroup);
+  for (std::size_t slot = 100; slot < kCommunicatorSlots; ++slot) {
+    store(run, kCommunicatorsAt + slot * sizeof row, &row, sizeof row);
+  }
+  run.play("crowded", 5);
+  CHECK(run.read().comms.size() == 99);
+  CHECK(run.counters().communicators_dropped == 140 - 99);
+  const std::string table = *run.file->read_communicators();
+  std::uint64_t in_use = 1;
+  std::memcpy(&in_use, table.data() + 99 * sizeof row, sizeof in_use);
+  CHECK(in_use == 0);
+  CHECK(table.substr(100 * sizeof row, sizeof row) ==
+        std::string(reinterpret_cast<const char*>(&row), sizeof row));
+}
+
+TEST_CASE("each replay of a CUDA graph is an operation, recording it is none") {
+  for (const int version : {5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play("graph", version);
+    const Membership member = run.only();
+    CHECK(member.entered == 3);
+    CHECK(member.done == 2);
+    REQUIRE(member.pending.size() == 1);
+    CHECK(member.pending[0].ordinal == 3);
+    CHECK(member.in_call == base::Nanos{});
+  }
+}
+
+TEST_CASE("what NCCL reports the call of alone is over with the call") {
+  for (const int version : {5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play("unreported", version);
+    const Membership member = run.only();
+    CHECK(member.entered == 4001);
+    CHECK(member.done == 4001);
+    CHECK(member.pending.empty());
+    CHECK(run.counters().operations_dropped == 0);
+    CHECK(run.glance().entered == run.glance().done);
+  }
+}
+
+TEST_CASE("a call that returns before its operation is handed over is waited for") {
+  for (const int version : {5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play("nonblocking", version);
+    const Membership member = run.only();
+    CHECK(member.entered == 10);
+    CHECK(member.started == 10);
+    CHECK(member.done == 9);
+    CHECK(member.pending.size() == 1);
+    CHECK(run.glance() == CommunicatorCount{kPlayedComm, 10, 9, true});
+  }
+}
+
+TEST_CASE("operations that are reported late are counted once") {
+  for (const int version : {5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play("late", version);
+    const Membership member = run.only();
+    CHECK(member.entered == 21);
+    CHECK(member.started == 20);
+    CHECK(member.done == 20);
+    CHECK(member.pending.size() == 1);
+    CHECK(run.glance() == CommunicatorCount{kPlayedComm, 21, 20, true});
+  }
+}
+
+TEST_CASE("the mask is the version's own, the environment's, or the agent's within limits") {
+  const auto masks = [](int version, const std::string& setting = "UNUSED=1") {
+    PluginRun run;
+    run.play("wish", version, setting);
+    std::istringstream words(run.out);
+    return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
+  };
+  using Masks = std::vector<std::string>;
+  // At first; with 0x8f wanted; with a bit that nobody knows; with no wish any more.
+  CHECK(masks(1) == Masks{"16", "e", "6", "16"});
+  CHECK(masks(2) == Masks{"16", "e", "6", "16"});
+  CHECK(masks(3) == Masks{"56", "4e", "46", "56"});
+  CHECK(masks(4) == Masks{"56", "4e", "46", "56"});
+  CHECK(masks(5) == Masks{"e56", "64e", "646", "e56"});
+  CHECK(masks(6) == Masks{"e56", "64e", "646", "e56"});
+  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "e46");
+  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=70").front() == "46");
+  CHECK(masks(4, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "46");  // what it knows
+  for (const char* nothing : {"", "0", "x", "0x", "-1", "0xfffffffff", "4096"}) {
+    CAPTURE(nothing);
+    CHECK(masks(5, std::string("ROBUSTRUN_NCCL_MASK=") + nothing).front() == "e56");
+  }
+  // Steps alone can be switched off, but then nothing would be left to switch them on again.
+  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=16") == Masks{"10", "8", "10", "10"});
+}
+
+TEST_CASE("a worker of another minor version, a stranger and a broken record get no events") {
+  PluginRun run;
+  const std::string before = *run.file->read_all();
+  std::string changed = before;
+  SUBCASE("older") { changed[offsetof(ProgressRecord, minor)] = 0; }
+  SUBCASE("another layout") { changed[offsetof(ProgressRecord, major)] = 2; }
+  SUBCASE("no record") { changed[0] = 'x'; }
+  SUBCASE("too short") { changed.resize(kCollectivesEnd - 1); }
+  SUBCASE("empty") { changed.clear(); }
+  SUBCASE("the worker is somebody else") { changed[offsetof(ProgressRecord, worker_pid)] = 1; }
+  SUBCASE("another process writes into it") { changed[kCountersAt] = 1; }
+  std::ofstream(run.path, std::ios::binary | std::ios::trunc) << changed;
+  for (const char* scenario : {"many", "stale", "threads"}) run.play(scenario, 5);
+  run.play("wish", 5);
+  CHECK(run.out.starts_with("0 0 0"));
+  std::string after = *run.file->read_all();
+  if (after.size() >= kWantedMaskAt + 8) after.replace(kWantedMaskAt, 8, 8, '\0');  // by "wish"
+  CHECK(after.substr(0, changed.size()) == changed);
+}
+
+TEST_CASE("without a record at all nothing happens") {
+  PluginRun run;
+  run.path = "";
+  run.play("many", 5);
+  run.path = run.folder / "missing";
+  run.play("threads", 4);
+  run.play("fork", 1);
+}
+
+TEST_CASE("who takes a record over begins with empty tables") {
+  PluginRun run;
+  SUBCASE("the same process, another program") { run.play("again", 5); }
+  SUBCASE("the worker, from one before it") {
+    run.play("stuck", 5);
+    REQUIRE(run.only().pending.size() == 2);
+    run.play("boot", 5);
+  }
+  const Membership member = run.only();
+  CHECK(member.done == 5000);
+  CHECK(member.pending.empty());
+  CHECK(member.recent.front().ordinal == 5000 - kSignatureSlots + 1);
+}
+
+TEST_CASE("the record's counters say which process writes") {
+  PluginRun run;
+  run.play("stuck", 6);
+  CHECK(run.counters().writer_pid > 1);
+  CHECK(run.counters().event_mask == 0xe56);
+}

@@ -1,0 +1,66 @@
+#pragma once
+// Runs tests/helpers/nccl_player on a new progress record and reads what the plugin made of it.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/io/tool.h"
+#include "tests/scratch_folder.h"
+#include "tracer/collectives_reader.h"
+#include "tracer/record_collectives.h"
+#include "tracer/record_counters.h"
+#include "tracer/record_file.h"
+
+namespace robustrun::test {
+
+inline const std::string kPlayer = RR_TEST_HELPERS "/nccl_player";
+inline const std::string kPlugin = RR_BIN_DIR "/../share/robustrun/librobustrun_tracer.so";
+inline constexpr std::uint64_t kPlayedComm = 0xabc;
+
+struct PluginRun {
+  ScratchFolder folder;
+  std::string path = folder / "0.record";
+  base::Result<tracer::RecordFile> file =
+      tracer::RecordFile::create(path, base::Rank{0}, base::Attempt{0});
+  std::string out;
+
+  // `setting`: one more variable, NAME=VALUE.
+  void play(const std::string& scenario, int version, const std::string& setting = "UNUSED=1") {
+    const auto run = base::run_tool({"/usr/bin/env", "ROBUSTRUN_RECORD=" + path, setting, kPlayer,
+                                     kPlugin, scenario, std::to_string(version)},
+                                    std::chrono::seconds(120));
+    REQUIRE(run);
+    INFO(run->err);
+    REQUIRE(run->status.success());
+    out = run->out;
+  }
+  [[nodiscard]] tracer::RecordedCollectives read() const {
+    const auto bytes = file->read_all();
+    REQUIRE(bytes);
+    auto all = tracer::read_collectives(*bytes, base::SystemClock().now());
+    REQUIRE(all);
+    return *std::move(all);
+  }
+  [[nodiscard]] tracer::Membership only() const {
+    auto all = read();
+    REQUIRE(all.comms.size() == 1);
+    return all.comms.front();
+  }
+  // As ten looks a second see it.
+  [[nodiscard]] tracer::CommunicatorCount glance() const {
+    const auto counts = tracer::count_communicators(*file->read_communicators());
+    REQUIRE(counts.size() == 1);
+    return counts.front();
+  }
+  [[nodiscard]] tracer::RecordCounters counters() const {
+    tracer::RecordCounters counters;
+    std::memcpy(&counters, file->read_all()->data() + tracer::kCountersAt, sizeof counters);
+    return counters;
+  }
+};
+
+}  // namespace robustrun::test

@@ -1,0 +1,63 @@
+#pragma once
+// The interface between NCCL and a profiler plugin, versions 1 to 6 (NCCL 2.23 to 2.30), as memory
+// has it on 64-bit Linux: numbers here, events in abi_events.h, tables in abi_tables.h.
+//
+// NCCL's own headers are neither needed nor included; the facts are from
+// src/include/plugin/profiler/profiler_v1.h to profiler_v6.h of NVIDIA/nccl. NCCL finds one data
+// object per version, ncclProfiler_v1 to ncclProfiler_v6, and takes the newest that it knows.
+
+#include <cstdint>
+
+namespace robustrun::tracer::nccl::abi {
+
+using Result = int;  // 0: success
+using State = int;   // a C enum
+using Log = void (*)(int level, unsigned long flags, const char* file, int line, const char* format,
+                     ...);
+
+// Types of events are bits of the activation mask.
+enum Event : std::uint64_t {
+  kGroup = 1,
+  kColl = 2,
+  kP2p = 4,
+  kProxyOp = 8,
+  kProxyStep = 16,
+  kProxyCtrl = 32,
+  kKernelCh = 64,  // from version 3 on
+  kNetPlugin = 128,
+  kGroupApi = 256,  // from version 5 on
+  kCollApi = 512,
+  kP2pApi = 1024,
+  kKernelLaunch = 2048,
+};
+// Bits that a version knows.
+[[nodiscard]] constexpr std::uint64_t events_of(int version) {
+  if (version <= 2) return 0x3f;
+  if (version <= 4) return 0xff;
+  return version == 5 ? 0xfff : 0x7fff;
+}
+
+enum : State {
+  // Of ProxyOp, versions 1 to 3 alone.
+  kSendPosted = 0,
+  kSendRemFifoWait = 1,
+  kSendTransmitted = 2,
+  kSendDone = 3,
+  kRecvPosted = 4,
+  kRecvReceived = 5,
+  kRecvTransmitted = 6,
+  kRecvDone = 7,
+  // Of ProxyStep.
+  kSendGpuWait = 8,
+  kSendWait = 9,
+  kRecvWait = 10,
+  kRecvFlushWait = 11,
+  kRecvGpuWait = 12,
+  kSendPeerWait = 20,  // from version 4 on
+  // Of KernelCh from version 4 on, of GroupApi from version 5 on.
+  kKernelChStop = 22,
+  kGroupStartApiStop = 23,
+  kGroupEndApiStart = 24,
+};
+
+}  // namespace robustrun::tracer::nccl::abi

@@ -1,0 +1,55 @@
+#pragma once
+// What NCCL holds for us in its void pointers: numbers, never addresses.
+//
+// NCCL passes handles of events that are long over, the same one twice, and those of other
+// processes (reference: the pitfalls of NCCL's profiler interface). A handle names a slot and the
+// generation of what was in it, so that such a one is recognised and nothing is ever dereferenced.
+
+#include <cstdint>
+
+namespace robustrun::tracer::nccl {
+
+enum class HandleKind : std::uint8_t {
+  kNone,
+  kContext,   // a communicator
+  kGroupApi,  // a group of calls
+  kBatch,     // a group of tasks; nothing is kept of it but its number
+  kCall,      // an operation, as the user called it
+  kTask,      // the same, as it was handed to the device
+  kFlow,
+  kStep,      // `part`: its number
+  kChannel,   // of an operation's kernel; `part`: which
+  kLaunch,    // in a communicator
+  kCaptured,  // a call that a CUDA graph recorded, in a communicator
+  kDropped,   // a call that found no slot, in a communicator
+};
+
+struct Handle {
+  HandleKind kind = HandleKind::kNone;
+  std::uint64_t generation = 0;  // the low 24 bits
+  std::uint16_t index = 0;       // of the slot
+  std::uint32_t part = 0;        // 20 bits
+};
+
+inline constexpr std::uint64_t kGenerationBits = (1U << 24U) - 1;
+inline constexpr std::uint32_t kPartBits = (1U << 20U) - 1;
+
+// 4 bits kind, 24 generation, 16 index, 20 part.
+[[nodiscard]] inline void* pack(Handle handle) {
+  const std::uint64_t number = static_cast<std::uint64_t>(handle.kind) << 60U |
+                               (handle.generation & kGenerationBits) << 36U |
+                               static_cast<std::uint64_t>(handle.index) << 20U |
+                               (handle.part & kPartBits);
+  return reinterpret_cast<void*>(number);
+}
+[[nodiscard]] inline Handle unpack(const void* pointer) {
+  const auto number = reinterpret_cast<std::uint64_t>(pointer);
+  return {static_cast<HandleKind>(number >> 60U), number >> 36U & kGenerationBits,
+          static_cast<std::uint16_t>(number >> 20U),
+          static_cast<std::uint32_t>(number) & kPartBits};
+}
+[[nodiscard]] inline bool is_of(Handle handle, std::uint64_t generation) {
+  return handle.generation == (generation & kGenerationBits);
+}
+
+}  // namespace robustrun::tracer::nccl

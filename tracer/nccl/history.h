@@ -1,0 +1,38 @@
+#pragma once
+// What is kept of operations beyond their end: signatures, timings, durations, and edges to peers.
+
+#include <cstdint>
+
+#include "tracer/analysis/operation.h"
+#include "tracer/nccl/attach.h"
+
+namespace robustrun::tracer::nccl {
+
+struct Task {
+  std::uint16_t comm = 0;  // its slot
+  OpKind kind = OpKind::kUnknown;
+  DataType type = DataType::kUnknown;
+  std::uint64_t count = 0;
+  std::int32_t root = -1;  // or peer
+  std::uint8_t channels = 0;
+};
+[[nodiscard]] inline bool is_with_peer(OpKind kind) {
+  return kind == OpKind::kSend || kind == OpKind::kRecv;
+}
+
+// Removes what the communicator that had this slot before has left.
+void forget_history(Tables& t, std::uint16_t comm);
+void sign(Tables& t, const Task& task, std::uint64_t ordinal);
+
+struct Finished {
+  std::uint64_t ordinal = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t kernel_ns = 0, queued_ns = 0, gap_ns = 0, whole_ns = 0;
+  std::uint64_t ended_at_ns = 0;
+};
+void keep_time(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finished);
+
+// The row of (communicator, peer); null when the table is full. Counts that.
+[[nodiscard]] RecordEdge* edge_to(Tables& t, std::uint16_t comm, std::int32_t peer);
+
+}  // namespace robustrun::tracer::nccl

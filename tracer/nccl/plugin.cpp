@@ -1,0 +1,297 @@
+// The six tables that NCCL looks for, from one source: each callback is a template over the
+// descriptor's type, and hands on what all versions have in common.
+//
+// No callback blocks, allocates, enters the kernel or fails: NCCL takes some errors for an order to
+// go on with whatever context was left (reference: what NCCL does with an error of init).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/nccl/abi.h"
+#include "tracer/nccl/abi_tables.h"
+#include "tracer/nccl/attach.h"
+#include "tracer/nccl/communicators.h"
+#include "tracer/nccl/flows.h"
+#include "tracer/nccl/groups.h"
+#include "tracer/nccl/mask.h"
+#include "tracer/nccl/names.h"
+#include "tracer/nccl/operations.h"
+#include "tracer/nccl/words.h"
+
+namespace robustrun::tracer::nccl {
+namespace {
+
+constexpr abi::Result kSuccess = 0;
+
+template <class Event>
+constexpr int kVersion = 0;
+template <>
+constexpr int kVersion<abi::Event1> = 1;
+template <>
+constexpr int kVersion<abi::Event2> = 2;
+template <>
+constexpr int kVersion<abi::Event3> = 3;
+template <>
+constexpr int kVersion<abi::Event4> = 4;
+template <>
+constexpr int kVersion<abi::Event5> = 5;
+template <>
+constexpr int kVersion<abi::Event6> = 6;
+
+abi::Result open(int version, void** context, int* mask, const Identity& identity) {
+  attach();
+  Tables* const t = tables();
+  if (t == nullptr) {
+    // Nobody could read it: no events. A context all the same, since NCCL keeps what was there.
+    set(*mask, 0);
+    *context = pack({HandleKind::kContext, 0, kNoSlot, 0});
+    return kSuccess;
+  }
+  *context = open_communicator(*t, identity, set_mask(*t, version, mask));
+  return kSuccess;
+}
+
+template <class Event>
+abi::Result init1(void** context, int* mask) {
+  return open(kVersion<Event>, context, mask, {});
+}
+abi::Result init4(void** context, int* mask, const char* name, std::uint64_t comm, int nodes,
+                  int size, int rank, abi::Log) {
+  return open(4, context, mask, {name, comm, nodes, size, rank});
+}
+template <class Event>
+abi::Result init5(void** context, std::uint64_t comm, int* mask, const char* name, int nodes,
+                  int size, int rank, abi::Log) {
+  return open(kVersion<Event>, context, mask, {name, comm, nodes, size, rank});
+}
+
+bool has_root(OpKind kind) {
+  return kind == OpKind::kBroadcast || kind == OpKind::kReduce || kind == OpKind::kGather ||
+         kind == OpKind::kScatter;
+}
+
+// NCCL counts the output of a reduce-scatter and what goes to one peer of an all-to-all; we count
+// one rank's input.
+std::uint64_t input_count(Tables& t, std::uint16_t comm, OpKind kind, std::uint64_t count) {
+  const std::uint64_t size = get(t.communicators[comm].size);
+  const bool is_part = kind == OpKind::kReduceScatter || kind == OpKind::kAllToAll;
+  return is_part && size != 0 ? count * size : count;
+}
+
+template <class Func, class Type>
+Task collective(Tables& t, std::uint16_t comm, Func func, std::size_t count, Type type, int root) {
+  OpKind kind = kind_of(func);
+  if (is_with_peer(kind)) kind = OpKind::kOther;
+  return {comm, kind, type_of(type), input_count(t, comm, kind, count), has_root(kind) ? root : -1,
+          0};
+}
+
+template <class Func, class Type>
+Task with_peer(std::uint16_t comm, Func func, std::size_t count, Type type, int peer) {
+  const OpKind kind = kind_of(func) == OpKind::kRecv ? OpKind::kRecv : OpKind::kSend;
+  return {comm, kind, type_of(type), count, peer, 0};
+}
+
+// The number of a group's handle, whichever kind of group it is; 0: none.
+std::uint64_t group_of(const void* parent) {
+  const HandleKind kind = unpack(parent).kind;
+  const bool is_group = kind == HandleKind::kGroupApi || kind == HandleKind::kBatch;
+  return is_group ? reinterpret_cast<std::uint64_t>(parent) : 0;
+}
+
+template <class Api>
+void* start_call(Tables& t, std::uint16_t comm, const Task& task, const void* parent,
+                 const Api& api, std::uint64_t now) {
+  enter_group(t, unpack(parent), comm, now);
+  if (api.captured) {
+    // Nothing runs now, and any number of times later.
+    return pack({HandleKind::kCaptured, generation_of_communicator(comm), comm, 0});
+  }
+  return call_operation(t, task, group_of(parent), now);
+}
+
+template <class Event>
+void* start_coll(Tables& t, std::uint16_t comm, const Event& event, std::uint64_t now) {
+  const auto& coll = event.coll;
+  if constexpr (kVersion<Event> <= 3) learn(t, comm, {coll.name, coll.comm, 0, 0, event.rank});
+  Task task = collective(t, comm, coll.func, coll.count, coll.type, coll.root);
+  task.channels = coll.channels;
+  std::uint64_t group = group_of(event.parent);
+  if constexpr (kVersion<Event> >= 5) group = group_of(coll.group);
+  return start_task(t, task, unpack(event.parent), group, now);
+}
+
+template <class Event>
+void* start_p2p(Tables& t, std::uint16_t comm, const Event& event, std::uint64_t now) {
+  const auto& p2p = event.p2p;
+  if constexpr (kVersion<Event> <= 3) learn(t, comm, {p2p.name, p2p.comm, 0, 0, event.rank});
+  Task task = with_peer(comm, p2p.func, p2p.count, p2p.type, p2p.peer);
+  task.channels = 1;  // version 4 leaves it as it was, older ones do not have it
+  std::uint64_t group = group_of(event.parent);
+  if constexpr (kVersion<Event> >= 5) {
+    task.channels = p2p.channels;
+    group = group_of(p2p.group);
+  }
+  return start_task(t, task, unpack(event.parent), group, now);
+}
+
+// Events of threads that call NCCL.
+template <class Event>
+void* start_of_caller(Tables& t, const void* context, const Event& event, std::uint64_t now) {
+  set(t.counters->calls_at_ns, now);
+  const auto type = static_cast<std::uint64_t>(event.type);
+  if (type == abi::kGroup) return new_batch();
+  follow_wish(t);
+  const std::uint16_t comm = communicator_of(t, context);
+  if (comm == kNoSlot) return nullptr;
+  if (type == abi::kColl) return start_coll(t, comm, event, now);
+  if (type == abi::kP2p) return start_p2p(t, comm, event, now);
+  if constexpr (kVersion<Event> >= 5) {
+    switch (type) {
+      case abi::kGroupApi: return start_group(t, comm, now);
+      case abi::kCollApi: {
+        const abi::CollApi& api = event.coll_api;
+        const Task task = collective(t, comm, api.func, api.count, api.type, api.root);
+        return start_call(t, comm, task, event.parent, api, now);
+      }
+      case abi::kP2pApi: {
+        const abi::P2pApi& api = event.p2p_api;
+        const Task task = with_peer(comm, api.func, api.count, api.type, -1);
+        return start_call(t, comm, task, event.parent, api, now);
+      }
+      case abi::kKernelLaunch: return start_launch(t, comm, now);
+      default: break;
+    }
+  }
+  return nullptr;
+}
+
+// Events of threads that move data. Their context may be another communicator's, or another
+// process's: the parent alone says what they belong to.
+template <class Event>
+void* start_of_mover(Tables& t, const Event& event, std::uint64_t now) {
+  set(t.counters->proxy_at_ns, now);
+  const Handle parent = unpack(event.parent);
+  const auto type = static_cast<std::uint64_t>(event.type);
+  if (type == abi::kProxyStep) {
+    return parent.kind == HandleKind::kFlow ? start_step(t, parent, event.proxy_step.step, now)
+                                            : nullptr;
+  }
+  if (type == abi::kProxyOp) {
+    const abi::ProxyOp& op = event.proxy_op;
+    return start_flow(t, parent, {op.pid, op.channel, op.peer, op.steps, op.is_send != 0}, now);
+  }
+  if constexpr (kVersion<Event> >= 3) {
+    std::uint64_t timer_ns = 0;
+    if constexpr (kVersion<Event> >= 4) timer_ns = event.kernel_ch.timer_ns;
+    if (parent.kind == HandleKind::kTask) {
+      return start_channel(t, parent, event.kernel_ch.channel, timer_ns, now);
+    }
+  }
+  return nullptr;
+}
+
+template <class Event>
+abi::Result start(void* context, void** handle, Event* event) {
+  *handle = nullptr;
+  Tables* const t = tables();
+  if (t == nullptr) return kSuccess;
+  constexpr std::uint64_t kMovers = abi::kProxyOp | abi::kProxyStep | abi::kKernelCh;
+  constexpr std::uint64_t kCallers = abi::kGroup | abi::kColl | abi::kP2p | abi::kGroupApi |
+                                     abi::kCollApi | abi::kP2pApi | abi::kKernelLaunch;
+  const auto type = static_cast<std::uint64_t>(event->type);
+  if ((type & kMovers) != 0) {
+    *handle = start_of_mover(*t, *event, now_ns());
+  } else if ((type & kCallers) != 0) {
+    *handle = start_of_caller(*t, context, *event, now_ns());
+  }
+  return kSuccess;
+}
+
+abi::Result stop(void* pointer) {
+  Tables* const t = tables();
+  const Handle handle = unpack(pointer);
+  if (t == nullptr || handle.kind == HandleKind::kNone) return kSuccess;
+  const std::uint64_t now = now_ns();
+  const bool is_mover = handle.kind == HandleKind::kFlow || handle.kind == HandleKind::kStep ||
+                        handle.kind == HandleKind::kChannel;
+  set(is_mover ? t->counters->proxy_at_ns : t->counters->calls_at_ns, now);
+  switch (handle.kind) {
+    case HandleKind::kStep: end_step(*t, handle, now); break;
+    case HandleKind::kFlow: end_flow(*t, handle, now); break;
+    case HandleKind::kChannel: end_channel(*t, handle, now); break;
+    case HandleKind::kTask: end_task(*t, handle, now); break;
+    case HandleKind::kCall:
+    case HandleKind::kCaptured:
+    case HandleKind::kDropped: end_call(*t, handle); break;
+    case HandleKind::kGroupApi: end_group(*t, handle); break;
+    case HandleKind::kLaunch: end_launch(*t, handle); break;
+    case HandleKind::kNone:
+    case HandleKind::kContext:
+    case HandleKind::kBatch: break;
+  }
+  return kSuccess;
+}
+
+template <class Args>
+abi::Result record(void* pointer, abi::State state, Args* args) {
+  Tables* const t = tables();
+  const Handle handle = unpack(pointer);
+  if (t == nullptr || handle.kind == HandleKind::kNone) return kSuccess;
+  const std::uint64_t now = now_ns();
+  constexpr bool kIsOld = sizeof(Args) == sizeof(abi::Args1);
+  if (handle.kind == HandleKind::kGroupApi) {
+    set_group_state(*t, handle, state, now);
+    return kSuccess;
+  }
+  set(t->counters->proxy_at_ns, now);
+  if (handle.kind == HandleKind::kStep) {
+    std::uint64_t bytes = 0;
+    if constexpr (!kIsOld) bytes = args == nullptr ? 0 : args->step.bytes;
+    set_step_state(*t, handle, state, bytes, now);
+  } else if constexpr (kIsOld) {
+    if (handle.kind == HandleKind::kFlow && args != nullptr && args->op.steps >= 0) {
+      const auto steps = static_cast<std::uint32_t>(args->op.steps);
+      set_flow_state(*t, handle, state, steps, args->op.bytes, now);
+    }
+  } else if (handle.kind == HandleKind::kChannel && state == abi::kKernelChStop) {
+    if (args != nullptr) set_channel_stop(*t, handle, args->kernel_ch.timer_ns);
+  }
+  return kSuccess;
+}
+
+abi::Result finalize(void* context) {
+  Tables* const t = tables();
+  if (t != nullptr) close_communicator(*t, context);
+  return kSuccess;
+}
+
+constexpr const char* kName = "robustrun";
+
+}  // namespace
+
+extern "C" {
+#pragma GCC visibility push(default)
+extern const abi::Table1<abi::Event1, abi::Args1> ncclProfiler_v1;
+extern const abi::Table1<abi::Event2, abi::Args1> ncclProfiler_v2;
+extern const abi::Table1<abi::Event3, abi::Args1> ncclProfiler_v3;
+extern const abi::Table4<abi::Event4> ncclProfiler_v4;
+extern const abi::Table5<abi::Event5> ncclProfiler_v5;
+extern const abi::Table5<abi::Event6> ncclProfiler_v6;
+#pragma GCC visibility pop
+
+const abi::Table1<abi::Event1, abi::Args1> ncclProfiler_v1 = {
+    kName, init1<abi::Event1>, start<abi::Event1>, stop, record<abi::Args1>, finalize};
+const abi::Table1<abi::Event2, abi::Args1> ncclProfiler_v2 = {
+    kName, init1<abi::Event2>, start<abi::Event2>, stop, record<abi::Args1>, finalize};
+const abi::Table1<abi::Event3, abi::Args1> ncclProfiler_v3 = {
+    kName, init1<abi::Event3>, start<abi::Event3>, stop, record<abi::Args1>, finalize};
+const abi::Table4<abi::Event4> ncclProfiler_v4 = {
+    kName, init4, start<abi::Event4>, stop, record<abi::Args4>, finalize};
+const abi::Table5<abi::Event5> ncclProfiler_v5 = {kName, init5<abi::Event5>, start<abi::Event5>,
+                                                  stop,  record<abi::Args4>, finalize};
+const abi::Table5<abi::Event6> ncclProfiler_v6 = {kName, init5<abi::Event6>, start<abi::Event6>,
+                                                  stop,  record<abi::Args4>, finalize};
+}
+
+}  // namespace robustrun::tracer::nccl
