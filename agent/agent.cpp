@@ -156,6 +156,8 @@ class Agent {
       workers_->stop(*stop);
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
       workers_->signal(*signal);
+    } else if (const auto* question = std::get_if<wire::Observe>(&message)) {
+      workers_->observe(*question);
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
     } else if (preflight_) {

@@ -43,6 +43,14 @@ inline constexpr std::size_t kJsonDepthMax = 64;  // lists and objects within ea
 inline constexpr std::size_t kHttpHeadBytesMax = std::size_t{8} << 10;
 inline constexpr std::size_t kFlightAnswerBytesMax = std::size_t{16} << 20;  // 400 bytes each
 inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
+inline constexpr std::chrono::seconds kFlightAnswerMax{1};
+inline constexpr std::chrono::seconds kFlightInterval{1};
+inline constexpr std::chrono::seconds kFlightIntervalCalm{5};  // while steps advance
+inline constexpr std::chrono::seconds kStepsStillAfter{1};
+inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
+inline constexpr std::size_t kWatchedCommunicatorsMax = 1024;  // of one worker
+// An answer to Observe has at most so many bytes, and leaves out the least telling.
+inline constexpr std::size_t kObservedBytesMax = std::size_t{4} << 20;
 
 // control_socket
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;

@@ -7,14 +7,18 @@
 #include <utility>
 
 #include "agent/cgroup.h"
+#include "agent/collective_watch.h"
 #include "agent/control_socket.h"
+#include "agent/environment.h"
 #include "agent/error_file.h"
 #include "agent/limits.h"
 #include "agent/log_pump.h"
 #include "agent/oom.h"
+#include "agent/process_look.h"
 #include "agent/shim_link.h"
 #include "agent/tracer_library.h"
 #include "agent/worker_command.h"
+#include "agent/worker_snapshot.h"
 #include "base/core/text_template.h"
 #include "base/io/log.h"
 #include "tracer/record_file.h"
@@ -51,6 +55,7 @@ class WorkerImpl final : public Worker {
     if (!tree_gone_) shim_->kill_tree();
   }
   bool report_progress() override;
+  void observe(const wire::Observe& question, std::uint32_t workers) override;
   void set_congested(bool congested) override {
     for (auto& pump : {out_.get(), err_.get()}) {
       if (pump != nullptr) pump->set_congested(congested);
@@ -73,7 +78,9 @@ class WorkerImpl final : public Worker {
   [[nodiscard]] std::string line_prefix() const;
   [[nodiscard]] int stdin_fd() const;
   LogPump::Handlers pump_handlers(bool is_stderr, bool console);
-  base::Result<WorkerFiles> open_channels(const Plan& plan);
+  base::Status open_channels(const Plan& plan);
+  [[nodiscard]] tracer::RankSnapshot describe() const;
+  [[nodiscard]] Suspect as_suspect();
   void on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost);
   void on_tree_gone(unsigned killed, const std::string& unkillable);
   void finish_if_gone();
@@ -85,7 +92,10 @@ class WorkerImpl final : public Worker {
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
   std::string record_path_;
+  WorkerFiles files_;
   std::optional<tracer::Reading> reported_;
+  std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
+  std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
   std::unique_ptr<ControlSocket> socket_;
   std::unique_ptr<LogPump> out_;
   std::unique_ptr<LogPump> err_;
@@ -96,14 +106,15 @@ class WorkerImpl final : public Worker {
   pid_t pid_ = 0;
   std::optional<base::Nanos> stopped_at_;
   bool exited_ = false;
+  std::string end_;  // in words, once exited_
   bool tree_gone_ = false;
   Gone gone_;
 };
 
-base::Result<WorkerFiles> WorkerImpl::open_channels(const Plan& plan) {
-  WorkerFiles files;
+base::Status WorkerImpl::open_channels(const Plan& plan) {
+  WorkerFiles& files = files_;
   files.error_file = paths_.error_file;
-  if (node_.workers.python_path.empty()) return files;
+  if (node_.workers.python_path.empty()) return {};
   // Both names carry the attempt: a worker of an older one must never meet a newer's.
   const std::string stem = node_.runtime_directory + "/" + std::to_string(slot_.rank.value) + "." +
                            std::to_string(plan.start.attempt.value);
@@ -115,7 +126,12 @@ base::Result<WorkerFiles> WorkerImpl::open_channels(const Plan& plan) {
   socket_ = RR_TRY(ControlSocket::open(
       node_.executor, files.socket,
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
-  return files;
+  files.stacks = stem + ".stack";
+  if (!node_.workers.trace) return {};
+  files.flight = stem + ".fr";
+  collectives_ = CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
+                                       FlightSource::make(node_, files.flight, slot_.rank));
+  return {};
 }
 
 base::Result<WorkerImpl::Stream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr) {
@@ -177,11 +193,11 @@ int WorkerImpl::stdin_fd() const {
 }
 
 base::Status WorkerImpl::launch(const Plan& plan) {
-  const WorkerFiles files = RR_TRY(open_channels(plan));
+  RR_TRY(open_channels(plan));
   const Stream out = RR_TRY(open_stream(plan, false));
   const Stream err = RR_TRY(open_stream(plan, true));
   WorkerCommand command =
-      RR_TRY(make_worker_command(node_.workers, plan.start, slot_, files, plan.usable_cpus));
+      RR_TRY(make_worker_command(node_.workers, plan.start, slot_, files_, plan.usable_cpus));
   if (slot_.local_rank.value == 0 && attempt_.value == 0) {
     for (const std::string& notice : command.notices) {
       // torchrun warns of what it sets; natively it is a documented default.
@@ -241,6 +257,7 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
 bool WorkerImpl::report_progress() {
   if (!record_ || exited_) return false;
   auto reading = record_->read();
+  if (collectives_) collectives_->look(reading ? reading->steps : 0);
   if (!reading || (reported_ && *reported_ == *reading)) return false;
   if (reading->worker_pid == 0) return false;  // has not begun
   const bool stepped = !reported_ || reported_->steps != reading->steps;
@@ -258,9 +275,53 @@ bool WorkerImpl::report_progress() {
   return stepped;
 }
 
+tracer::RankSnapshot WorkerImpl::describe() const {
+  tracer::RankSnapshot snapshot;
+  snapshot.rank = slot_.rank;
+  snapshot.local_rank = slot_.local_rank;
+  snapshot.pid = pid_;
+  if (exited_) {
+    snapshot.life = tracer::Life::kDead;
+    snapshot.end = end_;
+  } else if (pid_ != 0) {
+    const bool is_stopped = signal_state(pid_, SIGCONT).is_stopped;
+    snapshot.life = is_stopped ? tracer::Life::kStopped : tracer::Life::kRunning;
+  }
+  if (reported_) {
+    snapshot.steps = reported_->steps;
+    if (reported_->last_step_at) snapshot.step_age = node_.clock.now() - *reported_->last_step_at;
+  }
+  return snapshot;
+}
+
+Suspect WorkerImpl::as_suspect() {
+  Suspect suspect;
+  suspect.pid = pid_;
+  if (cgroup_) suspect.cgroup = cgroup_->path();
+  suspect.stack_file = files_.stacks;
+  suspect.stack_signal = static_cast<int>(node_.workers.stack_signal);
+  suspect.signal = [this](int signal) { signal_itself(signal); };
+  suspect.gpus = devices_of(node_.workers, slot_.local_rank);
+  return suspect;
+}
+
+void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
+  WorkerSnapshot::Plan plan;
+  plan.describe = [this] { return describe(); };
+  plan.watch = collectives_.get();
+  if (question.evidence && !exited_ && pid_ != 0) plan.suspect = as_suspect();
+  plan.within = question.within;
+  snapshot_ = WorkerSnapshot::take(
+      node_, std::move(plan), [this, number = question.number, workers](std::string snapshot) {
+        node_.send(
+            wire::Observed{number, attempt_, slot_.local_rank, workers, std::move(snapshot)});
+      });
+}
+
 void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
   report_progress();
   exited_ = true;
+  end_ = base::describe(status);
   for (auto& pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->drain();
   }
@@ -295,6 +356,9 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
   }
   socket_.reset();
   if (record_) record_->unlink();
+  for (const std::string& left : {files_.stacks, files_.flight}) {
+    if (!left.empty()) ::unlink(left.c_str());
+  }
   if (cgroup_) cgroup_->remove();
   finish_if_gone();
 }

@@ -42,6 +42,8 @@ class Worker : public Victim {
   // Reads the progress record and reports what changed.
   // True when it has done a step since the last time.
   virtual bool report_progress() = 0;
+  // Answers with one Observed, in which `workers` is said; also when it is dead.
+  virtual void observe(const wire::Observe& question, std::uint32_t workers) = 0;
   virtual void set_congested(bool congested) = 0;
   [[nodiscard]] virtual bool gone() const = 0;
   [[nodiscard]] virtual base::LocalRank local_rank() const = 0;

@@ -103,6 +103,8 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
   env.set("ROBUSTRUN_ATTEMPT", std::to_string(start.attempt.value));
   set_or_unset(env, "ROBUSTRUN_RECORD", files.record);
   set_or_unset(env, "ROBUSTRUN_SOCKET", files.socket);
+  set_or_unset(env, "ROBUSTRUN_FLIGHT_SOCKET", files.flight);
+  set_or_unset(env, "ROBUSTRUN_TRACE_DISPATCHER", workers.trace_dispatcher ? "1" : "");
   set_or_unset(env, "ROBUSTRUN_STACK_SIGNAL",
                workers.stack_signal == 0 ? "" : std::to_string(workers.stack_signal));
 }
@@ -183,6 +185,13 @@ base::Status set_visible_device(Environment& env, unsigned local_rank) {
 }
 
 }  // namespace
+
+std::vector<std::string> devices_of(const wire::WorkerTemplate& workers, base::LocalRank rank) {
+  Environment env(workers.environment);
+  if (!env.get("CUDA_VISIBLE_DEVICES")) return {std::to_string(rank.value)};
+  if (!set_visible_device(env, rank.value)) return {};
+  return {*env.get("CUDA_VISIBLE_DEVICES")};
+}
 
 std::string substitute_local_rank(const std::string& text, unsigned local_rank) {
   const std::string value = std::to_string(local_rank);

@@ -19,6 +19,8 @@ struct WorkerFiles {
   std::string record;      // ROBUSTRUN_RECORD
   std::string socket;      // ROBUSTRUN_SOCKET
   std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller has one
+  std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET: torch's Flight Recorder answers there
+  std::string stacks;      // what the boot module makes of the record's name; not told
 };
 
 struct WorkerCommand {
@@ -34,6 +36,10 @@ base::Result<WorkerCommand> make_worker_command(const wire::WorkerTemplate& work
                                                 const wire::StartWorkers& start,
                                                 const wire::WorkerSlot& slot,
                                                 const WorkerFiles& files, unsigned cpus);
+
+// GPUs that a worker uses, as numbers or UUIDs: that of its local rank among those that are
+// visible, as torchrun's users have it; empty: not known.
+std::vector<std::string> devices_of(const wire::WorkerTemplate& workers, base::LocalRank rank);
 
 // Python's string.Template(text).safe_substitute(local_rank=n): ${local_rank}, $local_rank, $$.
 std::string substitute_local_rank(const std::string& text, unsigned local_rank);

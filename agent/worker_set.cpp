@@ -36,6 +36,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void kill_all(std::function<void()> done);
   void set_congested(bool congested);
   bool report_progress();
+  void observe(const wire::Observe& question);
   [[nodiscard]] Victim* victim(base::Attempt attempt, base::LocalRank local_rank);
   void abandon();
 
@@ -252,6 +253,13 @@ bool WorkerSet::Impl::report_progress() {
   return progress;
 }
 
+void WorkerSet::Impl::observe(const wire::Observe& question) {
+  if (!order_ || order_->attempt != question.attempt) return;
+  for (auto& worker : workers_) {
+    worker->observe(question, static_cast<std::uint32_t>(workers_.size()));
+  }
+}
+
 Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_rank) {
   if (!order_ || order_->attempt != attempt) return nullptr;
   for (auto& worker : workers_) {
@@ -273,6 +281,7 @@ void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order);
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }
+void WorkerSet::observe(const wire::Observe& question) { impl_->observe(question); }
 Victim* WorkerSet::victim(base::Attempt attempt, base::LocalRank local_rank) {
   return impl_->victim(attempt, local_rank);
 }

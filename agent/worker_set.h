@@ -29,6 +29,8 @@ class WorkerSet {
   void set_congested(bool congested);
   // True when some worker has done a step since the last time.
   bool report_progress();
+  // Each worker of the attempt answers by itself; of another attempt nobody does.
+  void observe(const wire::Observe& question);
   // A worker of the current attempt; nullptr when there is none.
   [[nodiscard]] Victim* victim(base::Attempt attempt, base::LocalRank local_rank);
 

@@ -29,7 +29,7 @@ struct CommunicatorProgress {
   }
 };
 
-// Agent to supervisor, at most once a second and worker, with what changed since.
+// Agent to supervisor, at most once a second and worker: all its communicators, when one moved.
 struct CollectiveProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;

@@ -48,7 +48,7 @@ struct Fixture {
   void ask(base::Nanos within = 20s) {
     source->ask({{{"0", "all of us", 77, 4, 2}}, within}, [this](auto result) {
       CHECK_FALSE(answer);
-      answer = std::move(result);
+      answer.emplace(std::move(result));
     });
     CHECK_FALSE(answer);
     CHECK(source->is_asking());

@@ -22,7 +22,8 @@ struct Fixture {
   wire::WorkerTemplate workers;
   wire::StartWorkers start;
   wire::WorkerSlot slot;
-  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock"};
+  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock", "/run/3.fr",
+                           "/run/3.stack"};
   unsigned cpus = 16;
 
   Fixture() {
@@ -234,7 +235,8 @@ TEST_CASE("every variable of torchrun is there with its value") {
       {"ROBUSTRUN_RUN_ID", "job-1"},
       {"ROBUSTRUN_ATTEMPT", "2"},
       {"ROBUSTRUN_RECORD", "/run/3.record"},
-      {"ROBUSTRUN_SOCKET", "/run/3.sock"}};
+      {"ROBUSTRUN_SOCKET", "/run/3.sock"},
+      {"ROBUSTRUN_FLIGHT_SOCKET", "/run/3.fr"}};
   CHECK(f.environment() == expected);
 }
 
@@ -268,14 +270,29 @@ TEST_CASE(
     "without files the error file is empty and a record of an outer robustrun is not passed on") {
   Fixture f;
   f.files = {};
-  f.workers.environment = {"ROBUSTRUN_RECORD=/outer", "ROBUSTRUN_SOCKET=/outer",
-                           "ROBUSTRUN_STACK_SIGNAL=40", "TORCHELASTIC_ERROR_FILE=/outer"};
+  f.workers.environment = {"ROBUSTRUN_RECORD=/outer",        "ROBUSTRUN_SOCKET=/outer",
+                           "ROBUSTRUN_STACK_SIGNAL=40",      "TORCHELASTIC_ERROR_FILE=/outer",
+                           "ROBUSTRUN_FLIGHT_SOCKET=/outer", "ROBUSTRUN_TRACE_DISPATCHER=1"};
   CHECK(f.variable("TORCHELASTIC_ERROR_FILE") == "");
   CHECK(f.variable("ROBUSTRUN_RECORD") == "(unset)");
   CHECK(f.variable("ROBUSTRUN_SOCKET") == "(unset)");
   CHECK(f.variable("ROBUSTRUN_STACK_SIGNAL") == "(unset)");
+  CHECK(f.variable("ROBUSTRUN_FLIGHT_SOCKET") == "(unset)");
+  CHECK(f.variable("ROBUSTRUN_TRACE_DISPATCHER") == "(unset)");
   f.workers.stack_signal = 42;
+  f.workers.trace_dispatcher = true;
   CHECK(f.variable("ROBUSTRUN_STACK_SIGNAL") == "42");
+  CHECK(f.variable("ROBUSTRUN_TRACE_DISPATCHER") == "1");
+}
+
+TEST_CASE("the GPU that a worker uses is that of its local rank among the visible ones") {
+  Fixture f;
+  const auto devices = [&f] { return agent::devices_of(f.workers, f.slot.local_rank); };
+  CHECK(devices() == Strings{"1"});
+  f.workers.environment = {"CUDA_VISIBLE_DEVICES=3,GPU-5f,7"};
+  CHECK(devices() == Strings{"GPU-5f"});
+  f.workers.environment = {"CUDA_VISIBLE_DEVICES=3"};
+  CHECK(devices().empty());
 }
 
 TEST_CASE(

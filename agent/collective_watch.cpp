@@ -1,0 +1,243 @@
+#include "agent/collective_watch.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <utility>
+
+#include "agent/limits.h"
+#include "tracer/head_watch.h"
+
+namespace robustrun::agent {
+namespace {
+
+using base::Nanos;
+using tracer::HeadWatch;
+using tracer::Membership;
+
+// One communicator, as one source tells of it.
+struct Watched {
+  HeadWatch heads;
+  wire::CommunicatorProgress progress;
+  std::uint64_t overdue = 0;  // ordinal; 0: none
+  bool is_there = true;       // at the last look at its source
+};
+
+enum class Source : std::uint8_t { kRecord, kFlight };
+using Key = std::pair<Source, std::uint64_t>;
+
+std::optional<Nanos> head_age(const Membership& comm) {
+  if (comm.pending.empty() || comm.pending.front().ordinal != comm.done + 1) return std::nullopt;
+  return comm.pending.front().age;
+}
+
+// As of a worker that has said nothing new for so long.
+void grow_older(std::vector<Membership>& comms, Nanos time) {
+  for (Membership& comm : comms) {
+    if (comm.idle > Nanos::zero()) comm.idle += time;
+    for (tracer::Operation& operation : comm.pending) {
+      operation.age += time;
+      operation.unchanged += time;
+    }
+  }
+}
+
+class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
+ public:
+  using Done = CollectiveWatch::Done;
+  WatchImpl(NodeContext& node, CollectiveWatch::Subject subject, const tracer::RecordFile& record,
+            std::unique_ptr<FlightSource> flight)
+      : node_(node), subject_(subject), record_(record), flight_(std::move(flight)) {}
+
+  void look(std::uint64_t steps);
+  void collect(Done done);
+  void drop() {
+    collecting_ = nullptr;
+    flight_.reset();
+  }
+
+ private:
+  void look_at_record(const std::string& table, Nanos now);
+  void ask_if_due(const std::string& table, Nanos now);
+  void ask(const std::string& table);
+  void on_answer(base::Result<std::vector<Membership>> answer);
+  void note(Key key, HeadWatch::Look look);
+  void forget_missing(Source source);
+  void tell(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head);
+  void tell_over(std::uint64_t comm, Watched& watched);
+  void tell_progress(Nanos now);
+  void finish_collecting();
+
+  NodeContext& node_;
+  const CollectiveWatch::Subject subject_;
+  const tracer::RecordFile& record_;
+  std::unique_ptr<FlightSource> flight_;
+  std::map<Key, Watched> watched_;
+  std::uint64_t steps_ = 0;
+  Nanos stepped_at_{};
+  std::optional<Nanos> asked_at_;
+  std::vector<Membership> answered_;  // by the Flight Recorder, last
+  Nanos answered_at_{};
+  std::optional<Nanos> told_at_;
+  bool has_news_ = false;
+  Done collecting_;
+};
+
+void WatchImpl::look(std::uint64_t steps) {
+  const Nanos now = node_.clock.now();
+  if (steps != steps_ || stepped_at_ == Nanos::zero()) stepped_at_ = now;
+  steps_ = steps;
+  const auto table = record_.read_communicators();
+  if (!table) return;  // the worker broke it: there is nothing to see
+  look_at_record(*table, now);
+  ask_if_due(*table, now);
+  tell_progress(now);
+}
+
+void WatchImpl::look_at_record(const std::string& table, Nanos now) {
+  for (const tracer::CommunicatorCount& count : tracer::count_communicators(table)) {
+    if (!count.counts_completion) continue;
+    note({Source::kRecord, count.comm}, {now, count.entered, count.done, {}, steps_ > 0});
+  }
+  forget_missing(Source::kRecord);
+}
+
+void WatchImpl::ask_if_due(const std::string& table, Nanos now) {
+  if (!flight_ || flight_->is_asking()) return;
+  const bool advances = steps_ > 0 && now - stepped_at_ <= kStepsStillAfter;
+  const Nanos interval = advances ? kFlightIntervalCalm : kFlightInterval;
+  if (asked_at_ && now - *asked_at_ < interval) return;
+  asked_at_ = now;
+  ask(table);
+}
+
+void WatchImpl::ask(const std::string& table) {
+  flight_->ask(
+      {tracer::known_groups(table), kFlightAnswerMax},
+      [this](base::Result<std::vector<Membership>> answer) { on_answer(std::move(answer)); });
+}
+
+// A worker that does not answer is nothing new: its process is looked at when it matters.
+void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
+  const Nanos now = node_.clock.now();
+  if (answer) {
+    answered_ = *std::move(answer);
+    answered_at_ = now;
+    for (const Membership& comm : answered_) {
+      if (!comm.counts_completion) continue;
+      note({Source::kFlight, comm.comm},
+           {now, comm.entered, comm.done, head_age(comm), steps_ > 0});
+    }
+    forget_missing(Source::kFlight);
+  }
+  if (collecting_) finish_collecting();
+}
+
+void WatchImpl::note(Key key, HeadWatch::Look look) {
+  auto found = watched_.find(key);
+  if (found == watched_.end()) {
+    if (watched_.size() >= kWatchedCommunicatorsMax) return;
+    found = watched_.emplace(key, Watched{}).first;
+    found->second.progress.comm = key.second;
+  }
+  Watched& watched = found->second;
+  watched.is_there = true;
+  const HeadWatch::Head head = watched.heads.look(look);
+  if (head.over != 0) tell_over(key.second, watched);
+  if (head.became_overdue) {
+    watched.overdue = head.ordinal;
+    tell(key.second, watched, head);
+  }
+  wire::CommunicatorProgress& progress = watched.progress;
+  has_news_ = has_news_ || progress.entered != look.entered || progress.done != look.done;
+  progress.entered = look.entered;
+  progress.done = look.done;
+  progress.head_age = head.ordinal == 0 ? Nanos::zero() : head.age;
+}
+
+// A group that was destroyed takes what was overdue in it along.
+void WatchImpl::forget_missing(Source source) {
+  for (auto one = watched_.begin(); one != watched_.end();) {
+    auto& [key, watched] = *one;
+    if (key.first != source || std::exchange(watched.is_there, false)) {
+      ++one;
+      continue;
+    }
+    if (watched.overdue != 0) tell_over(key.second, watched);
+    one = watched_.erase(one);
+  }
+}
+
+void WatchImpl::tell(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head) {
+  node_.send(wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, head.age,
+                           head.expected, false});
+}
+
+void WatchImpl::tell_over(std::uint64_t comm, Watched& watched) {
+  node_.send(
+      wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, {}, {}, true});
+  watched.overdue = 0;
+}
+
+void WatchImpl::tell_progress(Nanos now) {
+  if (!has_news_ || (told_at_ && now - *told_at_ < kCollectiveProgressInterval)) return;
+  has_news_ = false;
+  told_at_ = now;
+  wire::CollectiveProgress report{subject_.attempt, subject_.local_rank, {}};
+  for (const auto& [key, watched] : watched_) report.communicators.push_back(watched.progress);
+  node_.send(report);
+}
+
+void WatchImpl::collect(Done done) {
+  const bool was_asking = flight_ && flight_->is_asking();
+  collecting_ = std::move(done);
+  if (was_asking) return;  // what is under way is as fresh
+  const auto table = record_.read_communicators();
+  if (flight_ && table) {
+    asked_at_ = node_.clock.now();
+    return ask(*table);
+  }
+  boost::asio::post(node_.executor, [self = weak_from_this()] {
+    if (auto watch = self.lock(); watch && watch->collecting_) watch->finish_collecting();
+  });
+}
+
+void WatchImpl::finish_collecting() {
+  const Nanos now = node_.clock.now();
+  CollectiveWatch::Collected collected;
+  if (const auto file = record_.read_all()) {
+    if (auto recorded = tracer::read_collectives(*file, now)) {
+      collected.comms = std::move(recorded->comms);
+      collected.calls_still = recorded->calls_still;
+      collected.proxy_still = recorded->proxy_still;
+    }
+  }
+  std::vector<Membership> told = answered_;
+  grow_older(told, now - answered_at_);
+  std::ranges::move(told, std::back_inserter(collected.comms));
+  std::exchange(collecting_, nullptr)(std::move(collected));
+}
+
+class Owner final : public CollectiveWatch {
+ public:
+  explicit Owner(std::shared_ptr<WatchImpl> watch) : watch_(std::move(watch)) {}
+  ~Owner() override { watch_->drop(); }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  void look(std::uint64_t steps) override { watch_->look(steps); }
+  void collect(Done done) override { watch_->collect(std::move(done)); }
+
+ private:
+  std::shared_ptr<WatchImpl> watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveWatch> CollectiveWatch::make(NodeContext& node, Subject subject,
+                                                       const tracer::RecordFile& record,
+                                                       std::unique_ptr<FlightSource> flight) {
+  return std::make_unique<Owner>(
+      std::make_shared<WatchImpl>(node, subject, record, std::move(flight)));
+}
+
+}  // namespace robustrun::agent
