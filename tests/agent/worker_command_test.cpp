@@ -22,7 +22,7 @@ struct Fixture {
   wire::WorkerTemplate workers;
   wire::StartWorkers start;
   wire::WorkerSlot slot;
-  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock"};
+  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock", ""};
   unsigned cpus = 16;
 
   Fixture() {
