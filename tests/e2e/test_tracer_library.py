@@ -1,4 +1,4 @@
-"""NCCL's profiler plugin is loaded into other people's processes: what it needs, what it shows."""
+"""NCCL's profiler plugin, loaded into other people's processes: what it needs and shows."""
 
 import json
 import re
@@ -54,6 +54,9 @@ def plugin_of(robustrun, *options, env=None):
 
 def test_workers_have_it_unless_the_user_has_another(robustrun):
     assert plugin_of(robustrun) == str(LIBRARY)
-    assert plugin_of(robustrun, "--compat=torchrun") == str(LIBRARY)
+    assert plugin_of(robustrun, "--trace=off") is None
+    assert plugin_of(robustrun, "--compat=torchrun") is None
+    asked = ["--compat=torchrun", "--inject=on", "--trace=auto"]
+    assert plugin_of(robustrun, *asked) == str(LIBRARY)
     assert plugin_of(robustrun, env={"NCCL_PROFILER_PLUGIN": "none"}) == "none"
     assert plugin_of(robustrun, "--inject=off") is None
