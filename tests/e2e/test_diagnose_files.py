@@ -8,7 +8,6 @@ import shutil
 import sys
 
 import pytest
-
 from conftest import ROOT, wait_for
 
 FIXTURES = ROOT / "tests" / "fixtures"
