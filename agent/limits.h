@@ -69,6 +69,13 @@ inline constexpr std::uint32_t kDiskFillLane = 0xFFFFFFFF;  // log pumps have th
 inline constexpr std::size_t kHeldMessagesCongested = 4096;
 inline constexpr std::size_t kHeldMessagesMax = std::size_t{1} << 18;
 
+// ras_client
+inline constexpr std::chrono::milliseconds kRasAnswerMax{500};  // to one line
+inline constexpr std::chrono::milliseconds kRasPause{100};       // between two attempts
+inline constexpr std::size_t kRasLineMax = 256;
+inline constexpr std::size_t kRasPieceBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kRasReportBytesMax = std::size_t{64} << 20;  // 16,384 ranks: 40 MB
+
 // preflight, ask_program, local_facts, exchange
 inline constexpr std::chrono::milliseconds kReachMax{3000};   // of one call at a peer
 inline constexpr std::size_t kCallsAtOnce = 64;

@@ -40,7 +40,7 @@ class Reader {
     std::vector<std::vector<std::int64_t>> tensors;
     const std::size_t size = std::min(list.is_list() ? list.size() : 0, kFlightTensorsMax);
     for (std::size_t i = 0; i < size; ++i) tensors.push_back(whole_numbers(list.at(i)));
-    count(size * sizeof tensors);
+    count(size * sizeof(std::vector<std::int64_t>));
     return tensors;
   }
 
