@@ -78,9 +78,10 @@ std::optional<Verdict> rule_nobody_inside(const Case& facts) {
   verdict.confidence = is_phase && all_seen ? Confidence::kExact : Confidence::kInferred;
   if (is_phase) verdict.culprits = global_ranks(view, everybody);
   if (is_phase) verdict.nodes = nodes_of(view, everybody);
-  verdict.sentence = what.empty() ? outliers
-                                  : fmt::format("all {} ranks are outside any recorded operation, in {}",
-                                                everybody.size(), what);
+  verdict.sentence = what.empty()
+                         ? outliers
+                         : fmt::format("all {} ranks are outside any recorded operation, in {}",
+                                       everybody.size(), what);
   if (std::string stacks = stacks_text(facts); !stacks.empty()) {
     verdict.evidence.push_back(std::move(stacks));
   }
