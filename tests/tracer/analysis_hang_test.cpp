@@ -131,6 +131,7 @@ TEST_CASE("snapshots that contradict themselves break nothing") {
   fleet.in(1, 3).rank = 77;                                 // no such member
   fleet.in(1, 1).size = 4'000'000'000;
   fleet.in(1, 1).pending.front().age = seconds(-5);
+  fleet.in(1, 0).pending.front().age = base::Nanos::max();
   fleet.rank(1).comms.push_back({});
   const Verdict verdict = fleet.verdict();
   CHECK(numbers(verdict.culprits) == Ranks{2});

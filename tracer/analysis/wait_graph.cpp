@@ -57,7 +57,7 @@ class GraphBuilder {
     const std::vector<base::Nanos> weight = weights(component);
     const base::Nanos longest = graph_.longest_wait();
     const auto counts = [&](std::uint32_t v) {
-      return weight[component[v]] * kShareOfLongestWait >= longest;
+      return weight[component[v]] >= longest / kShareOfLongestWait;
     };
     for (std::uint32_t at = 0; at < view_.rank_count(); ++at) {
       if (from_.waited[at] < base::Nanos{0} || has_successors(at)) continue;
