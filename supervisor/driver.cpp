@@ -53,8 +53,7 @@ void Driver::Impl::close() {
   injector_.reset();
   for (const auto& [number, check] : checks_) check->drop();
   checks_.clear();
-  for (const auto& [number, look] : looks_) look->drop();
-  looks_.clear();
+  if (look_) std::exchange(look_, nullptr)->drop();
   door_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();

@@ -28,8 +28,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Overdue& report) {
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Observed& report) {
-  // A copy: the last answer ends it.
-  for (const auto& [number, look] : std::map(looks_)) look->on_report(node, report);
+  if (const auto look = look_) look->on_report(node, report);
 }
 
 void Driver::Impl::watch_for_hangs() {
@@ -43,12 +42,17 @@ void Driver::Impl::watch_for_hangs() {
     if (verdict == nullptr || attempt != job_.attempt() || job_.state() != JobState::kRunning) {
       return hang_watch_.give_up_look(then);
     }
+    RR_LOG(kDebug, {}, "a look at the workers: {}: {}", to_string(verdict->finding),
+           verdict->sentence);
     for (Diagnosed& diagnosed : hang_watch_.take(*verdict, then)) dispatch(std::move(diagnosed));
   });
 }
 
-// `done` gets null when nothing could be found out.
+// `done` gets null when nothing could be found out. Who asks while others wait for a look, gets the
+// verdict of that one: a worker is looked at once at a time.
 void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> done) {
+  look_waiters_.push_back(std::move(done));
+  if (look_waiters_.size() > 1) return;
   Observation::Plan plan;
   plan.question = {++looks_begun_, job_.attempt(), true, kObserveWithin};
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -56,21 +60,25 @@ void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> d
     plan.world_size += static_cast<std::uint32_t>(nodes_[i].ranks.size());
     if (!nodes_[i].lost) plan.nodes.push_back({{i}, names_[i], nodes_[i].ranks});
   }
-  const std::uint64_t number = plan.question.number;
   Observation::Hands hands;
   hands.send = [this](base::NodeId node, const wire::Message& message) { send(node, message); };
-  hands.done = [self = weak_from_this(), number,
-                done = std::move(done)](tracer::FleetSnapshot fleet) {
-    auto driver = self.lock();
-    if (!driver) return;
-    driver->looks_.erase(number);
-    fleet.layout = rank_layout(driver->request_.placement.parallel, fleet.world_size);
-    if (!driver->parts_.analyze || driver->finished_) return done(nullptr);
-    driver->parts_.analyze(std::move(fleet), [self, done](tracer::Verdict verdict) {
-      if (self.lock()) done(&verdict);
-    });
+  hands.done = [self = weak_from_this()](tracer::FleetSnapshot fleet) {
+    if (auto driver = self.lock()) driver->analyze(std::move(fleet));
   };
-  looks_.emplace(number, Observation::begin(parts_.executor, std::move(plan), std::move(hands)));
+  look_ = Observation::begin(parts_.executor, std::move(plan), std::move(hands));
+}
+
+void Driver::Impl::analyze(tracer::FleetSnapshot fleet) {
+  look_.reset();
+  if (!parts_.analyze || finished_) return tell_waiters(nullptr);
+  fleet.layout = rank_layout(request_.placement.parallel, fleet.world_size);
+  parts_.analyze(std::move(fleet), [self = weak_from_this()](const tracer::Verdict& verdict) {
+    if (auto driver = self.lock()) driver->tell_waiters(&verdict);
+  });
+}
+
+void Driver::Impl::tell_waiters(const tracer::Verdict* verdict) {
+  for (const auto& done : std::exchange(look_waiters_, {})) done(verdict);
 }
 
 ControlServer::Row Driver::Impl::diagnosis_row() {

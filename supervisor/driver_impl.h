@@ -103,7 +103,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // Slurm signals us, or an agent.
   void signalled_by_slurm();
   void on_notice(const launcher::SlurmNotice& notice);
-
   // Whether they still live.
   void arm_lease_check();
   void check_leases();
@@ -124,10 +123,11 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
 
   // Where they belong.
   void solve_placement(const SolvePlacement& action);
-
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
+  void analyze(tracer::FleetSnapshot fleet);
+  void tell_waiters(const tracer::Verdict* verdict);
   [[nodiscard]] ControlServer::Row diagnosis_row();
 
   // What agents say.
@@ -170,7 +170,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
   NodesChecked newest_check_;            // with check_only: what the verdicts are about
   HangWatch hang_watch_;
-  std::map<std::uint64_t, std::shared_ptr<Observation>> looks_;   // under way, by number
+  std::shared_ptr<Observation> look_;    // under way; null: none
+  std::vector<std::function<void(const tracer::Verdict*)>> look_waiters_;
   std::uint64_t looks_begun_ = 0;
   std::uint64_t collectives_done_ = 0;   // by the furthest rank, of all its communicators
   ProgressTracker progress_;

@@ -126,7 +126,7 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   if (injector_) injector_->on_agent_lost(node);
   dispatch(AgentLost{why, node_answers}, node);
   for (const auto& [number, check] : std::map(checks_)) check->on_agent_lost(node, why);
-  for (const auto& [number, look] : std::map(looks_)) look->on_agent_lost(node);
+  if (const auto look = look_) look->on_agent_lost(node);
 }
 
 }  // namespace robustrun::supervisor

@@ -86,6 +86,8 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
   if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
     return false;
   if (verdict.lasting >= policy_.timeout) return true;
+  // What was only inferred, as from ranks that nobody has seen, is no proof.
+  if (verdict.confidence < tracer::Confidence::kMajority) return false;
   if (verdict.finding == tracer::Finding::kLongPhase ||
       verdict.finding == tracer::Finding::kUndecided) {
     return false;

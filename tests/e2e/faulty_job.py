@@ -118,7 +118,10 @@ def err(samples):
     elif FAULT == "loader":
         samples.stalls = True
     elif FAULT == "gil":
-        ctypes.PyDLL(None).sleep(FOR_EVER)
+        # Locked twice: unlike a sleep, no signal ends this.
+        library, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
+        library.pthread_mutex_lock(mutex)
+        library.pthread_mutex_lock(mutex)
     elif FAULT == "crash":
         raise RuntimeError("an error on purpose")
 

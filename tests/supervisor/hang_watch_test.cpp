@@ -16,6 +16,7 @@ constexpr std::uint64_t kComm = 7;
 Verdict verdict(tracer::Finding finding, base::Nanos lasting, bool is_moving = false) {
   Verdict what;
   what.finding = finding;
+  what.confidence = tracer::Confidence::kExact;
   what.culprits = {{2}};
   what.lasting = lasting;
   what.is_moving = is_moving;
@@ -115,6 +116,19 @@ TEST_CASE("what cannot come right is convicted soon, though its workers move") {
   const auto mismatch = verdict(tracer::Finding::kMismatch, kConvictFinal, true);
   CHECK(w.look(mismatch) == Stages{Stage::kSuspected});
   CHECK(w.look(mismatch) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("what is only inferred is said, and convicted when patience ends") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto inferred = [](base::Nanos age) {
+    Verdict what = verdict(tracer::Finding::kOrderInversion, age);
+    what.confidence = tracer::Confidence::kInferred;
+    return what;
+  };
+  CHECK(w.look(inferred(20s)) == Stages{Stage::kSuspected});
+  CHECK(w.look(inferred(599s)).empty());
+  CHECK(w.look(inferred(600s)) == Stages{Stage::kConvicted});
 }
 
 TEST_CASE("an operation that used to take long gets more time") {

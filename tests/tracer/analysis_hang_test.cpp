@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/tracer/fleet.h"
+#include "tracer/analysis/limits.h"
 
 namespace robustrun::tracer {
 namespace {
@@ -205,7 +206,7 @@ TEST_CASE("the culprit moves when it uses a processor, reads, or its stack chang
     evidence.process.state = "S";
     evidence.process.watched = seconds(1);
     if (how == 1) evidence.process.cpu = seconds(0.2);
-    if (how == 2) evidence.process.io_bytes = 1;
+    evidence.process.io_bytes = kMovingIoBytes + (how == 2 ? 1 : 0);  // its stacks are written, too
     if (how == 3) evidence.stacks_moved = true;
     // Victims may spin: that is nobody's guilt.
     fleet.rank(0).evidence = {};

@@ -195,7 +195,7 @@ bool is_moving(const Evidence& evidence) {
   if (evidence.stacks_moved) return true;
   if (!evidence.has_process) return false;
   const auto share = static_cast<double>(process.watched.count()) * kMovingCpu;
-  return process.io_bytes > 0 ||
+  return process.io_bytes > kMovingIoBytes ||
          (process.watched > base::Nanos{0} && static_cast<double>(process.cpu.count()) > share);
 }
 

@@ -41,6 +41,7 @@ inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
 
 // A rank that comes last again and again, where kernels cannot be timed.
 inline constexpr std::size_t kLateMembersLeast = 3;
+inline constexpr base::Nanos kClockMax{std::int64_t{1} << 61U};  // Unix time, in 2043
 inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
@@ -51,5 +52,7 @@ inline constexpr double kLateTimeShare = 0.1;  // of the time is lost by them
 
 // The worker is moving when it used more than this part of one processor while it was watched.
 inline constexpr double kMovingCpu = 0.1;
+// Or read or wrote more: the dumps of its stacks, which it was asked for, are less.
+inline constexpr std::uint64_t kMovingIoBytes = std::uint64_t{1} << 20U;
 
 }  // namespace robustrun::tracer

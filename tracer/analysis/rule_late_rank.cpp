@@ -38,15 +38,20 @@ Nanos nth(std::vector<Nanos> values, std::size_t n) {
   return values[n];
 }
 
+// Times are outside input: what no clock shows is no time, and of two for one operation the first
+// counts.
 void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
+  const std::size_t members = comm.members.size();
   std::map<std::uint64_t, std::vector<Nanos>> times;
-  for (const Member& member : comm.members) {
-    for (const Past& past : member.view->recent) {
-      if (past.entered_at > Nanos{}) times[past.ordinal].push_back(past.entered_at);
+  for (std::size_t m = 0; m < members; ++m) {
+    for (const Past& past : comm.members[m].view->recent) {
+      if (past.entered_at <= Nanos{} || past.entered_at > kClockMax) continue;
+      auto& at = times.try_emplace(past.ordinal, members).first->second;
+      if (at[m] == Nanos{}) at[m] = past.entered_at;
     }
   }
   for (auto& [ordinal, at] : times) {
-    if (at.size() != comm.members.size()) continue;
+    if (std::ranges::find(at, Nanos{}) != at.end()) continue;
     Arrival arrival;
     arrival.first = std::ranges::min(at);
     for (const Nanos one : at) arrival.late.push_back(one - arrival.first);
