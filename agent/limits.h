@@ -7,6 +7,9 @@
 
 namespace robustrun::agent {
 
+// What NCCL copies of a plugin's path (tracer_library.h).
+inline constexpr std::size_t kTracerPathBytesMax = 254;
+
 // agent
 inline constexpr unsigned kPoolThreads = 2;           // file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
@@ -65,6 +68,13 @@ inline constexpr std::uint32_t kDiskFillLane = 0xFFFFFFFF;  // log pumps have th
 // A disturbed connection holds so many messages; workers' output waits from the first number on.
 inline constexpr std::size_t kHeldMessagesCongested = 4096;
 inline constexpr std::size_t kHeldMessagesMax = std::size_t{1} << 18;
+
+// ras_client
+inline constexpr std::chrono::milliseconds kRasAnswerMax{500};  // to one line
+inline constexpr std::chrono::milliseconds kRasPause{100};       // between two attempts
+inline constexpr std::size_t kRasLineMax = 256;
+inline constexpr std::size_t kRasPieceBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kRasReportBytesMax = std::size_t{64} << 20;  // 16,384 ranks: 40 MB
 
 // preflight, ask_program, local_facts, exchange
 inline constexpr std::chrono::milliseconds kReachMax{3000};   // of one call at a peer

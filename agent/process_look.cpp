@@ -179,6 +179,12 @@ base::Result<tracer::ProcessState> compare_looks(const ProcessLook& first,
   }
   tracer::ProcessState state = second.state;
   state.watched = watched;
+  // One that sleeps is awake for a moment when it is signalled to show its stacks.
+  const bool slept = first.state.state == "S" || first.state.state == "D";
+  if (state.state == "R" && slept) {
+    state.state = first.state.state;
+    state.wait_channel = first.state.wait_channel;
+  }
   // Less than before: an orphan took its share along.
   const auto rise = [](std::uint64_t from, std::uint64_t to) { return to > from ? to - from : 0; };
   state.cpu = ticks_to_time(rise(first.cpu_ticks, second.cpu_ticks));

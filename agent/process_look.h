@@ -28,7 +28,8 @@ struct ProcessLook {
 base::Result<ProcessLook> look_at_process(pid_t pid, const std::string& cgroup,
                                           const std::string& root = "");
 
-// kNotFound: another process has the number by now. `watched`: the time between the looks.
+// As at the second, but a worker that slept at the first does not run. kNotFound: another process
+// has the number by now. `watched`: the time between the looks.
 base::Result<tracer::ProcessState> compare_looks(const ProcessLook& first,
                                                  const ProcessLook& second, base::Nanos watched);
 

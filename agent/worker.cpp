@@ -16,6 +16,7 @@
 #include "agent/oom.h"
 #include "agent/process_look.h"
 #include "agent/shim_link.h"
+#include "agent/tracer_library.h"
 #include "agent/worker_command.h"
 #include "agent/worker_snapshot.h"
 #include "base/core/text_template.h"
@@ -121,6 +122,7 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
   files.socket = stem + ".sock";
   record_ = RR_TRY(tracer::RecordFile::create(files.record, slot_.rank, attempt_));
   record_path_ = files.record;
+  files.tracer = tracer_library(node_.workers);
   socket_ = RR_TRY(ControlSocket::open(
       node_.executor, files.socket,
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));

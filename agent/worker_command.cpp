@@ -109,6 +109,12 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
                workers.stack_signal == 0 ? "" : std::to_string(workers.stack_signal));
 }
 
+// NCCL loads it into the worker; what the user wants to load there instead, or "none", stays.
+void set_tracer(Environment& env, const WorkerFiles& files) {
+  constexpr const char* kPlugin = "NCCL_PROFILER_PLUGIN";
+  if (!files.tracer.empty() && !env.get(kPlugin)) env.set(kPlugin, files.tracer);
+}
+
 bool has_element(std::string_view path_list, std::string_view element) {
   while (true) {
     const std::size_t colon = path_list.find(':');
@@ -204,6 +210,7 @@ base::Result<WorkerCommand> make_worker_command(const wire::WorkerTemplate& work
   set_ranks(env, workers, start, slot);
   set_elastic(env, workers, start, files);
   set_own(env, workers, start, files);
+  set_tracer(env, files);
   append_python_path(env, workers);
   if (workers.virtual_local_rank) RR_TRY(set_visible_device(env, slot.local_rank.value));
   const auto notice = set_omp(env, workers, start.slots.size(), cpus);

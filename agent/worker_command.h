@@ -18,6 +18,7 @@ struct WorkerFiles {
   std::string error_file;  // TORCHELASTIC_ERROR_FILE
   std::string record;      // ROBUSTRUN_RECORD
   std::string socket;      // ROBUSTRUN_SOCKET
+  std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller has one
   std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET: torch's Flight Recorder answers there
   std::string stacks;      // what the boot module makes of the record's name; not told
 };

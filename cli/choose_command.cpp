@@ -10,7 +10,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 12> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 13> kNames = {{{"run", Command::kRun},
                                             {"report", Command::kReport},
                                             {"inject", Command::kInject},
                                             {"resume", Command::kResume},
@@ -21,7 +21,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"help", Command::kHelp},
                                             {"version", Command::kVersion},
                                             {"check", Command::kCheck},
-                                            {"plan", Command::kPlan}}};
+                                            {"plan", Command::kPlan},
+                                            {"diagnose", Command::kDiagnose}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

@@ -25,7 +25,8 @@ enum class Command : std::uint8_t {
   kHelp,
   kVersion,
   kCheck,
-  kPlan
+  kPlan,
+  kDiagnose
 };
 
 struct Choice {
@@ -56,6 +57,8 @@ int version_command();
 int check_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun plan [options]`: which ranks each host would get.
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun diagnose [RUN | --from PATH...]`: whom a job waits for, by asking it or by its files.
+int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus and
 // --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).

@@ -43,6 +43,10 @@ Subcommands (a script of the same name in this directory wins):
                             --lines N begins with the last N.
   stop [RUN]                Ends a run, as SIGTERM to its supervisor does.
                             --signal NAME, --grace TIME, --no-wait.
+  diagnose [RUN]            Whom the workers of a run wait for, now; or with
+                            --from PATH... whom a hung job waits for, by dumps
+                            of PyTorch's Flight Recorder, reports of NCCL's RAS
+                            or progress records that it left. --json.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

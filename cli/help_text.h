@@ -20,6 +20,7 @@ namespace robustrun::cli {
 [[nodiscard]] std::string status_help();
 [[nodiscard]] std::string stop_help();
 [[nodiscard]] std::string attach_help();
+[[nodiscard]] std::string diagnose_help();
 [[nodiscard]] std::string submit_help(int columns);
 [[nodiscard]] std::string check_help();
 [[nodiscard]] std::string plan_help(int columns);

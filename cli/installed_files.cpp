@@ -14,6 +14,8 @@ std::vector<std::string> installed_files(const std::string& executable) {
   if (const fs::path shim = bin / "robustrun-shim"; fs::exists(shim, error)) {
     files.push_back(shim.string());
   }
+  const fs::path tracer = bin.parent_path() / "share/robustrun/librobustrun_tracer.so";
+  if (fs::exists(tracer, error)) files.push_back(tracer.string());
   const fs::path python = bin.parent_path() / "share/robustrun/python/robustrun";
   for (const auto& entry : fs::directory_iterator(python, error)) {
     if (entry.path().extension() == ".py") files.push_back(entry.path().string());

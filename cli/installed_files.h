@@ -6,8 +6,8 @@
 
 namespace robustrun::cli {
 
-// Absolute paths of the shim and of our Python package, below the prefix of `executable`
-// (PREFIX/bin/robustrun). What is missing is left out.
+// Absolute paths of the shim, of NCCL's plugin and of our Python package, below the prefix of
+// `executable` (PREFIX/bin/robustrun). What is missing is left out.
 [[nodiscard]] std::vector<std::string> installed_files(const std::string& executable);
 
 }  // namespace robustrun::cli

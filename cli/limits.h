@@ -34,6 +34,8 @@ inline constexpr int kJournalPollMs = 500;  // for the end of a run on another m
 inline constexpr std::chrono::seconds kFollowWait{10};
 inline constexpr std::chrono::milliseconds kFollowWaitForStart{50};
 inline constexpr std::chrono::milliseconds kHeartbeatIntervalMin{100};
+inline constexpr std::size_t kDiagnosedFilesMax = 65'536;  // of one folder
+inline constexpr std::uint32_t kDiagnosedRanksMax = 1U << 20;
 inline constexpr int kHelpColumnsMin = 60;
 inline constexpr int kHelpColumnsMax = 100;
 

@@ -1,4 +1,4 @@
-// The help of status, stop and attach.
+// The help of status, stop, attach and diagnose.
 
 #include "cli/help_text.h"
 
@@ -41,6 +41,24 @@ std::string attach_help() {
          "much\n"
          "is said); the run is never held up.\n\n"
          "  -n, --lines N   begin with the last N lines (of the last MiB)\n";
+}
+
+std::string diagnose_help() {
+  return "usage: robustrun diagnose [RUN] [--json]\n"
+         "       robustrun diagnose --from PATH... [--json]\n\n"
+         "Says whom the workers of a run wait for, now. RUN is a run's id or directory; without\n"
+         "it, the newest below ./robustrun-runs that goes on.\n\n"
+         "With --from, whom a hung job waits for by the files that it left; it need not have\n"
+         "been started by robustrun. PATH is a file or a folder of:\n\n"
+         "  dumps of PyTorch's Flight Recorder, pickle or JSON, one per rank, whose name ends in\n"
+         "  the rank (nccl_trace_rank_7), as torch calls them\n"
+         "  progress records of robustrun\n"
+         "  reports of NCCL's RAS, JSON or text\n\n"
+         "In a folder other files are passed over. docs/operations.md says how a job comes to\n"
+         "leave dumps.\n\n"
+         "  --json    one JSON object (docs/formats/diagnosis.md)\n\n"
+         "Exit codes: 0 a verdict, also that nobody waits, 1 the run cannot be asked or the files\n"
+         "cannot be used, 2 bad input or no such run.\n";
 }
 
 }  // namespace robustrun::cli

@@ -148,6 +148,20 @@ Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
+  DiagnoseLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("--from", line.from)->expected(1, -1);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (!line.from.empty() && !line.run.empty()) {
+    return fail(Errc::kInvalidArgument, "either a run or files (--from), not both");
+  }
+  return line;
+}
+
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   HelpLine line;
   Parser app;

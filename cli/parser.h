@@ -76,6 +76,14 @@ struct AttachLine {
   bool help = false;
 };
 
+// `robustrun diagnose [RUN | --from PATH...] [--json]`
+struct DiagnoseLine {
+  std::string run;
+  std::vector<std::string> from;
+  bool json = false;
+  bool help = false;
+};
+
 // `robustrun help [--markdown]`
 struct HelpLine {
   bool markdown = false;
@@ -89,6 +97,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<StatusLine> parse_status_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<StopLine> parse_stop_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 
 }  // namespace robustrun::cli

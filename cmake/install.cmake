@@ -1,10 +1,11 @@
 include(GNUInstallDirs)
-# The binary looks for the shim beside itself and for the Python package in ../share/robustrun/
-# (or, in a build tree, through the link made here).
+# The binary looks for the shim beside itself, for NCCL's plugin and the Python package in
+# ../share/robustrun/ (in a build tree: the latter through the link made here).
 if(TARGET robustrun-shim)
   install(TARGETS robustrun-shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(TARGETS robustrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS robustrun_tracer LIBRARY DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
 install(DIRECTORY python/robustrun DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/python
         PATTERN __pycache__ EXCLUDE)
 install(FILES docs/cli.md docs/compat.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)

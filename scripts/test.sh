@@ -40,14 +40,15 @@ asan() {
   build build/asan --target $targets && run_ctest build/asan -L unit
 }
 
-# What has threads, or talks to one: pool, channel, writers, pumps and console.
+# What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin.
 tsan() {
   local tests around=()
   cmake --preset tsan > /dev/null || { count 0 1; return; }
-  build build/tsan --target test_base test_wire test_agent test_supervisor || return
+  build build/tsan --target test_base test_wire test_agent test_supervisor test_tracer || return
   # The thread sanitizer of g++ 12 cannot live with as random addresses as newer kernels give.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
-  for tests in test_base test_wire "test_agent -sf=*/log_*" "test_supervisor -sf=*/console_*"; do
+  for tests in test_base test_wire "test_agent -sf=*/log_*" "test_supervisor -sf=*/console_*" \
+      "test_tracer -sf=*/plugin_*"; do
     echo "tsan: $tests"
     # shellcheck disable=SC2086
     (set -f; "${around[@]}" build/tsan/bin/$tests) && count 1 0 || count 0 1

@@ -40,7 +40,7 @@ class Reader {
     std::vector<std::vector<std::int64_t>> tensors;
     const std::size_t size = std::min(list.is_list() ? list.size() : 0, kFlightTensorsMax);
     for (std::size_t i = 0; i < size; ++i) tensors.push_back(whole_numbers(list.at(i)));
-    count(size * sizeof tensors);
+    count(size * sizeof(std::vector<std::int64_t>));
     return tensors;
   }
 
@@ -73,9 +73,11 @@ class Reader {
   std::size_t copied_ = 0;
 };
 
+// 0 also for what no counter reaches.
 std::uint64_t unsigned_of(const Value& value) {
   const std::int64_t found = value.integer_or_digits().value_or(0);
-  return found > 0 ? static_cast<std::uint64_t>(found) : 0;
+  const bool plausible = found > 0 && static_cast<std::uint64_t>(found) <= kOrdinalMax;
+  return plausible ? static_cast<std::uint64_t>(found) : 0;
 }
 
 std::int64_t time_of(const Value& value) {
@@ -190,7 +192,8 @@ base::Result<FlightRecording> Reader::read(const Value& root) {
     const auto id = base::parse_int<std::uint64_t>(name);
     if (!id || value.size() > kFlightMembersMax) continue;
     const auto ordinal = [&](std::string_view which) {
-      return std::max<std::int64_t>(-1, value[which].integer_or_digits().value_or(-1));
+      const std::int64_t found = value[which].integer_or_digits().value_or(-1);
+      return found >= 0 && found <= static_cast<std::int64_t>(kOrdinalMax) ? found : -1;
     };
     recording.status[*id] = {ordinal("last_enqueued_collective"),
                              ordinal("last_started_collective"),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "base/core/text.h"
@@ -105,7 +106,28 @@ Identity identity_of(const RasRank& rank) { return {rank.host, rank.pid, rank.gp
 
 bool is_known(const RasRank& rank) { return !rank.host.empty() && rank.pid >= 0; }
 
-Membership membership_of(const RasCommunicator& communicator, const RasRank& rank) {
+bool is_out(const RasRank& rank) { return rank.dead || rank.unresponsive; }
+
+// The newest collective that nobody can still be inside; none: what is told does not say. What a
+// member has not launched is done by none. While one is dead or silent, neither is what the others
+// have all launched last.
+std::optional<std::uint64_t> done_by_all(const RasCommunicator& communicator) {
+  std::optional<std::uint64_t> least;
+  std::uint64_t most = 0;
+  bool is_complete = true;
+  for (const RasRank& rank : communicator.ranks) {
+    is_complete = is_complete && !is_out(rank);
+    if (!rank.answered) continue;
+    least = std::min(least.value_or(rank.launched), rank.launched);
+    most = std::max(most, rank.launched);
+  }
+  if (!least || (is_complete && *least == most)) return std::nullopt;
+  if (is_complete || *least == 0) return least;
+  return *least - 1;
+}
+
+Membership membership_of(const RasCommunicator& communicator, const RasRank& rank,
+                         std::optional<std::uint64_t> done) {
   Membership membership;
   membership.comm = communicator.hash;
   for (const char c : communicator.second_hash) {  // two of one hash are told apart by it
@@ -114,8 +136,14 @@ Membership membership_of(const RasCommunicator& communicator, const RasRank& ran
   membership.name = fmt::format("NCCL communicator {:#x}", communicator.hash);
   membership.size = communicator.size;
   membership.rank = rank.rank;
-  membership.counts_completion = false;
+  membership.counts_completion = rank.answered && done;
   membership.entered = membership.started = rank.launched;
+  if (!membership.counts_completion) return membership;
+  membership.done = *done;
+  if (rank.launched > *done) {
+    Operation& operation = membership.pending.emplace_back();
+    operation.ordinal = *done + 1;
+  }
   return membership;
 }
 
@@ -192,6 +220,7 @@ RasFleet fleet_of(const RasReport& report) {
   std::size_t strangers = 0;
   for (auto communicator = report.communicators.begin(); communicator != report.communicators.end();
        ++communicator) {
+    const std::optional<std::uint64_t> done = done_by_all(*communicator);
     for (const RasRank& rank : communicator->ranks) {
       add_notes(*communicator, rank, result.notes);
       std::uint32_t number = rank.rank;
@@ -207,10 +236,11 @@ RasFleet fleet_of(const RasReport& report) {
       snapshot.rank = base::Rank{number};
       snapshot.node = rank.host;
       snapshot.pid = std::max(0, rank.pid);
+      if (rank.gpu >= 0) snapshot.local_rank.value = static_cast<std::uint32_t>(rank.gpu);
       add_life(rank, snapshot);
-      // Of one that is silent, but lives, nothing says how far it is.
-      if (rank.answered || rank.dead) {
-        snapshot.comms.push_back(membership_of(*communicator, rank));
+      // One that answered, but not for this communicator, has left it.
+      if (rank.answered || is_out(rank)) {
+        snapshot.comms.push_back(membership_of(*communicator, rank, done));
       }
     }
   }

@@ -51,7 +51,9 @@ struct RasFleet {
   std::vector<std::string> notes;  // what no snapshot can hold, for people
 };
 
-// RAS knows ranks of communicators alone: those of the largest one are taken for the job's.
+// RAS knows ranks of communicators alone: those of the largest one are taken for the job's. It is
+// asked about jobs that hang: a collective that not every member has launched counts as one that
+// the others wait in.
 [[nodiscard]] RasFleet fleet_of(const RasReport& report);
 
 // Put in where it is missing behind "nvml_dev".

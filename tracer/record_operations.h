@@ -2,8 +2,9 @@
 // Operations and flows in flight, in the collectives' part of a progress record.
 //
 // A slot is claimed by raising the generation in its `state`; `generation` is written next, before
-// any other word, so that who reads it last knows whether all belong together. Slots of operations that are not finished are never taken for
-// others: new ones are dropped instead, and counted (record_counters.h).
+// any other word, so that who reads it last knows whether all belong together. Slots of operations
+// that are not finished are never taken for others: new ones are dropped instead, and counted
+// (record_counters.h).
 
 #include <cstddef>
 #include <cstdint>

@@ -91,6 +91,23 @@ TEST_CASE("one that is gone, or whose number another has by now, is not compared
   CHECK(gone.error().what == "the worker is gone");
 }
 
+TEST_CASE("a worker that slept at one of two looks sleeps; else it is as it was found last") {
+  const auto states = [](const char* first, const char* second) {
+    ProcessLook before, after;
+    before.state.state = first;
+    before.state.wait_channel = "old";
+    after.state.state = second;
+    after.state.wait_channel = "new";
+    const auto both = compare_looks(before, after, base::Nanos(1));
+    return both->state + both->wait_channel;
+  };
+  CHECK(states("R", "R") == "Rnew");
+  CHECK(states("S", "R") == "Sold");
+  CHECK(states("T", "R") == "Rnew");
+  CHECK(states("R", "S") == "Snew");
+  CHECK(states("S", "D") == "Dnew");
+}
+
 TEST_CASE("a process frozen by its cgroup is told as frozen") {
   const auto place = own_cgroup("");
   const std::string folder =

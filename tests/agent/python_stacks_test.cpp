@@ -103,6 +103,24 @@ TEST_CASE_FIXTURE(Fixture, "the lock of an interpreter may be held by one that s
   CHECK(answer.dump.stacks[0].frames.size() == 1);
 }
 
+TEST_CASE_FIXTURE(Fixture, "the boot module's handler writes where the agent looks") {
+  const std::string program = folder.write("train.py",
+                                           "import time\n"
+                                           "def step():\n"
+                                           "    print('ready', flush=True)\n"
+                                           "    time.sleep(1000)\n"
+                                           "step()\n");
+  Subject subject({"env", "ROBUSTRUN_RECORD=" + (folder / "3.0.record"),
+                   fmt::format("ROBUSTRUN_STACK_SIGNAL={}", kSignal), python("").front(), "-u",
+                   RR_SOURCE_DIR "/python/robustrun/boot.py", "script", program});
+  REQUIRE(subject.says("ready"));
+  file = folder / "3.0.stack";
+  const auto answer = look_until_still(suspect(subject));
+  REQUIRE(answer.dump.stacks.size() == 1);
+  CHECK(answer.dump.stacks[0].frames.at(0) == tracer::Frame{"step", program, 4});
+  CHECK(answer.dump.stacks[0].frames.back().function == "<module>");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a main thread that is elsewhere at the second look moves") {
   Subject subject(
       script("import os\n"

@@ -22,8 +22,8 @@ struct Fixture {
   wire::WorkerTemplate workers;
   wire::StartWorkers start;
   wire::WorkerSlot slot;
-  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock", "/run/3.fr",
-                           "/run/3.stack"};
+  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock",
+                           "",                 "/run/3.fr",     "/run/3.stack"};
   unsigned cpus = 16;
 
   Fixture() {
@@ -131,6 +131,17 @@ Strings template_cases(base::Rng& rng) {
 }
 
 }  // namespace
+
+TEST_CASE("NCCL's plugin is ours unless the user has chosen one") {
+  Fixture f;
+  CHECK(!f.environment().contains("NCCL_PROFILER_PLUGIN"));
+  f.files.tracer = "/opt/librobustrun_tracer.so";
+  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "/opt/librobustrun_tracer.so");
+  for (const char* chosen : {"none", "/their/plugin.so", ""}) {
+    f.workers.environment = {std::string("NCCL_PROFILER_PLUGIN=") + chosen};
+    CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == chosen);
+  }
+}
 
 TEST_CASE("substitution of the local rank is Python's safe_substitute, byte for byte") {
   const std::uint64_t seed = base::system_seed();

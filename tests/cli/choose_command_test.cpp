@@ -20,6 +20,8 @@ TEST_CASE("the first word chooses the subcommand, and is taken away") {
   CHECK(choose_command(Words{"version"}, world.around).command == Command::kVersion);
   CHECK(choose_command(Words{"check", "--nnodes=2"}, world.around).command == Command::kCheck);
   CHECK(choose_command(Words{"plan", "--json"}, world.around).command == Command::kPlan);
+  CHECK(choose_command(Words{"diagnose", "--from", "x"}, world.around).command ==
+        Command::kDiagnose);
   const Words run{"run", "train.py"};
   CHECK(choose_command(run, world.around).command == Command::kRun);
   CHECK(choose_command(run, world.around).argv.size() == 1);

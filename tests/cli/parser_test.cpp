@@ -66,6 +66,15 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK(report->json);
   CHECK_FALSE(parse_report_line(Words{"a", "b"}).has_value());
   CHECK_FALSE(parse_report_line(Words{"--jsn"}).has_value());
+  const auto diagnose = parse_diagnose_line(Words{"--json", "--from", "a", "b"});
+  REQUIRE(diagnose.has_value());
+  CHECK(diagnose->from == Words{"a", "b"});
+  CHECK(diagnose->json);
+  CHECK(parse_diagnose_line(Words{"--json"})->from.empty());
+  CHECK(parse_diagnose_line(Words{"otter"})->run == "otter");
+  CHECK_FALSE(parse_diagnose_line(Words{"otter", "--from", "a"}).has_value());
+  CHECK_FALSE(parse_diagnose_line(Words{"--from"}).has_value());
+  CHECK(parse_diagnose_line(Words{"--help"})->help);
   const auto status = parse_status_line(Words{"run1", "--json", "--watch"});
   REQUIRE(status.has_value());
   CHECK(status->run == "run1");

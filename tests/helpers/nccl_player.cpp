@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -136,7 +137,7 @@ void stale(Player& player) {
   std::uint64_t number = 0x9e3779b97f4a7c15;
   for (int i = 0; i < 20'000; ++i) {
     number = number * 6364136223846793005U + 1442695040888963407U;
-    void* const noise = reinterpret_cast<void*>(number);
+    void* const noise = std::bit_cast<void*>(number);
     nccl.state(noise, i % 25);
     nccl.stop(noise);
     const FakeComm nobody{noise, 1, 0};

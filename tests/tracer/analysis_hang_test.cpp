@@ -1,4 +1,4 @@
-// Rules R1, R1b, R2, R9, R10: who does not come, and what keeps it.
+// Rules R2, R9, R10: who does not come, and what keeps it.
 #include <doctest/doctest.h>
 
 #include "tests/tracer/fleet.h"
@@ -84,107 +84,57 @@ TEST_CASE("who is late for milliseconds is not named beside who has been missing
   CHECK(numbers(fleet.verdict().culprits) == Ranks{2});
 }
 
-TEST_CASE("a killed rank is named with the operation that it died in") {
-  Fleet fleet(8, 4);
-  fleet.world();
-  fleet.enter_all_but(1, {});
-  fleet.rank(5).life = Life::kDead;
-  fleet.rank(5).end = "killed by SIGKILL";
-  const Verdict verdict = fleet.verdict();
-  CHECK(verdict.finding == Finding::kDied);
-  CHECK(verdict.confidence == Confidence::kExact);
-  CHECK(verdict.sentence ==
-        "rank 5 (node1, local 1) was killed by SIGKILL in all_reduce #7 (48 MB, group world); "
-        "7 ranks wait for it");
-}
-
-TEST_CASE("a rank that ended before the operation is named with what it did not come to") {
+TEST_CASE("a rank inside a call that its record does not show is named only if nobody else is") {
+  const std::vector<Frame> receiving = {
+      {"recv", "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", 2400},
+      {"main", "/home/me/train.py", 33}};
   Fleet fleet(4);
   fleet.world();
-  fleet.enter_all_but(1, {3});
-  fleet.rank(3).life = Life::kDead;
-  fleet.rank(3).end = "exit code 0";
-  CHECK(fleet.verdict().sentence ==
-        "rank 3 (node0, local 3) has ended (exit code 0) before all_reduce #7 (48 MB, group "
-        "world); 3 ranks wait for it");
-}
-
-TEST_CASE("a dead rank without any record is the culprit as soon as somebody waits") {
-  Fleet fleet(3);
-  fleet.group(1, {0, 1}, 6);
-  for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 3;
-  fleet.rank(2).life = Life::kDead;
-  CHECK(fleet.verdict().finding == Finding::kNothing);
-  fleet.enter_all_but(1, {});
+  fleet.enter_all_but(1, {2, 3});
+  fleet.stack(2, receiving);
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{3});
+  fleet.enter(1, 3);
   const Verdict verdict = fleet.verdict();
-  CHECK(verdict.finding == Finding::kDied);
-  CHECK(verdict.confidence == Confidence::kInferred);
   CHECK(numbers(verdict.culprits) == Ranks{2});
-  CHECK(numbers(verdict.victims) == Ranks{0, 1});
+  CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("a dead rank of another group is not blamed for an absent one") {
+TEST_CASE("members inside the call that launch nothing are named with that") {
   Fleet fleet(4);
-  fleet.group(1, {0, 1});
-  fleet.group(2, {2, 3});
-  fleet.enter(1, 0);
-  fleet.rank(3).life = Life::kDead;
+  fleet.world();
+  fleet.enter_all_but(1, {1});
+  fleet.enter(1, 1, 8, all_reduce(), Operation::Stage::kCalled);
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kNeverEntered);
-  CHECK(numbers(verdict.culprits) == Ranks{1});
+  CHECK(verdict.sentence ==
+        "rank 1 (node0, local 1) is inside the call of all_reduce #7 (48 MB, group world) for "
+        "10.0 s and has not launched it; 3 ranks wait for it");
 }
 
-TEST_CASE("a stopped rank is named by life, by state and by its cgroup") {
-  for (const int how : {0, 1, 2, 3}) {
-    Fleet fleet(4);
-    fleet.world();
-    fleet.enter_all_but(1, {2});
-    RankSnapshot& rank = fleet.rank(2);
-    if (how == 0) rank.life = Life::kStopped;
-    rank.evidence.has_process = how > 0;
-    if (how == 1) rank.evidence.process.state = "T";
-    if (how == 2) rank.evidence.process.frozen = true;
-    if (how == 3) rank.evidence.process.state = "t";
-    const Verdict verdict = fleet.verdict();
-    CAPTURE(how);
-    CHECK(verdict.finding == Finding::kStopped);
-    CHECK(numbers(verdict.culprits) == Ranks{2});
-    CHECK(!verdict.is_moving);
-    if (how == 1) {
-      CHECK(verdict.sentence ==
-            "rank 2 (node0, local 2) is stopped (state T); others are in all_reduce #7 (48 MB, "
-            "group world) for 10.0 s; 3 ranks wait for it");
-    }
+TEST_CASE("in a first call of all members the one that is absent is named") {
+  Fleet fleet(4);
+  fleet.world(1, 0);
+  for (const std::uint32_t r : {0U, 1U, 3U}) {
+    fleet.enter(1, r, 30, all_reduce(), Operation::Stage::kCalled);
   }
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{2});
+  fleet.enter(1, 2, 30, all_reduce(), Operation::Stage::kCalled);
+  CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("a stopped rank whose progress cannot be read any more is named by its membership") {
+TEST_CASE("snapshots that contradict themselves break nothing") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2});
-  fleet.rank(2).life = Life::kStopped;
-  fleet.in(1, 2).counts_completion = false;
-  fleet.in(1, 2).entered = fleet.in(1, 2).done = 0;
+  fleet.snapshot.ranks.push_back(fleet.snapshot.ranks[1]);  // the same rank twice
+  fleet.rank(0).comms.push_back(fleet.in(1, 0));            // the same membership twice
+  fleet.in(1, 3).rank = 77;                                 // no such member
+  fleet.in(1, 1).size = 4'000'000'000;
+  fleet.in(1, 1).pending.front().age = seconds(-5);
+  fleet.rank(1).comms.push_back({});
   const Verdict verdict = fleet.verdict();
-  CHECK(verdict.finding == Finding::kStopped);
-  CHECK(verdict.confidence == Confidence::kExact);
   CHECK(numbers(verdict.culprits) == Ranks{2});
-  CHECK(verdict.ordinal == 7);
-}
-
-TEST_CASE("a sleeping process is not a stopped one, and a stopped one that nobody misses is none") {
-  Fleet fleet(4);
-  fleet.world();
-  fleet.enter_all_but(1, {2});
-  fleet.rank(2).evidence.has_process = true;
-  fleet.rank(2).evidence.process.state = "S";
-  CHECK(fleet.verdict().finding == Finding::kNeverEntered);
-  Fleet other(4);
-  other.group(1, {0, 1});
-  other.group(2, {2, 3});
-  other.enter(1, 0);
-  other.rank(3).life = Life::kStopped;
-  CHECK(numbers(other.verdict().culprits) == Ranks{1});
+  CHECK(verdict.confidence == Confidence::kInferred);
 }
 
 TEST_CASE("a rank that saves a checkpoint is excused, by its stack and by its word") {

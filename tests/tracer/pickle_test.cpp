@@ -9,7 +9,6 @@
 using namespace robustrun;
 using namespace std::string_literals;
 using base::Errc;
-using tracer::Document;
 using tracer::read_pickle;
 
 namespace {

@@ -66,7 +66,12 @@ TEST_CASE("ranks of every communicator become ranks of the job") {
   CHECK(third.life == Life::kRunning);
   REQUIRE(third.comms.size() == 2);
   CHECK(third.comms[0].entered == 4182);
-  CHECK_FALSE(third.comms[0].counts_completion);
+  CHECK(third.comms[0].done == 4182);
+  CHECK(third.comms[0].pending.empty());
+  CHECK(fleet.ranks[1].comms[0].done == 4182);
+  REQUIRE(fleet.ranks[1].comms[0].pending.size() == 1);
+  CHECK(fleet.ranks[1].comms[0].pending[0].ordinal == 4183);
+  CHECK_FALSE(third.comms[1].counts_completion);  // equal counts say nothing
   CHECK(third.comms[1].size == 2);
   CHECK(third.comms[1].rank == 0);
   CHECK(third.comms[1].comm == fleet.ranks[3].comms[1].comm);
@@ -82,6 +87,9 @@ TEST_CASE("the comma that NCCL forgets when a rank is missing is put in") {
   CHECK(fleet.ranks[3].life == Life::kDead);
   CHECK(fleet.ranks[3].end == "NCCL's RAS considers it dead");
   CHECK(fleet.ranks[3].comms.size() == 1);
+  CHECK_FALSE(fleet.ranks[3].comms[0].counts_completion);
+  CHECK(fleet.ranks[0].comms[0].done == 90);  // and 91, the last that all have launched, is not
+  CHECK(fleet.ranks[0].comms[0].pending.at(0).ordinal == 91);
   CHECK(fleet.ranks[0].life == Life::kRunning);
   CHECK(notes.size() == 1);  // the time-out
   // What is right already stays as it is.
@@ -95,7 +103,8 @@ TEST_CASE("of a process that does not answer nothing is said of how far it is") 
   const auto [fleet, notes] = tracer::fleet_of(report_of(bytes_of("unresponsive-2.29.2.json")));
   REQUIRE(fleet.ranks.size() == 4);
   CHECK(fleet.ranks[2].life == Life::kStopped);
-  CHECK(fleet.ranks[2].comms.empty());
+  REQUIRE(fleet.ranks[2].comms.size() == 1);
+  CHECK_FALSE(fleet.ranks[2].comms[0].counts_completion);
 }
 
 TEST_CASE("the text names the ranks that differ, and by them the others") {

@@ -199,27 +199,6 @@ bool is_moving(const Evidence& evidence) {
          (process.watched > base::Nanos{0} && static_cast<double>(process.cpu.count()) > share);
 }
 
-std::string stacks_text(const Case& facts) {
-  std::vector<const Evidence*> evidence;
-  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
-    evidence.push_back(&facts.view.rank(at).evidence);
-  }
-  const std::vector<SameStack> same = same_stacks(evidence);
-  if (same.size() < 2) return "";
-  std::string text = "stacks: ";
-  for (std::size_t i = 0; i < std::min(same.size(), kRanksNamed); ++i) {
-    if (i > 0) text += "; ";
-    const std::vector<std::uint32_t>& members = same[i].members;
-    if (members.size() == 1) {
-      text += fmt::format("rank {}", facts.view.rank(members.front()).rank.value);
-    } else {
-      text += fmt::format("{} ranks", members.size());
-    }
-    text += ": " + same[i].place;
-  }
-  return text;
-}
-
 std::vector<std::string> nodes_of(const FleetView& view, const std::vector<std::uint32_t>& ats) {
   std::vector<std::string> nodes;
   for (const std::uint32_t at : ats) {

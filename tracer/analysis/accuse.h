@@ -38,6 +38,12 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 [[nodiscard]] bool is_moving(const Evidence& evidence);
 // "3 ranks: train.py:90; rank 11: train.py:87 data loader"; empty when fewer than two differ.
 [[nodiscard]] std::string stacks_text(const Case& facts);
+// "ranks 12, 13 and 14 (…) are elsewhere than the other 12, in group pp_3": the smallest group that
+// holds everybody whose stack differs from most ranks' (ByteRobust); empty when there is none.
+[[nodiscard]] std::string outliers_text(const Case& facts);
+// Of those who are dead, or stopped, and whom nobody waits for as far as is known: who may be a
+// member of a communicator that lacks one all the same.
+[[nodiscard]] std::vector<Blame> unplaced(const Case& facts, Guilt guilt);
 // Names of the nodes of these ranks, each once, in natural order.
 [[nodiscard]] std::vector<std::string> nodes_of(const FleetView& view,
                                                 const std::vector<std::uint32_t>& ats);

@@ -36,14 +36,6 @@ constexpr Rule kHangRules[] = {
 };
 constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link, rule_late_rank};  // R7, R8, R7
 
-std::vector<Whereabouts> whereabouts_of(const FleetView& view) {
-  std::vector<Whereabouts> where;
-  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
-    where.push_back(whereabouts(view.rank(at).evidence));
-  }
-  return where;
-}
-
 bool names_the_same(const Verdict& a, const Verdict& b) {
   return a.culprits == b.culprits && a.edges == b.edges;
 }
@@ -76,6 +68,9 @@ Verdict undecided(const Case& facts) {
   verdict.sentence += longest.has_edges ? "; what is known does not say for whom"
                                         : ", which all members have entered; what is known does "
                                           "not say what holds it up";
+  if (const std::string outliers = outliers_text(facts); !outliers.empty()) {
+    verdict.sentence += "; " + outliers;
+  }
   if (std::string stacks = stacks_text(facts); !stacks.empty()) {
     verdict.evidence.push_back(std::move(stacks));
   }
@@ -126,11 +121,16 @@ void make_printable(Verdict& verdict) {
 
 Verdict analyze(const FleetSnapshot& fleet) {
   const FleetView view(fleet);
-  const std::vector<Whereabouts> where = whereabouts_of(view);
+  std::vector<const Evidence*> evidence;
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    evidence.push_back(&view.rank(at).evidence);
+  }
+  const Stacks stacks = read_stacks(evidence);
   std::vector<bool> elsewhere;
-  for (const Whereabouts& w : where) elsewhere.push_back(is_elsewhere(w.reason));
+  for (const Whereabouts& where : stacks.where) elsewhere.push_back(is_elsewhere(where.reason));
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
-  Verdict verdict = decide({.view = view, .where = where, .graph = graph});
+  Verdict verdict =
+      decide({.view = view, .where = stacks.where, .same = stacks.same, .graph = graph});
   make_printable(verdict);
   return verdict;
 }

@@ -2,21 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/limits.h"
 
 namespace robustrun::tracer {
 namespace {
 
-std::string how_it_ended(const Case& facts, const Accusation& made) {
-  const std::string end = facts.view.rank(made.culprits.front()).end.substr(0, kNameBytes);
-  for (const std::uint32_t at : made.culprits) {
-    if (facts.view.rank(at).end.substr(0, kNameBytes) != end) return "have ended";
-  }
-  if (end.empty()) return made.choose("has ended", "have ended");
-  if (end.starts_with("killed")) return made.choose("was ", "were ") + end;
-  if (end.starts_with("exit")) return made.choose("has ended (", "have ended (") + end + ")";
-  return "died: " + end;
+struct End {
+  std::string verb;   // "was killed by SIGKILL", "died"
+  std::string cause;  // "its node is lost"; mostly empty
+};
+
+End end_of(const Case& facts, const Accusation& made) {
+  const auto text_of = [&](std::uint32_t at) {
+    return facts.view.rank(at).end.substr(0, kNameBytes);
+  };
+  const std::string end = text_of(made.culprits.front());
+  const bool differ =
+      std::ranges::any_of(made.culprits, [&](std::uint32_t at) { return text_of(at) != end; });
+  const std::string ended = made.choose("has ended", "have ended");
+  if (differ || end.empty()) return {ended, ""};
+  if (end.starts_with("killed")) return {made.choose("was ", "were ") + end, ""};
+  if (end.starts_with("exit")) return {ended + " (" + end + ")", ""};
+  return {"died", end};
 }
 
 // The operation that it was in when it died, or did not come to any more.
@@ -39,21 +49,16 @@ std::optional<Verdict> rule_died(const Case& facts) {
     if (blame.guilt == Guilt::kDead) dead.push_back(blame);
   }
   const bool is_waited_for = !dead.empty();
-  for (std::uint32_t at = 0; !is_waited_for && at < facts.view.rank_count(); ++at) {
-    if (!facts.view.is_dead(at) || !facts.view.memberships(at).empty()) continue;
-    Blame unknown;
-    unknown.at = at;
-    unknown.guilt = Guilt::kDead;
-    unknown.age = base::Nanos{-1};
-    dead.push_back(unknown);
-  }
+  if (!is_waited_for) dead = unplaced(facts, Guilt::kDead);
   if (dead.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kDied, dead);
   if (is_waited_for) made.verdict.confidence = Confidence::kExact;
   made.verdict.is_moving = false;
   if (!is_waited_for) made.verdict.lasting = facts.graph.longest_wait();
-  made.verdict.sentence = made.who + " " + how_it_ended(facts, made) +
-                          where_it_ended(facts, dead.front(), made) + waiting_text(facts, made);
+  const End end = end_of(facts, made);
+  made.verdict.sentence = made.who + " " + end.verb + where_it_ended(facts, dead.front(), made);
+  if (!end.cause.empty()) made.verdict.sentence += ": " + end.cause;
+  made.verdict.sentence += waiting_text(facts, made);
   if (!is_waited_for) {
     const std::vector<std::uint32_t> waiting = all_waiting(facts);
     made.verdict.victims = global_ranks(facts.view, waiting);

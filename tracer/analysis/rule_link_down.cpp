@@ -89,7 +89,7 @@ std::optional<Verdict> rule_link_down(const Case& facts) {
   std::vector<std::string> lines;
   for (const auto& [node, said] : reports) {
     verdict.nodes.push_back(node);
-    for (const std::string& line : said) lines.push_back(node + ": " + line);
+    for (const std::string& line : said) lines.push_back(fmt::format("{}: {}", node, line));
   }
   verdict.sentence = fmt::format("{}; {} does not move for {}", lines.front(), made.operation,
                                  duration_text(wait->age)) +

@@ -36,33 +36,57 @@ std::optional<Verdict> rule_long_phase(const Case& facts) {
   return made.verdict;
 }
 
+namespace {
+
+// What all ranks have in common who are in no operation.
+struct Together {
+  std::string what;  // "checkpoint", "train.py:87 data loader"; empty: nothing
+  bool is_phase = false;
+};
+
+Together together(const Case& facts) {
+  const std::string phase = phase_of(facts, 0);
+  const Reason reason = facts.where[0].reason;
+  bool is_phase = !phase.empty();
+  bool is_same = reason != Reason::kUnknown && reason != Reason::kUserCode;
+  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
+    is_phase &= phase_of(facts, at) == phase;
+    is_same &= facts.where[at].reason == reason;
+  }
+  if (is_phase) return {phase, true};
+  return {is_same ? describe(facts.where[0]) : "", false};
+}
+
+}  // namespace
+
 std::optional<Verdict> rule_nobody_inside(const Case& facts) {
   const FleetView& view = facts.view;
   if (!facts.graph.waits().empty() || view.rank_count() == 0) return std::nullopt;
-  std::vector<std::uint32_t> everybody;
-  const std::string phase = phase_of(facts, 0);
-  const Reason reason = facts.where[0].reason;
-  base::Nanos lasting{0};
-  bool is_phase = !phase.empty();
-  bool is_same = reason != Reason::kUnknown && reason != Reason::kUserCode;
-  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
-    is_phase &= phase_of(facts, at) == phase;
-    is_same &= facts.where[at].reason == reason;
-    if (!is_phase && !is_same) return std::nullopt;
-    lasting = std::max(lasting, view.rank(at).step_age.value_or(base::Nanos{0}));
-    everybody.push_back(at);
-  }
   Verdict verdict;
+  std::vector<std::uint32_t> everybody;
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    everybody.push_back(at);
+    verdict.is_moving |= is_moving(view.rank(at).evidence);
+    verdict.lasting = std::max(verdict.lasting, view.rank(at).step_age.value_or(base::Nanos{0}));
+  }
+  const auto [what, is_phase] = together(facts);
+  // Of programs without any communicator only the stacks tell.
+  const std::string outliers = view.comms().empty() ? outliers_text(facts) : "";
+  if (what.empty() && outliers.empty()) return std::nullopt;
+  const bool all_seen = view.rank_count() >= view.fleet().world_size;
   verdict.finding = is_phase ? Finding::kLongPhase : Finding::kUndecided;
-  verdict.confidence = is_phase ? Confidence::kExact : Confidence::kInferred;
+  verdict.confidence = is_phase && all_seen ? Confidence::kExact : Confidence::kInferred;
   if (is_phase) verdict.culprits = global_ranks(view, everybody);
   if (is_phase) verdict.nodes = nodes_of(view, everybody);
-  verdict.lasting = lasting;
-  for (const std::uint32_t at : everybody) verdict.is_moving |= is_moving(view.rank(at).evidence);
-  verdict.sentence = fmt::format("all {} ranks are outside any operation, in {}", everybody.size(),
-                                 is_phase ? phase : std::string(describe(facts.where[0])));
-  if (lasting > base::Nanos{0}) {
-    verdict.sentence += fmt::format("; the last step was {} ago", duration_text(lasting));
+  verdict.sentence = what.empty()
+                         ? outliers
+                         : fmt::format("all {} ranks are outside any recorded operation, in {}",
+                                       everybody.size(), what);
+  if (std::string stacks = stacks_text(facts); !stacks.empty()) {
+    verdict.evidence.push_back(std::move(stacks));
+  }
+  if (verdict.lasting > base::Nanos{0}) {
+    verdict.sentence += fmt::format("; the last step was {} ago", duration_text(verdict.lasting));
   }
   return verdict;
 }

@@ -25,14 +25,7 @@ std::optional<Verdict> rule_stopped(const Case& facts) {
     if (blame.guilt == Guilt::kStopped) stopped.push_back(blame);
   }
   const bool is_waited_for = !stopped.empty();
-  for (std::uint32_t at = 0; !is_waited_for && at < facts.view.rank_count(); ++at) {
-    if (!facts.view.is_stopped(at) || !facts.view.memberships(at).empty()) continue;
-    Blame unknown;
-    unknown.at = at;
-    unknown.guilt = Guilt::kStopped;
-    unknown.age = base::Nanos{-1};
-    stopped.push_back(unknown);
-  }
+  if (!is_waited_for) stopped = unplaced(facts, Guilt::kStopped);
   if (stopped.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kStopped, stopped);
   if (is_waited_for) made.verdict.confidence = Confidence::kExact;

@@ -15,6 +15,7 @@ namespace robustrun::tracer {
 struct Case {
   const FleetView& view;
   const std::vector<Whereabouts>& where;  // by rank
+  const std::vector<SameStack>& same;     // ranks whose stacks are the same
   const WaitGraph& graph;
 };
 

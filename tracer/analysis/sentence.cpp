@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/core/result.h"
 #include "base/core/text.h"
@@ -32,7 +33,7 @@ std::string duration_text(base::Nanos duration) {
   if (seconds < 0.0995) return fmt::format("{:.1f} ms", seconds * 1e3);
   if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
   if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
+  const auto whole = std::llround(seconds);
   return fmt::format("{} min {} s", whole / 60, whole % 60);
 }
 

@@ -109,6 +109,31 @@ const ThreadStack* main_thread(const Evidence& evidence, bool native) {
   return nullptr;
 }
 
+std::string text_of(const ThreadStack& stack) {
+  std::string text;
+  for (const Frame& frame : stack.frames) {
+    text += frame.file;
+    text += ':';
+    text += std::to_string(frame.line);
+    text += ' ';
+    text += frame.function;
+    text += '\n';
+  }
+  return text;
+}
+
+// Who else has the GIL.
+std::string gil_text(const Evidence& evidence) {
+  std::string text;
+  for (const ThreadStack& stack : evidence.stacks) {
+    if (!stack.holds_gil) continue;
+    text += stack.is_main ? '!' : '?';
+    text += stack.thread;
+    text += place_of(stack);
+  }
+  return text;
+}
+
 Reason reason_of(const ThreadStack* python, const ThreadStack* native) {
   for (const Row& row : kRows) {
     for (const ThreadStack* stack : {python, native}) {
@@ -178,28 +203,35 @@ bool is_long_phase(Reason reason) {
          reason == Reason::kCompile;
 }
 
-std::vector<SameStack> same_stacks(const std::vector<const Evidence*>& evidence) {
+Stacks read_stacks(const std::vector<const Evidence*>& evidence) {
+  Stacks stacks;
+  std::map<std::string, Whereabouts> known;
   std::map<std::string, SameStack> groups;
   for (std::uint32_t i = 0; i < evidence.size(); ++i) {
-    const ThreadStack* stack = main_thread(*evidence[i], false);
-    if (stack == nullptr) stack = main_thread(*evidence[i], true);
-    if (stack == nullptr) continue;
-    std::string key;
-    for (const Frame& frame : stack->frames) {
-      key += frame.file + ":" + std::to_string(frame.line) + " " + frame.function + "\n";
+    const ThreadStack* const python = main_thread(*evidence[i], false);
+    const ThreadStack* const native = main_thread(*evidence[i], true);
+    if (python == nullptr && native == nullptr) {
+      stacks.where.emplace_back();
+      continue;
     }
+    const std::string key = text_of(python == nullptr ? *native : *python);
+    const std::string all =
+        key + (native == nullptr ? "" : text_of(*native)) + gil_text(*evidence[i]);
+    auto row = known.find(all);
+    if (row == known.end()) row = known.emplace(all, whereabouts(*evidence[i])).first;
+    stacks.where.push_back(row->second);
     SameStack& group = groups[key];
     if (group.members.empty()) {
-      group.place = describe(whereabouts(*evidence[i]));
-      if (group.place.empty()) group.place = stack->frames.front().function.substr(0, kNameBytes);
+      group.place = describe(row->second);
+      const ThreadStack& shown = python == nullptr ? *native : *python;
+      if (group.place.empty()) group.place = shown.frames.front().function.substr(0, kNameBytes);
     }
     group.members.push_back(i);
   }
-  std::vector<SameStack> sorted;
-  for (auto& [key, group] : groups) sorted.push_back(std::move(group));
-  std::ranges::stable_sort(sorted, std::greater{},
+  for (auto& [key, group] : groups) stacks.same.push_back(std::move(group));
+  std::ranges::stable_sort(stacks.same, std::greater{},
                            [](const SameStack& g) { return g.members.size(); });
-  return sorted;
+  return stacks;
 }
 
 }  // namespace robustrun::tracer

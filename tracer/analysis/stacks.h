@@ -50,12 +50,17 @@ struct Whereabouts {
 // Takes long by right: R10.
 [[nodiscard]] bool is_long_phase(Reason reason);
 
-// Ranks whose main threads' stacks are the same, by index; the largest first.
+// Ranks whose main threads' stacks are the same, by index, ascending.
 struct SameStack {
   std::vector<std::uint32_t> members;
   std::string place;  // describe() of it, or its innermost function
 };
-// Those without a stack are left out.
-[[nodiscard]] std::vector<SameStack> same_stacks(const std::vector<const Evidence*>& evidence);
+
+struct Stacks {
+  std::vector<Whereabouts> where;  // by index
+  std::vector<SameStack> same;  // the largest first; those without a stack are in none
+};
+// Most stacks of a fleet are the same: each different one is classified once.
+[[nodiscard]] Stacks read_stacks(const std::vector<const Evidence*>& evidence);
 
 }  // namespace robustrun::tracer

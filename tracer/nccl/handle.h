@@ -5,6 +5,7 @@
 // processes (reference: the pitfalls of NCCL's profiler interface). A handle names a slot and the
 // generation of what was in it, so that such a one is recognised and nothing is ever dereferenced.
 
+#include <bit>
 #include <cstdint>
 
 namespace robustrun::tracer::nccl {
@@ -40,10 +41,10 @@ inline constexpr std::uint32_t kPartBits = (1U << 20U) - 1;
                                (handle.generation & kGenerationBits) << 36U |
                                static_cast<std::uint64_t>(handle.index) << 20U |
                                (handle.part & kPartBits);
-  return reinterpret_cast<void*>(number);
+  return std::bit_cast<void*>(number);
 }
 [[nodiscard]] inline Handle unpack(const void* pointer) {
-  const auto number = reinterpret_cast<std::uint64_t>(pointer);
+  const auto number = std::bit_cast<std::uint64_t>(pointer);
   return {static_cast<HandleKind>(number >> 60U), number >> 36U & kGenerationBits,
           static_cast<std::uint16_t>(number >> 20U),
           static_cast<std::uint32_t>(number) & kPartBits};

@@ -1,0 +1,14 @@
+#pragma once
+// Where NCCL's profiler plugin of ours lies (tracer/nccl).
+
+#include <string>
+
+#include "wire/worker_template.h"
+
+namespace robustrun::agent {
+
+// Beside the folder of our Python package. Empty: not wanted, not there, or its path is longer than
+// NCCL has room for (src/plugin/plugin_open.cc of NVIDIA/nccl: MAX_STR_LEN is 255).
+[[nodiscard]] std::string tracer_library(const wire::WorkerTemplate& workers);
+
+}  // namespace robustrun::agent

@@ -1,0 +1,19 @@
+#pragma once
+// A verdict of the analyzer as `robustrun diagnose` shows it. Pure.
+
+#include <string>
+#include <vector>
+
+#include "tracer/analysis/verdict.h"
+
+namespace robustrun::cli {
+
+// `notes`: what else is known, and what is not. Ends with a line end.
+[[nodiscard]] std::string verdict_text(const tracer::Verdict& verdict,
+                                       const std::vector<std::string>& notes);
+
+// One JSON object (docs/formats/diagnosis.md).
+[[nodiscard]] std::string verdict_json(const tracer::Verdict& verdict,
+                                       const std::vector<std::string>& notes);
+
+}  // namespace robustrun::cli
