@@ -6,6 +6,8 @@ function of torch is wrapped and no traceback shows us. Slots are taken from the
 NCCL's plugin takes them from its beginning.
 """
 
+import os
+
 from . import _imports, _record
 
 SLOTS_MAX = _record.COMMUNICATOR_SLOTS // 2  # the rest is the plugin's
@@ -19,6 +21,7 @@ ENTERED_AT, DONE_AT, SLOT_WORDS = 184 // 8, 192 // 8, 256 // 8
 
 _slots = {}  # id of the group -> first word of its slot
 _names = {}  # its name -> the same
+_kind = KIND_TORCH_GROUP
 _watchers = []  # called once, when the first group is made
 
 
@@ -31,6 +34,10 @@ def _listen(c10d):
 
     if _flight.prepare():
         _watchers.append(_flight.start)
+    elif os.environ.get("ROBUSTRUN_TRACE_DISPATCHER") == "1":
+        from . import _interposer
+
+        _watchers.append(_interposer.install)
     if type(c10d._pg_group_ranks) is dict and not c10d._pg_group_ranks:
         c10d._pg_group_ranks = _Groups(c10d)
 
@@ -68,6 +75,15 @@ class _Groups(dict):
 def slot_of(name):
     """First word of the slot of the group of this name; None: it has none."""
     return _names.get(name)
+
+
+def all_are(kind):
+    """Who tells the progress of all groups, those that there are and those that will be."""
+    global _kind
+    _kind = kind
+    record = _record.current()
+    for first in _slots.values() if record is not None else ():
+        record.words[first + SOURCE] = kind
 
 
 def key(name, ranks):
@@ -113,7 +129,7 @@ def _fill(words, first, name, label, ranks, rank):
         words[word] = 0  # of a group before
     words[first + COMM] = key(name, ranks)
     words[first + SIZE_AND_RANK] = len(ranks) | rank << 32
-    words[first + SOURCE] = KIND_TORCH_GROUP
+    words[first + SOURCE] = _kind
     _put_text(words, first + NAME, name)
     _put_text(words, first + LABEL, label or name)
     words[first + IN_USE] = 1

@@ -34,7 +34,7 @@ COMMUNICATORS = 4096 // 8
 COMMUNICATOR_SLOTS = 128
 COMMUNICATOR_WORDS = 256 // 8
 COMMUNICATOR_NAME_BYTES = 64
-COLLECTIVES_END = 475136
+COMMUNICATORS_END = 8 * (COMMUNICATORS + COMMUNICATOR_SLOTS * COMMUNICATOR_WORDS)
 
 _UNKNOWN = object()
 _current = _UNKNOWN
@@ -49,7 +49,7 @@ class Record:
         view = memoryview(mapping)
         self.words = view.cast("Q")
         self.reals = view.cast("d")
-        self.has_communicators = len(mapping) >= COLLECTIVES_END  # else the agent is older
+        self.has_communicators = len(mapping) >= COMMUNICATORS_END  # else the agent is older
         self.by_script = False  # robustrun.step() was called: optimizers no longer count
         self.metrics = {}  # name -> index of its value's word
 
@@ -116,8 +116,8 @@ def _open():
 
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        whole = os.fstat(fd).st_size >= COLLECTIVES_END
-        mapping = mmap.mmap(fd, COLLECTIVES_END if whole else BYTES)
+        has_table = os.fstat(fd).st_size >= COMMUNICATORS_END
+        mapping = mmap.mmap(fd, COMMUNICATORS_END if has_table else BYTES)
     finally:
         os.close(fd)
     if mapping[:8] != MAGIC or int.from_bytes(mapping[8:12], "little") != MAJOR:

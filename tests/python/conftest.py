@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python"
 BOOT = PACKAGE / "robustrun" / "boot.py"
 RECORD_BYTES = 4096
-WHOLE_RECORD_BYTES = 475136  # with the collectives' part
+WHOLE_RECORD_BYTES = 36864  # with the table of communicators
 
 
 def clean_environment(**extra):
