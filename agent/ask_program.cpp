@@ -95,16 +95,20 @@ class Asked : public std::enable_shared_from_this<Asked> {
     const bool ended =
         status.success() || (question_.any_end && status.kind == base::ExitStatus::Kind::kExited);
     if (ended) return finish_later(std::move(text_));
-    const std::string_view text = base::trim(text_);
-    finish_later(base::fail(
-        base::Errc::kUnavailable,
-        fmt::format("{}: {}", base::describe(status), text.substr(text.rfind('\n') + 1))));
+    finish_later(base::fail(base::Errc::kUnavailable,
+                            fmt::format("{}: {}", base::describe(status), last_line())));
   }
 
   void on_timeout() {
-    finish(base::fail(base::Errc::kTimeout,
-                      fmt::format("no answer within {:.3g} s",
-                                  std::chrono::duration<double>(question_.within).count())));
+    std::string words = fmt::format("no answer within {:.3g} s",
+                                    std::chrono::duration<double>(question_.within).count());
+    if (!last_line().empty()) words += fmt::format("; its last line: {}", last_line());
+    finish(base::fail(base::Errc::kTimeout, std::move(words)));
+  }
+
+  [[nodiscard]] std::string_view last_line() const {
+    const std::string_view text = base::trim(text_);
+    return text.substr(text.rfind('\n') + 1).substr(0, kFactBytesMax);
   }
 
   // Not from within the link's own handler.

@@ -31,8 +31,9 @@ struct Question {
 class AskedProgram {
  public:
   // What it wrote to its standard output (at most `answer_max` of it) when it ended with 0.
-  // kTimeout: no end within the time; kNotFound, or another error with errno: it could not be
-  // started; kUnavailable: it ended otherwise, with its last line.
+  // kTimeout: no end within the time, with its last line if there is one; kNotFound, or another
+  // error with errno: it could not be started; kUnavailable: it ended otherwise, with its last
+  // line.
   using Done = std::function<void(base::Result<std::string>)>;
 
   // `done` comes from the loop, also when starting fails.

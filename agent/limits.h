@@ -76,7 +76,7 @@ inline constexpr std::size_t kRasLineMax = 256;
 inline constexpr std::size_t kRasPieceBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kRasReportBytesMax = std::size_t{64} << 20;  // 16,384 ranks: 40 MB
 
-// preflight, ask_program, local_facts, exchange
+// preflight, gpu_probe, ask_program, local_facts, exchange
 inline constexpr std::chrono::milliseconds kReachMax{3000};   // of one call at a peer
 inline constexpr std::size_t kCallsAtOnce = 64;
 inline constexpr std::size_t kPeersMax = 4096;                // calls in one check
@@ -84,7 +84,8 @@ inline constexpr std::chrono::seconds kFactsFastMax{5};       // versions, GPUs,
 inline constexpr std::chrono::seconds kFactsFullMax{90};  // an import from a slow file system
 inline constexpr std::chrono::milliseconds kFactsMargin{
     500};  // programs answer, or are killed, first
-inline constexpr std::chrono::minutes kCheckMax{5};  // then a check that nobody ends is over
+inline constexpr std::chrono::milliseconds kFactsGpuMax{310'000};  // tests of GPUs, all of them
+inline constexpr std::chrono::minutes kCheckMax{8};  // then a check that nobody ends is over
 inline constexpr std::size_t kAnswerBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFactBytesMax = 500;
 inline constexpr std::size_t kVersionBytesMax = 80;

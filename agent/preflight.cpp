@@ -87,7 +87,7 @@ void Preflight::Run::start() {
   end_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->close();
   });
-  hunt_ = FactsHunt::start(node_, order_.full, [weak = weak_from_this()](base::NodeFacts facts) {
+  hunt_ = FactsHunt::start(node_, order_, [weak = weak_from_this()](base::NodeFacts facts) {
     auto self = weak.lock();
     if (!self) return;
     self->report_.facts = std::move(facts);

@@ -5,10 +5,12 @@
 
 #include "agent/ask_program.h"
 #include "agent/check_program.h"
+#include "agent/gpu_probe.h"
 #include "agent/limits.h"
 #include "agent/local_facts.h"
 #include "agent/nvml.h"
 #include "agent/software.h"
+#include "probe/limits.h"
 
 namespace robustrun::agent {
 namespace {
@@ -38,20 +40,25 @@ Files look_at_files(const wire::WorkerTemplate& workers) {
 
 class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
  public:
-  Hunt(NodeContext& node, bool full, Done done)
-      : node_(node), full_(full), done_(std::move(done)), deadline_(node.executor) {}
+  Hunt(NodeContext& node, const wire::CheckNode& order, Done done)
+      : node_(node),
+        full_(order.full),
+        gpus_too_(order.gpus),
+        done_(std::move(done)),
+        deadline_(node.executor) {}
 
   void start() {
     const auto within = std::chrono::milliseconds(full_ ? kFactsFullMax : kFactsFastMax);
     facts_.limits = user_limits();
     facts_.disk.error = facts_.shm.error = kNoAnswer;
-    deadline_.expires_after(within + kFactsMargin);
+    deadline_.expires_after((gpus_too_ ? kFactsGpuMax : within) + kFactsMargin);
     deadline_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
       if (!error) self->finish();
     });
     ask_files();
     ask_interpreter(within);
     ask_gpus(within);
+    if (gpus_too_) test_gpus();
   }
 
   void drop() override {
@@ -59,6 +66,7 @@ class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
     deadline_.cancel();
     interpreter_.reset();
     gpus_.reset();
+    probe_.reset();
   }
 
  private:
@@ -93,6 +101,17 @@ class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
             [this](const base::Result<std::string>& answer) { facts_.gpus = read_gpus(answer); });
   }
 
+  void test_gpus() {
+    ++open_;
+    facts_.probe.asked = true;
+    facts_.probe.error = "their tests did not end in time";
+    probe_ =
+        GpuProbe::start(node_, probe::kTestMax, [self = shared_from_this()](base::GpuFacts facts) {
+          self->facts_.probe = std::move(facts);
+          self->one_less();
+        });
+  }
+
   std::unique_ptr<AskedProgram> ask(std::vector<std::string> argv, std::chrono::milliseconds within,
                                     std::function<void(const base::Result<std::string>&)> take) {
     ++open_;
@@ -116,18 +135,20 @@ class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
   }
 
   NodeContext& node_;
-  bool full_;
+  bool full_, gpus_too_;
   Done done_;
   asio::steady_timer deadline_;
   base::NodeFacts facts_;
   std::unique_ptr<AskedProgram> interpreter_, gpus_;
+  std::unique_ptr<GpuProbe> probe_;
   int open_ = 0;   // answers that have not come
 };
 
 }  // namespace
 
-std::shared_ptr<FactsHunt> FactsHunt::start(NodeContext& node, bool full, Done done) {
-  auto hunt = std::make_shared<Hunt>(node, full, std::move(done));
+std::shared_ptr<FactsHunt> FactsHunt::start(NodeContext& node, const wire::CheckNode& order,
+                                            Done done) {
+  auto hunt = std::make_shared<Hunt>(node, order, std::move(done));
   hunt->start();
   return hunt;
 }

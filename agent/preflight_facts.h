@@ -13,9 +13,10 @@ class FactsHunt {
  public:
   using Done = std::function<void(base::NodeFacts)>;
 
-  // `done` comes once, from the loop, within kFactsFastMax, or kFactsFullMax when `full`: what is
-  // not known by then says so.
-  static std::shared_ptr<FactsHunt> start(NodeContext& node, bool full, Done done);
+  // `done` comes once, from the loop, within kFactsFastMax, or kFactsFullMax when the order says
+  // `full`, and kFactsGpuMax when it says `gpus`: what is not known by then says so.
+  static std::shared_ptr<FactsHunt> start(NodeContext& node, const wire::CheckNode& order,
+                                          Done done);
   virtual ~FactsHunt() = default;
   virtual void drop() = 0;  // `done` is not called any more, programs are killed
 };

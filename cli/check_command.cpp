@@ -19,7 +19,7 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
     print(check_help());
     return 0;
   }
-  if (const auto status = check_subcommand(*line, Group::kWhat); !status) {
+  if (const auto status = check_subcommand(*line, Group::kCheck); !status) {
     return complain_of_usage(around, status.error().what);
   }
   auto settings = merge_settings(*line, around);

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kNameColumns = 28;
 constexpr std::array<Group, kGroupCount> kGroups = {
-    Group::kWhat,   Group::kRendezvous, Group::kPlacement, Group::kFailures,
-    Group::kOutput, Group::kSelf,       Group::kSubmit,    Group::kPlan};
+    Group::kWhat, Group::kRendezvous, Group::kPlacement, Group::kFailures, Group::kOutput,
+    Group::kSelf, Group::kCheck,      Group::kSubmit,    Group::kPlan};
 
 constexpr std::string_view kIntroduction =
     "Starts the workers of a distributed PyTorch job, on this machine or on many, starts them "
@@ -29,7 +29,8 @@ Subcommands (a script of the same name in this directory wins):
   report [RUN] [--json]     What happened in a run: its id or directory, or the
                             newest.
   check [options]           Only checks the nodes that these options name, and
-                            prints a table; 94: a node is unfit.
+                            prints a table; 94: a node is unfit. --gpu tests
+                            the GPUs, too.
   plan [options]            Shows which node would get which ranks, and why;
                             starts nothing. --json, --svg FILE, --explain NODE.
   submit --nodes N SCRIPT   Queues the run as a job of Slurm; --dry-run prints
@@ -206,7 +207,9 @@ std::string check_help() {
          "Starts agents on the nodes that the options of a run name, checks the nodes as a run\n"
          "does before its first start (--preflight=full: more thoroughly), prints a table, and\n"
          "ends: with 0 when all are fit, 94 when one is unfit or slow, 2 for bad options. With\n"
-         "SCRIPT it is also looked for on each node. robustrun --help lists the options.\n";
+         "SCRIPT it is also looked for on each node. --gpu also puts all GPUs to work, for a\n"
+         "minute or more, and says which are slow, compute wrongly or lose what they send.\n"
+         "robustrun --help lists the options.\n";
 }
 
 std::string report_help() {

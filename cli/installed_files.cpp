@@ -11,8 +11,10 @@ std::vector<std::string> installed_files(const std::string& executable) {
   std::vector<std::string> files;
   std::error_code error;
   const fs::path bin = fs::path(executable).parent_path();
-  if (const fs::path shim = bin / "robustrun-shim"; fs::exists(shim, error)) {
-    files.push_back(shim.string());
+  for (const char* const name : {"robustrun-shim", "robustrun-probe"}) {
+    if (const fs::path helper = bin / name; fs::exists(helper, error)) {
+      files.push_back(helper.string());
+    }
   }
   const fs::path tracer = bin.parent_path() / "share/robustrun/librobustrun_tracer.so";
   if (fs::exists(tracer, error)) files.push_back(tracer.string());

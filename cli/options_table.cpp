@@ -245,11 +245,12 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .native = "off", .group = kWhat,
    .help = "Take the workers' memory from the NUMA nodes of their processors (--numa-binding) or "
            "else of their GPU. bind: from nowhere else, even if the worker is killed for it."},
-  {.id = kPreflight, .name = "preflight", .type = kChoice, .values = "auto|fast|full|off",
+  {.id = kPreflight, .name = "preflight", .type = kChoice, .values = "auto|fast|full|gpu|off",
    .native = "auto", .compat = "off", .group = kRendezvous,
    .help = "Check the nodes before the first start: that they reach each other, have room, and "
-           "have the same software. full: every pair, versions by importing, and speed. auto: fast "
-           "with several nodes, else off."},
+           "have the same software. full: every pair, versions by importing, and speed. gpu: as "
+           "fast, and tests of all GPUs, a minute or more. auto: fast with several nodes, else "
+           "off."},
   {.id = kTopology, .name = "topology", .values = "FILE|auto|off", .native = "auto",
    .compat = "off", .group = kPlacement,
    .help = "Which node hangs on which switch: TOML, Slurm's topology.conf, or what topograph "
@@ -283,6 +284,9 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
    .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "
            "ends sooner. 0: hangs are named, nothing is done about them."},
+  {.id = kGpu, .name = "gpu", .type = kFlag, .group = kCheck, .variable = false, .file = false,
+   .help = "As --preflight=gpu: put all GPUs of the nodes to work, and say which are slow or "
+           "faulty. Nothing else should use them meanwhile."},
   {.id = kNodes, .name = "nodes", .type = kInteger, .values = "N", .group = kSubmit, .min = 1,
    .max = kRankMax,
    .help = "Nodes to ask Slurm for. All of them are used, but for --spares."},
@@ -352,6 +356,7 @@ const char* title(Group group) {
     case kFailures: return "Failures, restarts and the end";
     case kOutput: return "Output of workers";
     case kSelf: return "robustrun itself";
+    case kCheck: return "For robustrun check alone";
     case kSubmit: return "For robustrun submit alone";
     case kPlan: return "For robustrun plan alone";
   }

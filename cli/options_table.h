@@ -102,6 +102,8 @@ enum class OptionId : std::uint8_t {
   kRerank,
   kTrace,
   kHangTimeout,
+  // of `robustrun check` alone
+  kGpu,
   // of `robustrun submit` alone
   kNodes,
   kPartition,
@@ -144,10 +146,11 @@ enum class Group : std::uint8_t {
   kFailures,
   kOutput,
   kSelf,
+  kCheck,
   kSubmit,
   kPlan
 };
-inline constexpr std::size_t kGroupCount = 8;
+inline constexpr std::size_t kGroupCount = 9;
 
 struct Option {
   OptionId id;

@@ -11,6 +11,7 @@ PreflightDepth preflight_depth(const Settings& settings, const NodesPlan& nodes)
   if (chosen == "off") return PreflightDepth::kOff;
   if (chosen == "full") return PreflightDepth::kFull;
   if (chosen == "fast") return PreflightDepth::kFast;
+  if (chosen == "gpu") return PreflightDepth::kGpu;
   const bool several =
       nodes.way != NodesPlan::Way::kLocal && (nodes.max_nodes > 1 || nodes.hosts.size() > 1);
   return several ? PreflightDepth::kFast : PreflightDepth::kOff;
@@ -20,6 +21,7 @@ void make_it_a_check(const Settings& settings, const Surroundings& around, RunPl
   supervisor::JobSpec& spec = plan.request.spec;
   spec.check_only = true;
   if (spec.preflight == PreflightDepth::kOff) spec.preflight = PreflightDepth::kFast;
+  if (settings.flag(OptionId::kGpu)) spec.preflight = PreflightDepth::kGpu;
   if (!spec.group.open) spec.group.min_nodes = 1;  // a host that does not come is a finding
   // What srun writes must be on a file system that every node sees.
   const bool by_srun = plan.request.network.launch == supervisor::NetworkPlan::Launch::kSlurm;

@@ -12,7 +12,7 @@ namespace robustrun::cli {
 [[nodiscard]] supervisor::PreflightDepth preflight_depth(const Settings& settings,
                                                          const NodesPlan& nodes);
 
-// `plan` (of a run that would do) for `robustrun check`: fast unless full was asked for, of
+// `plan` (of a run that would do) for `robustrun check`: fast unless more was asked for, of
 // whatever nodes can be had. Nothing is left behind but with --run-dir.
 void make_it_a_check(const Settings& settings, const Surroundings& around, RunPlan& plan);
 

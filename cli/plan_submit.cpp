@@ -159,14 +159,23 @@ Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
   return job;
 }
 
+namespace {
+
+// nullptr: the option is for all.
+const char* subcommand_of(Group group) {
+  if (group == Group::kCheck) return "check";
+  if (group == Group::kSubmit) return "submit";
+  return group == Group::kPlan ? "plan" : nullptr;
+}
+
+}  // namespace
+
 base::Status check_subcommand(const RunLine& line, Group own) {
   for (const Option& row : options()) {
-    const bool foreign =
-        (row.group == Group::kSubmit || row.group == Group::kPlan) && row.group != own;
-    if (!foreign || !line.value(row.id)) continue;
+    const char* const owner = subcommand_of(row.group);
+    if (owner == nullptr || row.group == own || !line.value(row.id)) continue;
     return fail(Errc::kInvalidArgument,
-                fmt::format("argument --{}: it is for robustrun {} alone", row.name,
-                            row.group == Group::kSubmit ? "submit" : "plan"));
+                fmt::format("argument --{}: it is for robustrun {} alone", row.name, owner));
   }
   return {};
 }

@@ -73,6 +73,7 @@ inline constexpr std::chrono::hours kStopGraceMax{24};
 inline constexpr std::chrono::seconds kCheckReadyMax{10};
 inline constexpr std::chrono::seconds kCheckFastMax{12};
 inline constexpr std::chrono::seconds kCheckFullMax{100};
+inline constexpr std::chrono::seconds kCheckGpuMax{320};
 inline constexpr std::chrono::seconds kCheckRoundMax{15};
 
 // hang_watch: operations that are overdue at a time; all say the same.

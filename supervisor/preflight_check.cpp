@@ -31,7 +31,8 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
         states_(nodes_.size()),
         hands_(std::move(hands)),
         nonce_(wire::make_peer_nonce()),
-        began_(clock.now()) {
+        began_(clock.now()),
+        gpus_(order.gpus) {
     result_.check = order.check;
     result_.full = order.full;
     for (const Node& node : nodes_) {
@@ -191,7 +192,8 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
         if (states_[other].port != 0) states_[i].partners.push_back(peer(other));
       }
     }
-    enter(Step::kChecked, result_.full ? limits_.full : limits_.fast);
+    const base::Nanos at_most = result_.full ? limits_.full : limits_.fast;
+    enter(Step::kChecked, gpus_ ? limits_.gpus : at_most);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (states_[i].waits) order_again(i);
     }
@@ -204,7 +206,7 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
       states_[place].asked_at = clock_.wall_time();
       const bool alone = nodes_.size() == 1;
       hands_.send(node.node, wire::CheckNode{result_.check, result_.full,
-                                             alone ? std::string() : node.address, nonce_});
+                                             alone ? std::string() : node.address, nonce_, gpus_});
     } else if (step_ == Step::kChecked) {
       hands_.send(node.node, wire::ReachPeers{result_.check, states_[place].partners});
     }
@@ -269,6 +271,25 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
           &facts.gpus.error}) {
       *text = said(*text);
     }
+    shorten(facts.probe);
+  }
+
+  static void shorten(base::GpuFacts& probe) {
+    const auto keep = [](auto& list, std::size_t most) {
+      if (list.size() > most) list.resize(most);
+    };
+    keep(probe.models, kProbedGpusMax);
+    keep(probe.figures, kProbeItemsMax);
+    keep(probe.sums, kProbeItemsMax);
+    keep(probe.faults, kProbeFaultsMax);
+    probe.error = said(probe.error);
+    for (std::string& model : probe.models) model = said(model);
+    for (std::string& fault : probe.faults) fault = said(fault);
+    for (base::GpuSum& sum : probe.sums) sum.what = said(sum.what);
+    for (base::GpuFigure& figure : probe.figures) {
+      figure.what = said(figure.what);
+      figure.unit = said(figure.unit);
+    }
   }
 
   const base::Clock& clock_;
@@ -279,6 +300,7 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
   Hands hands_;
   std::string nonce_;
   base::Nanos began_;
+  bool gpus_;   // their tests are wanted
   NodesChecked result_;
   Step step_ = Step::kReady;
   std::size_t waits_for_ = 0;

@@ -36,6 +36,7 @@ class PreflightCheck {
     base::Nanos ready = kCheckReadyMax;
     base::Nanos fast = kCheckFastMax, full = kCheckFullMax;
     base::Nanos round = kCheckRoundMax;
+    base::Nanos gpus = kCheckGpuMax;   // instead of fast
   };
 
   // Begins with a post, so never from within the caller.

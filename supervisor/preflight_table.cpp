@@ -49,6 +49,22 @@ Row row_of(const std::string& name, const NodeVerdict& verdict, const NodeCheck*
   return row;
 }
 
+// A line for each GPU that was tested: "gpu 0 (NVIDIA H200): memory copy 4100 GB/s, …"
+std::string gpu_lines(const base::GpuFacts& probe) {
+  std::string text;
+  for (std::size_t gpu = 0; gpu < probe.models.size(); ++gpu) {
+    std::string figures;
+    for (const base::GpuFigure& figure : probe.figures) {
+      if (figure.gpu != gpu) continue;
+      figures +=
+          fmt::format("{}{} {:.4g} {}", figures.empty() ? ": " : ", ", base::printable(figure.what),
+                      figure.value, base::printable(figure.unit));
+    }
+    text += fmt::format("    gpu {} ({}){}\n", gpu, base::printable(probe.models[gpu]), figures);
+  }
+  return text;
+}
+
 std::string line_of(const Row& row, const std::array<std::size_t, kColumns>& widths) {
   std::string line;
   for (std::size_t i = 0; i < kColumns; ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
@@ -60,13 +76,15 @@ std::string line_of(const Row& row, const std::array<std::size_t, kColumns>& wid
 
 std::string preflight_table(const std::vector<std::string>& names, const NodesChecked& checked,
                             const std::vector<NodeVerdict>& verdicts) {
+  std::vector<const NodeCheck*> nodes;
   std::vector<Row> rows{
       {"NODE", "VERDICT", "PYTHON", "TORCH", "GPUS", "DRIVER", "DISK", "SHM", "CLOCK"}};
   for (const NodeVerdict& verdict : verdicts) {
     const auto found = std::ranges::find(checked.nodes, verdict.node, &NodeCheck::node);
     const std::string name =
         verdict.node.value < names.size() ? names[verdict.node.value] : std::string("?");
-    rows.push_back(row_of(name, verdict, found == checked.nodes.end() ? nullptr : &*found));
+    nodes.push_back(found == checked.nodes.end() ? nullptr : &*found);
+    rows.push_back(row_of(name, verdict, nodes.back()));
   }
   std::array<std::size_t, kColumns> widths{};
   for (const Row& row : rows) {
@@ -78,6 +96,7 @@ std::string preflight_table(const std::vector<std::string>& names, const NodesCh
     for (const Finding& finding : verdicts[i].findings) {
       text += fmt::format("    {}: {}\n", word_of(finding.level), finding.words);
     }
+    if (nodes[i] != nullptr && nodes[i]->answered) text += gpu_lines(nodes[i]->facts.probe);
   }
   return text;
 }

@@ -25,12 +25,14 @@ struct CheckNode {
   bool full = false;       // versions are asked for by importing, whatever that takes
   std::string address;     // of the data interface: where the door is; empty: none is wanted
   std::string nonce;       // what calls between peers prove that they know
+  bool gpus = false;       // are put to work and tested: nothing else may need them
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
     v(2, "full", full);
     v(3, "address", address);
     v(4, "nonce", nonce);
+    v(5, "gpus", gpus);
   }
 };
 

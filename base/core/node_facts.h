@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/core/clock.h"
+#include "base/core/gpu_facts.h"
 #include "base/core/ids.h"
 
 namespace robustrun::base {
@@ -87,6 +88,7 @@ struct NodeFacts {
   std::uint32_t rdma_devices = 0;
   Software software;
   Gpus gpus;
+  GpuFacts probe;        // of their tests, where those were wanted
   template <class V>
   void fields(V& v) {
     v(1, "missing", missing);
@@ -96,6 +98,7 @@ struct NodeFacts {
     v(5, "rdma_devices", rdma_devices);
     v(6, "software", software);
     v(7, "gpus", gpus);
+    v(8, "probe", probe);
   }
 };
 

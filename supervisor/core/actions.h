@@ -173,6 +173,7 @@ struct CheckNodes {
   bool full = false;
   std::vector<base::NodeId> nodes;
   std::vector<std::string> addresses;  // of their data interfaces, in the same order
+  bool gpus = false;  // are put to work and tested
 };
 
 // What a check means, one verdict per node. A node whose verdict is unfit is left out from now on.

@@ -35,12 +35,22 @@ void add_to(std::vector<Common>& groups, const std::string& words, const std::st
   }
 }
 
-std::string check_in_words(const NodesChecked& result, const std::vector<NodeVerdict>& verdicts,
-                           const std::string& took) {
+struct Depth {
+  const char* name;
+  base::Nanos limit;
+};
+
+Depth describe(PreflightDepth depth) {
+  if (depth == PreflightDepth::kFull) return {"full", kPreflightFullMax};
+  if (depth == PreflightDepth::kGpu) return {"gpu", kPreflightGpuMax};
+  return {"fast", kPreflightFastMax};
+}
+
+std::string check_in_words(PreflightDepth depth, const NodesChecked& result,
+                           const std::vector<NodeVerdict>& verdicts, const std::string& took) {
   const auto out_of_it = std::ranges::count(verdicts, Fitness::kUnfit, &NodeVerdict::level);
-  std::string text =
-      fmt::format("pre-flight ({}): {} node{} checked in {}", result.full ? "full" : "fast",
-                  verdicts.size(), verdicts.size() == 1 ? "" : "s", took);
+  std::string text = fmt::format("pre-flight ({}): {} node{} checked in {}", describe(depth).name,
+                                 verdicts.size(), verdicts.size() == 1 ? "" : "s", took);
   if (result.partners + 1 < verdicts.size()) {
     text += fmt::format(", each with {} of the others", result.partners);
   }
@@ -60,16 +70,19 @@ bool Job::Impl::wants_check(const GroupChoice& choice) const {
 }
 
 void Job::Impl::check_nodes() {
-  CheckNodes order{++check, spec.preflight == PreflightDepth::kFull, {}, {}};
+  CheckNodes order{++check,
+                   spec.preflight == PreflightDepth::kFull,
+                   {},
+                   {},
+                   spec.preflight == PreflightDepth::kGpu};
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].agent != Agent::kJoined || nodes[i].unfit) continue;
     order.nodes.push_back({i});
     order.addresses.push_back(nodes[i].address);
   }
-  const base::Nanos limit = order.full ? kPreflightFullMax : kPreflightFastMax;
   out.push_back(std::move(order));
   enter(JobState::kChecking);
-  set_timer(TimerId::kState, now + limit);
+  set_timer(TimerId::kState, now + describe(spec.preflight).limit);
 }
 
 // Of spares whose answers are not known: they came in the middle of a check, or it was lost.
@@ -85,7 +98,7 @@ void Job::Impl::check_spare(base::NodeId node) {
   if (spec.preflight == PreflightDepth::kOff) return;
   const auto partner = std::ranges::find_if(
       group, [this](base::NodeId member) { return at(member).agent == Agent::kJoined; });
-  CheckNodes order{++check, false, {}, {}};
+  CheckNodes order{++check, false, {}, {}};  // nothing that its partner's workers would notice
   if (partner != group.end()) order.nodes.push_back(*partner);
   order.nodes.push_back(node);
   for (const base::NodeId each : order.nodes) order.addresses.push_back(at(each).address);
@@ -169,7 +182,8 @@ void Job::Impl::nodes_checked(const Event& event) {
   std::vector<NodeVerdict> verdicts = judge_nodes(result);
   leave_out_unfit(verdicts);
   announce_findings(verdicts);
-  decide(Rule::kPreflight, check_in_words(result, verdicts, seconds_in_words(result.took)));
+  decide(Rule::kPreflight,
+         check_in_words(spec.preflight, result, verdicts, seconds_in_words(result.took)));
   if (spec.check_only) return end_check(std::move(verdicts));
   out.push_back(NodesJudged{result.check, std::move(verdicts)});
   // The waits of kJoining go on from where they were.
@@ -192,10 +206,8 @@ void Job::Impl::spare_checked(const Event& event) {
 
 void Job::Impl::check_overdue(const Event&) {
   for (NodeState& node : nodes) node.checked = node.checked || node.agent == Agent::kJoined;
-  const base::Nanos limit =
-      spec.preflight == PreflightDepth::kFull ? kPreflightFullMax : kPreflightFastMax;
-  std::string text =
-      fmt::format("the pre-flight check did not end within {}", seconds_in_words(limit));
+  std::string text = fmt::format("the pre-flight check did not end within {}",
+                                 seconds_in_words(describe(spec.preflight).limit));
   if (spec.check_only) return give_up(std::move(text));
   decide(Rule::kPreflightWarning, text + "; the run starts without its result");
   enter(JobState::kJoining);

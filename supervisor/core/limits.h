@@ -46,6 +46,7 @@ inline constexpr base::Nanos kLeftoverGrace = std::chrono::seconds(5);
 // and what is found too little. docs/operations.md has the table.
 inline constexpr base::Nanos kPreflightFastMax = std::chrono::seconds(45);
 inline constexpr base::Nanos kPreflightFullMax = std::chrono::minutes(4);
+inline constexpr base::Nanos kPreflightGpuMax = std::chrono::minutes(7);
 // Partners that every node calls: all, as long as there are no more.
 inline constexpr std::uint32_t kPartnersFastMax = 128;
 inline constexpr std::uint32_t kPartnersFullMax = 4096;
@@ -61,6 +62,13 @@ inline constexpr std::uint64_t kLockedBytesMin = std::uint64_t{1} << 30;  // wit
 inline constexpr std::uint64_t kProcessesMin = 1024;
 inline constexpr std::uint64_t kProcessesPerWorker = 128;
 inline constexpr double kSlowFactor = 2;  // times the median, twice
+// Tests of GPUs: what is kept of one node's, and who is slow beside others of its model: below the
+// median by more than so many times the median absolute deviation, and by more than a share.
+inline constexpr std::size_t kProbedGpusMax = 64;
+inline constexpr std::size_t kProbeItemsMax = 1024;
+inline constexpr std::size_t kProbeFaultsMax = 16;
+inline constexpr double kGpuDeviationsMax = 5;
+inline constexpr double kGpuShareMin = 0.95;
 inline constexpr std::size_t kFindingBytesMax = 300;
 inline constexpr std::size_t kNamesShownMax = 3;
 

@@ -14,8 +14,8 @@
 
 namespace robustrun::supervisor {
 
-// --preflight
-enum class PreflightDepth : std::uint8_t { kOff, kFast, kFull };
+// --preflight. kGpu: kFast, and all GPUs are put to work.
+enum class PreflightDepth : std::uint8_t { kOff, kFast, kFull, kGpu };
 
 // One round of measuring, of one node. A node that gave no answer has no entry.
 struct Speed {

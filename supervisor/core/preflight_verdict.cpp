@@ -27,6 +27,7 @@ std::vector<NodeVerdict> judge(const NodesChecked& checked, const std::vector<Wa
   judge_equal(judgement);
   judge_reach(judgement);
   judge_speed(judgement);
+  judge_probe(judgement);
   for (NodeVerdict& verdict : judgement.verdicts) {  // the worst first
     std::ranges::stable_sort(verdict.findings, std::ranges::greater{}, &Finding::level);
   }

@@ -3,7 +3,8 @@
 //
 // The rules, one file each: preflight_local.cpp (what a node must have by itself),
 // preflight_equal.cpp (what must be the same everywhere), preflight_reach.cpp (who can call whom),
-// preflight_speed.cpp (who is slow). A rule adds findings; the worst one is the node's verdict.
+// preflight_speed.cpp (who is slow), preflight_gpus.cpp (what came of the tests of GPUs). A rule
+// adds findings; the worst one is the node's verdict.
 
 #include <cstdint>
 #include <string>
@@ -32,6 +33,7 @@ void judge_local(Judgement& judgement);
 void judge_equal(Judgement& judgement);
 void judge_reach(Judgement& judgement);
 void judge_speed(Judgement& judgement);
+void judge_probe(Judgement& judgement);
 
 // All of them.
 [[nodiscard]] std::vector<NodeVerdict> judge(const NodesChecked& checked,

@@ -34,6 +34,7 @@ TEST_CASE("several nodes are checked unless told otherwise; one is when told") {
   CHECK(depth({"--hosts=a,b", "--preflight=off"}) == PreflightDepth::kOff);
   CHECK(depth({"--hosts=a,b", "--preflight=full"}) == PreflightDepth::kFull);
   CHECK(depth({"--preflight=fast"}) == PreflightDepth::kFast);
+  CHECK(depth({"--preflight=gpu"}) == PreflightDepth::kGpu);
   CHECK(depth({"--launcher=processes", "--nnodes=3", "--compat=torchrun"}) == PreflightDepth::kOff);
 }
 
@@ -59,6 +60,17 @@ TEST_CASE("a check looks where a run would write, makes nothing there, and takes
   make_it_a_check(world.merge({"--run-dir=/job/mine", "train.py"}).value(), world.around, kept);
   CHECK(kept.request.run_directory == "/job/mine");
   CHECK(kept.request.spec.preflight == PreflightDepth::kFull);
+}
+
+TEST_CASE("--gpu makes a check one of GPUs, whatever --preflight says") {
+  const World world;
+  for (const Argv& argv : {Argv{"--gpu"}, Argv{"--gpu", "--preflight=off"}}) {
+    RunPlan made = plan(world, argv);
+    Argv words = argv;
+    words.emplace_back("train.py");
+    make_it_a_check(world.merge(words).value(), world.around, made);
+    CHECK(made.request.spec.preflight == PreflightDepth::kGpu);
+  }
 }
 
 TEST_CASE("a check is never detached") {

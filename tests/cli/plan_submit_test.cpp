@@ -139,6 +139,15 @@ TEST_CASE("what is for plan alone is refused by others, and the other way round"
   CHECK_FALSE(check_subcommand(*parse_run_line(Words{"--nodes=2"}), Group::kPlan));
 }
 
+TEST_CASE("what is for check alone is refused by others") {
+  const auto check = parse_run_line(Words{"--gpu", "train.py"});
+  REQUIRE(check);
+  CHECK(check_subcommand(*check, Group::kCheck));
+  CHECK(check_subcommand(*check, Group::kWhat).error().what ==
+        "argument --gpu: it is for robustrun check alone");
+  CHECK_FALSE(check_subcommand(*check, Group::kSubmit));
+}
+
 TEST_CASE("the script quotes what the user wrote") {
   BatchJob job;
   job.sbatch = {"--partition=a b"};

@@ -205,6 +205,34 @@ TEST_CASE("a check that never ends is not waited for for ever") {
   CHECK(h.job.state() == JobState::kReserving);
 }
 
+TEST_CASE("GPUs are tested before the first start alone, and a faulty one is left out") {
+  JobSpec spec = checked_spec({8, 8}, 2, 1);
+  spec.preflight = PreflightDepth::kGpu;
+  Harness h(spec);
+  h.join_all();
+  const auto orders = h.all<CheckNodes>();
+  REQUIRE(orders.size() == 1);
+  CHECK((orders[0].gpus && !orders[0].full));
+  NodesChecked answer = answer_to(h);
+  for (NodeCheck& node : answer.nodes) node.facts.probe = {.asked = true, .models = {"A"}};
+  answer.nodes[0].facts.probe.faults = {"gemm: GPU 3: no answer"};
+  h.tell(answer);
+  CHECK(h.text(Rule::kNodeUnfit).ends_with("a test of its GPUs failed: gemm: GPU 3: no answer"));
+  CHECK(h.text(Rule::kPreflight).starts_with("pre-flight (gpu): 2 nodes"));
+  CHECK(h.job.state() == JobState::kReserving);
+}
+
+TEST_CASE("tests of GPUs that never end are not waited for for ever") {
+  JobSpec spec = checked_spec({1, 1});
+  spec.preflight = PreflightDepth::kGpu;
+  Harness h(spec);
+  h.join_all();
+  const Nanos began = h.now;
+  h.fire(TimerId::kState);
+  CHECK(h.now - began == kPreflightGpuMax);
+  CHECK(h.job.state() == JobState::kReserving);
+}
+
 TEST_CASE("another supervisor asks for the check again; what the one before had heard is void") {
   Harness h(checked_spec({1, 1}));
   h.join_all();

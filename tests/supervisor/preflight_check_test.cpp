@@ -19,8 +19,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 struct Talk {
-  explicit Talk(std::uint32_t count, bool full = false, PreflightCheck::Limits limits = {}) {
-    const CheckNodes order{7, full, {}, {}};
+  explicit Talk(std::uint32_t count, bool full = false, PreflightCheck::Limits limits = {},
+                bool gpus = false) {
+    const CheckNodes order{7, full, {}, {}, gpus};
     std::vector<PreflightCheck::Node> nodes;
     for (std::uint32_t i = count; i-- > 0;) {  // the order they come in does not matter
       nodes.push_back({{i}, {1}, "10.0.0." + std::to_string(i)});
@@ -90,6 +91,40 @@ TEST_CASE("all are asked at once; they call each other when all are ready; then 
     CHECK(std::chrono::abs(talk.result->nodes[i].clock_ahead) < seconds(1));
     CHECK(talk.all<wire::EndCheck>(i).size() == 1);
   }
+}
+
+TEST_CASE("tests of GPUs are asked for when they are wanted, and have their own time") {
+  const PreflightCheck::Limits limits{{}, milliseconds(1), {}, {}, milliseconds(100)};
+  CHECK_FALSE(Talk(1).all<wire::CheckNode>(0)[0].gpus);
+  Talk talk(1, false, limits, true);
+  CHECK(talk.all<wire::CheckNode>(0)[0].gpus);
+  talk.ready(0);
+  REQUIRE(talk.loop.run_until([&] { return talk.result.has_value(); }));
+  CHECK(talk.result->nodes[0].trouble == "it did not answer within 0.1 s");
+}
+
+TEST_CASE("what an agent says of its GPUs is cut") {
+  Talk talk(1);
+  talk.ready(0);
+  wire::NodeChecked report{7, {}, {}, {}};
+  base::GpuFacts& probe = report.facts.probe;
+  const std::string text(1 << 16, '\n');
+  probe.asked = true;
+  probe.error = text;
+  probe.models.assign(10'000, text);
+  probe.figures.assign(10'000, {0, text, text, 1});
+  probe.sums.assign(10'000, {0, text, 1});
+  probe.faults.assign(10'000, text);
+  talk.check->on_report({0}, report);
+  REQUIRE(talk.result);
+  const base::GpuFacts& kept = talk.result->nodes[0].facts.probe;
+  const std::size_t most = 6 * kFindingBytesMax;
+  CHECK(kept.error.size() < most);
+  CHECK((kept.models.size() == kProbedGpusMax && kept.models.back().size() < most));
+  CHECK((kept.figures.size() == kProbeItemsMax && kept.figures.back().what.size() < most));
+  CHECK(kept.figures.back().unit.size() < most);
+  CHECK((kept.sums.size() == kProbeItemsMax && kept.sums.back().what.size() < most));
+  CHECK((kept.faults.size() == kProbeFaultsMax && kept.faults.back().size() < most));
 }
 
 TEST_CASE("one node alone needs no door") {

@@ -16,7 +16,8 @@ LAYERS = {
     "tracer/": ["base/", "tracer/analysis/"],
     "tracer/nccl/": ["base/core/", "tracer/analysis/operation.h", "tracer/progress_record.h",
                      "tracer/record_"],
-    "agent/": ["base/", "wire/", "tracer/"],
+    "probe/": ["base/"],
+    "agent/": ["base/", "wire/", "tracer/", "probe/"],
     "launcher/": ["base/", "topo/", "wire/"],
     "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/"],
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
@@ -45,6 +46,8 @@ INCLUDE_CONFINEMENT = [
     (r"fuse3?/|curl/", ["bootstrap/"]),
     (r"thread|mutex|shared_mutex|condition_variable|future|semaphore",
      ["base/io/blocking_pool.cpp", "base/io/log.cpp", "tests/"]),
+    (r"cuda|cublas", ["probe/gpu/"]),
+    (r"nccl\.h", ["probe/gpu/exchange.cpp"]),
     (r"xxhash\.h", ["base/core/hash.cpp"]),
     (r"random", ["tests/"]),
 ]
@@ -63,7 +66,8 @@ TOKEN_CONFINEMENT = [
     (_SYSTEM % "getenv|secure_getenv|setenv|unsetenv|putenv|quick_exit|atexit|system|popen",
      ["cli/", "tracer/nccl/attach.cpp", "tests/"]),
     (_CALL % "exit|_exit|_Exit|abort",
-     ["cli/", "base/io/tool.cpp", "base/core/result.cpp", "agent/shim/", "tests/"]),
+     ["cli/", "base/io/tool.cpp", "base/core/result.cpp", "agent/shim/", "probe/gpu/main.cpp",
+      "tests/"]),
     (r"\benviron\b", ["cli/", "base/io/tool.cpp", "base/io/marked.cpp", "agent/shim/",
                       "launcher/own_environment.cpp",
                       "tests/"]),
@@ -89,5 +93,5 @@ COLUMNS_MAX = 100
 README_LINES_MAX = 60
 OPENING_LINES_MAX = 16
 
-ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/",
-                     "cli/", "python/", "tests/", "bench/"]
+ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "probe/", "agent/", "launcher/",
+                     "supervisor/", "cli/", "python/", "tests/", "bench/"]

@@ -209,18 +209,25 @@ NodeFacts node_facts() {
                        .torch = "2.5.1+cu124",
                        .error = "late",
                        .missing = true},
-          .gpus = {.has_library = true, .count = 8, .driver = "550.54.15", .error = "lost"}};
+          .gpus = {.has_library = true, .count = 8, .driver = "550.54.15", .error = "lost"},
+          .probe = {.asked = true,
+                    .error = "none",
+                    .models = {"NVIDIA H200", "NVIDIA H200"},
+                    .figures = {{.gpu = 1, .what = "bf16 GEMM", .unit = "TFLOP/s", .value = 512.5}},
+                    .sums = {{.gpu = 1, .what = "bf16 GEMM by cuBLAS 130100", .sum = ~0ULL}},
+                    .faults = {"GPU 1: cannot take memory"}}};
 }
 
 std::vector<Example> preflight_kinds() {
   const Peer peer{.node = NodeId{3}, .address = "10.0.0.3", .port = 40123};
   return {
-      {"CheckNode", "CheckNode",
-       CheckNode{.check = 7, .full = true, .address = "10.0.0.2", .nonce = "\x01 nonce"}},
+      {"CheckNode", "CheckNode-2",
+       CheckNode{
+           .check = 7, .full = true, .address = "10.0.0.2", .nonce = "\x01 nonce", .gpus = true}},
       {"CheckReady", "CheckReady",
        CheckReady{.check = 7, .port = 40122, .error = "none", .wall_time = 1700000000s}},
       {"ReachPeers", "ReachPeers", ReachPeers{.check = 7, .peers = {peer, peer}}},
-      {"NodeChecked", "NodeChecked",
+      {"NodeChecked", "NodeChecked-2",
        NodeChecked{.check = 7,
                    .facts = node_facts(),
                    .unreached = {{.peer = NodeId{3},

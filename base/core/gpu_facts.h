@@ -1,0 +1,60 @@
+#pragma once
+// What came of the tests of one machine's GPUs (probe/), as plain data: printed by the probe, said
+// on the wire, kept in the journal, compared over all machines by the supervisor's core.
+//
+// Nothing here may be trusted: see node_facts.h. Figures and sums of the same `what` on GPUs of the
+// same model are comparable, and no others.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace robustrun::base {
+
+// How fast one GPU was in something. More is better.
+struct GpuFigure {
+  std::uint32_t gpu = 0;
+  std::string what;  // "bf16 GEMM"
+  std::string unit;  // "TFLOP/s"
+  double value = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "gpu", gpu);
+    v(2, "what", what);
+    v(3, "unit", unit);
+    v(4, "value", value);
+  }
+};
+
+// A hash of what one GPU computed: the same on every GPU of its model.
+struct GpuSum {
+  std::uint32_t gpu = 0;
+  std::string what;  // names everything that the bits depend on: "bf16 GEMM by cuBLAS 130100"
+  std::uint64_t sum = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "gpu", gpu);
+    v(2, "what", what);
+    v(3, "sum", sum);
+  }
+};
+
+struct GpuFacts {
+  bool asked = false;  // false: nobody wanted to know
+  std::string error{};  // why nothing was tested; empty: something was
+  std::vector<std::string> models{};  // one per GPU
+  std::vector<GpuFigure> figures{};
+  std::vector<GpuSum> sums{};
+  std::vector<std::string> faults{};  // what failed, with its GPU where that is known
+  template <class V>
+  void fields(V& v) {
+    v(1, "asked", asked);
+    v(2, "error", error);
+    v(3, "models", models);
+    v(4, "figures", figures);
+    v(5, "sums", sums);
+    v(6, "faults", faults);
+  }
+};
+
+}  // namespace robustrun::base

@@ -1,0 +1,30 @@
+#pragma once
+// Every bound of the probe room (style.md, "Bounded").
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::probe {
+
+// tests
+inline constexpr std::chrono::seconds kTestMax{60};  // one test, with all its start-up; then killed
+inline constexpr std::chrono::seconds kWaitMax{20};  // for what all GPUs were given
+
+inline constexpr std::chrono::seconds kMeasureTime{2};  // of each figure
+inline constexpr int kLaunchesAtOnce = 10;  // between two looks at the clock
+inline constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
+inline constexpr int kGemmSize = 8192;  // rows and columns
+inline constexpr int kRepeatSize = 4096;
+inline constexpr std::chrono::seconds kRepeatTime{8};  // of each type
+inline constexpr std::size_t kExchangeBytes = std::size_t{64} << 20;  // that each GPU sends
+
+// result: of one test
+inline constexpr std::size_t kResultBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kGpusMax = 64;
+inline constexpr std::size_t kFiguresMax = 512;
+inline constexpr std::size_t kSumsMax = 128;
+inline constexpr std::size_t kFaultsMax = 64;
+inline constexpr std::size_t kTextBytesMax = 300;
+
+}  // namespace robustrun::probe
