@@ -85,8 +85,8 @@ class FakeVersion final : public FakeNccl {
     if constexpr (V <= 3) p2p.comm = comm.key;
     if constexpr (V == 1) p2p.func = send ? 6 : 7, p2p.type = 7;
     if constexpr (V != 1) p2p.func = send ? "Send" : "Recv", p2p.type = "ncclFloat32";
-    if constexpr (V == 4) p2p.channels = 0xaa;  // NCCL 2.28 leaves it as it was
-    if constexpr (V >= 5) p2p.channels = 1, p2p.group = group;
+    if constexpr (V >= 4) p2p.channels = 0xaa;  // not to be relied on
+    if constexpr (V >= 5) p2p.group = group;
     p2p.count = 10;
     p2p.peer = peer;
     return start(comm.context, event);

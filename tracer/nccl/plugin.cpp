@@ -126,12 +126,12 @@ void* start_p2p(Tables& t, std::uint16_t comm, const Event& event, std::uint64_t
   const auto& p2p = event.p2p;
   if constexpr (kVersion<Event> <= 3) learn(t, comm, {p2p.name, p2p.comm, 0, 0, event.rank});
   Task task = with_peer(comm, p2p.func, p2p.count, p2p.type, p2p.peer);
-  task.channels = 1;  // version 4 leaves it as it was, older ones do not have it
+  // Versions 1 to 3 do not have their number, 4 leaves it as it was, and in 5 it was not always
+  // that of the kernel's events (src/plugin/profiler.cc, ncclProfilerStartTaskEvents): those that
+  // start are waited for, and one at least.
+  task.channels = 1;
   std::uint64_t group = group_of(event.parent);
-  if constexpr (kVersion<Event> >= 5) {
-    task.channels = p2p.channels;
-    group = group_of(p2p.group);
-  }
+  if constexpr (kVersion<Event> >= 5) group = group_of(p2p.group);
   return start_task(t, task, unpack(event.parent), group, now);
 }
 
