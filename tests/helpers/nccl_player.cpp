@@ -106,6 +106,33 @@ void together(Player& player) {
   player.complete(ops[1]);
 }
 
+void must(bool claim) {
+  if (!claim) std::abort();
+}
+
+// Handles of slots that others have by now: an operation, a flow, a communicator.
+void reused(Player& player) {
+  FakeNccl& nccl = player.nccl();
+  const FakeComm closed = nccl.init(kKey + 1, 4, 1);
+  nccl.finalize(closed);
+  const FakeComm comm = nccl.init(kKey, 4, 1);
+  must(nccl.coll(closed, nullptr, nullptr, 1, 1) == nullptr);
+  nccl.finalize(closed);
+  const PlayedOp old = player.enqueue(comm);
+  void* const old_flow = nccl.proxy_op(comm.context, old.task, ::getpid(), 2, 4, true);
+  player.stop(old_flow);
+  player.complete(old);
+  for (int i = 0; i < 1023; ++i) player.complete(player.enqueue(comm));
+  const PlayedOp op = player.enqueue(comm);
+  for (int i = 0; i < 1023; ++i) player.send_all(op, 2, 1);
+  void* const flow = nccl.proxy_op(comm.context, op.task, ::getpid(), 3, 4, true);
+  must(flow != nullptr && flow != old_flow);
+  must(nccl.proxy_step(comm.context, old_flow, 0) == nullptr);
+  player.stop(old_flow);
+  player.complete(old);
+  player.stop(old.task);
+}
+
 // Everything that must not be believed; in the end one more operation, which must count.
 void stale(Player& player) {
   FakeNccl& nccl = player.nccl();
@@ -116,6 +143,8 @@ void stale(Player& player) {
   nccl.finalize(closed);
   nccl.finalize(closed);
   const PlayedOp op = player.enqueue(comm);
+  // Another process's: its numbers look like ours.
+  must(nccl.proxy_op(comm.context, op.task, ::getpid() + 1, 2, 4, true) == nullptr);
   void* const flow = nccl.proxy_op(comm.context, op.task, ::getpid(), 2, 4, true);
   void* const step = player.send(op, flow, 0);
   player.stop(step);
@@ -132,8 +161,6 @@ void stale(Player& player) {
     static_cast<void>(nccl.proxy_step(comm.context, handle, 1));
     static_cast<void>(nccl.kernel(comm, handle, 1, 1));
   }
-  // Another process's: its numbers look like ours.
-  if (nccl.proxy_op(comm.context, op.task, ::getpid() + 1, 2, 4, true) != nullptr) std::abort();
   std::uint64_t number = 0x9e3779b97f4a7c15;
   for (int i = 0; i < 20'000; ++i) {
     number = number * 6364136223846793005U + 1442695040888963407U;
@@ -300,6 +327,7 @@ int main(int argc, char** argv) {
       {"disorder", disorder},
       {"together", together},
       {"stale", stale},
+      {"reused", reused},
       {"fork", fork_child},
       {"reinit", reinit},
       {"graph", graph},

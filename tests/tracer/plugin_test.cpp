@@ -225,6 +225,24 @@ TEST_CASE("stale, repeated and foreign handles change nothing") {
   }
 }
 
+TEST_CASE("a handle does not reach who has its slot by now") {
+  for (const int version : {3, 4, 5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play("reused", version);
+    const Membership member = run.only();
+    CHECK(member.comm == kPlayedComm);
+    CHECK(member.entered == 1025);
+    CHECK(member.done == 1024);
+    REQUIRE(member.pending.size() == 1);
+    CHECK(member.pending[0].channels_started == 0);
+    REQUIRE(member.flows.size() == 1);
+    CHECK(member.flows[0].peer == 3);
+    CHECK(member.flows[0].posted == 0);
+    CHECK(run.counters().ignored > 0);
+  }
+}
+
 TEST_CASE("a forked child of the worker writes nothing") {
   for (const int version : kVersions) {
     CAPTURE(version);
