@@ -31,27 +31,27 @@ struct RecordMetric {
 
 struct ProgressRecord {
   // Written by the agent before the worker starts.
-  std::array<char, 8> magic;         //   0
-  std::uint32_t major;               //   8
-  std::uint32_t minor;               //  12
-  std::uint32_t rank;                //  16
-  std::uint32_t attempt;             //  20
+  std::array<char, 8> magic;  //   0
+  std::uint32_t major;  //   8
+  std::uint32_t minor;  //  12
+  std::uint32_t rank;  //  16
+  std::uint32_t attempt;  //  20
   // Control word, written by the agent before any stop signal: wire::StopReason in the low byte,
   // and the deadline (CLOCK_MONOTONIC ns, 0: none) in the next word.
-  std::uint64_t stop_reason;         //  24
-  std::uint64_t stop_deadline_ns;    //  32
+  std::uint64_t stop_reason;  //  24
+  std::uint64_t stop_deadline_ns;  //  32
   std::array<std::uint64_t, 3> reserved_agent;  // 40
   // Written by the worker. All times are CLOCK_MONOTONIC in ns, 0: not yet.
-  std::uint64_t worker_pid;          //  64
-  std::uint64_t boot_at_ns;          //  72  our boot module's first line
-  std::uint64_t user_code_at_ns;     //  80  just before the user's first line
-  std::uint64_t sequence;            //  88  lock of the words from here to the metrics
-  std::uint64_t steps;               //  96  optimizer steps (or robustrun.step calls) so far
-  std::uint64_t first_step_at_ns;    // 104
-  std::uint64_t last_step_at_ns;     // 112
-  std::uint64_t has_step;            // 120  1: `step` was given by robustrun.step(n)
-  std::int64_t step;                 // 128
-  std::uint64_t metric_count;        // 136  at most kMetricsMax
+  std::uint64_t worker_pid;  //  64
+  std::uint64_t boot_at_ns;  //  72  our boot module's first line
+  std::uint64_t user_code_at_ns;  //  80  just before the user's first line
+  std::uint64_t sequence;  //  88  lock of the words from here to the metrics
+  std::uint64_t steps;  //  96  optimizer steps (or robustrun.step calls) so far
+  std::uint64_t first_step_at_ns;  // 104
+  std::uint64_t last_step_at_ns;  // 112
+  std::uint64_t has_step;  // 120  1: `step` was given by robustrun.step(n)
+  std::int64_t step;  // 128
+  std::uint64_t metric_count;  // 136  at most kMetricsMax
   std::array<RecordMetric, kMetricsMax> metrics;  // 144 … 656
 };
 

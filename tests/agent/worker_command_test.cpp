@@ -22,8 +22,8 @@ struct Fixture {
   wire::WorkerTemplate workers;
   wire::StartWorkers start;
   wire::WorkerSlot slot;
-  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock",
-                           "",                 "/run/3.fr",     "/run/3.stack"};
+  agent::WorkerFiles files{"/logs/error.json", "/run/3.record", "/run/3.sock", "",
+                           "/run/3.fr",        "/run/3.stack"};
   unsigned cpus = 16;
 
   Fixture() {
