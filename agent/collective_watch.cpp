@@ -1,6 +1,7 @@
 #include "agent/collective_watch.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/post.hpp>
 #include <map>
 #include <utility>
@@ -57,6 +58,7 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   }
 
  private:
+  [[nodiscard]] bool is_calm(Nanos now) const;
   void look_at_record(const std::string& table, Nanos now);
   void ask_if_due(const std::string& table, Nanos now);
   void ask(const std::string& table);
@@ -75,6 +77,9 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   std::map<Key, Watched> watched_;
   std::uint64_t steps_ = 0;
   Nanos stepped_at_{};
+  std::array<Nanos, kStepGapsRemembered> step_gaps_{};
+  std::size_t next_gap_ = 0;
+  bool has_moved_ = false;  // something was done between the recorder's last two answers
   std::optional<Nanos> asked_at_;
   std::vector<Membership> answered_;  // by the Flight Recorder, last
   Nanos answered_at_{};
@@ -85,7 +90,10 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
 
 void WatchImpl::look(std::uint64_t steps) {
   const Nanos now = node_.clock.now();
-  if (steps != steps_ || stepped_at_ == Nanos::zero()) stepped_at_ = now;
+  if (steps != steps_) {
+    if (steps_ > 0) step_gaps_[next_gap_++ % step_gaps_.size()] = now - stepped_at_;
+    stepped_at_ = now;
+  }
   steps_ = steps;
   const auto table = record_.read_communicators();
   if (!table) return;  // the worker broke it: there is nothing to see
@@ -104,8 +112,7 @@ void WatchImpl::look_at_record(const std::string& table, Nanos now) {
 
 void WatchImpl::ask_if_due(const std::string& table, Nanos now) {
   if (!flight_ || flight_->is_asking()) return;
-  const bool advances = steps_ > 0 && now - stepped_at_ <= kStepsStillAfter;
-  const Nanos interval = advances ? kFlightIntervalCalm : kFlightInterval;
+  const Nanos interval = is_calm(now) ? kFlightIntervalCalm : kFlightInterval;
   if (asked_at_ && now - *asked_at_ < interval) return;
   asked_at_ = now;
   ask(table);
@@ -117,10 +124,24 @@ void WatchImpl::ask(const std::string& table) {
       [this](base::Result<std::vector<Membership>> answer) { on_answer(std::move(answer)); });
 }
 
+// Asking costs the worker milliseconds. A head that is overdue by its own times is seen in time
+// even with the longer interval; the shorter one is for when something is amiss already.
+bool WatchImpl::is_calm(Nanos now) const {
+  if (steps_ == 0) return has_moved_;
+  const Nanos longest = *std::ranges::max_element(step_gaps_);
+  return now - stepped_at_ <= std::max<Nanos>(kStepsStillAfter, 2 * longest);
+}
+
 // A worker that does not answer is nothing new: its process is looked at when it matters.
 void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
   const Nanos now = node_.clock.now();
   if (answer) {
+    const auto done = [](const std::vector<Membership>& comms) {
+      std::uint64_t sum = 0;
+      for (const Membership& comm : comms) sum += comm.done;
+      return sum;
+    };
+    has_moved_ = done(*answer) != done(answered_);
     answered_ = *std::move(answer);
     answered_at_ = now;
     for (const Membership& comm : answered_) {

@@ -46,7 +46,8 @@ inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
 inline constexpr std::chrono::seconds kFlightAnswerMax{1};
 inline constexpr std::chrono::seconds kFlightInterval{1};
 inline constexpr std::chrono::seconds kFlightIntervalCalm{5};  // while steps advance
-inline constexpr std::chrono::seconds kStepsStillAfter{1};
+inline constexpr std::chrono::seconds kStepsStillAfter{1};  // or twice the longest of the last
+inline constexpr std::size_t kStepGapsRemembered = 8;
 inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
 inline constexpr std::size_t kWatchedCommunicatorsMax = 1024;  // of one worker
 // An answer to Observe has at most so many bytes, and leaves out the least telling.

@@ -279,7 +279,7 @@ constexpr std::array<Option, kOptionCount> kRows = {{
   {.id = kTrace, .name = "trace", .type = kChoice, .values = "auto|dispatcher|off",
    .native = "auto", .compat = "off", .group = kFailures,
    .help = "Follow the workers' collectives, to name who holds the others up: by NCCL's profiler "
-           "plugin and torch's Flight Recorder; dispatcher: torch 2.1 to 2.7 on gloo, too."},
+           "plugin and torch's Flight Recorder; dispatcher: torch 2.2 to 2.7 on gloo, too."},
   {.id = kHangTimeout, .name = "hang-timeout", .type = kDuration, .values = "TIME",
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
    .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "

@@ -49,7 +49,7 @@ struct WorkerTemplate {
   std::string numa_memory;  // empty, prefer, bind
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
   bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
-  bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.1 to 2.7)
+  bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);

@@ -209,12 +209,32 @@ TEST_CASE("the recorder is asked every five seconds while steps advance, every s
   CHECK(f.time_to_question(false) == 1s);
 }
 
-TEST_CASE("before the first step the recorder is asked every second") {
+TEST_CASE("a worker whose steps take long is calm for twice as long") {
+  Fixture f;
+  const auto questions_in = [&](int tenths, bool step_every_four_seconds) {
+    const unsigned before = f.asked.questions;
+    for (int i = 1; i <= tenths; ++i) {
+      f.tick(step_every_four_seconds && i % 40 == 0);
+      if (f.asked.done) f.answer(std::vector<Membership>{});
+    }
+    return f.asked.questions - before;
+  };
+  questions_in(120, true);
+  CHECK(questions_in(400, true) == 8);
+  CHECK(questions_in(80, false) <= 2);
+  CHECK(questions_in(100, false) >= 9);
+}
+
+TEST_CASE("without steps the recorder is asked every second, unless collectives advance") {
   Fixture f;
   f.steps = 0;
   f.tick(false);
-  f.answer(std::vector<Membership>{});
+  f.answer(std::vector{comm_of(78, 5, 5)});
+  CHECK(f.time_to_question(false) == 5s);
+  f.answer(std::vector{comm_of(78, 5, 5)});
   CHECK(f.time_to_question(false) == 1s);
+  f.answer(std::vector{comm_of(78, 9, 9)});
+  CHECK(f.time_to_question(false) == 5s);
 }
 
 TEST_CASE("what the recorder tells becomes overdue by its own times") {
