@@ -37,6 +37,12 @@ GpuFacts healthy(const std::string& test) {
   return facts;
 }
 
+// Also under a sanitizer, which would make another end of it.
+void die_of_a_fault() {
+  std::signal(SIGSEGV, SIG_DFL);
+  std::raise(SIGSEGV);
+}
+
 // What is printed in the end; hangs and deaths do not come back.
 std::string behave(const std::string& how, const std::string& test) {
   GpuFacts facts = healthy(test);
@@ -44,7 +50,7 @@ std::string behave(const std::string& how, const std::string& test) {
   if (how == "hang") {
     for (;;) ::pause();
   }
-  if (how == "crash") std::raise(SIGSEGV);
+  if (how == "crash") die_of_a_fault();
   if (how == "loader") {
     fmt::print(stderr, "error while loading shared libraries: libcublas.so.13: cannot open\n");
     std::exit(127);
