@@ -12,6 +12,20 @@ bool is_the_same(const tracer::Verdict& one, const tracer::Verdict& other) {
   return one.finding == other.finding && one.culprits == other.culprits && one.edges == other.edges;
 }
 
+bool is_one_operation(const tracer::Verdict& one, const tracer::Verdict& other) {
+  return one.comm == other.comm && one.ordinal == other.ordinal;
+}
+
+// Somebody always waits for a moment while a group works; what is wrong for itself counts at once.
+bool is_usual(const tracer::Verdict& verdict) {
+  switch (verdict.finding) {
+    case tracer::Finding::kDied:
+    case tracer::Finding::kStopped:
+    case tracer::Finding::kMismatch: return false;
+    default: return verdict.lasting < kHangMin;
+  }
+}
+
 // It cannot come right by itself, whatever the worker seems to do.
 bool is_final(tracer::Finding finding) {
   return finding == tracer::Finding::kDied || finding == tracer::Finding::kMismatch ||
@@ -113,19 +127,31 @@ void HangWatch::calm_down() {
 std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nanos now) {
   std::vector<Diagnosed> told;
   if (!looking_since_) return told;
+  const bool is_slow = is_slowness(verdict.finding);
+  const bool nobody_waits = is_slow || is_usual(verdict);
+  // Between two looks one hang may end and another begin.
+  const bool is_another =
+      said_ && steps_ != said_steps_ && !nobody_waits && !is_one_operation(*said_, verdict);
+  if (said_ && ((nobody_waits && overdue_.empty()) || is_another)) {
+    told.push_back(diagnosis(Diagnosed::Stage::kPassed, *said_, now));
+    said_.reset();
+  }
   if (is_proved(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     convicted_ = true;
-  } else if (is_worth_saying(verdict)) {
+  } else if ((is_slow || !nobody_waits) && is_worth_saying(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kSuspected, verdict, now));
-    (is_slowness(verdict.finding) ? said_slow_ : said_) = verdict;
-  } else if (verdict.finding == tracer::Finding::kNothing && said_ && overdue_.empty()) {
-    told.push_back(diagnosis(Diagnosed::Stage::kPassed, *said_, now));
+    if (is_slow) {
+      said_slow_ = verdict;
+    } else {
+      said_ = verdict;
+      said_steps_ = steps_;
+    }
   }
   last_ = verdict;
   if (pace_.is_slow()) pace_.accept();
   const bool is_patient = now - *suspicious_since_ > kLookOftenFor;
-  if (verdict.finding == tracer::Finding::kNothing && overdue_.empty()) calm_down();
+  if (nobody_waits && overdue_.empty()) calm_down();
   looking_since_.reset();
   next_look_ = now + (is_patient ? kLookIntervalLater : kLookInterval);
   return told;

@@ -63,6 +63,7 @@ class HangWatch {
   std::optional<base::Nanos> looking_since_;
   base::Nanos next_look_{};
   std::optional<tracer::Verdict> said_;  // the hang that the user was told of last
+  std::uint64_t said_steps_ = 0;         // that were done by then
   std::optional<tracer::Verdict> said_slow_;  // likewise what is slow: nobody waits for its end
   std::optional<tracer::Verdict> last_;  // of the look before
   bool convicted_ = false;

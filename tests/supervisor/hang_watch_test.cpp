@@ -170,6 +170,35 @@ TEST_CASE("a hang that comes right is said to, and the next one is said anew") {
   CHECK(w.look(absent) == Stages{Stage::kSuspected});
 }
 
+TEST_CASE("a hang in another operation, after further steps, is said anew though the look between "
+          "was missed") {
+  Watch w;
+  w.watch.note_steps(5, w.now);
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  auto absent = verdict(tracer::Finding::kNeverEntered, 3s);
+  absent.comm = kComm;
+  absent.ordinal = 40;
+  CHECK(w.look(absent) == Stages{Stage::kSuspected});
+  w.watch.note_steps(6, w.now);
+  absent.lasting = 6s;
+  CHECK(w.look(absent).empty());  // others may go on a little
+  absent.ordinal = 47;
+  CHECK(w.look(absent) == Stages{Stage::kPassed, Stage::kSuspected});
+  absent.ordinal = 48;
+  CHECK(w.look(absent).empty());  // no step since: it is one hang, seen elsewhere
+}
+
+TEST_CASE("who waits for a moment only, does so as usual") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 30ms)).empty());
+  CHECK(w.look(verdict(tracer::Finding::kOrderInversion, 30ms)).empty());
+  CHECK(w.look(verdict(tracer::Finding::kStopped, 30ms)) == Stages{Stage::kSuspected});
+  w.watch.note_overdue({0}, kComm, true, {});
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 30ms)) == Stages{Stage::kPassed});
+  CHECK_FALSE(w.watch.is_suspicious());
+}
+
 TEST_CASE("steps that stop coming are looked into, by the group's own pace") {
   Watch w;
   for (std::uint64_t step = 1; step <= 10; ++step) {
