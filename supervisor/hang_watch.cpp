@@ -72,7 +72,7 @@ bool HangWatch::steps_are_missing(base::Nanos now) const {
 
 bool HangWatch::wants_look(base::Nanos now) const {
   if (looking_since_ || convicted_ || now < next_look_) return false;
-  return !overdue_.empty() || said_ || steps_are_missing(now) || pace_.is_slow();
+  return suspicious_since_ || !overdue_.empty() || steps_are_missing(now) || pace_.is_slow();
 }
 
 void HangWatch::begin_look(base::Nanos now) {
@@ -85,12 +85,38 @@ void HangWatch::give_up_look(base::Nanos now) {
   next_look_ = now + kLookInterval;
 }
 
+const HangWatch::Habit* HangWatch::habit_of(const tracer::Verdict& verdict) const {
+  const auto found = std::ranges::find_if(habits_, [&](const Habit& habit) {
+    return habit.finding == verdict.finding && habit.culprits == verdict.culprits &&
+           habit.place == verdict.place;
+  });
+  return found == habits_.end() ? nullptr : &*found;
+}
+
+void HangWatch::learn(const tracer::Verdict& verdict) {
+  if (verdict.place.empty()) return;
+  Habit habit{verdict.finding, verdict.culprits, verdict.place, 0, {}};
+  if (const Habit* known = habit_of(verdict)) {
+    habit = *known;
+    habits_.erase(habits_.begin() + (known - habits_.data()));
+  }
+  ++habit.times;
+  habit.longest = std::max(habit.longest, verdict.lasting);
+  habits_.push_back(std::move(habit));
+  if (habits_.size() > kHabitsMax) habits_.erase(habits_.begin());
+}
+
 bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
   if (verdict.finding == tracer::Finding::kNothing) return false;
   // Somebody saves or evaluates, or it is not clear who is waited for: that may be over soon.
   const bool is_vague = verdict.finding == tracer::Finding::kLongPhase ||
                         verdict.finding == tracer::Finding::kUndecided;
   if (is_vague && verdict.lasting < kVagueSaidAfter) return false;
+  const Habit* habit = habit_of(verdict);
+  if (habit != nullptr && habit->times >= kHabitTimes &&
+      verdict.lasting < habit->longest + habit->longest / 2 + kLookInterval) {
+    return false;
+  }
   const auto& before = is_slowness(verdict.finding) ? said_slow_ : said_;
   return !before || !is_the_same(*before, verdict);
 }
@@ -107,8 +133,10 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
     return false;
   }
   if (is_final(verdict.finding)) return verdict.lasting >= kConvictFinal;
+  const Habit* habit = habit_of(verdict);
+  const base::Nanos usual = std::max(expected_, habit != nullptr ? habit->longest : base::Nanos{});
   return !verdict.is_moving &&
-         verdict.lasting >= std::max<base::Nanos>(kConvictStill, kConvictFactor * expected_);
+         verdict.lasting >= std::max<base::Nanos>(kConvictStill, kConvictFactor * usual);
 }
 
 Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
@@ -131,23 +159,22 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nan
   const bool nobody_waits = is_slow || is_usual(verdict);
   // Between two looks one hang may end and another begin.
   const bool is_another =
-      said_ && steps_ != said_steps_ && !nobody_waits && !is_one_operation(*said_, verdict);
-  if (said_ && ((nobody_waits && overdue_.empty()) || is_another)) {
-    told.push_back(diagnosis(Diagnosed::Stage::kPassed, *said_, now));
-    said_.reset();
+      last_ && steps_ != last_steps_ && !nobody_waits && !is_one_operation(*last_, verdict);
+  if (nobody_waits || is_another) {
+    if (last_ && !is_slowness(last_->finding) && !is_usual(*last_)) learn(*last_);
+    if (said_ && (overdue_.empty() || is_another)) {
+      told.push_back(diagnosis(Diagnosed::Stage::kPassed, *said_, now));
+      said_.reset();
+    }
   }
   if (is_proved(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     convicted_ = true;
   } else if ((is_slow || !nobody_waits) && is_worth_saying(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kSuspected, verdict, now));
-    if (is_slow) {
-      said_slow_ = verdict;
-    } else {
-      said_ = verdict;
-      said_steps_ = steps_;
-    }
+    (is_slow ? said_slow_ : said_) = verdict;
   }
+  if (!last_ || !is_one_operation(*last_, verdict)) last_steps_ = steps_;
   last_ = verdict;
   if (pace_.is_slow()) pace_.accept();
   const bool is_patient = now - *suspicious_since_ > kLookOftenFor;

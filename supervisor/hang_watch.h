@@ -7,10 +7,14 @@
 // thresholds, as users want them: a suspicion is looked into and said at once; a conviction ends
 // the attempt, and needs the same verdict twice in a row, of a worker that shows no sign of going
 // on, or the patience that --hang-timeout sets.
+//
+// What held a group up at the same place of the same ranks twice, and passed, is a habit (rank 0
+// evaluates, or saves): from then on it is not said before it lasts half as long again as ever.
 
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,6 +47,15 @@ class HangWatch {
   [[nodiscard]] bool is_suspicious() const { return suspicious_since_.has_value(); }
 
  private:
+  struct Habit {
+    tracer::Finding finding{};
+    std::vector<base::Rank> culprits;
+    std::string place;
+    std::uint32_t times = 0;
+    base::Nanos longest{};
+  };
+  [[nodiscard]] const Habit* habit_of(const tracer::Verdict& verdict) const;
+  void learn(const tracer::Verdict& verdict);
   [[nodiscard]] bool steps_are_missing(base::Nanos now) const;
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_proved(const tracer::Verdict& verdict) const;
@@ -59,13 +72,14 @@ class HangWatch {
   std::uint32_t gaps_ = 0;  // between steps, seen so far
   base::Nanos longest_gap_{};
   PaceWatch pace_;
+  std::vector<Habit> habits_;  // oldest first
   std::optional<base::Nanos> suspicious_since_;
   std::optional<base::Nanos> looking_since_;
   base::Nanos next_look_{};
   std::optional<tracer::Verdict> said_;  // the hang that the user was told of last
-  std::uint64_t said_steps_ = 0;         // that were done by then
   std::optional<tracer::Verdict> said_slow_;  // likewise what is slow: nobody waits for its end
   std::optional<tracer::Verdict> last_;  // of the look before
+  std::uint64_t last_steps_ = 0;  // done when its operation was first seen
   bool convicted_ = false;
 };
 

@@ -92,6 +92,9 @@ inline constexpr std::int64_t kPacePerCent = 100;
 inline constexpr std::int64_t kPaceSlowerPerCent = 30;
 // Who waits for less does so as usual (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
+// Places where a group was held up and went on: known after so many times, for half as long again.
+inline constexpr std::size_t kHabitsMax = 64;
+inline constexpr std::uint32_t kHabitTimes = 2;
 // From one look at all workers to the next, at first and later.
 inline constexpr std::chrono::milliseconds kLookInterval{2000};
 inline constexpr std::chrono::seconds kLookIntervalLater{10};

@@ -7,23 +7,13 @@ namespace robustrun::tracer {
 
 using base::Nanos;
 
-Nanos HeadWatch::usually(bool has_stepped) const {
+Nanos HeadWatch::allowed(bool has_stepped) const {
   const Nanos least = head_ <= kHeadsFirst || !has_stepped ? kHeadFirstMax : kHeadMax;
   return std::max(least, kHeadFactor * *std::ranges::max_element(ages_));
 }
 
-Nanos HeadWatch::allowed(const Look& look) const {
-  Nanos longest{};
-  for (const Gap& gap : gaps_) {
-    if (look.now - gap.at <= kGapMemory) longest = std::max(longest, gap.age);
-  }
-  return std::max(usually(look.has_stepped), longest + longest / 2);
-}
-
 std::uint64_t HeadWatch::finish(const Look& look) {
-  if (age_ > usually(look.has_stepped)) {
-    gaps_[next_gap_++ % gaps_.size()] = {age_, look.now};
-  } else if (is_learned_) {
+  if (is_learned_ && age_ <= allowed(look.has_stepped)) {
     ages_[next_age_++ % ages_.size()] = age_;
   }
   const std::uint64_t finished = std::exchange(head_, 0);
@@ -52,7 +42,7 @@ HeadWatch::Head HeadWatch::look(const Look& look) {
   age_ = look.now - since_;
   head.ordinal = head_;
   head.age = age_;
-  head.expected = allowed(look);
+  head.expected = allowed(look.has_stepped);
   if (!is_overdue_ && age_ > head.expected) is_overdue_ = head.became_overdue = true;
   return head;
 }

@@ -4,10 +4,10 @@
 //
 // The head is the oldest operation that is not finished. Allowed is four times the longest that
 // heads of this communicator were seen to take lately, and at least two seconds. One that took
-// longer and finished after all was waiting for a gap (a checkpoint, an evaluation of one rank),
-// which is remembered apart and for hours, so that the next of its kind is no surprise. The first
-// operations of a communicator, and all before the first training step, may take ten seconds and
-// are not learned from: connections and compilers take their time.
+// longer teaches nothing: whether it was a checkpoint or a fault that passed is for who looks at
+// all workers to know (supervisor/hang_watch.h). The first operations of a communicator, and all
+// before the first training step, may take ten seconds and are not learned from either:
+// connections and compilers take their time.
 
 #include <array>
 #include <cstddef>
@@ -42,13 +42,7 @@ class HeadWatch {
   Head look(const Look& look);
 
  private:
-  struct Gap {
-    base::Nanos age{};
-    base::Nanos at{};  // when it was seen to be over
-  };
-  // Without and with the gaps.
-  [[nodiscard]] base::Nanos usually(bool has_stepped) const;
-  [[nodiscard]] base::Nanos allowed(const Look& look) const;
+  [[nodiscard]] base::Nanos allowed(bool has_stepped) const;
   // Takes leave of the head; returns its ordinal when it was overdue.
   std::uint64_t finish(const Look& look);
 
@@ -62,8 +56,6 @@ class HeadWatch {
   bool is_overdue_ = false;
   std::array<base::Nanos, kHeadsRemembered> ages_{};
   std::size_t next_age_ = 0;
-  std::array<Gap, kGapsRemembered> gaps_{};
-  std::size_t next_gap_ = 0;
 };
 
 }  // namespace robustrun::tracer

@@ -16,8 +16,6 @@ inline constexpr std::chrono::seconds kHeadFirstMax{10};  // of the first ones
 inline constexpr std::uint64_t kHeadsFirst = 3;
 inline constexpr int kHeadFactor = 4;  // times the longest of those remembered
 inline constexpr std::size_t kHeadsRemembered = 64;
-inline constexpr std::size_t kGapsRemembered = 16;
-inline constexpr std::chrono::hours kGapMemory{3};  // longer than most jobs are without checkpoint
 inline constexpr std::chrono::nanoseconds kHeadAgeMax =
     std::chrono::hours(24);  // a source that claims more is not believed
 

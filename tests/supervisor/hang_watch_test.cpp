@@ -170,8 +170,9 @@ TEST_CASE("a hang that comes right is said to, and the next one is said anew") {
   CHECK(w.look(absent) == Stages{Stage::kSuspected});
 }
 
-TEST_CASE("a hang in another operation, after further steps, is said anew though the look between "
-          "was missed") {
+TEST_CASE(
+    "a hang in another operation, after further steps, is said anew though the look between "
+    "was missed") {
   Watch w;
   w.watch.note_steps(5, w.now);
   w.watch.note_overdue({0}, kComm, false, 2s);
@@ -186,6 +187,45 @@ TEST_CASE("a hang in another operation, after further steps, is said anew though
   CHECK(w.look(absent) == Stages{Stage::kPassed, Stage::kSuspected});
   absent.ordinal = 48;
   CHECK(w.look(absent).empty());  // no step since: it is one hang, seen elsewhere
+}
+
+TEST_CASE("what holds a group up at one place and passes is a habit from the third time on") {
+  Watch w;
+  std::uint64_t step = 1;
+  const auto pause = [&](std::string place, base::Nanos lasting) {
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    auto evaluates = verdict(tracer::Finding::kNeverEntered, lasting);
+    evaluates.place = std::move(place);
+    evaluates.ordinal = step;
+    const Stages stages = w.look(evaluates);
+    w.watch.note_overdue({0}, kComm, true, {});
+    w.watch.note_steps(++step, w.now);
+    w.look(verdict(tracer::Finding::kNothing, {}));
+    return stages;
+  };
+  const Stages said{Stage::kSuspected};
+  CHECK(pause("train.py:9", 10s) == said);
+  CHECK(pause("train.py:9", 8s) == said);
+  CHECK(pause("train.py:9", 12s).empty());
+  CHECK(pause("train.py:77", 12s) == said);
+  CHECK(pause("train.py:9", 12s + 6s + kLookInterval) == said);
+  for (int i = 0; i < 3; ++i) CHECK(pause("", 12s) == said);  // nobody knows whether it is the same
+}
+
+TEST_CASE("who does not move at a place where it took long before gets more time") {
+  Watch w;
+  w.watch.note_steps(1, w.now);
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  auto saves = verdict(tracer::Finding::kNeverEntered, 14s);
+  saves.place = "train.py:9";
+  w.look(saves);
+  w.watch.note_steps(2, w.now);
+  w.look(verdict(tracer::Finding::kNothing, {}));
+  saves.lasting = 4 * 14s - 1s;
+  w.look(saves);
+  CHECK(w.look(saves).empty());
+  saves.lasting = 4 * 14s;
+  CHECK(w.look(saves) == Stages{Stage::kConvicted});
 }
 
 TEST_CASE("who waits for a moment only, does so as usual") {

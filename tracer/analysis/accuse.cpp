@@ -103,6 +103,13 @@ void add_evidence(const Case& facts, const std::vector<Blame>& blames, Verdict& 
   add(stacks_text(facts));
 }
 
+// Where all of them are; empty: in several places, or nobody knows.
+std::string common_place(const Case& facts, const std::vector<std::uint32_t>& ats) {
+  const std::string place = describe(facts.where[ats.front()]);
+  const auto is_there = [&](std::uint32_t at) { return describe(facts.where[at]) == place; };
+  return std::ranges::all_of(ats, is_there) ? place : "";
+}
+
 }  // namespace
 
 Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames) {
@@ -126,6 +133,7 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
   verdict.culprits = global_ranks(view, made.culprits);
   verdict.victims = global_ranks(view, made.victims);
   verdict.nodes = nodes_of(view, made.culprits);
+  verdict.place = common_place(facts, made.culprits);
   made.who = ranks_text(view, made.culprits);
   made.age = std::max(main.age, base::Nanos{0});
   verdict.lasting = made.age;
@@ -168,15 +176,9 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation) 
 }
 
 std::string whereabouts_text(const Case& facts, const Accusation& accusation) {
-  std::vector<std::string> places;
-  for (const std::uint32_t at : accusation.culprits) {
-    std::string place = describe(facts.where[at]);
-    if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
-    if (places.size() > 1) break;
-  }
-  if (places.size() == 1 && places.front().empty()) return "";
-  if (places.size() == 1) {
-    return fmt::format("; {} in {}", accusation.choose("it is", "they are"), places.front());
+  if (!accusation.verdict.place.empty()) {
+    return fmt::format("; {} in {}", accusation.choose("it is", "they are"),
+                       accusation.verdict.place);
   }
   for (const std::uint32_t at : accusation.culprits) {
     const std::string place = describe(facts.where[at]);

@@ -78,6 +78,7 @@ struct Verdict {
   base::Nanos lasting{};  // since then somebody waits
   // The culprit uses processors, reads or writes, or its stack changes: it may come by itself.
   bool is_moving = false;
+  std::string place;  // where the culprits are: "train.py:87 data loader"; empty: not in one place
   // One line for the terminal, without "hang: " or "slow: ".
   std::string sentence;
   std::vector<std::string> evidence;  // most telling first
@@ -99,6 +100,7 @@ struct Verdict {
     v(13, "sentence", sentence);
     v(14, "evidence", evidence);
     v(15, "runner_up", runner_up);
+    v(16, "place", place);
   }
 };
 
