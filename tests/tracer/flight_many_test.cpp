@@ -6,9 +6,10 @@
 
 using namespace robustrun;
 
-TEST_CASE("as many groups and streams as a dump may have are told apart in time") {
+TEST_CASE("as many groups as a dump may have, and more streams, are told apart in time") {
+  constexpr std::size_t kStreams = tracer::kFlightEntriesMax / 4;
   std::string entries;
-  for (std::size_t i = 0; i < tracer::kFlightEntriesMax; ++i) {
+  for (std::size_t i = 0; i < kStreams; ++i) {
     entries += (i > 0 ? R"(,{"pg_id":)" : R"({"pg_id":)") + std::to_string(i + 1) +
                R"(,"process_group":["s)" + std::to_string(i) + R"(","a"],"collective_seq_id":1})";
   }
@@ -23,7 +24,7 @@ TEST_CASE("as many groups and streams as a dump may have are told apart in time"
                                                   R"(},"entries":[)" + entries + "]}");
   REQUIRE(read);
   const auto found = tracer::memberships(*read, {}, 0, 0);
-  REQUIRE(found.size() == tracer::kFlightEntriesMax + 1);
+  REQUIRE(found.size() == kStreams + 1);
   CHECK(found.back().name == "u");
   CHECK(found.back().entered == 7);
 }
