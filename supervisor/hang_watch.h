@@ -44,7 +44,6 @@ class HangWatch {
   void give_up_look(base::Nanos now);
   // What is to be journaled and told of this verdict, in order; mostly nothing.
   std::vector<Diagnosed> take(const tracer::Verdict& verdict, base::Nanos now);
-  [[nodiscard]] bool is_suspicious() const { return suspicious_since_.has_value(); }
 
  private:
   struct Habit {

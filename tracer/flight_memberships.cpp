@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 #include "base/core/text.h"
@@ -138,7 +140,10 @@ class Maker {
  public:
   Maker(const FlightRecording& recording, const std::vector<KnownGroup>& known, std::uint32_t rank,
         std::int64_t now_ns)
-      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns) {}
+      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns) {
+    for (const RecordedGroup& group : recording.groups) group_of_.emplace(group.name, &group);
+    for (const KnownGroup& group : known) known_of_.emplace(group.name, &group);
+  }
 
   std::vector<Membership> make() {
     const std::map<StreamId, Stream> streams = streams_of(recording_);
@@ -166,21 +171,21 @@ class Maker {
   [[nodiscard]] Membership identify(const std::string& name, std::string description) const {
     Membership membership;
     membership.comm = group_key(name, {});
-    const auto group = std::ranges::find(recording_.groups, name, &RecordedGroup::name);
-    if (group != recording_.groups.end() && !group->ranks.empty()) {
-      const auto own = std::ranges::find(group->ranks, rank_);
-      membership.comm = group_key(name, group->ranks);
-      membership.size = static_cast<std::uint32_t>(group->ranks.size());
-      membership.rank =
-          own == group->ranks.end() ? 0 : static_cast<std::uint32_t>(own - group->ranks.begin());
-      if (description.empty()) description = group->description;
+    const auto group = group_of_.find(name);
+    if (group != group_of_.end() && !group->second->ranks.empty()) {
+      const std::vector<std::uint32_t>& ranks = group->second->ranks;
+      const auto own = std::ranges::find(ranks, rank_);
+      membership.comm = group_key(name, ranks);
+      membership.size = static_cast<std::uint32_t>(ranks.size());
+      membership.rank = own == ranks.end() ? 0 : static_cast<std::uint32_t>(own - ranks.begin());
+      if (description.empty()) description = group->second->description;
     }
-    const auto known = std::ranges::find(known_, name, &KnownGroup::name);
-    if (known != known_.end()) {
-      membership.comm = known->comm;
-      membership.size = known->size;
-      membership.rank = known->rank;
-      if (!known->label.empty()) description = known->label;
+    const auto known = known_of_.find(name);
+    if (known != known_of_.end()) {
+      membership.comm = known->second->comm;
+      membership.size = known->second->size;
+      membership.rank = known->second->rank;
+      if (!known->second->label.empty()) description = known->second->label;
     }
     const bool described = !description.empty() && description != "undefined";
     membership.name = base::printable(described ? description : name);
@@ -198,6 +203,9 @@ class Maker {
 
   const FlightRecording& recording_;
   const std::vector<KnownGroup>& known_;
+  // By name; the first of that name counts.
+  std::map<std::string_view, const RecordedGroup*> group_of_;
+  std::map<std::string_view, const KnownGroup*> known_of_;
   std::uint32_t rank_;
   std::int64_t now_ns_;
 };
@@ -293,17 +301,19 @@ void Maker::add_point_to_point(const Stream& stream, Membership& membership) con
 // Groups that have no entry. A pg_status that belongs to none of those above may be any one's.
 void Maker::add_unused(const std::map<StreamId, Stream>& streams,
                        std::vector<Membership>& made) const {
+  std::set<std::uint64_t> told;
+  std::set<std::string_view> seen;  // names
+  for (const auto& [id, stream] : streams) {
+    told.insert(id.group);
+    seen.insert(id.name);
+  }
   std::vector<GroupStatus> nobodys;
   for (const auto& [id, status] : recording_.status) {
-    const bool is_told =
-        std::ranges::any_of(streams, [&](const auto& row) { return row.first.group == id; });
-    if (!is_told) nobodys.push_back(status);
+    if (!told.contains(id)) nobodys.push_back(status);
   }
   std::vector<std::string> unused;
   const auto note = [&](const std::string& name) {
-    const bool is_used =
-        std::ranges::any_of(streams, [&](const auto& row) { return row.first.name == name; });
-    if (!is_used && std::ranges::find(unused, name) == unused.end()) unused.push_back(name);
+    if (seen.insert(name).second) unused.push_back(name);
   };
   for (const KnownGroup& group : known_) note(group.name);
   for (const RecordedGroup& group : recording_.groups) {

@@ -39,10 +39,8 @@ void Job::Impl::diagnosed(const Event& event) {
 }
 
 void Job::Impl::convict(const tracer::Verdict& verdict) {
-  const auto culprit = verdict.culprits.empty() ? base::Rank{} : verdict.culprits.front();
-  const base::NodeId node =
-      culprit.value < plan.node_of.size() ? plan.node_of[culprit.value] : group.front();
-  Fault fault = infrastructure_fault(Rule::kHangConvicted, in_words(verdict), context(node));
+  Fault fault =
+      infrastructure_fault(Rule::kHangConvicted, in_words(verdict), context(group.front()));
   if (is_the_scripts(verdict.finding)) {
     fault.fault_class = FaultClass::kUser;
     fault.signature = std::string(to_string(verdict.finding));

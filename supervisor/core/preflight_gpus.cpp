@@ -15,6 +15,7 @@
 
 #include "supervisor/core/limits.h"
 #include "supervisor/core/preflight_verdict.h"
+#include "tracer/analysis/statistics.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -63,13 +64,6 @@ Readings<double> figures_of(const std::vector<NodeCheck>& nodes) {
   return all;
 }
 
-// Of at least one.
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : values[half - 1] / 2 + values[half] / 2;
-}
-
 void compare_sums(Judgement& judgement, const Kind& kind,
                   const std::vector<Reading<std::uint64_t>>& readings) {
   std::map<std::uint64_t, std::size_t> counts;
@@ -97,11 +91,10 @@ void compare_sums(Judgement& judgement, const Kind& kind,
 
 void compare_figures(Judgement& judgement, const Kind& kind,
                      const std::vector<Reading<double>>& readings) {
-  std::vector<double> values, deviations;
+  std::vector<double> values;
   for (const auto& reading : readings) values.push_back(reading.value);
-  const double usual = median(std::move(values));
-  for (const auto& reading : readings) deviations.push_back(std::abs(reading.value - usual));
-  const double deviation = median(std::move(deviations));
+  const double usual = tracer::median(values);
+  const double deviation = tracer::deviation(std::move(values));
   for (const auto& reading : readings) {
     const bool far = usual - reading.value > kGpuDeviationsMax * deviation;
     if (!far || reading.value >= kGpuShareMin * usual) continue;

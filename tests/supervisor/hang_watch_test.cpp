@@ -65,7 +65,6 @@ TEST_CASE("what an agent calls overdue is looked into at once, and said at once"
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)) == Stages{Stage::kSuspected});
-  CHECK(w.watch.is_suspicious());
 }
 
 TEST_CASE("the same suspicion is said once; another culprit is said again") {
@@ -163,7 +162,6 @@ TEST_CASE("a hang that comes right is said to, and the next one is said anew") {
   w.watch.note_overdue({0}, kComm, true, {});
   w.watch.note_overdue({1}, kComm, true, {});
   CHECK(w.look(verdict(tracer::Finding::kNothing, {})) == Stages{Stage::kPassed});
-  CHECK_FALSE(w.watch.is_suspicious());
   w.now += 1h;
   CHECK_FALSE(w.watch.wants_look(w.now));
   w.watch.note_overdue({0}, kComm, false, 2s);

@@ -52,6 +52,19 @@ TEST_CASE("without a stack the absent rank is named all the same") {
         "3 ranks wait for it");
 }
 
+TEST_CASE("a wait of unknown length is told without one, and only inferred") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {2}, 0);
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kNeverEntered);
+  CHECK(verdict.confidence == Confidence::kInferred);
+  CHECK(verdict.lasting == base::Nanos{});
+  CHECK(verdict.sentence ==
+        "rank 2 (node0, local 2) has not entered all_reduce #7 (48 MB, group world); 3 ranks wait "
+        "for it");
+}
+
 TEST_CASE("several absent ranks of several nodes are listed") {
   Fleet fleet(16, 8);
   fleet.world();
@@ -139,27 +152,23 @@ TEST_CASE("snapshots that contradict themselves break nothing") {
   CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("a rank that saves a checkpoint is excused, by its stack and by its word") {
-  for (const bool by_stack : {true, false}) {
-    Fleet fleet(4);
-    fleet.world();
-    fleet.enter_all_but(1, {0}, 12);
-    if (by_stack) {
-      fleet.stack(0, {{"save", "/venv/lib/python3.11/site-packages/torch/serialization.py", 900},
-                      {"main", "/home/me/train.py", 120}});
-    } else {
-      fleet.rank(0).phase = "checkpoint";
-    }
-    const Verdict verdict = fleet.verdict();
-    CHECK(verdict.finding == Finding::kLongPhase);
-    CHECK(numbers(verdict.culprits) == Ranks{0});
-    if (by_stack) {
-      CHECK(verdict.sentence ==
-            "rank 0 (node0, local 0) is busy with checkpoint in train.py:120 and has not entered "
-            "all_reduce #7 (48 MB, group world) for 12.0 s; 3 ranks wait for it; that may take "
-            "its time");
-    }
-  }
+std::vector<Frame> saving() {
+  return {{"save", "/venv/lib/python3.11/site-packages/torch/serialization.py", 900},
+          {"main", "/home/me/train.py", 120}};
+}
+
+TEST_CASE("a rank that saves a checkpoint is excused") {
+  Fleet fleet(4);
+  fleet.world();
+  fleet.enter_all_but(1, {0}, 12);
+  fleet.stack(0, saving());
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kLongPhase);
+  CHECK(numbers(verdict.culprits) == Ranks{0});
+  CHECK(verdict.sentence ==
+        "rank 0 (node0, local 0) is busy with checkpoint in train.py:120 and has not entered "
+        "all_reduce #7 (48 MB, group world) for 12.0 s; 3 ranks wait for it; that may take "
+        "its time");
 }
 
 TEST_CASE("reading a file for the data set is no checkpoint") {
@@ -178,7 +187,7 @@ TEST_CASE("beside one that saves a checkpoint the one without excuse is the culp
   Fleet fleet(8);
   fleet.world();
   fleet.enter_all_but(1, {0, 5});
-  fleet.rank(0).phase = "checkpoint";
+  fleet.stack(0, saving());
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kNeverEntered);
   CHECK(numbers(verdict.culprits) == Ranks{5});
@@ -188,11 +197,11 @@ TEST_CASE("beside one that saves a checkpoint the one without excuse is the culp
 TEST_CASE("when all ranks are in the same phase nobody is at fault") {
   Fleet fleet(4);
   fleet.world();
-  for (std::uint32_t r = 0; r < 4; ++r) fleet.rank(r).phase = "evaluation";
+  for (std::uint32_t r = 0; r < 4; ++r) fleet.stack(r, {{"validate", "/home/me/train.py", 7}});
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kLongPhase);
   CHECK(verdict.culprits.size() == 4);
-  fleet.rank(3).phase.clear();
+  fleet.rank(3).evidence.stacks.clear();
   CHECK(fleet.verdict().finding == Finding::kNothing);
 }
 

@@ -105,6 +105,22 @@ TEST_CASE("with a member that is not seen nobody is named") {
   CHECK(analyze(steps.fleet.snapshot).finding == Finding::kNothing);
 }
 
+TEST_CASE("times that no clock shows name nobody, and a node without name is none") {
+  for (const std::int64_t far : {std::int64_t{1} << 60U, std::int64_t{INT64_MAX}}) {
+    Steps steps;
+    steps.run(kNobody, 0);
+    for (std::uint64_t n = 0; n < 80; n += 2) {
+      for (Membership& m : steps.fleet.rank(3).comms) {
+        if (n < m.recent.size()) m.recent[n].entered_at = base::Nanos(far);
+      }
+    }
+    CHECK(analyze(steps.fleet.snapshot).finding == Finding::kNothing);
+  }
+  Steps nameless;
+  for (RankSnapshot& rank : nameless.fleet.snapshot.ranks) rank.node.clear();
+  CHECK(nameless.run(2, 0.2).nodes.empty());
+}
+
 TEST_CASE("a hang is no slowness") {
   Steps steps;
   steps.run(2, 0.2);

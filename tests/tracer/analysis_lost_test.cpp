@@ -1,6 +1,8 @@
 // Rules R1, R1b: who has ended, and who is frozen.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/tracer/fleet.h"
 
 namespace robustrun::tracer {
@@ -89,6 +91,31 @@ TEST_CASE("a dead rank of another group is not blamed for an absent one") {
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kNeverEntered);
   CHECK(numbers(verdict.culprits) == Ranks{1});
+}
+
+TEST_CASE("who ended after it did its part is not blamed for who has not come") {
+  Signature gather = all_reduce();
+  gather.kind = OpKind::kGather;
+  gather.root = 0;
+  for (const Life life : {Life::kDead, Life::kStopped}) {
+    Fleet fleet(4);
+    fleet.world();
+    fleet.enter_all_but(1, {3}, 10, gather);
+    for (const std::uint32_t r : {1U, 2U}) fleet.finish(1, r);
+    fleet.rank(1).life = life;
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kNeverEntered);
+    CHECK(numbers(verdict.culprits) == Ranks{3});
+    CHECK(numbers(verdict.victims) == Ranks{0});
+    // Nobody else is missing: what it sent last may be lost.
+    fleet.enter(1, 3, 10, gather);
+    CHECK(numbers(fleet.verdict().culprits) == Ranks{1});
+    // Others wait for it in the next one.
+    fleet.finish(1, 3);
+    fleet.finish(1, 0);
+    fleet.enter(1, 2);
+    CHECK(std::ranges::count(numbers(fleet.verdict().culprits), 1U) == 1);
+  }
 }
 
 TEST_CASE("a stopped rank is named by life, by state and by its cgroup") {

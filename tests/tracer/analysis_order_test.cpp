@@ -29,7 +29,7 @@ TEST_CASE("of four ranks the one with another size is named, with both signature
   CHECK(numbers(verdict.victims) == Ranks{0, 1, 3});
   CHECK(verdict.sentence ==
         "rank 2 (node0, local 2) calls all_reduce of 50 float32 as operation #7 (group world), but "
-        "ranks 0, 1 and 3 (node0) call all_reduce of 100 float32; since 10.0 s");
+        "ranks 0, 1 and 3 (node0) call all_reduce of 100 float32; nothing moves for 10.0 s");
 }
 
 TEST_CASE("types, kinds and roots must agree, too") {

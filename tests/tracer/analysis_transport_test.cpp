@@ -298,9 +298,10 @@ TEST_CASE("a rank still inside what most have finished is left behind") {
   operation.channels = operation.channels_started = 2;
   verdict = fleet.verdict();
   CHECK(verdict.confidence == Confidence::kExact);
-  CHECK(verdict.sentence ==
-        "rank 2 (node0, local 2) is still inside all_reduce #7 (48 MB, group world), which 3 of 4 "
-        "members have finished, for 8.0 s; 3 ranks wait for it");
+  CHECK(
+      verdict.sentence ==
+      "rank 2 (node0, local 2) is still inside all_reduce #7 (48 MB, group world) for 8.0 s: 3 of "
+      "4 members have finished it; 3 ranks wait for it");
 }
 
 TEST_CASE("who leaves a broadcast early accuses nobody who is still inside") {

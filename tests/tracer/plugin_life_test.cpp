@@ -14,6 +14,7 @@
 using namespace robustrun;
 using namespace robustrun::tracer;
 using test::kPlayedComm;
+using test::play_each;
 using test::PluginRun;
 
 namespace {
@@ -28,10 +29,7 @@ void store(const PluginRun& run, std::size_t at, const void* data, std::size_t s
 }  // namespace
 
 TEST_CASE("slots of communicators are used again, however often they come and go") {
-  for (const int version : {1, 4, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("reinit", version);
+  play_each({1, 4, 6}, "reinit", [](const PluginRun& run, int) {
     const RecordedCollectives all = run.read();
     CHECK(all.comms.size() == kCommunicatorSlots - 1);
     CHECK(all.comms.front().comm == kPlayedComm + 5000);
@@ -41,7 +39,7 @@ TEST_CASE("slots of communicators are used again, however often they come and go
     }
     CHECK(run.counters().communicators_dropped == 200 - (kCommunicatorSlots - 1));
     CHECK(run.counters().operations_dropped == 0);
-  }
+  });
 }
 
 TEST_CASE("Python's rows are left alone, and so is the last free one below them") {
@@ -63,59 +61,47 @@ TEST_CASE("Python's rows are left alone, and so is the last free one below them"
 }
 
 TEST_CASE("each replay of a CUDA graph is an operation, recording it is none") {
-  for (const int version : {5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("graph", version);
+  play_each({5, 6}, "graph", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 3);
     CHECK(member.done == 2);
     REQUIRE(member.pending.size() == 1);
     CHECK(member.pending[0].ordinal == 3);
     CHECK(member.in_call == base::Nanos{});
-  }
+  });
 }
 
 TEST_CASE("what NCCL reports the call of alone is over with the call") {
-  for (const int version : {5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("unreported", version);
+  play_each({5, 6}, "unreported", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 4001);
     CHECK(member.done == 4001);
     CHECK(member.pending.empty());
     CHECK(run.counters().operations_dropped == 0);
     CHECK(run.glance().entered == run.glance().done);
-  }
+  });
 }
 
 TEST_CASE("a call that returns before its operation is handed over is waited for") {
-  for (const int version : {5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("nonblocking", version);
+  play_each({5, 6}, "nonblocking", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 10);
     CHECK(member.started == 10);
     CHECK(member.done == 9);
     CHECK(member.pending.size() == 1);
     CHECK(run.glance() == CommunicatorCount{kPlayedComm, 10, 9, true});
-  }
+  });
 }
 
 TEST_CASE("operations that are reported late are counted once") {
-  for (const int version : {5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("late", version);
+  play_each({5, 6}, "late", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 21);
     CHECK(member.started == 20);
     CHECK(member.done == 20);
     CHECK(member.pending.size() == 1);
     CHECK(run.glance() == CommunicatorCount{kPlayedComm, 21, 20, true});
-  }
+  });
 }
 
 TEST_CASE("the mask is the version's own, the environment's, or the agent's within limits") {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 
 #include "base/core/clock.h"
@@ -62,5 +63,16 @@ struct PluginRun {
     return counters;
   }
 };
+
+// Plays it once for each version, on a record of its own.
+template <class Look>
+void play_each(std::initializer_list<int> versions, const std::string& scenario, const Look& look) {
+  for (const int version : versions) {
+    CAPTURE(version);
+    PluginRun run;
+    run.play(scenario, version);
+    look(run, version);
+  }
+}
 
 }  // namespace robustrun::test

@@ -9,21 +9,19 @@ using namespace robustrun;
 using namespace robustrun::tracer;
 using base::Nanos;
 using test::kPlayedComm;
+using test::play_each;
 using test::PluginRun;
 
 namespace {
 
-constexpr int kVersions[] = {1, 2, 3, 4, 5, 6};
+constexpr std::initializer_list<int> kVersions = {1, 2, 3, 4, 5, 6};
 bool has_api(int version) { return version >= 5; }
 bool has_kernels(int version) { return version >= 3; }
 
 }  // namespace
 
 TEST_CASE("a communicator is known with the first operation at the latest") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("stuck", version);
+  play_each(kVersions, "stuck", [](const PluginRun& run, int version) {
     const RecordedCollectives all = run.read();
     REQUIRE(all.comms.size() == 1);
     const Membership& member = all.comms[0];
@@ -37,14 +35,11 @@ TEST_CASE("a communicator is known with the first operation at the latest") {
     CHECK(all.dropped == 0);
     CHECK(run.counters().ignored == 0);
     CHECK(run.counters().abi_version == static_cast<std::uint64_t>(version));
-  }
+  });
 }
 
 TEST_CASE("of a hang one sees which operation it is and how far each channel came") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("stuck", version);
+  play_each(kVersions, "stuck", [](const PluginRun& run, int version) {
     const Membership member = run.only();
     CHECK(member.entered == (has_api(version) ? 3 : 2));
     CHECK(member.started == 2);
@@ -60,18 +55,15 @@ TEST_CASE("of a hang one sees which operation it is and how far each channel cam
     CHECK(head.channels == 2);
     CHECK(head.channels_started == (has_kernels(version) ? 2 : 0));
     CHECK(head.channels_stopped == (has_kernels(version) ? 1 : 0));
-    if (!has_api(version)) continue;
+    if (!has_api(version)) return;
     CHECK(member.pending[1].ordinal == 3);
     CHECK(member.pending[1].signature.count == 3000);
     CHECK(member.pending[1].stage == Operation::Stage::kLaunching);
-  }
+  });
 }
 
 TEST_CASE("a flow counts its steps through each stage, repeated events once") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("stuck", version);
+  play_each(kVersions, "stuck", [](const PluginRun& run, int) {
     const Membership member = run.only();
     REQUIRE(member.flows.size() == 2);
     const Flow& out = member.flows[0];
@@ -96,14 +88,11 @@ TEST_CASE("a flow counts its steps through each stage, repeated events once") {
     CHECK(in.done == 1);
     CHECK(!in.peer_refuses);
     CHECK(in.bytes == 200);
-  }
+  });
 }
 
 TEST_CASE("finished operations leave signatures, times, durations and an edge") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("stuck", version);
+  play_each(kVersions, "stuck", [](const PluginRun& run, int version) {
     const RecordedCollectives all = run.read();
     const Membership& member = all.comms.at(0);
     REQUIRE(member.recent.size() == (has_api(version) ? 3 : 2));
@@ -123,14 +112,11 @@ TEST_CASE("finished operations leave signatures, times, durations and an edge") 
     CHECK(all.durations[0].kind == OpKind::kAllReduce);
     CHECK(all.durations[0].size_bits == 11);  // 2000 bytes
     CHECK(all.durations[0].count == 1);
-  }
+  });
 }
 
 TEST_CASE("many more operations than slots come and go without a trace") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("many", version);
+  play_each(kVersions, "many", [](const PluginRun& run, int) {
     const RecordedCollectives all = run.read();
     const Membership& member = all.comms.at(0);
     CHECK(member.entered == 5000);
@@ -148,14 +134,11 @@ TEST_CASE("many more operations than slots come and go without a trace") {
     CHECK(counted == 5000);
     CHECK(all.durations.size() == 16);
     CHECK(run.glance() == CommunicatorCount{kPlayedComm, 5000, 5000, true});
-  }
+  });
 }
 
 TEST_CASE("when all slots are in use the newest operations are dropped, not the oldest") {
-  for (const int version : {3, 4, 5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("overflow", version);
+  play_each({3, 4, 5, 6}, "overflow", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 1500);
     CHECK(member.done == 0);
@@ -165,39 +148,30 @@ TEST_CASE("when all slots are in use the newest operations are dropped, not the 
     CHECK(run.counters().operations_dropped == 1500 - kOperationSlots);
     CHECK(run.counters().flows_dropped == 3 * kOperationSlots - kFlowSlots);
     CHECK(run.glance().entered > run.glance().done);
-  }
+  });
 }
 
 TEST_CASE("without kernels' events, operations with flows are in flight and the others are not") {
-  for (const int version : {1, 2}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("overflow", version);
+  play_each({1, 2}, "overflow", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 1500);
     CHECK(member.done == 0);
     CHECK(member.pending.size() == kFlowSlots / 3 + 1);
     CHECK(member.flows.size() == kFlowSlots);
-  }
+  });
 }
 
 TEST_CASE("an operation whose end was never told is over when a later one is") {
-  for (const int version : {3, 4, 5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("disorder", version);
+  play_each({3, 4, 5, 6}, "disorder", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.done == 4);
     CHECK(member.pending.empty());
     CHECK(run.glance() == CommunicatorCount{kPlayedComm, 4, 4, true});
-  }
+  });
 }
 
 TEST_CASE("within a group operations may finish in any order") {
-  for (const int version : {3, 4, 5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("together", version);
+  play_each({3, 4, 5, 6}, "together", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 3);
     CHECK(member.started == 3);
@@ -206,14 +180,11 @@ TEST_CASE("within a group operations may finish in any order") {
     CHECK(member.pending[0].ordinal == 1);
     CHECK(member.pending[1].ordinal == 3);
     CHECK(run.glance().done == 1);
-  }
+  });
 }
 
 TEST_CASE("stale, repeated and foreign handles change nothing") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("stale", version);
+  play_each(kVersions, "stale", [](const PluginRun& run, int) {
     const Membership member = run.only();  // the other one was closed
     CHECK(member.comm == kPlayedComm);
     CHECK(member.entered == 2);
@@ -222,14 +193,11 @@ TEST_CASE("stale, repeated and foreign handles change nothing") {
     CHECK(member.pending.empty());
     CHECK(run.counters().ignored > 20'000);
     CHECK(run.counters().operations_dropped == 0);
-  }
+  });
 }
 
 TEST_CASE("a handle does not reach who has its slot by now") {
-  for (const int version : {3, 4, 5, 6}) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("reused", version);
+  play_each({3, 4, 5, 6}, "reused", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.comm == kPlayedComm);
     CHECK(member.entered == 1025);
@@ -240,27 +208,21 @@ TEST_CASE("a handle does not reach who has its slot by now") {
     CHECK(member.flows[0].peer == 3);
     CHECK(member.flows[0].posted == 0);
     CHECK(run.counters().ignored > 0);
-  }
+  });
 }
 
 TEST_CASE("a forked child of the worker writes nothing") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("fork", version);
+  play_each(kVersions, "fork", [](const PluginRun& run, int version) {
     const Membership member = run.only();
     CHECK(member.entered == 1);
     CHECK(member.done == (has_kernels(version) ? 0 : 1));
     CHECK(member.timings.empty());
     CHECK(run.counters().communicators_dropped == 0);
-  }
+  });
 }
 
 TEST_CASE("point-to-point operations count per peer and direction") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("peers", version);
+  play_each(kVersions, "peers", [](const PluginRun& run, int version) {
     const Membership member = run.only();
     CHECK(member.entered == 0);
     REQUIRE(member.peers.size() == 2);
@@ -273,18 +235,15 @@ TEST_CASE("point-to-point operations count per peer and direction") {
     CHECK(receives.peer == 3);
     CHECK(receives.entered == 2);
     CHECK(receives.done == 2);
-    if (!has_kernels(version)) continue;
+    if (!has_kernels(version)) return;
     REQUIRE(member.pending.size() == 1);
     CHECK(member.pending[0].ordinal == 3);
     CHECK(member.pending[0].signature == Signature{OpKind::kSend, DataType::kFloat32, 10, 2});
-  }
+  });
 }
 
 TEST_CASE("threads that call, move data and repeat themselves at once lose no operation") {
-  for (const int version : kVersions) {
-    CAPTURE(version);
-    PluginRun run;
-    run.play("threads", version);
+  play_each(kVersions, "threads", [](const PluginRun& run, int) {
     const RecordedCollectives all = run.read();
     REQUIRE(all.comms.size() == 4);
     for (const Membership& member : all.comms) {
@@ -295,5 +254,5 @@ TEST_CASE("threads that call, move data and repeat themselves at once lose no op
     }
     CHECK(run.counters().operations_dropped == 0);
     CHECK(run.counters().ignored > 0);
-  }
+  });
 }

@@ -91,7 +91,7 @@ void add_evidence(const Case& facts, const std::vector<Blame>& blames, Verdict& 
   const auto add = [&](std::string line) {
     if (!line.empty() && lines.size() < kEvidenceLines) lines.push_back(std::move(line));
   };
-  if (main.age >= base::Nanos{0}) add(operation_line(facts, main, verdict.signature));
+  if (main.ordinal != 0) add(operation_line(facts, main, verdict.signature));
   for (const Blame& blame : blames) {
     if (lines.size() + 4 > kEvidenceLines) break;
     if (blame.age >= base::Nanos{0}) add(counters_line(facts, blame));

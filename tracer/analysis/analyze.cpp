@@ -63,8 +63,8 @@ Verdict undecided(const Case& facts) {
   const std::string operation =
       operation_text(facts.view, comm, longest.ordinal, verdict.signature);
   verdict.sentence =
-      fmt::format("{} {} for {} in {}", ranks_text(facts.view, waiting),
-                  waiting.size() > 1 ? "wait" : "waits", duration_text(longest.age), operation);
+      fmt::format("{} {}{} in {}", ranks_text(facts.view, waiting),
+                  waiting.size() > 1 ? "wait" : "waits", for_text(longest.age), operation);
   verdict.sentence += longest.has_edges ? "; what is known does not say for whom"
                                         : ", which all members have entered; what is known does "
                                           "not say what holds it up";
@@ -90,11 +90,28 @@ void consider(const Case& facts, std::span<const Rule> rules, std::optional<Verd
   }
 }
 
+// Files and reports may tell who is inside what, and not since when. Such a wait may be over the
+// next moment, and those who told may have done so at different ones.
+bool has_no_ages(const Case& facts) {
+  return !facts.graph.waits().empty() && facts.graph.longest_wait() == base::Nanos{};
+}
+
+// That holds at whatever moments the ranks were seen.
+bool is_timeless(Finding finding) {
+  return finding == Finding::kDied || finding == Finding::kMismatch || is_slowness(finding);
+}
+
 Verdict decide(const Case& facts) {
   std::optional<Verdict> verdict;
-  if (facts.graph.longest_wait() < kShortWait) consider(facts, kSlowRules, verdict);
+  const bool is_ageless = has_no_ages(facts);
+  const bool is_short = facts.graph.longest_wait() < kShortWait && !is_ageless;
+  if (is_short) consider(facts, kSlowRules, verdict);
   consider(facts, kHangRules, verdict);
+  if (is_ageless) consider(facts, kSlowRules, verdict);
   if (!verdict) return undecided(facts);
+  if (is_ageless && !is_timeless(verdict->finding)) {
+    verdict->confidence = std::min(verdict->confidence, Confidence::kInferred);
+  }
   if (std::optional<Verdict> group = rule_group_failure(facts, *verdict)) {
     if (group->runner_up.finding == Finding::kNothing) {
       group->runner_up = {verdict->finding, verdict->sentence};

@@ -42,6 +42,7 @@ inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
 // A rank that comes last again and again, where kernels cannot be timed.
 inline constexpr std::size_t kLateMembersLeast = 3;
 inline constexpr base::Nanos kClockMax{std::int64_t{1} << 61U};  // Unix time, in 2043
+inline constexpr base::Nanos kLateClocksApart = std::chrono::hours(1000);  // more is no clock
 inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);

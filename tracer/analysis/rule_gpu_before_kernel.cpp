@@ -42,13 +42,13 @@ std::optional<Verdict> rule_gpu_before_kernel(const Case& facts) {
   Accusation made = accuse(facts, Finding::kGpuBeforeKernel, queued);
   if (is_launched) {
     made.verdict.sentence =
-        fmt::format("the {} of {} {} not reached {} for {}", made.choose("GPU", "GPUs"), made.who,
-                    made.choose("has", "have"), made.operation, duration_text(made.age));
+        fmt::format("the {} of {} {} not reached {}{}", made.choose("GPU", "GPUs"), made.who,
+                    made.choose("has", "have"), made.operation, for_text(made.age));
   } else {
     made.verdict.confidence = Confidence::kInferred;
     made.verdict.sentence =
-        fmt::format("{} {} not entered {} for {}", made.who, made.choose("has", "have"),
-                    made.operation, duration_text(made.age)) +
+        fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
+                    for_text(made.age)) +
         whereabouts_text(facts, made);
   }
   made.verdict.sentence += waiting_text(facts, made);

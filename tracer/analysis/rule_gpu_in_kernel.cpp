@@ -113,8 +113,8 @@ Verdict verdict_of(const Case& facts, const std::vector<Blame>& blames, std::str
   Accusation made = accuse(facts, Finding::kGpuInKernel, blames);
   add_members(facts, blames.front().comm, made);
   made.verdict.sentence =
-      fmt::format("the {} of {} {} inside {} for {}{}", made.choose("GPU", "GPUs"), made.who,
-                  made.choose("hangs", "hang"), made.operation, duration_text(made.age), because) +
+      fmt::format("the {} of {} {} inside {}{}{}", made.choose("GPU", "GPUs"), made.who,
+                  made.choose("hangs", "hang"), made.operation, for_text(made.age), because) +
       waiting_text(facts, made);
   for (const Blame& blame : blames) {
     for (const GpuState& gpu : facts.view.rank(blame.at).evidence.gpus) {

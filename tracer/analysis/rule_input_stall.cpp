@@ -12,8 +12,8 @@ std::optional<Verdict> rule_input_stall(const Case& facts) {
   if (absent.loader.empty() || !absent.plain.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kInputStall, absent.loader);
   made.verdict.sentence =
-      fmt::format("{} {} not entered {} for {}", made.who, made.choose("has", "have"),
-                  made.operation, duration_text(made.age)) +
+      fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
+                  for_text(made.age)) +
       whereabouts_text(facts, made) + waiting_text(facts, made);
   return made.verdict;
 }

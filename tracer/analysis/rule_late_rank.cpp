@@ -46,14 +46,17 @@ void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
   for (std::size_t m = 0; m < members; ++m) {
     for (const Past& past : comm.members[m].view->recent) {
       if (past.entered_at <= Nanos{} || past.entered_at > kClockMax) continue;
-      auto& at = times.try_emplace(past.ordinal, members).first->second;
-      if (at[m] == Nanos{}) at[m] = past.entered_at;
+      // Of what the first member does not know nobody's lateness is known.
+      if (m == 0) times.try_emplace(past.ordinal, members);
+      const auto row = times.find(past.ordinal);
+      if (row != times.end() && row->second[m] == Nanos{}) row->second[m] = past.entered_at;
     }
   }
   for (auto& [ordinal, at] : times) {
     if (std::ranges::find(at, Nanos{}) != at.end()) continue;
     Arrival arrival;
     arrival.first = std::ranges::min(at);
+    if (std::ranges::max(at) - arrival.first > kLateClocksApart) continue;
     for (const Nanos one : at) arrival.late.push_back(one - arrival.first);
     arrivals.push_back(std::move(arrival));
   }
@@ -117,9 +120,9 @@ std::optional<Late> find_late(std::vector<Arrival>& arrivals) {
     if (static_cast<double>(lates.size()) < kLateShare * static_cast<double>(late_operations)) {
       continue;
     }
-    Nanos sum{};
-    for (const Nanos one : lates) sum += one;
-    const double share = whole > 0 ? static_cast<double>(sum.count()) / whole : 0;
+    double sum = 0;
+    for (const Nanos one : lates) sum += static_cast<double>(one.count());
+    const double share = whole > 0 ? sum / whole : 0;
     if (share < kLateTimeShare) continue;
     return Late{member, lates.size(), arrivals.size(), nth(lates, lates.size() / 2), share};
   }
@@ -139,7 +142,7 @@ std::optional<Verdict> rule_late_rank(const Case& facts) {
     verdict.finding = Finding::kSlowRank;
     verdict.confidence = Confidence::kInferred;
     verdict.culprits = {facts.view.rank(culprit).rank};
-    verdict.nodes = {facts.view.rank(culprit).node};
+    verdict.nodes = nodes_of(facts.view, {culprit});
     verdict.victims = global_ranks(facts.view, victims);
     verdict.comm = band.comm->key;
     verdict.group = facts.view.group_name(*band.comm);

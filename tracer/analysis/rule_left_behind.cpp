@@ -45,9 +45,9 @@ std::optional<Verdict> rule_left_behind(const Case& facts) {
   if (!is_proved) made.verdict.confidence = Confidence::kInferred;
   const Communicator& comm = facts.view.comms()[behind.front().comm];
   made.verdict.sentence =
-      fmt::format("{} {} still inside {}, which {} of {} members have finished, for {}", made.who,
-                  made.choose("is", "are"), made.operation,
-                  finished_by(comm, behind.front().ordinal), comm.size, duration_text(made.age));
+      fmt::format("{} {} still inside {}{}: {} of {} members have finished it", made.who,
+                  made.choose("is", "are"), made.operation, for_text(made.age),
+                  finished_by(comm, behind.front().ordinal), comm.size);
   made.verdict.sentence += waiting_text(facts, made);
   return made.verdict;
 }

@@ -3,35 +3,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tracer/analysis/accuse.h"
-#include "tracer/analysis/limits.h"
 #include "tracer/analysis/sentence.h"
 
 namespace robustrun::tracer {
-namespace {
-
-// What the script says, else what the stack shows.
-std::string phase_of(const Case& facts, std::uint32_t at) {
-  const std::string& phase = facts.view.rank(at).phase;
-  if (!phase.empty()) return phase.substr(0, kNameBytes);
-  const Reason reason = facts.where[at].reason;
-  return is_long_phase(reason) ? std::string(words_of(reason)) : "";
-}
-
-}  // namespace
 
 std::optional<Verdict> rule_long_phase(const Case& facts) {
   const std::vector<Blame> blames = sort_absent(facts).phase;
   if (blames.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kLongPhase, blames);
   const std::uint32_t first = made.culprits.front();
-  made.verdict.sentence =
-      fmt::format("{} {} busy with {}", made.who, made.choose("is", "are"), phase_of(facts, first));
+  made.verdict.sentence = fmt::format("{} {} busy with {}", made.who, made.choose("is", "are"),
+                                      words_of(facts.where[first].reason));
   if (const std::string& place = facts.where[first].place; !place.empty()) {
     made.verdict.sentence += " in " + place;
   }
-  made.verdict.sentence += fmt::format(" and {} not entered {} for {}", made.choose("has", "have"),
-                                       made.operation, duration_text(made.age)) +
+  made.verdict.sentence += fmt::format(" and {} not entered {}{}", made.choose("has", "have"),
+                                       made.operation, for_text(made.age)) +
                            waiting_text(facts, made) + "; that may take its time";
   return made.verdict;
 }
@@ -45,16 +35,13 @@ struct Together {
 };
 
 Together together(const Case& facts) {
-  const std::string phase = phase_of(facts, 0);
   const Reason reason = facts.where[0].reason;
-  bool is_phase = !phase.empty();
-  bool is_same = reason != Reason::kUnknown && reason != Reason::kUserCode;
-  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
-    is_phase &= phase_of(facts, at) == phase;
-    is_same &= facts.where[at].reason == reason;
-  }
-  if (is_phase) return {phase, true};
-  return {is_same ? describe(facts.where[0]) : "", false};
+  const bool is_same =
+      reason != Reason::kUnknown && reason != Reason::kUserCode &&
+      std::ranges::all_of(facts.where, [&](const Whereabouts& w) { return w.reason == reason; });
+  if (!is_same) return {};
+  if (is_long_phase(reason)) return {std::string(words_of(reason)), true};
+  return {describe(facts.where[0]), false};
 }
 
 }  // namespace

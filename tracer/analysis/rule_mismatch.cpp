@@ -153,7 +153,9 @@ Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) 
       verdict.nodes.clear();
     }
   }
-  verdict.sentence += fmt::format("; since {}", duration_text(verdict.lasting));
+  if (verdict.lasting > base::Nanos{}) {
+    verdict.sentence += "; nothing moves" + for_text(verdict.lasting);
+  }
   verdict.evidence.insert(verdict.evidence.begin(), where + ": " + sides);
   return verdict;
 }

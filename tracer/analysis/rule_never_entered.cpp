@@ -16,8 +16,7 @@ Absent sort_absent(const Case& facts) {
   for (const Blame& blame : facts.graph.blames()) {
     if (blame.guilt != Guilt::kAbsent && blame.guilt != Guilt::kCalled) continue;
     const Reason reason = facts.where[blame.at].reason;
-    const bool has_phase = !facts.view.rank(blame.at).phase.empty();
-    if (has_phase || is_long_phase(reason)) {
+    if (is_long_phase(reason)) {
       absent.phase.push_back(blame);
     } else if (reason == Reason::kDataLoader) {
       absent.loader.push_back(blame);
@@ -51,13 +50,13 @@ std::optional<Verdict> rule_never_entered(const Case& facts) {
   const bool is_called =
       std::ranges::all_of(blames, [](const Blame& b) { return b.guilt == Guilt::kCalled; });
   if (is_called) {
-    made.verdict.sentence = fmt::format(
-        "{} {} inside the call of {} for {} and {} launched it", made.who, made.choose("is", "are"),
-        made.operation, duration_text(made.age), made.choose("has not", "have not"));
+    made.verdict.sentence = fmt::format("{} {} inside the call of {}{} and {} launched it",
+                                        made.who, made.choose("is", "are"), made.operation,
+                                        for_text(made.age), made.choose("has not", "have not"));
   } else {
     made.verdict.sentence =
-        fmt::format("{} {} not entered {} for {}", made.who, made.choose("has", "have"),
-                    made.operation, duration_text(made.age));
+        fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
+                    for_text(made.age));
   }
   made.verdict.sentence += whereabouts_text(facts, made) + waiting_text(facts, made);
   return made.verdict;

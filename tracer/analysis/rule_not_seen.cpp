@@ -59,7 +59,8 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
     verdict.sentence = fmt::format("ranks {} have no record of {}", list_text(numbers), operation);
   }
   verdict.sentence +=
-      fmt::format("; {} ranks wait for {}", waiting.size(), duration_text(verdict.lasting));
+      fmt::format("; {} {}{}", waiting.size(), waiting.size() > 1 ? "ranks wait" : "rank waits",
+                  for_text(verdict.lasting));
   return verdict;
 }
 

@@ -94,8 +94,8 @@ std::optional<Verdict> rule_order_inversion(const Case& facts) {
       made.verdict.confidence = Confidence::kMajority;
     }
     made.verdict.sentence =
-        fmt::format("{}, {}: they call them in different orders and wait for each other for {}",
-                    text_of(facts, sides[1]), text_of(facts, sides[0]), duration_text(made.age));
+        fmt::format("{}, {}: they call them in different orders and wait for each other{}",
+                    text_of(facts, sides[1]), text_of(facts, sides[0]), for_text(made.age));
     made.verdict.sentence += waiting_text(facts, made);
     for (const Side& side : sides) {
       if (made.verdict.evidence.size() < 4) made.verdict.evidence.push_back(text_of(facts, side));

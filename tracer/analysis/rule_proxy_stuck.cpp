@@ -51,10 +51,9 @@ std::optional<Verdict> rule_proxy_stuck(const Case& facts) {
   Accusation made = accuse(facts, Finding::kProxyStuck, blames);
   add_members(facts, transport->wait().comm, made);
   if (!is_proved) made.verdict.confidence = Confidence::kInferred;
-  made.verdict.sentence =
-      fmt::format("the thread that moves data of {} stands still inside {} for {}", made.who,
-                  made.operation, duration_text(made.age)) +
-      waiting_text(facts, made);
+  made.verdict.sentence = fmt::format("the thread that moves data of {} stands still inside {}{}",
+                                      made.who, made.operation, for_text(made.age)) +
+                          waiting_text(facts, made);
   return made.verdict;
 }
 

@@ -40,7 +40,7 @@ std::optional<Verdict> rule_stopped(const Case& facts) {
   }
   if (!made.operation.empty()) {
     made.verdict.sentence +=
-        fmt::format("; others are in {} for {}", made.operation, duration_text(made.age));
+        fmt::format("; others are in {}{}", made.operation, for_text(made.age));
   }
   made.verdict.sentence += waiting_text(facts, made);
   return made.verdict;

@@ -48,7 +48,7 @@ std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verd
 struct Absent {
   std::vector<Blame> plain;      // nothing special, or not known
   std::vector<Blame> loader;
-  std::vector<Blame> phase;      // checkpoint, evaluation, compile, or as the script says
+  std::vector<Blame> phase;      // checkpoint, evaluation, compile
   std::vector<Blame> own_gpu;
   std::vector<Blame> unrecorded;  // in a call of torch.distributed that their record does not show
 };

@@ -37,6 +37,10 @@ std::string duration_text(base::Nanos duration) {
   return fmt::format("{} min {} s", whole / 60, whole % 60);
 }
 
+std::string for_text(base::Nanos age) {
+  return age > base::Nanos{} ? " for " + duration_text(age) : "";
+}
+
 std::string amount_text(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
   std::size_t unit = 0;

@@ -14,6 +14,8 @@ namespace robustrun::tracer {
 
 // "4.1 s", "950 ms", "2 min 5 s".
 [[nodiscard]] std::string duration_text(base::Nanos duration);
+// " for 4.1 s"; empty when it is not known: 0.
+[[nodiscard]] std::string for_text(base::Nanos age);
 // "48 MB", "1.5 kB", "12 B": decimal units.
 [[nodiscard]] std::string amount_text(std::uint64_t bytes);
 // "3", "3 and 7", "3, 7 and 9", "0, 1, …, 7 and 12 more".

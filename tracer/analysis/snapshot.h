@@ -128,7 +128,6 @@ struct RankSnapshot {
   std::string end;  // of a dead one: "killed by SIGKILL", "its node is lost"
   std::uint64_t steps = 0;  // optimizer steps since the process began
   std::optional<base::Nanos> step_age;  // since the last one
-  std::string phase;  // as the script or its stack says: "checkpoint"; empty: none
   // Since the threads that call, and those that move data, were last seen to do anything; none:
   // the source does not count that.
   std::optional<base::Nanos> calls_still;
@@ -145,7 +144,6 @@ struct RankSnapshot {
     v(6, "end", end);
     v(7, "steps", steps);
     v(8, "step_age", step_age);
-    v(9, "phase", phase);
     v(10, "calls_still", calls_still);
     v(11, "proxy_still", proxy_still);
     v(12, "comms", comms);

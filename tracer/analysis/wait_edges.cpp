@@ -65,15 +65,28 @@ class Collector {
     out_.waited[node] = std::max(out_.waited[node], age);
   }
 
+  // The first collective that somebody has not entered who may still come. Who was done with it
+  // before he ended holds nobody up in it.
+  [[nodiscard]] std::uint64_t first_missed(const Communicator& comm) const {
+    std::uint64_t first = UINT64_MAX;
+    for (const Member& member : comm.members) {
+      const bool is_absent = member.counts && member.place == Place::kAbsent;
+      if (is_absent && !is_out(view_, member.at)) first = std::min(first, member.ordinal);
+    }
+    return first;
+  }
+
   void add_collectives(std::uint32_t c) {
     const Communicator& comm = view_.comms()[c];
     out_.member_waited[c].assign(comm.members.size(), kNobodyWaits);
     std::vector<std::pair<Distance, std::uint32_t>> order;  // of those whose progress is known
     std::uint32_t unseen = comm.uncounted;
+    const std::uint64_t missed = first_missed(comm);
     for (std::uint32_t m = 0; m < comm.members.size(); ++m) {
       const Member& member = comm.members[m];
       if (is_out(view_, member.at)) {
-        order.push_back({Distance{0, 0}, m});
+        const bool did_its_part = member.counts && member.ordinal > missed;
+        order.push_back({did_its_part ? Distance{member.ordinal, 0} : Distance{0, 0}, m});
         if (!member.counts) --unseen;
       } else if (member.counts) {
         order.push_back({distance_of(member), m});

@@ -1,0 +1,30 @@
+// A dump as large as may be, by a worker that means no good: it must not hold the others up.
+#include <doctest/doctest.h>
+
+#include "tracer/flight_recorder.h"
+#include "tracer/limits.h"
+
+using namespace robustrun;
+
+TEST_CASE("as many groups as a dump may have, and more streams, are told apart in time") {
+  constexpr std::size_t kStreams = tracer::kFlightEntriesMax / 4;
+  std::string entries;
+  for (std::size_t i = 0; i < kStreams; ++i) {
+    entries += (i > 0 ? R"(,{"pg_id":)" : R"({"pg_id":)") + std::to_string(i + 1) +
+               R"(,"process_group":["s)" + std::to_string(i) + R"(","a"],"collective_seq_id":1})";
+  }
+  std::string groups = R"("u":{"ranks":"[0]"})";
+  std::string status = R"("0":{"last_enqueued_collective":7,"last_completed_collective":6})";
+  for (std::size_t i = 1; i < tracer::kFlightGroupsMax; ++i) {
+    groups += R"(,"s)" + std::to_string(i) + R"(":{"ranks":"[0]"})";
+    status += R"(,")" + std::to_string(i) + R"(":{})";
+  }
+  const auto read = tracer::read_flight_recording(R"({"version":"2.10","pg_config":{)" + groups +
+                                                  R"(},"pg_status":{)" + status +
+                                                  R"(},"entries":[)" + entries + "]}");
+  REQUIRE(read);
+  const auto found = tracer::memberships(*read, {}, 0, 0);
+  REQUIRE(found.size() == kStreams + 1);
+  CHECK(found.back().name == "u");
+  CHECK(found.back().entered == 7);
+}
