@@ -3,7 +3,7 @@
 //   process, at once and again later ─┬─> py-spy: no Python stacks, or to know who holds the
 //   Python stacks, twice ───────────────────┘   interpreter's lock of one that does not move
 //                                           └─> native stacks: of one that does not move
-//   process, first look ──> sockets ──> network
+//   process, first look ──> sockets, and again later; from the first ──> network
 //                      └──> GPUs (helper) ──> the kernel's log
 #include "agent/evidence_collector.h"
 
@@ -47,7 +47,7 @@ constexpr std::array<PartRow, 7> kParts = {{
     {"Python stacks", milliseconds(4000)},
     {"py-spy", milliseconds(5000)},
     {"native stacks", milliseconds(5000)},
-    {"sockets", milliseconds(2000)},
+    {"sockets", milliseconds(3000)},
     {"network", milliseconds(2000)},
     {"GPUs", milliseconds(5000)},
 }};
@@ -125,6 +125,7 @@ class Collection final : public std::enable_shared_from_this<Collection> {
   tracer::Evidence evidence_;
   std::optional<ProcessLook> look_;
   base::Nanos looked_at_{};
+  std::optional<base::Nanos> sockets_at_;  // the first look at them
   std::vector<std::uint64_t> idents_;  // of evidence_.stacks, while they are faulthandler's
   bool looked_closer_ = false;
 };
@@ -229,10 +230,12 @@ void Collection::on_first_look(base::Result<ProcessLook> look) {
   look_ = *std::move(look);
   evidence_.has_process = true;
   evidence_.process = look_->state;
+  begin(Part::kSockets);
   look_at_sockets();
   look_at_gpus();
   second_look_.expires_after(suspect_.apart);
   second_look_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error && self->is_open(Part::kSockets)) self->look_at_sockets();
     if (error || !self->is_open(Part::kProcess)) return;
     self->on_pool(
         Part::kProcess, kEvidenceLane,
@@ -322,15 +325,18 @@ void Collection::ask_eu_stack(const std::string& program) {
       });
 }
 
+// Twice: how fast data goes, and that nobody acknowledges it, is seen in what changes.
 void Collection::look_at_sockets() {
-  begin(Part::kSockets);
   on_pool(
       Part::kSockets, kEvidenceLane, [tree = look_->tree] { return sockets_of(tree); },
       [this](base::Result<std::vector<tracer::SocketState>> sockets) {
-        const std::string why = sockets ? "" : sockets.error().what;
+        const base::Nanos now = node_.clock.now();
+        const bool is_first = !sockets_at_;
+        if (!is_first && sockets) compare_sockets(evidence_.sockets, *sockets, now - *sockets_at_);
         if (sockets) evidence_.sockets = *std::move(sockets);
-        look_at_network();
-        end(Part::kSockets, why);
+        if (is_first) look_at_network();
+        if (!is_first || !sockets) end(Part::kSockets, sockets ? "" : sockets.error().what);
+        sockets_at_ = now;
       });
 }
 

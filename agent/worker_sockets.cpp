@@ -17,11 +17,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "agent/limits.h"
 #include "base/core/text.h"
@@ -99,6 +100,8 @@ void add_info(std::string_view bytes, tracer::SocketState& socket) {
   socket.unacked = info.tcpi_unacked;
   socket.last_received = std::chrono::milliseconds(info.tcpi_last_data_recv);
   socket.last_sent = std::chrono::milliseconds(info.tcpi_last_data_sent);
+  socket.busy = std::chrono::microseconds(info.tcpi_busy_time -
+                                          std::min(info.tcpi_busy_time, info.tcpi_rwnd_limited));
 }
 
 void add_socket(std::string_view message, const Inodes& inodes,
@@ -184,11 +187,28 @@ base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t>
   RR_TRY(add_sockets(AF_INET, inodes, sockets));
   // A kernel without IPv6 has no such sockets to tell of.
   static_cast<void>(add_sockets(AF_INET6, inodes, sockets));
-  std::ranges::stable_sort(sockets, std::greater{}, [](const tracer::SocketState& each) {
-    return each.send_queue + each.recv_queue > 0;
+  std::ranges::stable_sort(sockets, {}, [](const tracer::SocketState& each) {
+    return std::pair(each.send_queue + each.recv_queue == 0, each.last_sent);
   });
   if (sockets.size() > kSocketsMax) sockets.resize(kSocketsMax);
   return sockets;
+}
+
+void compare_sockets(std::span<const tracer::SocketState> before,
+                     std::vector<tracer::SocketState>& after, base::Nanos apart) {
+  std::map<std::pair<std::string_view, std::string_view>, const tracer::SocketState*> known;
+  for (const tracer::SocketState& each : before) known[{each.local, each.peer}] = &each;
+  for (tracer::SocketState& each : after) {
+    const auto found = known.find({each.local, each.peer});
+    if (found == known.end()) continue;
+    const tracer::SocketState& old = *found->second;
+    // Less than before: another connection between the same ports.
+    if (each.bytes_acked < old.bytes_acked || each.busy < old.busy) continue;
+    each.watched = apart;
+    each.acked_meanwhile = each.bytes_acked - old.bytes_acked;
+    each.busy_meanwhile = each.busy - old.busy;
+    each.nothing_acked = old.unacked > 0 && each.unacked > 0 && each.acked_meanwhile == 0;
+  }
 }
 
 }  // namespace robustrun::agent

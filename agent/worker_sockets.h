@@ -15,8 +15,12 @@
 namespace robustrun::agent {
 
 // Of our own network namespace, IPv4 and IPv6, connected ones alone; those with bytes that wait
-// come first, at most kSocketsMax. `tree`: the processes. Blocks for some milliseconds, and for
-// kSocketAnswerMax should the kernel not answer: for the blocking pool.
+// come first, then those that sent last; at most kSocketsMax. `tree`: the processes. Blocks for
+// some milliseconds, and for kSocketAnswerMax should the kernel not answer: for the blocking pool.
 base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t> tree);
+
+// Adds to a second look what went over each connection since the first, `apart` ago.
+void compare_sockets(std::span<const tracer::SocketState> before,
+                     std::vector<tracer::SocketState>& after, base::Nanos apart);
 
 }  // namespace robustrun::agent

@@ -144,6 +144,36 @@ TEST_CASE("a listener is no connection, and more connections than the limit are 
   }));
 }
 
+TEST_CASE("between two looks: what was acknowledged, for how long data was under way") {
+  using std::chrono::milliseconds;
+  const auto look = [](std::uint64_t acked, milliseconds busy, std::uint32_t unacked) {
+    SocketState socket;
+    socket.local = "10.0.0.1:1";
+    socket.peer = "10.0.0.2:2";
+    socket.bytes_acked = acked;
+    socket.busy = busy;
+    socket.unacked = unacked;
+    return std::vector<SocketState>{socket};
+  };
+  const auto compared = [](const std::vector<SocketState>& before, std::vector<SocketState> after) {
+    compare_sockets(before, after, milliseconds(1000));
+    return after.front();
+  };
+  const SocketState moved =
+      compared(look(100, milliseconds(10), 2), look(700, milliseconds(60), 2));
+  CHECK(moved.watched == milliseconds(1000));
+  CHECK(moved.acked_meanwhile == 600);
+  CHECK(moved.busy_meanwhile == milliseconds(50));
+  CHECK(!moved.nothing_acked);
+  const auto stood = look(100, milliseconds(10), 2);
+  CHECK(compared(stood, look(100, milliseconds(99), 3)).nothing_acked);
+  CHECK(!compared(stood, look(100, milliseconds(10), 0)).nothing_acked);
+  CHECK(!compared(look(100, milliseconds(10), 0), stood).nothing_acked);
+  // Another connection between the same ports, and one that was not there: seen once.
+  CHECK(compared(stood, look(50, milliseconds(10), 2)).watched == milliseconds(0));
+  CHECK(compared({}, look(50, milliseconds(10), 2)).watched == milliseconds(0));
+}
+
 // ---- links --------------------------------------------------------------------------------------
 
 struct FakeSys {

@@ -18,7 +18,7 @@ the environment below), the others wait for it. FAULT, at that rank and step:
     input         waits for standard input, as in a debugger
 
 Environment: PAUSES="checkpoint,evaluation,straggler,pause" (healthy ones), PAUSE_EVERY (steps),
-PAUSE_S, SEED.
+PAUSE_S, SEED; PAYLOAD (MB that are reduced in each step besides, for links to have work).
 """
 
 import ctypes
@@ -37,6 +37,7 @@ FOR_EVER = 3600
 PAUSES = [word for word in os.environ.get("PAUSES", "").split(",") if word]
 PAUSE_EVERY = int(os.environ.get("PAUSE_EVERY", "20"))
 PAUSE_S = float(os.environ.get("PAUSE_S", "3"))
+PAYLOAD = float(os.environ.get("PAYLOAD", "0"))
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
@@ -134,6 +135,7 @@ def main():
     samples = Samples()
     loader = iter(torch.utils.data.DataLoader(samples, batch_size=4))
     rng = random.Random(int(os.environ.get("SEED", "1")))
+    payload = torch.ones(int(PAYLOAD * 1e6 / 4)) if PAYLOAD else None
     is_victim = RANK == VICTIM and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     for step in range(STEPS):
         strays = is_victim and step == AT
@@ -147,6 +149,9 @@ def main():
         optimizer.step()
         optimizer.zero_grad()
         reduce_metrics(step, groups, strays)
+        if payload is not None:
+            dist.all_reduce(payload)
+            payload.fill_(1)
         pause(step, model, rng)
         if PACE_S:
             time.sleep(PACE_S)

@@ -190,46 +190,6 @@ TEST_CASE("without flows an only GPU with errors is suspected, two are not") {
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("gloo: a segment sent again and again names the link, one end read slowly does not") {
-  Fleet fleet(4);
-  fleet.world();
-  fleet.enter_all_but(1, {});
-  SocketState one{.local = "10.0.0.1:5",
-                  .peer = "10.0.0.2:6",
-                  .send_queue = 4000,
-                  .retransmits = 4,
-                  .unacked = 3,
-                  .last_received = seconds(9)};
-  fleet.rank(1).evidence.sockets = {one};
-  fleet.rank(2).evidence.sockets = {{.local = "10.0.0.2:6", .peer = "10.0.0.1:5"}};
-  const Verdict verdict = fleet.verdict();
-  CHECK(verdict.finding == Finding::kLinkStuck);
-  CHECK(verdict.confidence == Confidence::kInferred);
-  CHECK(verdict.edges == std::vector<Edge>{{{1}, {2}}});
-  CHECK(verdict.sentence ==
-        "the link from rank 1 (node0, local 1) to rank 2 (node0, local 2) is stuck in all_reduce "
-        "#7 (48 MB, group world) for 10.0 s; 4 ranks wait for it");
-  fleet.rank(1).evidence.sockets.front().retransmits = 0;
-  CHECK(fleet.verdict().finding == Finding::kUndecided);
-}
-
-TEST_CASE("gloo: an interface down on one node is the finding when all have entered") {
-  Fleet fleet(4, 2);
-  fleet.world();
-  fleet.enter_all_but(1, {});
-  fleet.rank(2).evidence.network = fleet.rank(3).evidence.network = {"eth0: no carrier"};
-  Verdict verdict = fleet.verdict();
-  CHECK(verdict.finding == Finding::kLinkDown);
-  CHECK(verdict.confidence == Confidence::kInferred);
-  CHECK(verdict.culprits.empty());
-  CHECK(verdict.nodes == std::vector<std::string>{"node1"});
-  fleet.in(1, 0).pending.clear();
-  fleet.in(1, 0).entered = 6;
-  fleet.in(1, 0).recent.clear();
-  verdict = fleet.verdict();
-  CHECK(verdict.finding == Finding::kNeverEntered);  // it is absent: no need for a network
-}
-
 TEST_CASE("a GPU that has not come to the operation is named, not the ranks that wait inside") {
   Fleet fleet(4);
   fleet.world();

@@ -23,18 +23,21 @@ constexpr Rule kHangRules[] = {
     rule_input_stall,        // R9
     rule_never_entered,      // R2
     rule_gpu_before_kernel,  // R3
+    rule_link_down,          // R8b, with the links that are stuck
+    rule_link_stuck,         // R4b
+    rule_slow_tcp,           // R8, of an operation that takes long
     rule_left_behind,        // R5
     rule_long_phase,         // R10
     rule_order_inversion,    // R6b
-    rule_link_down,          // R8b
-    rule_link_stuck,         // R4b
+    rule_interface_down,     // R8b, no link is seen to be stuck
     rule_proxy_stuck,        // R4c
     rule_gpu_in_kernel,      // R4a, R4d
     rule_gpu_errors,         // R4a
     rule_not_seen,           // R2
     rule_nobody_inside,      // R10
 };
-constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link, rule_late_rank};  // R7, R8, R7
+// R7, R8, and both again without flows.
+constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link, rule_slow_tcp, rule_late_rank};
 
 bool names_the_same(const Verdict& a, const Verdict& b) {
   return a.culprits == b.culprits && a.edges == b.edges;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/core/result.h"
+#include "tracer/analysis/limits.h"
 #include "tracer/analysis/sentence.h"
 
 namespace robustrun::tracer {
@@ -97,6 +98,33 @@ EdgeBlame blame_edges(const Case& facts, Finding finding, const Wait& wait,
   verdict.edges = edges;
   add_members(facts, wait.comm, made.accusation);
   return made;
+}
+
+Verdict slow_edges(const FleetView& view, std::vector<Edge> edges, std::vector<std::string> lines,
+                   std::string_view how) {
+  RR_ASSERT(!edges.empty());
+  Verdict verdict;
+  verdict.finding = Finding::kSlowLink;
+  verdict.confidence = Confidence::kMajority;
+  std::ranges::sort(edges);
+  verdict.edges = std::move(edges);
+  if (lines.size() > kEvidenceLines) lines.resize(kEvidenceLines);
+  verdict.evidence = std::move(lines);
+  const Common common = common_of(view, verdict.edges);
+  verdict.culprits = common.ranks;
+  verdict.nodes = common.nodes;
+  if (!common.ranks.empty()) {
+    verdict.nodes = nodes_of(view, {*view.find(common.ranks.front())});
+  } else if (common.nodes.empty()) {
+    std::vector<std::uint32_t> ends;
+    for (const Edge& edge : verdict.edges) {
+      for (const base::Rank rank : {edge.from, edge.to}) ends.push_back(*view.find(rank));
+    }
+    verdict.nodes = nodes_of(view, ends);
+  }
+  verdict.sentence = fmt::format("{} {} slow: {}", edges_text(view, verdict.edges, common),
+                                 verdict.edges.size() > 1 ? "are" : "is", how);
+  return verdict;
 }
 
 }  // namespace robustrun::tracer

@@ -2,6 +2,7 @@
 // Accusing links: what several of them have in common, in words and as ranks and nodes.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracer/analysis/accuse.h"
@@ -29,5 +30,10 @@ struct Common {
 // Edges as words, sorted; says what they have in common.
 [[nodiscard]] std::string edges_text(const FleetView& view, const std::vector<Edge>& edges,
                                      const Common& common);
+
+// A verdict of kSlowLink: "all links of rank 3 (…) are slow: HOW". `edges`: at least one, worst
+// first, with a line of evidence each.
+[[nodiscard]] Verdict slow_edges(const FleetView& view, std::vector<Edge> edges,
+                                 std::vector<std::string> lines, std::string_view how);
 
 }  // namespace robustrun::tracer

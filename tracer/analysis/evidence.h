@@ -51,6 +51,13 @@ struct SocketState {
   std::uint32_t unacked = 0;      // segments
   base::Nanos last_received{};    // how long ago
   base::Nanos last_sent{};
+  // For how long, in its life, data was under way, without waiting until the peer reads.
+  base::Nanos busy{};
+  // Between two looks `watched` apart; 0: there was one look.
+  base::Nanos watched{};
+  std::uint64_t acked_meanwhile = 0;
+  base::Nanos busy_meanwhile{};
+  bool nothing_acked = false;     // though segments were under way at both
   template <class V>
   void fields(V& v) {
     v(1, "local", local);
@@ -63,6 +70,11 @@ struct SocketState {
     v(8, "unacked", unacked);
     v(9, "last_received", last_received);
     v(10, "last_sent", last_sent);
+    v(11, "busy", busy);
+    v(12, "watched", watched);
+    v(13, "acked_meanwhile", acked_meanwhile);
+    v(14, "busy_meanwhile", busy_meanwhile);
+    v(15, "nothing_acked", nothing_acked);
   }
 };
 

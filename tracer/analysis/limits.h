@@ -39,6 +39,13 @@ inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
 inline constexpr double kSlowEdgeFactor = 2;  // against the median edge
 inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
 
+// The same by what TCP brings: faster or slower by chance is no matter of several times.
+inline constexpr std::size_t kTcpLinksLeast = 3;  // of one kind
+inline constexpr double kSlowTcpFactor = 4;  // against one of the best
+inline constexpr double kTcpBusyShare = 0.3;  // of the time it has data under way: it matters
+inline constexpr std::uint64_t kTcpBytesLeast = 1U << 16U;  // between two looks
+inline constexpr base::Nanos kTcpTick = std::chrono::milliseconds(4);  // at 250 Hz
+
 // A rank that comes last again and again, where kernels cannot be timed.
 inline constexpr std::size_t kLateMembersLeast = 3;
 inline constexpr base::Nanos kClockMax{std::int64_t{1} << 61U};  // Unix time, in 2043

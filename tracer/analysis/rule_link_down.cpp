@@ -1,5 +1,6 @@
-// R8b: a stuck link, or an operation that all have entered and nobody leaves, and a network
-// interface that is down on one side of it. What every node reports is how the machines are wired.
+// R8b: a stuck link and a network interface that is down on one side of it; or, without a link that
+// is seen to be stuck, an operation that all have entered and nobody leaves, and such an interface.
+// What every node reports is how the machines are wired.
 
 #include <fmt/format.h>
 
@@ -7,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "tracer/analysis/edges.h"
-#include "tracer/analysis/limits.h"
+#include "tracer/analysis/accuse.h"
 #include "tracer/analysis/sentence.h"
+#include "tracer/analysis/stuck_links.h"
 #include "tracer/analysis/transport.h"
 
 namespace robustrun::tracer {
@@ -38,53 +39,18 @@ Reports reports_of(const FleetView& view, const Communicator& comm) {
   return reports;
 }
 
-}  // namespace
+Blame blame_of(const Wait& wait, std::uint32_t at) {
+  Blame blame;
+  blame.at = at;
+  blame.comm = wait.comm;
+  blame.ordinal = wait.ordinal;
+  blame.signature = wait.signature;
+  blame.age = wait.age;
+  return blame;
+}
 
-std::optional<Verdict> rule_link_down(const Case& facts) {
-  const std::optional<Transport> transport = stuck_transport(facts);
-  const Wait* const wait = transport ? &transport->wait() : wait_of_all(facts);
-  if (wait == nullptr) return std::nullopt;
-  const Reports reports = reports_of(facts.view, facts.view.comms()[wait->comm]);
-  if (reports.empty()) return std::nullopt;
-
-  std::vector<Edge> edges;
-  std::vector<std::uint32_t> ends;  // of stuck links, on a node that reports
-  if (transport) {
-    for (const FlowAt& flow : stuck_sends(*transport)) {
-      const Edge edge = edge_of(facts, *transport, flow);
-      for (const base::Rank rank : {edge.from, edge.to}) {
-        const std::uint32_t at = facts.view.find(rank).value_or(flow.member->at);
-        if (!reports.contains(facts.view.rank(at).node)) continue;
-        ends.push_back(at);
-        edges.push_back(edge);
-      }
-    }
-    if (edges.empty()) return std::nullopt;
-  }
-  std::vector<Blame> blames;
-  std::ranges::sort(ends);
-  ends.erase(std::ranges::unique(ends).begin(), ends.end());
-  if (!transport) ends.push_back(wait->at);  // for the operation; nobody is accused
-  for (const std::uint32_t at : ends) {
-    Blame blame;
-    blame.at = at;
-    blame.comm = wait->comm;
-    blame.ordinal = wait->ordinal;
-    blame.signature = wait->signature;
-    blame.age = wait->age;
-    blames.push_back(blame);
-  }
-  Accusation made = accuse(facts, Finding::kLinkDown, blames);
+void add_words(const Case& facts, const Wait& wait, const Reports& reports, Accusation& made) {
   Verdict& verdict = made.verdict;
-  if (!transport) {
-    made.culprits.clear();
-    verdict.culprits.clear();
-    verdict.confidence = Confidence::kInferred;
-  }
-  add_members(facts, wait->comm, made);
-  std::ranges::sort(edges);
-  edges.erase(std::ranges::unique(edges).begin(), edges.end());
-  verdict.edges = edges;
   verdict.nodes.clear();
   std::vector<std::string> lines;
   for (const auto& [node, said] : reports) {
@@ -92,10 +58,55 @@ std::optional<Verdict> rule_link_down(const Case& facts) {
     for (const std::string& line : said) lines.push_back(fmt::format("{}: {}", node, line));
   }
   verdict.sentence = fmt::format("{}; {} does not move for {}", lines.front(), made.operation,
-                                 duration_text(wait->age)) +
+                                 duration_text(wait.age)) +
                      waiting_text(facts, made);
   verdict.evidence.insert(verdict.evidence.begin(), lines.begin(), lines.end());
-  return verdict;
+}
+
+}  // namespace
+
+std::optional<Verdict> rule_link_down(const Case& facts) {
+  const std::optional<StuckLinks> links = stuck_links(facts);
+  if (!links) return std::nullopt;
+  const Reports reports = reports_of(facts.view, facts.view.comms()[links->wait->comm]);
+  std::vector<Edge> edges;
+  std::vector<std::uint32_t> ends;  // of stuck links, on a node that reports
+  for (const Edge& edge : links->edges) {
+    for (const base::Rank rank : {edge.from, edge.to}) {
+      const std::optional<std::uint32_t> at = facts.view.find(rank);
+      if (!at || !reports.contains(facts.view.rank(*at).node)) continue;
+      ends.push_back(*at);
+      edges.push_back(edge);
+    }
+  }
+  if (edges.empty()) return std::nullopt;
+  std::ranges::sort(ends);
+  ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  std::vector<Blame> blames;
+  for (const std::uint32_t at : ends) blames.push_back(blame_of(*links->wait, at));
+  Accusation made = accuse(facts, Finding::kLinkDown, blames);
+  add_members(facts, links->wait->comm, made);
+  std::ranges::sort(edges);
+  edges.erase(std::ranges::unique(edges).begin(), edges.end());
+  made.verdict.edges = edges;
+  add_words(facts, *links->wait, reports, made);
+  return made.verdict;
+}
+
+std::optional<Verdict> rule_interface_down(const Case& facts) {
+  // Where flows are known they would show it.
+  if (stuck_transport(facts)) return std::nullopt;
+  const Wait* const wait = wait_of_all(facts);
+  if (wait == nullptr) return std::nullopt;
+  const Reports reports = reports_of(facts.view, facts.view.comms()[wait->comm]);
+  if (reports.empty()) return std::nullopt;
+  Accusation made = accuse(facts, Finding::kLinkDown, {blame_of(*wait, wait->at)});
+  made.culprits.clear();
+  made.verdict.culprits.clear();
+  made.verdict.confidence = Confidence::kInferred;
+  add_members(facts, wait->comm, made);
+  add_words(facts, *wait, reports, made);
+  return made.verdict;
 }
 
 }  // namespace robustrun::tracer

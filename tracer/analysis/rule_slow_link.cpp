@@ -78,36 +78,18 @@ std::optional<Verdict> rule_slow_link(const Case& facts) {
   if (worst.links.empty()) return std::nullopt;
   std::ranges::sort(worst.links, std::greater{}, &Link::cost);
   const Link slowest = worst.links.front();
-  Verdict verdict;
-  verdict.finding = Finding::kSlowLink;
-  verdict.confidence = Confidence::kMajority;
-  std::vector<std::uint32_t> ends;
+  std::vector<Edge> edges;
+  std::vector<std::string> lines;
   for (const Link& link : worst.links) {
-    verdict.edges.push_back(link.edge);
-    for (const base::Rank rank : {link.edge.from, link.edge.to}) {
-      ends.push_back(*facts.view.find(rank));
-    }
-    if (verdict.evidence.size() < kEvidenceLines) {
-      verdict.evidence.push_back(fmt::format(
-          "rank {} to rank {}: {:.2f} ns per byte over {}, {:.2f} on most links of its kind",
-          link.edge.from.value, link.edge.to.value, link.cost(),
-          amount_text(static_cast<std::uint64_t>(link.bytes)), worst.usual));
-    }
+    edges.push_back(link.edge);
+    lines.push_back(fmt::format(
+        "rank {} to rank {}: {:.2f} ns per byte over {}, {:.2f} on most links of its kind",
+        link.edge.from.value, link.edge.to.value, link.cost(),
+        amount_text(static_cast<std::uint64_t>(link.bytes)), worst.usual));
   }
-  std::ranges::sort(verdict.edges);
-  const Common common = common_of(facts.view, verdict.edges);
-  verdict.culprits = common.ranks;
-  verdict.nodes = common.nodes;
-  if (!common.ranks.empty()) {
-    verdict.nodes = nodes_of(facts.view, {*facts.view.find(common.ranks.front())});
-  } else if (common.nodes.empty()) {
-    verdict.nodes = nodes_of(facts.view, ends);
-  }
-  verdict.sentence =
-      fmt::format("{} {} slow: {:.2f} ns per byte, {:.2f} on most links of its kind",
-                  edges_text(facts.view, verdict.edges, common),
-                  verdict.edges.size() > 1 ? "are" : "is", slowest.cost(), worst.usual);
-  return verdict;
+  return slow_edges(facts.view, std::move(edges), std::move(lines),
+                    fmt::format("{:.2f} ns per byte, {:.2f} on most links of its kind",
+                                slowest.cost(), worst.usual));
 }
 
 }  // namespace robustrun::tracer

@@ -31,12 +31,14 @@ std::optional<Verdict> rule_left_behind(const Case& facts);        // R5
 std::optional<Verdict> rule_long_phase(const Case& facts);         // R10
 std::optional<Verdict> rule_order_inversion(const Case& facts);    // R6b
 std::optional<Verdict> rule_link_down(const Case& facts);          // R8b
+std::optional<Verdict> rule_interface_down(const Case& facts);     // R8b, inferred
 std::optional<Verdict> rule_gpu_in_kernel(const Case& facts);      // R4a
 std::optional<Verdict> rule_link_stuck(const Case& facts);         // R4b
 std::optional<Verdict> rule_proxy_stuck(const Case& facts);        // R4c
 std::optional<Verdict> rule_gpu_errors(const Case& facts);         // R4a, by what it says
 std::optional<Verdict> rule_slow_rank(const Case& facts);          // R7
 std::optional<Verdict> rule_slow_link(const Case& facts);          // R8
+std::optional<Verdict> rule_slow_tcp(const Case& facts);           // R8, without flows
 std::optional<Verdict> rule_not_seen(const Case& facts);           // R2, by who has no record
 std::optional<Verdict> rule_late_rank(const Case& facts);          // R7, by when ranks arrive
 std::optional<Verdict> rule_nobody_inside(const Case& facts);      // R10 of all ranks at once
