@@ -52,6 +52,9 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
 
   void look(std::uint64_t steps);
   void collect(Done done);
+  [[nodiscard]] bool has_overdue() const {
+    return std::ranges::any_of(watched_, [](const auto& one) { return one.second.overdue != 0; });
+  }
   void drop() {
     collecting_ = nullptr;
     flight_.reset();
@@ -246,6 +249,7 @@ class Owner final : public CollectiveWatch {
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
   void look(std::uint64_t steps) override { watch_->look(steps); }
+  [[nodiscard]] bool has_overdue() const override { return watch_->has_overdue(); }
   void collect(Done done) override { watch_->collect(std::move(done)); }
 
  private:

@@ -43,6 +43,8 @@ class CollectiveWatch {
 
   // To be called ten times a second, with the steps that the worker has done so far.
   virtual void look(std::uint64_t steps) = 0;
+  // Some operation was overdue at the last look and is not over.
+  [[nodiscard]] virtual bool has_overdue() const = 0;
   // Both sources anew. `done` comes once, from the loop, never from within collect(); of a worker
   // that does not answer within kFlightAnswerMax it has what it said last. One at a time: a newer
   // one drops that which is under way. Destroying the watch drops it, too.

@@ -70,7 +70,14 @@ inline constexpr std::uint32_t kDiskFillLane = 0xFFFFFFFF;  // log pumps have th
 inline constexpr std::size_t kHeldMessagesCongested = 4096;
 inline constexpr std::size_t kHeldMessagesMax = std::size_t{1} << 18;
 
-// ras_client
+// event_choice, worker_set: ranks of the job of which NCCL tells everything, always; and how long
+// all do after the supervisor has looked at them last (its looks are at most 10 s apart).
+inline constexpr std::uint32_t kRanksInFull = 10;
+inline constexpr std::chrono::seconds kInFullAfterLook{30};
+
+// ras_client, ras_look
+// A report that is sent on: about 10,000 ranks of one communicator.
+inline constexpr std::size_t kRasSentBytesMax = std::size_t{8} << 20;
 inline constexpr std::chrono::milliseconds kRasAnswerMax{500};  // to one line
 inline constexpr std::chrono::milliseconds kRasPause{100};       // between two attempts
 inline constexpr std::size_t kRasLineMax = 256;

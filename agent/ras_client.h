@@ -4,7 +4,7 @@
 // RAS listens on one port for all processes of a machine (SO_REUSEPORT), also for one that is
 // stopped: an attempt that gets no answer soon is given up and another connection tried, until the
 // time is over. NCCL 2.28.6 and older know no JSON: their text is taken. Every question makes NCCL
-// ask all processes of the job, so it is put once per suspicion and not on every node.
+// ask all processes of the job, so it is put on one node for a look, and not on every one.
 // Protocol: src/ras/client_support.cc of NCCL.
 
 #include <boost/asio/any_io_executor.hpp>

@@ -11,6 +11,7 @@
 #include "agent/control_socket.h"
 #include "agent/environment.h"
 #include "agent/error_file.h"
+#include "agent/event_choice.h"
 #include "agent/limits.h"
 #include "agent/log_pump.h"
 #include "agent/oom.h"
@@ -21,6 +22,7 @@
 #include "agent/worker_snapshot.h"
 #include "base/core/text_template.h"
 #include "base/io/log.h"
+#include "tracer/collectives_reader.h"
 #include "tracer/record_file.h"
 
 namespace robustrun::agent {
@@ -56,6 +58,13 @@ class WorkerImpl final : public Worker {
   }
   bool report_progress() override;
   void observe(const wire::Observe& question, std::uint32_t workers) override;
+  [[nodiscard]] bool has_overdue() const override {
+    return collectives_ && !exited_ && collectives_->has_overdue();
+  }
+  void trace_in_full(bool in_full) override {
+    if (events_) events_->trace_in_full(in_full);
+  }
+  [[nodiscard]] bool uses_nccl() const override;
   void set_congested(bool congested) override {
     for (auto& pump : {out_.get(), err_.get()}) {
       if (pump != nullptr) pump->set_congested(congested);
@@ -94,6 +103,7 @@ class WorkerImpl final : public Worker {
   std::string record_path_;
   WorkerFiles files_;
   std::optional<tracer::Reading> reported_;
+  std::optional<EventChoice> events_;             // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
   std::unique_ptr<ControlSocket> socket_;
@@ -128,6 +138,10 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
   files.stacks = stem + ".stack";
   if (!node_.workers.trace) return {};
+  files.ras_address = plan.ras_address;
+  if (chooses_events(node_.workers)) {
+    events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));
+  }
   files.flight = stem + ".fr";
   collectives_ = CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
                                        FlightSource::make(node_, files.flight, slot_.rank));
@@ -316,6 +330,11 @@ void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
         node_.send(
             wire::Observed{number, attempt_, slot_.local_rank, workers, std::move(snapshot)});
       });
+}
+
+bool WorkerImpl::uses_nccl() const {
+  const auto table = record_ ? record_->read_communicators() : std::string();
+  return table && tracer::has_nccl(*table);
 }
 
 void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {

@@ -25,6 +25,7 @@ class Worker : public Victim {
     std::string cpus;                // processors to bind to; empty: all
     unsigned usable_cpus = 1;        // of this node, for all its workers together
     std::string memory{};            // policy, as in ShimOptions
+    std::string ras_address{};       // for NCCL_RAS_ADDR; empty: it is left as it is
   };
   struct Gone {
     unsigned descendants_killed = 0;
@@ -44,6 +45,13 @@ class Worker : public Victim {
   virtual bool report_progress() = 0;
   // Answers with one Observed, in which `workers` is said; also when it is dead.
   virtual void observe(const wire::Observe& question, std::uint32_t workers) = 0;
+  // It waits for longer than its history explains.
+  [[nodiscard]] virtual bool has_overdue() const = 0;
+  // From its next operation on NCCL tells us everything of it, or, unless it is one of the few of
+  // which it always does, only what is cheap (event_choice.h).
+  virtual void trace_in_full(bool in_full) = 0;
+  // It has communicators of NCCL.
+  [[nodiscard]] virtual bool uses_nccl() const = 0;
   virtual void set_congested(bool congested) = 0;
   [[nodiscard]] virtual bool gone() const = 0;
   [[nodiscard]] virtual base::LocalRank local_rank() const = 0;

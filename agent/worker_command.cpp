@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/environment.h"
+#include "agent/ras_address.h"
 #include "base/core/text.h"
 #include "base/core/text_template.h"
 
@@ -113,6 +114,9 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
 void set_tracer(Environment& env, const WorkerFiles& files) {
   constexpr const char* kPlugin = "NCCL_PROFILER_PLUGIN";
   if (!files.tracer.empty() && !env.get(kPlugin)) env.set(kPlugin, files.tracer);
+  if (!files.ras_address.empty() && !env.get(kRasVariable)) {
+    env.set(kRasVariable, files.ras_address);
+  }
 }
 
 bool has_element(std::string_view path_list, std::string_view element) {

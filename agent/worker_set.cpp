@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
@@ -14,9 +15,15 @@
 #include "agent/environment.h"
 #include "agent/limits.h"
 #include "agent/numa.h"
+#include "agent/port.h"
+#include "agent/ras_address.h"
+#include "agent/ras_look.h"
 #include "agent/shm_sweep.h"
+#include "agent/tracer_library.h"
 #include "agent/worker.h"
+#include "base/core/text.h"
 #include "base/io/log.h"
+#include "wire/listener.h"
 
 namespace robustrun::agent {
 
@@ -43,6 +50,11 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  private:
   [[nodiscard]] AttemptPaths make_paths() const;
   base::Status bind_cpus();
+  [[nodiscard]] std::string choose_ras_address();
+  void ask_ras(const wire::Observe& question);
+  void answer_ras(const wire::Observe& question, const base::Result<std::string>& report) const;
+  [[nodiscard]] base::Result<RasAddress> ras_address() const;
+  void choose_events();
   void check_and_start();
   void start_next();
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
@@ -60,6 +72,10 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
   AttemptPaths paths_;
   NumaPlan bindings_;
+  base::Rng rng_{base::system_seed()};
+  std::string ras_address_;    // of this attempt's NCCL, where we chose it; else empty
+  std::unique_ptr<RasLook> ras_look_;
+  std::optional<base::Nanos> looked_at_;   // by the supervisor, last
   std::set<std::string> notices_;      // of bindings, that were said
   const unsigned usable_cpus_ = usable_cpus();
   std::size_t next_slot_ = 0;
@@ -83,6 +99,9 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   summary_ = {};
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
+  ras_look_.reset();
+  looked_at_.reset();
+  ras_address_ = choose_ras_address();
   paths_ = make_paths();
   check_and_start();
 }
@@ -140,6 +159,7 @@ void WorkerSet::Impl::start_next() {
   if (stopping_ || next_slot_ >= order_->slots.size()) return finish_if_empty();
   const wire::WorkerSlot& slot = order_->slots[next_slot_++];
   Worker::Plan plan{*order_, slot, paths_, {}, usable_cpus_};
+  plan.ras_address = ras_address_;
   const std::size_t local = slot.local_rank.value;
   if (local < bindings_.cpus.size()) plan.cpus = bindings_.cpus[local];
   if (local < bindings_.memory.size()) plan.memory = bindings_.memory[local];
@@ -250,7 +270,17 @@ void WorkerSet::Impl::set_congested(bool congested) {
 bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
+  choose_events();
   return progress;
+}
+
+// Something is suspected: one of our workers is overdue, or the supervisor looks at all.
+void WorkerSet::Impl::choose_events() {
+  const bool is_looked_at = looked_at_ && node_.clock.now() - *looked_at_ < kInFullAfterLook;
+  const bool in_full = is_looked_at || std::ranges::any_of(workers_, [](const auto& worker) {
+                         return worker->has_overdue();
+                       });
+  for (auto& worker : workers_) worker->trace_in_full(in_full);
 }
 
 void WorkerSet::Impl::observe(const wire::Observe& question) {
@@ -258,6 +288,51 @@ void WorkerSet::Impl::observe(const wire::Observe& question) {
   for (auto& worker : workers_) {
     worker->observe(question, static_cast<std::uint32_t>(workers_.size()));
   }
+  looked_at_ = node_.clock.now();
+  choose_events();
+  if (question.ras) ask_ras(question);
+}
+
+// One port for all workers of the node: NCCL shares it among them. Other jobs have others.
+std::string WorkerSet::Impl::choose_ras_address() {
+  if (tracer_library(node_.workers).empty()) return {};
+  if (Environment(node_.workers.environment).get(kRasVariable)) return {};
+  const auto port = reserve_port(rng_);
+  if (port) return ras_address_text(*port);
+  RR_LOG(kWarn, {}, "NCCL's RAS keeps its default port: {}", port.error().what);
+  return {};
+}
+
+base::Result<RasAddress> WorkerSet::Impl::ras_address() const {
+  const Environment environment(node_.workers.environment);
+  if (environment.get("NCCL_RAS_ENABLE") == "0") {
+    return base::fail(base::Errc::kUnavailable, "NCCL_RAS_ENABLE=0 switches NCCL's RAS off");
+  }
+  const std::string chosen = environment.get(kRasVariable).value_or(ras_address_);
+  const auto local = wire::local_addresses();
+  auto address = read_ras_address(chosen, local.value_or(std::vector<std::string>()));
+  if (address) return *std::move(address);
+  return base::fail(base::Errc::kInvalidArgument,
+                    "NCCL_RAS_ADDR=" + base::printable(chosen) + " is no address of this machine");
+}
+
+void WorkerSet::Impl::ask_ras(const wire::Observe& question) {
+  if (std::ranges::none_of(workers_, [](const auto& worker) { return worker->uses_nccl(); })) {
+    return answer_ras(question, std::string());
+  }
+  const auto address = ras_address();
+  if (!address) return answer_ras(question, std::unexpected(address.error()));
+  ras_look_ = RasLook::ask(
+      node_.executor, *address,
+      std::chrono::duration_cast<std::chrono::milliseconds>(question.within),
+      [this, question](const base::Result<std::string>& report) { answer_ras(question, report); });
+}
+
+void WorkerSet::Impl::answer_ras(const wire::Observe& question,
+                                 const base::Result<std::string>& report) const {
+  wire::RasAnswer answer{question.number, question.attempt, {}, {}, ras_address_.empty()};
+  (report ? answer.report : answer.missing) = report ? *report : report.error().what;
+  node_.send(answer);
 }
 
 Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_rank) {
@@ -270,6 +345,7 @@ Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_ran
 
 void WorkerSet::Impl::abandon() {
   grace_.cancel();
+  ras_look_.reset();
   workers_.clear();
 }
 

@@ -24,6 +24,7 @@
 #include "supervisor/run_request.h"
 #include "tracer/analysis/snapshot.h"
 #include "tracer/analysis/verdict.h"
+#include "tracer/ras_merge.h"
 
 namespace robustrun::supervisor {
 
@@ -40,7 +41,9 @@ class Driver {
     // Works out who gets which place; null where no topology is known. Answers once, from the loop.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
     // Works out whom the workers wait for (tracer/analysis). Answers once, from the loop.
-    std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)> analyze{};
+    std::function<void(tracer::FleetSnapshot, tracer::SaidByRas,
+                       std::function<void(tracer::Verdict)>)>
+        analyze{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

@@ -31,6 +31,10 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Observed& report) {
   if (const auto look = look_) look->on_report(node, report);
 }
 
+void Driver::Impl::on_report(base::NodeId node, wire::RasAnswer& answer) {
+  if (const auto look = look_) look->on_report(node, std::move(answer));
+}
+
 void Driver::Impl::watch_for_hangs() {
   const base::Nanos now = parts_.clock.now();
   const std::uint64_t steps = progress_.furthest();
@@ -60,21 +64,44 @@ void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> d
     plan.world_size += static_cast<std::uint32_t>(nodes_[i].ranks.size());
     if (!nodes_[i].lost) plan.nodes.push_back({{i}, names_[i], nodes_[i].ranks});
   }
+  // NCCL asks all processes of the job: one node is enough, another one next time.
+  if (!plan.nodes.empty()) plan.ras = plan.nodes[looks_begun_ % plan.nodes.size()].node;
   Observation::Hands hands;
   hands.send = [this](base::NodeId node, const wire::Message& message) { send(node, message); };
-  hands.done = [self = weak_from_this()](tracer::FleetSnapshot fleet) {
-    if (auto driver = self.lock()) driver->analyze(std::move(fleet));
+  hands.done = [self = weak_from_this()](tracer::FleetSnapshot fleet, wire::RasAnswer ras) {
+    if (auto driver = self.lock()) driver->analyze(std::move(fleet), std::move(ras));
   };
   look_ = Observation::begin(parts_.executor, std::move(plan), std::move(hands));
 }
 
-void Driver::Impl::analyze(tracer::FleetSnapshot fleet) {
+void Driver::Impl::analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras) {
   look_.reset();
   if (!parts_.analyze || finished_) return tell_waiters(nullptr);
   fleet.layout = rank_layout(request_.placement.parallel, fleet.world_size);
-  parts_.analyze(std::move(fleet), [self = weak_from_this()](const tracer::Verdict& verdict) {
-    if (auto driver = self.lock()) driver->tell_waiters(&verdict);
-  });
+  tracer::SaidByRas said{std::move(ras.report), ras.is_shared, {}};
+  if (!said.report.empty()) said.unseen = unseen_ranks(fleet);
+  parts_.analyze(std::move(fleet), std::move(said),
+                 [self = weak_from_this()](const tracer::Verdict& verdict) {
+                   if (auto driver = self.lock()) driver->tell_waiters(&verdict);
+                 });
+}
+
+std::vector<tracer::RankSnapshot> Driver::Impl::unseen_ranks(
+    const tracer::FleetSnapshot& fleet) const {
+  std::vector<tracer::RankSnapshot> unseen;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    for (std::uint32_t local = 0; local < nodes_[i].ranks.size(); ++local) {
+      tracer::RankSnapshot one;
+      one.rank = nodes_[i].ranks[local];
+      one.node = names_[i];
+      one.local_rank = {local};
+      const bool is_seen =
+          std::ranges::binary_search(fleet.ranks, one.rank, {}, &tracer::RankSnapshot::rank);
+      if (!is_seen) unseen.push_back(std::move(one));
+    }
+  }
+  std::ranges::sort(unseen, {}, &tracer::RankSnapshot::rank);
+  return unseen;
 }
 
 void Driver::Impl::tell_waiters(const tracer::Verdict* verdict) {

@@ -126,7 +126,9 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
-  void analyze(tracer::FleetSnapshot fleet);
+  void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
+  [[nodiscard]] std::vector<tracer::RankSnapshot> unseen_ranks(
+      const tracer::FleetSnapshot& fleet) const;
   void tell_waiters(const tracer::Verdict* verdict);
   [[nodiscard]] ControlServer::Row diagnosis_row();
 
@@ -144,6 +146,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::CollectiveProgress& report);
   void on_report(base::NodeId node, const wire::Overdue& report);
   void on_report(base::NodeId node, const wire::Observed& report);
+  void on_report(base::NodeId node, wire::RasAnswer& answer);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/core/text.h"
 #include "base/io/log.h"
 #include "supervisor/limits.h"
 #include "wire/field_codec.h"
@@ -21,6 +22,7 @@ class ObservationImpl final : public Observation,
   ObservationImpl(const asio::any_io_executor& executor, Plan plan, Hands hands)
       : plan_(std::move(plan)), hands_(std::move(hands)), deadline_(executor) {
     for (const Node& node : plan_.nodes) awaited_ += node.ranks.size();
+    if (plan_.ras) ++awaited_;
   }
 
   void ask() {
@@ -29,7 +31,11 @@ class ObservationImpl final : public Observation,
       auto observation = error ? nullptr : self.lock();
       if (observation) observation->finish();
     });
-    for (const Node& node : plan_.nodes) hands_.send(node.node, plan_.question);
+    for (const Node& node : plan_.nodes) {
+      wire::Observe question = plan_.question;
+      question.ras = plan_.ras == node.node;
+      hands_.send(node.node, question);
+    }
     if (awaited_ == 0) finish();
   }
 
@@ -47,7 +53,18 @@ class ObservationImpl final : public Observation,
     if (--awaited_ == 0) finish();
   }
 
+  void on_report(base::NodeId id, wire::RasAnswer answer) override {
+    if (answer.number != plan_.question.number || answer.attempt != plan_.question.attempt) return;
+    if (plan_.ras != id) return;
+    if (!answer.missing.empty()) {
+      RR_LOG(kDebug, {}, "a look at the workers: {}", base::printable(answer.missing));
+    }
+    ras_ = std::move(answer);
+    end_ras();
+  }
+
   void on_agent_lost(base::NodeId id) override {
+    if (plan_.ras == id) end_ras();
     const Node* node = find(id);
     if (node == nullptr) return;
     for (const base::Rank rank : node->ranks) {
@@ -67,6 +84,12 @@ class ObservationImpl final : public Observation,
   }
 
  private:
+  // Nothing more of it is waited for.
+  void end_ras() {
+    plan_.ras.reset();
+    if (--awaited_ == 0) finish();
+  }
+
   [[nodiscard]] const Node* find(base::NodeId id) const {
     const auto found = std::ranges::find(plan_.nodes, id, &Node::node);
     return found == plan_.nodes.end() ? nullptr : &*found;
@@ -89,16 +112,16 @@ class ObservationImpl final : public Observation,
     fleet.world_size = plan_.world_size;
     for (auto& [rank, snapshot] : answers_) fleet.ranks.push_back(std::move(snapshot));
     asio::post(deadline_.get_executor(),
-               [done = std::exchange(hands_.done, nullptr), fleet = std::move(fleet)]() mutable {
-                 done(std::move(fleet));
-               });
+               [done = std::exchange(hands_.done, nullptr), fleet = std::move(fleet),
+                ras = std::move(ras_)]() mutable { done(std::move(fleet), std::move(ras)); });
   }
 
   Plan plan_;
   Hands hands_;
   asio::steady_timer deadline_;
   std::map<base::Rank, tracer::RankSnapshot> answers_;
-  std::size_t awaited_ = 0;   // workers
+  wire::RasAnswer ras_;
+  std::size_t awaited_ = 0;   // workers, and RAS
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,16 +28,19 @@ class Observation {
     wire::Observe question;
     std::vector<Node> nodes;
     std::uint32_t world_size = 0;
+    std::optional<base::NodeId> ras;   // the one that is to ask NCCL's RAS, too
   };
   struct Hands {
     std::function<void(base::NodeId, const wire::Message&)> send;
-    std::function<void(tracer::FleetSnapshot)> done;   // once, from the loop
+    // Once, from the loop; the answer is empty when nobody was asked, or nothing came.
+    std::function<void(tracer::FleetSnapshot, wire::RasAnswer)> done;
   };
   static std::shared_ptr<Observation> begin(const boost::asio::any_io_executor& executor, Plan plan,
                                             Hands hands);
   virtual ~Observation() = default;
 
   virtual void on_report(base::NodeId node, const wire::Observed& report) = 0;
+  virtual void on_report(base::NodeId node, wire::RasAnswer answer) = 0;
   // Its answers will not come.
   virtual void on_agent_lost(base::NodeId node) = 0;
   // `done` is not called any more.

@@ -119,13 +119,25 @@ std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> placem
 }
 
 // Driver::Parts::analyze
-std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)> analyzer(
-    base::BlockingPool& pool) {
-  return [&pool](tracer::FleetSnapshot fleet, std::function<void(tracer::Verdict)> done) {
-    auto verdict = std::make_shared<tracer::Verdict>();
+std::function<void(tracer::FleetSnapshot, tracer::SaidByRas, std::function<void(tracer::Verdict)>)>
+analyzer(base::BlockingPool& pool) {
+  return [&pool](tracer::FleetSnapshot fleet, tracer::SaidByRas ras,
+                 std::function<void(tracer::Verdict)> done) {
+    struct Found {
+      tracer::Verdict verdict;
+      base::Status ras;
+    };
+    auto found = std::make_shared<Found>();
     const base::Status submitted = pool.submit(
-        kAnalysisLane, [fleet = std::move(fleet), verdict] { *verdict = tracer::analyze(fleet); },
-        [verdict, done] { done(std::move(*verdict)); });
+        kAnalysisLane,
+        [fleet = std::move(fleet), ras = std::move(ras), found]() mutable {
+          found->ras = tracer::add_ras(ras, fleet);
+          found->verdict = tracer::analyze(fleet);
+        },
+        [found, done] {
+          if (!found->ras) RR_LOG(kDebug, {}, "{}", found->ras.error().what);
+          done(std::move(found->verdict));
+        });
     if (!submitted) done({});
   };
 }

@@ -179,6 +179,7 @@ class Reader {
       op.channels = std::min<std::uint32_t>(row.channels, kChannelsMax);
       op.channels_started = static_cast<std::uint32_t>(std::popcount(row.channels_started));
       op.channels_stopped = static_cast<std::uint32_t>(std::popcount(row.channels_stopped));
+      if (!called && row.blind != 0) member.tells_flows = false;
       operations_[slot] = {row.state, index, op.ordinal};
       member.pending.push_back(op);
     }
@@ -339,6 +340,15 @@ std::vector<CommunicatorCount> count_communicators(std::string_view bytes) {
                       !is_source(row, RecordSource::kTorchGroup)});
   }
   return counts;
+}
+
+bool has_nccl(std::string_view bytes) {
+  for (std::size_t slot = 0; slot < kCommunicatorSlots; ++slot) {
+    RecordCommunicator row;
+    if (!load(bytes, 0, slot, row)) break;
+    if (is_usable(row) && is_source(row, RecordSource::kNccl)) return true;
+  }
+  return false;
 }
 
 std::vector<KnownGroup> known_groups(std::string_view bytes) {

@@ -26,6 +26,9 @@ struct CommunicatorCount {
 // `bytes`: from kCommunicatorsAt on, as many whole slots as there are.
 [[nodiscard]] std::vector<CommunicatorCount> count_communicators(std::string_view bytes);
 
+// Some communicator is NCCL's, as its plugin has written it down. `bytes` as above.
+[[nodiscard]] bool has_nccl(std::string_view bytes);
+
 // Process groups that the boot module has written down (RecordSource::kTorchGroup).
 [[nodiscard]] std::vector<KnownGroup> known_groups(std::string_view bytes);
 

@@ -14,9 +14,14 @@ namespace robustrun::tracer {
 
 // The agent's wish, one word: events that NCCL shall report (its activation mask); 0: the plugin's
 // own choice. Only ProxyOp, ProxyStep, ProxyCtrl and KernelLaunch follow it, from the next call on:
-// what the others say is needed to know what is finished.
+// what the others say is needed to know what is finished. Where NCCL does not tell of kernels,
+// ProxyOp and ProxyStep are such others.
 inline constexpr std::size_t kWantedMaskAt = offsetof(ProgressRecord, reserved_agent);
 static_assert(kWantedMaskAt == 40);
+
+// Wishes: everything, and all but the steps of data on the network, which are most of the events.
+inline constexpr std::uint64_t kAllEvents = 0;
+inline constexpr std::uint64_t kEventsWithoutSteps = 0xe46;
 
 inline constexpr std::size_t kCountersAt = 704;
 

@@ -47,7 +47,7 @@ struct RecordOperation {
   std::uint8_t kind;  //  44  OpKind
   std::uint8_t type;  //  45  DataType
   std::uint8_t channels;  //  46  of its kernel; 0: not known
-  std::uint8_t reserved;  //  47
+  std::uint8_t blind;  //  47  1: NCCL did not tell of all its flows
   std::uint64_t entered_at_ns;  //  48
   std::uint64_t started_at_ns;  //  56
   std::uint64_t kernel_at_ns;  //  64  its kernel was first seen to run

@@ -71,12 +71,14 @@ struct Observe {
   base::Attempt attempt;
   bool evidence = false;
   base::Nanos within{};
+  bool ras = false;  // and, once, what NCCL's RAS says: answered by RasAnswer
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
     v(2, "attempt", attempt);
     v(3, "evidence", evidence);
     v(4, "within", within);
+    v(5, "ras", ras);
   }
 };
 
@@ -93,6 +95,22 @@ struct Observed {
     v(3, "local_rank", local_rank);
     v(4, "workers", workers);
     v(5, "snapshot", snapshot);
+  }
+};
+
+struct RasAnswer {
+  std::uint64_t number = 0;
+  base::Attempt attempt;
+  std::string report;  // as RAS wrote it; empty: none
+  std::string missing;  // why there is none; empty: no worker here uses NCCL
+  bool is_shared = false;  // its address was not chosen for this attempt: another job may answer
+  template <class V>
+  void fields(V& v) {
+    v(1, "number", number);
+    v(2, "attempt", attempt);
+    v(3, "report", report);
+    v(4, "missing", missing);
+    v(5, "is_shared", is_shared);
   }
 };
 

@@ -171,7 +171,9 @@ TEST_CASE("an operation of the record becomes overdue, and is over") {
   f.put(0, RecordSource::kNccl, 77, 11, 10);
   f.ticks(1900ms);
   CHECK(f.overdue.empty());
+  CHECK_FALSE(f.watch->has_overdue());
   f.ticks(10s);
+  CHECK(f.watch->has_overdue());
   REQUIRE(f.overdue.size() == 1);
   CHECK(f.overdue[0].attempt == base::Attempt{2});
   CHECK(f.overdue[0].local_rank == base::LocalRank{1});
@@ -185,6 +187,7 @@ TEST_CASE("an operation of the record becomes overdue, and is over") {
   f.ticks(1s);
   REQUIRE(f.overdue.size() == 2);
   CHECK(f.overdue[1].over);
+  CHECK_FALSE(f.watch->has_overdue());
   CHECK(f.overdue[1].comm == 77);
   CHECK(f.overdue[1].ordinal == 11);
 }

@@ -143,6 +143,15 @@ TEST_CASE("NCCL's plugin is ours unless the user has chosen one") {
   }
 }
 
+TEST_CASE("NCCL's RAS listens where we say unless the user has said where") {
+  Fixture f;
+  CHECK(!f.environment().contains("NCCL_RAS_ADDR"));
+  f.files.ras_address = "127.0.0.1:4321";
+  CHECK(f.environment().at("NCCL_RAS_ADDR") == "127.0.0.1:4321");
+  f.workers.environment = {"NCCL_RAS_ADDR=localhost:28028"};
+  CHECK(f.environment().at("NCCL_RAS_ADDR") == "localhost:28028");
+}
+
 TEST_CASE("substitution of the local rank is Python's safe_substitute, byte for byte") {
   const std::uint64_t seed = base::system_seed();
   INFO("seed ", seed);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tests/helpers/fake_nccl_impl.h"
+#include "tests/helpers/nccl_masks.h"
 #include "tests/helpers/nccl_player.h"
 #include "tests/helpers/nccl_threads.h"
 
@@ -337,6 +338,10 @@ int main(int argc, char** argv) {
       {"peers", peers},
       {"crowded", crowded},
       {"wish", wish},
+      {"masked", play_masked},
+      {"suspected", play_suspected},
+      {"settled", play_settled},
+      {"hang", play_hang},
       {"threads", play_threads},
       {"bench", play_bench},
       {"boot", boot},

@@ -16,18 +16,20 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Look {
-  explicit Look(base::Nanos within = 1h) {
+  explicit Look(base::Nanos within = 1h, std::optional<base::NodeId> asks_ras = {}) {
     Observation::Plan plan;
     plan.question = {7, base::Attempt{2}, true, within};
     plan.nodes = {{{4}, "alpha", {{0}, {1}}}, {{5}, "beta", {{2}}}};
     plan.world_size = 3;
+    plan.ras = asks_ras;
     Observation::Hands hands;
     hands.send = [this](base::NodeId node, const wire::Message& message) {
       told.emplace(node.value, std::get<wire::Observe>(message));
     };
-    hands.done = [this](tracer::FleetSnapshot fleet) {
+    hands.done = [this](tracer::FleetSnapshot fleet, wire::RasAnswer answer) {
       CHECK_FALSE(result.has_value());
       result = std::move(fleet);
+      ras = std::move(answer);
     };
     look = Observation::begin(loop.executor(), std::move(plan), std::move(hands));
   }
@@ -47,6 +49,7 @@ struct Look {
   robustrun::test::Loop loop{};
   std::map<std::uint32_t, wire::Observe> told;
   std::optional<tracer::FleetSnapshot> result;
+  wire::RasAnswer ras;
   std::shared_ptr<Observation> look;
 };
 
@@ -67,6 +70,48 @@ TEST_CASE("every agent is asked, and the answers come back by rank") {
   }
   CHECK(look.result->ranks[1].node == "alpha");
   CHECK(look.result->ranks[1].local_rank.value == 1);
+}
+
+TEST_CASE("one node asks NCCL's RAS, and the look waits for what it says") {
+  Look look(1h, base::NodeId{5});
+  CHECK_FALSE(look.told.at(4).ras);
+  CHECK(look.told.at(5).ras);
+  look.answer(5, 0, 30);
+  look.answer(4, 1, 20);
+  look.answer(4, 0, 10);
+  look.look->on_report({4}, wire::RasAnswer{7, {2}, "of a node that was not asked", {}, false});
+  look.look->on_report({5}, wire::RasAnswer{6, {2}, "of another look", {}, false});
+  look.look->on_report({5}, wire::RasAnswer{7, {1}, "of another attempt", {}, false});
+  look.loop.run_for(20ms);
+  CHECK_FALSE(look.result.has_value());
+  SUBCASE("a report") {
+    look.look->on_report({5}, wire::RasAnswer{7, {2}, "a report", {}, true});
+    look.look->on_report({5}, wire::RasAnswer{7, {2}, "a second one", {}, false});
+    REQUIRE(look.is_over());
+    CHECK(look.ras.report == "a report");
+    CHECK(look.ras.is_shared);
+  }
+  SUBCASE("nothing") {
+    look.look->on_report({5}, wire::RasAnswer{7, {2}, {}, "nobody listens there", false});
+    REQUIRE(look.is_over());
+    CHECK(look.ras.report.empty());
+  }
+  SUBCASE("it is lost") {
+    look.look->on_agent_lost({5});
+    REQUIRE(look.is_over());
+    CHECK(look.ras.report.empty());
+  }
+  CHECK(look.result->ranks.size() == 3);
+}
+
+TEST_CASE("a RAS that says nothing in time is done without") {
+  Look look(1ms, base::NodeId{4});
+  look.answer(4, 0, 10);
+  look.answer(4, 1, 20);
+  look.answer(5, 0, 30);
+  REQUIRE(look.is_over());
+  CHECK(look.result->ranks.size() == 3);
+  CHECK(look.ras.report.empty());
 }
 
 TEST_CASE("who does not answer is left out when the time is over") {

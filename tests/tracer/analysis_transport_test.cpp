@@ -55,6 +55,24 @@ TEST_CASE("a GPU that hangs inside the kernel is named, wherever it is and whene
   }
 }
 
+TEST_CASE("in a tree nobody is named while somebody's flows may be untold, in a ring as before") {
+  for (const bool is_tree : {false, true}) {
+    Fleet fleet = played({.ranks = 8,
+                          .channels = 2,
+                          .is_tree = is_tree,
+                          .fault = Planted::kGpuHang,
+                          .rank = 3,
+                          .after = 5});
+    REQUIRE(numbers(fleet.verdict().culprits) == Ranks{3});
+    for (Membership& member : fleet.rank(6).comms) {
+      member.flows.clear();
+      member.tells_flows = false;
+    }
+    const Ranks named = numbers(fleet.verdict().culprits);
+    CHECK(named == (is_tree ? Ranks{} : Ranks{3}));
+  }
+}
+
 TEST_CASE("on one channel of a tree the hanging rank and the root look alike: nobody is named") {
   for (std::uint32_t rank = 0; rank < 8; ++rank) {
     const Plan plan{.ranks = 8, .is_tree = true, .fault = Planted::kGpuHang, .rank = rank};

@@ -113,8 +113,9 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
   };
   using Masks = std::vector<std::string>;
   // At first; with 0x8f wanted; with a bit that nobody knows; with no wish any more.
-  CHECK(masks(1) == Masks{"16", "e", "6", "16"});
-  CHECK(masks(2) == Masks{"16", "e", "6", "16"});
+  // Without kernels' events flows alone tell the end: they stay.
+  CHECK(masks(1) == Masks{"16", "16", "16", "16"});
+  CHECK(masks(2) == Masks{"16", "16", "16", "16"});
   CHECK(masks(3) == Masks{"56", "4e", "46", "56"});
   CHECK(masks(4) == Masks{"56", "4e", "46", "56"});
   CHECK(masks(5) == Masks{"e56", "64e", "646", "e56"});
@@ -126,8 +127,57 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
     CAPTURE(nothing);
     CHECK(masks(5, std::string("ROBUSTRUN_NCCL_MASK=") + nothing).front() == "e56");
   }
-  // Steps alone can be switched off, but then nothing would be left to switch them on again.
-  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=16") == Masks{"10", "8", "10", "10"});
+  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=16") == Masks{"10", "10", "10", "10"});
+  // Never 0: nothing would be left to switch anything on again.
+  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=2048") == Masks{"800", "8", "800", "800"});
+}
+
+TEST_CASE("a worker that is not to tell of steps tells of everything else") {
+  for (const int version : {1, 2, 3, 4, 5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    REQUIRE(run.file->set_event_mask(kEventsWithoutSteps));
+    run.play("masked", version);
+    const RecordedCollectives all = run.read();
+    const bool has_kernels = version >= 3;
+    const Membership& member = all.comms.at(0);
+    CHECK(member.entered == 3);
+    CHECK(member.done == 2);
+    CHECK(member.counts_completion == has_kernels);
+    REQUIRE(member.pending.size() == 1);
+    CHECK(member.pending[0].ordinal == 3);
+    CHECK(member.flows.size() == (has_kernels ? 0 : 1));
+    CHECK(member.edges.size() == (has_kernels ? 0 : 1));
+    CHECK(member.tells_flows == !has_kernels);
+    CHECK(run.glance().done == 2);
+  }
+}
+
+TEST_CASE("steps come and go while operations are in flight") {
+  for (const int version : {3, 4, 5, 6}) {
+    CAPTURE(version);
+    PluginRun run;
+    REQUIRE(run.file->set_event_mask(kEventsWithoutSteps));
+    SUBCASE("what was begun before they came has none, whatever comes later") {
+      run.play("suspected", version);
+      const Membership member = run.only();
+      CHECK(member.entered == 4);
+      CHECK(member.done == 1);
+      REQUIRE(member.pending.size() == 3);
+      CHECK(member.flows.size() == 1);  // of the last one
+      CHECK(member.flows.at(0).ordinal == 4);
+      CHECK_FALSE(member.tells_flows);
+      CHECK(member.counts_completion);
+    }
+    SUBCASE("what begins a while after is told whole") {
+      run.play("settled", version);
+      const Membership member = run.only();
+      CHECK(member.done == 3);
+      REQUIRE(member.pending.size() == 1);
+      CHECK(member.flows.size() == 1);
+      CHECK(member.tells_flows);
+    }
+  }
 }
 
 TEST_CASE("a worker of another minor version, a stranger and a broken record get no events") {

@@ -255,13 +255,20 @@ std::vector<Example> observation_kinds() {
                .age = 3s,
                .expected = 2s,
                .over = true}},
-      {"Observe", "Observe", Observe{.number = 5, .attempt = {2}, .evidence = true, .within = 2s}},
+      {"Observe", "Observe-2",
+       Observe{.number = 5, .attempt = {2}, .evidence = true, .within = 2s, .ras = true}},
       {"Observed", "Observed",
        Observed{.number = 5,
                 .attempt = {2},
                 .local_rank = {1},
                 .workers = 8,
                 .snapshot = std::string("\x08\x01", 2)}},
+      {"RasAnswer", "RasAnswer",
+       RasAnswer{.number = 5,
+                 .attempt = {2},
+                 .report = "{}",
+                 .missing = "nobody listens there",
+                 .is_shared = true}},
   };
 }
 

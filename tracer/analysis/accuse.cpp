@@ -99,6 +99,7 @@ void add_evidence(const Case& facts, const std::vector<Blame>& blames, Verdict& 
     for (const std::string& error : facts.view.rank(blame.at).evidence.network) {
       add(fmt::format("rank {}: {}", facts.view.rank(blame.at).rank.value, error));
     }
+    for (std::string& line : hearsay_lines(facts.view, {blame.at})) add(std::move(line));
   }
   add(stacks_text(facts));
 }
@@ -190,6 +191,18 @@ std::string whereabouts_text(const Case& facts, const Accusation& accusation) {
 
 std::string waiting_text(const Case& facts, const Accusation& accusation) {
   return waiting_text(facts.view, accusation.victims, accusation.is_plural());
+}
+
+std::vector<std::string> hearsay_lines(const FleetView& view,
+                                       const std::vector<std::uint32_t>& ats) {
+  std::vector<std::string> lines;
+  for (const std::uint32_t at : ats) {
+    for (const std::string& claim : view.rank(at).evidence.hearsay) {
+      if (lines.size() == kHearsayLines) return lines;
+      lines.push_back(fmt::format("rank {}: {}", view.rank(at).rank.value, claim));
+    }
+  }
+  return lines;
 }
 
 bool is_moving(const Evidence& evidence) {

@@ -35,6 +35,9 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 // "; 15 ranks wait for it".
 [[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);
 
+// What others say of these ranks, at most kHearsayLines: "rank 3: NCCL's RAS considers it dead".
+[[nodiscard]] std::vector<std::string> hearsay_lines(const FleetView& view,
+                                                     const std::vector<std::uint32_t>& ats);
 [[nodiscard]] bool is_moving(const Evidence& evidence);
 // "3 ranks: train.py:90; rank 11: train.py:87 data loader"; empty when fewer than two differ.
 [[nodiscard]] std::string stacks_text(const Case& facts);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "base/core/text.h"
@@ -77,6 +78,9 @@ Verdict undecided(const Case& facts) {
   if (std::string stacks = stacks_text(facts); !stacks.empty()) {
     verdict.evidence.push_back(std::move(stacks));
   }
+  std::vector<std::uint32_t> all(facts.view.rank_count());
+  std::iota(all.begin(), all.end(), 0U);
+  std::ranges::move(hearsay_lines(facts.view, all), std::back_inserter(verdict.evidence));
   return verdict;
 }
 

@@ -130,6 +130,7 @@ struct Evidence {
   std::vector<GpuState> gpus;        // those that the worker uses
   std::vector<std::string> network;  // of the node: "eth1: no carrier", "mlx5_0/1: DOWN"
   std::vector<std::string> missing;  // what was not to be had and why: "py-spy: not installed"
+  std::vector<std::string> hearsay;  // what others say of it: "NCCL's RAS considers it dead"
   template <class V>
   void fields(V& v) {
     v(1, "has_process", has_process);
@@ -140,6 +141,7 @@ struct Evidence {
     v(6, "gpus", gpus);
     v(7, "network", network);
     v(8, "missing", missing);
+    v(9, "hearsay", hearsay);
   }
 };
 

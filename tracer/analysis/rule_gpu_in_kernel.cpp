@@ -81,7 +81,7 @@ std::vector<const Member*> suspects_on(const Channel& channel, bool all_seen, bo
 Suspects suspects_of(const Transport& transport) {
   Suspects suspects;
   bool is_first = true;
-  const bool all_seen = transport.comm().uncounted == 0;
+  const bool all_seen = transport.is_complete();
   for (const auto& [number, channel] : by_channel(transport)) {
     const std::vector<const Member*> here = suspects_on(channel, all_seen, suspects.is_proved);
     if (is_first) {

@@ -95,6 +95,7 @@ struct Membership {
   std::vector<Past> recent;  // oldest first
   std::vector<Timing> timings;  // oldest first
   std::vector<EdgeTime> edges;
+  bool tells_flows = true;  // false: what is pending may have flows that are not listed
   template <class V>
   void fields(V& v) {
     v(1, "comm", comm);
@@ -114,6 +115,7 @@ struct Membership {
     v(15, "recent", recent);
     v(16, "timings", timings);
     v(17, "edges", edges);
+    v(18, "tells_flows", tells_flows);
   }
 };
 

@@ -45,8 +45,10 @@ std::optional<Transport> stuck_transport(const Case& facts) {
     Transport transport;
     transport.wait_ = &wait;
     transport.comm_ = &facts.view.comms()[wait.comm];
+    transport.is_complete_ = transport.comm_->uncounted == 0;
     bool is_still = true;
     for (const Member& member : transport.comm_->members) {
+      transport.is_complete_ &= member.view->tells_flows;
       for (const Flow& flow : member.view->flows) {
         if (!is_plausible(flow) || is_finished(flow)) continue;
         is_still &= flow.unchanged >= kFlowStill;

@@ -42,6 +42,8 @@ class Transport {
   [[nodiscard]] const Communicator& comm() const { return *comm_; }
   // Unfinished ones, those of one member side by side.
   [[nodiscard]] const std::vector<FlowAt>& flows() const { return flows_; }
+  // Every member is seen, with all its flows.
+  [[nodiscard]] bool is_complete() const { return is_complete_; }
   // The other end of a flow; nullptr: not seen.
   [[nodiscard]] const Flow* other_end(const FlowAt& flow) const;
   // To accuse a member with: what its peers wait in.
@@ -52,6 +54,7 @@ class Transport {
   const Wait* wait_ = nullptr;
   const Communicator* comm_ = nullptr;
   std::vector<FlowAt> flows_;
+  bool is_complete_ = true;
 };
 
 // Of the longest wait in which everybody who is seen takes part; none: no such wait, no flows are

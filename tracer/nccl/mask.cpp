@@ -4,28 +4,43 @@
 
 #include "tracer/nccl/abi.h"
 #include "tracer/nccl/words.h"
+#include "tracer/record_counters.h"
 
 namespace robustrun::tracer::nccl {
 namespace {
 
-constexpr std::uint64_t kSwitchable =
-    abi::kProxyOp | abi::kProxyStep | abi::kProxyCtrl | abi::kKernelLaunch;
+constexpr std::uint64_t kFlows = abi::kProxyOp | abi::kProxyStep;
+constexpr std::uint64_t kSwitchable = kFlows | abi::kProxyCtrl | abi::kKernelLaunch;
 constexpr std::uint64_t kDefault = abi::kColl | abi::kP2p | abi::kProxyStep | abi::kKernelCh |
                                    abi::kCollApi | abi::kP2pApi | abi::kKernelLaunch;
 static_assert(kDefault == 0xe56);
+static_assert(kEventsWithoutSteps == (kDefault & ~kFlows));
+constexpr std::uint64_t kSettlesAfterNs = 1'000'000'000;
 
 std::atomic<int*> g_mask{nullptr};
 std::atomic<std::uint64_t> g_own{0};    // what we would choose
 std::atomic<std::uint64_t> g_known{0};  // bits of the interface's version
 std::atomic<std::uint64_t> g_wish{0};   // that is followed
+std::atomic<std::uint64_t> g_flows_since_ns{0};  // that they are in the mask
+std::atomic<bool> g_has_flows{false};
 
-void put(Tables& t, std::uint64_t wish) {
+// Without kernels' events an operation is over when its flows are.
+std::uint64_t switchable(std::uint64_t own) {
+  return (own & abi::kKernelCh) != 0 ? kSwitchable : kSwitchable & ~kFlows;
+}
+
+void put(Tables& t, std::uint64_t wish, std::uint64_t now_ns) {
   const std::uint64_t own = g_own.load(std::memory_order_relaxed);
   std::uint64_t mask = own;
   if (wish != 0) {
-    mask = (own & ~kSwitchable) | (wish & kSwitchable & g_known.load(std::memory_order_relaxed));
+    const std::uint64_t known = g_known.load(std::memory_order_relaxed);
+    mask = (own & ~switchable(own)) | (wish & switchable(own) & known);
   }
   if (mask == 0) mask = own;
+  const bool has_flows = (mask & kFlows) != 0;
+  if (!g_has_flows.exchange(has_flows, std::memory_order_relaxed) && has_flows) {
+    g_flows_since_ns.store(now_ns, std::memory_order_relaxed);
+  }
   int* const place = g_mask.load(std::memory_order_relaxed);
   if (place != nullptr) set(*place, static_cast<int>(mask));
   set(t.counters->event_mask, mask);
@@ -33,7 +48,8 @@ void put(Tables& t, std::uint64_t wish) {
 
 }  // namespace
 
-bool set_mask(Tables& t, int version, int* mask) {
+bool set_mask(Tables& t, int version, int* mask, std::uint64_t now_ns) {
+  const bool is_first = g_mask.load(std::memory_order_relaxed) == nullptr;
   const std::uint64_t known = abi::events_of(version);
   std::uint64_t own = mask_of_environment() & known;
   if (own == 0) own = kDefault & known;
@@ -43,15 +59,21 @@ bool set_mask(Tables& t, int version, int* mask) {
   const std::uint64_t wish = get(*t.wanted_mask);
   g_wish.store(wish, std::memory_order_relaxed);
   set(t.counters->abi_version, static_cast<std::uint64_t>(version));
-  put(t, wish);
+  put(t, wish, is_first ? 0 : now_ns);
   return (own & abi::kKernelCh) != 0;
 }
 
-void follow_wish(Tables& t) {
+void follow_wish(Tables& t, std::uint64_t now_ns) {
   const std::uint64_t wish = get(*t.wanted_mask);
   if (wish == g_wish.load(std::memory_order_relaxed)) return;
   g_wish.store(wish, std::memory_order_relaxed);
-  put(t, wish);
+  put(t, wish, now_ns);
+}
+
+bool tells_flows(std::uint64_t now_ns) {
+  if (!g_has_flows.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t since = g_flows_since_ns.load(std::memory_order_relaxed);
+  return since == 0 || now_ns >= since + kSettlesAfterNs;
 }
 
 }  // namespace robustrun::tracer::nccl

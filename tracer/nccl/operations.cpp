@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "tracer/nccl/communicators.h"
+#include "tracer/nccl/mask.h"
 #include "tracer/nccl/operation_slots.h"
 #include "tracer/nccl/words.h"
 
@@ -34,6 +35,7 @@ void set_started(RecordOperation& row, std::uint16_t index, const Task& task, st
   set(row.started_at_ns, now);
   set(row.changed_at_ns, now);
   set(row.channels, task.channels);
+  set<std::uint8_t>(row.blind, tells_flows(now) ? 0 : 1);
   set(state_of(index).awaits_kernel, counts_kernels(task.comm) && task.channels != 0);
 }
 

@@ -47,7 +47,7 @@ abi::Result open(int version, void** context, int* mask, const Identity& identit
     *context = pack({HandleKind::kContext, 0, kNoSlot, 0});
     return kSuccess;
   }
-  *context = open_communicator(*t, identity, set_mask(*t, version, mask));
+  *context = open_communicator(*t, identity, set_mask(*t, version, mask, now_ns()));
   return kSuccess;
 }
 
@@ -141,7 +141,7 @@ void* start_of_caller(Tables& t, const void* context, const Event& event, std::u
   set(t.counters->calls_at_ns, now);
   const auto type = static_cast<std::uint64_t>(event.type);
   if (type == abi::kGroup) return new_batch();
-  follow_wish(t);
+  follow_wish(t, now);
   const std::uint16_t comm = communicator_of(t, context);
   if (comm == kNoSlot) return nullptr;
   if (type == abi::kColl) return start_coll(t, comm, event, now);
