@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tests/helpers/fake_nccl_impl.h"
+#include "tests/helpers/nccl_bench.h"
 #include "tests/helpers/nccl_player.h"
 #include "tests/helpers/nccl_threads.h"
 
@@ -339,6 +340,7 @@ int main(int argc, char** argv) {
       {"wish", wish},
       {"threads", play_threads},
       {"bench", play_bench},
+      {"busy", play_busy},
       {"boot", boot},
       {"again", again},
   };
