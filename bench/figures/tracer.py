@@ -1,8 +1,8 @@
-"""Hangs in real gloo trainings: named how soon, how surely, and what watching costs.
+"""Hangs in real gloo trainings: named how soon, and how surely. What watching costs: tracing.
 
 A campaign of faults and of healthy runs (hang_campaign.py); its seeds accumulate over calls. The
-peer is torch, which says nothing before its time-out: 600 s by default for NCCL and gloo alike
-(torch.distributed.constants), measured here once with the time-out shortened to show the mechanism.
+peer is torch, which says nothing before its time-out: 600 s by default with NCCL, which is what
+stands beside ours, and 30 min with gloo (what it says then: tracing).
 """
 
 import hang_campaign as campaign

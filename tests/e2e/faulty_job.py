@@ -18,10 +18,12 @@ the environment below), the others wait for it. FAULT, at that rank and step:
     input         waits for standard input, as in a debugger
 
 Environment: PAUSES="checkpoint,evaluation,straggler,pause" (healthy ones), PAUSE_EVERY (steps),
-PAUSE_S, SEED; PAYLOAD (MB that are reduced in each step besides, for links to have work).
+PAUSE_S, SEED; PAYLOAD (MB that are reduced in each step besides, for links to have work);
+GLOO_TIMEOUT_S in the place of torch's 30 minutes.
 """
 
 import ctypes
+import datetime
 import os
 import random
 import sys
@@ -128,7 +130,9 @@ def err(samples):
 
 
 def main():
-    dist.init_process_group("gloo")
+    seconds = float(os.environ.get("GLOO_TIMEOUT_S", "0"))
+    timeout = datetime.timedelta(seconds=seconds) if seconds else None
+    dist.init_process_group("gloo", timeout=timeout)
     groups = [dist.new_group(list(range(WORLD))) for _ in range(2)]
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

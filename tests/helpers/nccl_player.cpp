@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tests/helpers/fake_nccl_impl.h"
+#include "tests/helpers/nccl_bench.h"
 #include "tests/helpers/nccl_masks.h"
 #include "tests/helpers/nccl_player.h"
 #include "tests/helpers/nccl_threads.h"
@@ -344,6 +345,7 @@ int main(int argc, char** argv) {
       {"hang", play_hang},
       {"threads", play_threads},
       {"bench", play_bench},
+      {"busy", play_busy},
       {"boot", boot},
       {"again", again},
   };

@@ -1,16 +1,20 @@
 #pragma once
-// The scenarios of nccl_player that run several threads or take the time.
+// The scenarios of nccl_player that run several threads, or until they are stopped.
 
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
-#include <cstdio>
+#include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "tests/helpers/nccl_player.h"
+#include "tracer/progress_record.h"
 
 namespace robustrun::test {
 
@@ -87,47 +91,32 @@ inline void play_threads(Player& player) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Nanoseconds per callback of one thread, as JSON: of a step's four to five callbacks, of all that
-// the caller's thread gets for one operation, and of both together.
-inline void play_bench(Player& player) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kRounds = 41;
-  FakeNccl& nccl = player.nccl();
-  const FakeComm comm = nccl.init(0xabc, 4, 1);
-  const int step_calls = nccl.version() >= 4 ? 5 : 4;
-  const int op_calls = (nccl.has_api() ? 8 : 0) + 4 + (nccl.has_kernels() ? 2 : 0) +
-                       (nccl.version() >= 4 ? 1 : 0) + 2;
-  std::vector<double> steps;
-  std::vector<double> ops;
-  for (int round = 0; round < kRounds; ++round) {
-    constexpr int kOps = 2000;
-    constexpr int kSteps = 8000;
-    auto begin = Clock::now();
-    for (int i = 0; i < kOps; ++i) {
-      const PlayedOp op = player.enqueue(comm, 1000, 1);
-      void* const kernel = nccl.kernel(comm, op.task, 0, 10);
-      player.send_all(op, 2, 0);
-      if (kernel != nullptr) nccl.kernel_stop(kernel, 20);
-    }
-    const std::chrono::duration<double, std::nano> for_ops = Clock::now() - begin;
-    ops.push_back(for_ops.count() / kOps / op_calls);
-    const PlayedOp op = player.enqueue(comm, 1000, 1);
-    void* const flow = nccl.proxy_op(comm.context, op.task, ::getpid(), 2, kSteps, true);
-    begin = Clock::now();
-    for (int step = 0; step < kSteps; ++step) player.finish_send(op, flow, step);
-    const std::chrono::duration<double, std::nano> for_steps = Clock::now() - begin;
-    steps.push_back(for_steps.count() / kSteps / step_calls);
-    player.stop(flow);
-    player.complete(op);
-  }
-  const auto print = [](const char* name, std::vector<double> all, const char* end) {
-    std::ranges::sort(all);
-    std::printf("\"%s\": {\"median\": %.1f, \"least\": %.1f, \"p90\": %.1f}%s", name,
-                all[all.size() / 2], all.front(), all[all.size() * 9 / 10], end);
+// A training whose 32 communicators do one operation each in every step, 20 steps a second, until
+// it is stopped. It counts its steps as the boot module does.
+inline void play_busy(Player& player) {
+  constexpr std::uint64_t kComms = 32;
+  const char* const path = std::getenv("ROBUSTRUN_RECORD");
+  const int record = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
+  if (record < 0) std::abort();
+  const auto write = [record](std::uint64_t value, std::size_t at) {
+    if (::pwrite(record, &value, sizeof value, static_cast<off_t>(at)) != sizeof value)
+      std::abort();
   };
-  std::printf("{\"abi\": %d, \"mask\": %d, \"rounds\": %d, ", nccl.version(), nccl.mask(), kRounds);
-  print("step_ns", steps, ", ");
-  print("operation_ns", ops, "}\n");
+  write(static_cast<std::uint64_t>(::getpid()), offsetof(tracer::ProgressRecord, worker_pid));
+  std::vector<FakeComm> comms;
+  for (std::uint64_t i = 0; i < kComms; ++i) {
+    comms.push_back(player.nccl().init(0x9e3779b97f4a7c15U * (i + 1), 8, 1));
+  }
+  for (std::uint64_t step = 1;; ++step) {
+    for (const FakeComm& comm : comms) player.complete(player.enqueue(comm));
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    write(2 * step + 1, offsetof(tracer::ProgressRecord, sequence));
+    write(step, offsetof(tracer::ProgressRecord, steps));
+    write(static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()),
+          offsetof(tracer::ProgressRecord, last_step_at_ns));
+    write(2 * step + 2, offsetof(tracer::ProgressRecord, sequence));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 }  // namespace robustrun::test

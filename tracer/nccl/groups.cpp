@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 
 #include "tracer/nccl/communicators.h"
@@ -30,13 +31,16 @@ Group* current(Handle handle) {
 }
 
 void add_member(Group& group, std::uint16_t comm) {
-  set_bits(group.comms[comm / 64U], std::uint64_t{1} << comm % 64U);
+  std::uint64_t& word = group.comms[comm / 64U];
+  const std::uint64_t bit = std::uint64_t{1} << comm % 64U;
+  if ((get(word) & bit) == 0) set_bits(word, bit);  // mostly it is there: start_group() set it
 }
 
 // Since when all communicators of a group are inside NCCL; 0: they are not.
 void set_inside(Tables& t, Group& group, std::uint64_t since) {
-  for (std::size_t comm = 0; comm < kCommunicatorSlots; ++comm) {
-    if ((get(group.comms[comm / 64]) >> comm % 64 & 1U) != 0) {
+  for (std::size_t word = 0; word < kWords; ++word) {
+    for (std::uint64_t left = get(group.comms[word]); left != 0; left &= left - 1) {
+      const std::size_t comm = word * 64 + static_cast<std::size_t>(std::countr_zero(left));
       set(t.communicators[comm].in_call_at_ns, since);
     }
   }

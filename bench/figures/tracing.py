@@ -1,0 +1,201 @@
+"""What watching collectives costs: callbacks, steps, agents, bytes, analysis; and torch's time-out.
+
+- Callbacks: tests/helpers/nccl_player plays NCCL to the plugin in one thread, in all six versions
+  of the interface; a step's callbacks and an operation's as a whole, and each one by itself.
+- Steps: a DDP training over gloo with --trace=auto beside --trace=off, in turns.
+- Agent and bytes: one node with 8 ranks in 32 communicators each, which do nothing but what is
+  healthy, once of NCCL (played) and once of gloo. Its agent is connected over TLS, as from another
+  machine, and its own processor time is taken.
+- Analysis: 16,384 ranks in four groups each, one of which holds all others up.
+- torch alone says something about a hang when its time-out is over: by default after 30 min, with
+  NCCL after 10 min. That is set to 20 s here, to show what it says then, and about whom.
+"""
+
+import json
+import math
+import re
+import statistics
+import subprocess
+import time
+
+import hang_peer
+from fleet import Run, cpu_seconds
+from harness import (
+    BIN,
+    ROBUSTRUN,
+    ROOT,
+    Figure,
+    Scratch,
+    clean_environment,
+    in_turns,
+    median_ratio,
+)
+
+PLAYER = BIN.parent / "test-helpers" / "nccl_player"
+LIBRARY = BIN.parent / "share" / "robustrun" / "librobustrun_tracer.so"
+VERSIONS = range(1, 7)
+RANKS, COMMUNICATORS = 8, 32
+CALLBACK_MAX_NS = 100
+STEP_RATIO_MAX = 1.01
+AGENT_MAX_PERCENT = 1
+LOG_MAX_KB_S = 10
+ANALYSIS_MAX_S = 1
+SETTLED_AFTER_S = 15  # imports are over, and what is said once has been said
+
+
+def played(version):
+    """Nanoseconds of each callback: medians of the player's rounds."""
+    command = [ROBUSTRUN, "--no-python", "--nproc-per-node=1", PLAYER, LIBRARY, "bench", version]
+    with Scratch() as folder:
+        done = subprocess.run(list(map(str, command)), cwd=folder, env=clean_environment(),
+                              capture_output=True, text=True, check=True)
+    times = json.loads(done.stdout)
+    assert times["mask"], "the plugin found no record"
+    whole = {"of a step": times["step_ns"], "of an operation": times["operation_ns"]}
+    return {name: time["median"] for name, time in (whole | times["callback_ns"]).items()}
+
+
+def callbacks(runs):
+    """The worst version's of each kind; what each takes is printed."""
+    readings = in_turns(runs, *[lambda version=version: played(version) for version in VERSIONS])
+    by_version = {version: {name: [one[name] for one in ones] for name in ones[0]}
+                  for version, ones in zip(VERSIONS, readings, strict=True)}
+    names = list(dict.fromkeys(name for times in by_version.values() for name in times))
+    print("    ns per callback" + "".join(f"{f'v{version}':>7}" for version in VERSIONS))
+    for name in names:
+        cells = [f"{statistics.median(times[name]):7.1f}" if name in times else f"{'':7}"
+                 for times in by_version.values()]
+        print(f"    {name:15}" + "".join(cells).rstrip())
+
+    def worst(those):
+        return max(((statistics.median(times[name]), version, name)
+                    for version, times in by_version.items() for name in those if name in times))
+
+    figures = []
+    kinds = {"plugin callback, mean of a step's": ["of a step"],
+             "plugin callback, mean of an operation's": ["of an operation"],
+             "plugin callback, the dearest by itself": names[2:]}
+    for kind, those in kinds.items():
+        value, version, name = worst(those)
+        figures.append(Figure(kind, "ns", by_version[version][name], [],
+                              f"below {CALLBACK_MAX_NS} ns", value < CALLBACK_MAX_NS,
+                              f"version {version}" + f", {name}" * (len(those) > 1)))
+    return figures
+
+
+def trained(trace, steps):
+    """Milliseconds of wall and of its workers' processor time that a step of two ranks takes."""
+    with Scratch() as folder:
+        subprocess.run([ROBUSTRUN, f"--trace={trace}", "--nproc-per-node=2", "--omp=1",
+                        ROOT / "bench" / "step_job.py", "50", str(steps)], cwd=folder, check=True,
+                       env=clean_environment(), capture_output=True, stdin=subprocess.DEVNULL)
+        costs = [json.loads(path.read_text()) for path in folder.glob("cost.*.json")]
+    return {"wall": max(cost["wall"] for cost in costs) / steps * 1000,
+            "cpu": sum(cost["cpu"] for cost in costs) / steps * 1000}
+
+
+def median_interval(values):
+    """Of 95 % at least: order statistics, whatever the distribution."""
+    ordered, beyond, share = sorted(values), 0, 0.0
+    while True:
+        share += math.comb(len(ordered), beyond) / 2 ** len(ordered)
+        if 2 * share > 0.05:
+            break
+        beyond += 1
+    return ordered[max(0, beyond - 1)], ordered[len(ordered) - max(1, beyond)]
+
+
+def step_time(pairs, steps):
+    traced, plain = in_turns(pairs, lambda: trained("auto", steps), lambda: trained("off", steps))
+    figures = []
+    for name, which in (("step of a gloo training", "wall"), ("processor time of its step", "cpu")):
+        ours, peer = [one[which] for one in traced], [one[which] for one in plain]
+        low, high = median_interval([a / b for a, b in zip(ours, peer, strict=True)])
+        figures.append(Figure(f"{name}, traced / not", "ms", ours, peer, "below 1.01",
+                              median_ratio(ours, peer) < STEP_RATIO_MAX,
+                              f"{pairs} pairs, 95 % interval of the median {low:.4f} to {high:.4f}"))
+    return figures
+
+
+def wire_bytes(agent):
+    """What a process has sent and received over its TCP connections."""
+    shown = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout
+    lines = shown.splitlines()
+    own = [after for line, after in zip(lines, lines[1:], strict=False) if f"pid={agent}," in line]
+    return sum(int(count) for line in own
+               for count in re.findall(r"bytes_(?:sent|received):(\d+)", line))
+
+
+def logged_bytes(folder):
+    """Of the run's own files; what workers print is theirs."""
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+
+
+def node_load(seconds, *program):
+    """% of a core of the agent, KB/s of files and of connections; hangs that were suspected."""
+    options = ["--launcher=processes", "--nnodes=1", f"--nproc-per-node={RANKS}", "--omp=1"]
+    with Scratch() as folder, Run(folder, RANKS, *options, program=program) as run:
+        run.started(0)
+        agent = next(iter(run.agents().values()))
+        steps = wait_for_steps(run, folder)
+
+        def now():
+            return (time.monotonic(), cpu_seconds(agent), logged_bytes(folder / "run"),
+                    wire_bytes(agent))
+
+        before = now()
+        time.sleep(seconds)
+        passed, cpu, logged, wired = (b - a for a, b in zip(before, now(), strict=True))
+        assert steps_of(folder) > steps, "the workers do nothing"
+        run.journal.update()
+        suspected = sum(one.rule == "HangSuspected" for one in run.journal.records)
+        return {"cpu": cpu / passed * 100, "logged": logged / passed / 1000,
+                "wired": wired / passed / 1000, "suspected": suspected}
+
+
+def steps_of(folder):
+    done = subprocess.run([ROBUSTRUN, "status", "--json", folder / "run"], capture_output=True,
+                          text=True)
+    return json.loads(done.stdout)["steps"] if done.returncode == 0 else 0
+
+
+def wait_for_steps(run, folder):
+    run.wait(lambda _: steps_of(folder))
+    time.sleep(SETTLED_AFTER_S)
+    return steps_of(folder)
+
+
+def node_loads(rounds, seconds):
+    jobs = {"NCCL, played": ("--no-python", PLAYER, LIBRARY, "busy", "6"),
+            "gloo": (ROOT / "bench" / "groups_job.py",)}
+    readings = in_turns(rounds, *[lambda job=job: node_load(seconds, *job)
+                                  for job in jobs.values()])
+    figures = []
+    for name, ones in zip(jobs, readings, strict=True):
+        shape = f"{RANKS} ranks x {COMMUNICATORS} communicators ({name})"
+        suspected = sum(one["suspected"] for one in ones)
+        note = f"{suspected} hangs suspected meanwhile" if suspected else ""
+        for what, key, unit, limit in (("agent", "cpu", "% of a core", AGENT_MAX_PERCENT),
+                                       ("files of", "logged", "KB/s", LOG_MAX_KB_S),
+                                       ("connection of", "wired", "KB/s", LOG_MAX_KB_S)):
+            values = [one[key] for one in ones]
+            figures.append(Figure(f"{what} {shape}", unit, values, [], f"below {limit} {unit}",
+                                  statistics.median(values) < limit, note))
+    return figures
+
+
+def analysis(runs):
+    """The unit test's own reading: it also checks that the verdict is right."""
+    command = [BIN / "test_tracer", "-s", "-tc=*ranks with four communicators each*"]
+    seconds = []
+    for _ in range(runs):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds.append(float(re.search(r"processor time for 16,384 ranks: ([\d.e-]+) s",
+                                       done.stdout)[1]))
+    return Figure("analysis of 16,384 ranks x 4 communicators", "s", seconds, [],
+                  f"below {ANALYSIS_MAX_S} s", statistics.median(seconds) < ANALYSIS_MAX_S)
+
+
+def measure(quick):
+    return [*callbacks(3 if quick else 9), *step_time(*((10, 300) if quick else (20, 600))),
+            *node_loads(1 if quick else 3, 30), analysis(3 if quick else 10), hang_peer.measure()]
