@@ -176,7 +176,6 @@ def play_healthy(seed):
              "code": job.process.returncode, **said}]
 
 
-PLAYS = {"passing": play_passing, "final": play_final, "healthy": play_healthy}
 WRITING = threading.Lock()
 
 
@@ -186,13 +185,15 @@ def played():
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
-def play(which, seeds):
-    """Plays those of the seeds that are new; their results are kept at once."""
+def play(which, how, seeds):
+    """Plays those of the seeds that are new; their results are kept at once.
+
+    `how(seed)` gives lines of results, each with "seed": "WHICH SEED"."""
     RESULTS.parent.mkdir(exist_ok=True)
     known = {line["seed"] for line in played()}
 
     def play_one(seed):
-        lines = PLAYS[which](seed)
+        lines = how(seed)
         with WRITING, open(RESULTS, "a") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 

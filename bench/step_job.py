@@ -2,8 +2,8 @@
 
     step_job.py WARM_STEPS STEPS
 
-Every rank leaves cost.<rank>.json in its folder: seconds of wall and of processor time, all threads,
-for the STEPS after the first ones.
+Every rank leaves cost.<rank>.json in its folder: seconds of wall and of processor time, of all
+threads, for the STEPS after the first ones.
 """
 
 import json

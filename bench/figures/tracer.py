@@ -6,10 +6,13 @@ stands beside ours, and 30 min with gloo (what it says then: tracing).
 """
 
 import hang_campaign as campaign
+import network_faults
 from harness import Figure
 
-QUICK = {"passing": 1, "final": 4, "healthy": 2}
-WHOLE = {"passing": 18, "final": 60, "healthy": 100}
+PLAYS = {"final": campaign.play_final, "network": network_faults.play_network,
+         "passing": campaign.play_passing, "healthy": campaign.play_healthy}
+QUICK = {"final": 10, "network": 3, "passing": 1, "healthy": 2}
+WHOLE = {"final": 60, "network": 24, "passing": 16, "healthy": 100}
 FAULTS_ASKED, HEALTHY_ASKED = 200, 100
 TORCH_TIMEOUT_S = 600
 
@@ -51,7 +54,7 @@ def show_table(faults):
 
 def measure(quick):
     for which, count in (QUICK if quick else WHOLE).items():
-        campaign.play(which, range(1, count + 1))
+        campaign.play(which, PLAYS[which], range(1, count + 1))
     lines = campaign.played()
     faults = [line for line in lines if line["kind"] != "healthy"]
     healthy = [line for line in lines if line["kind"] == "healthy"]
@@ -66,8 +69,8 @@ def measure(quick):
                timing("fault to named culprit, half of them", named, 0.5, 8),
                timing("fault to named culprit, all of them", named, 1, 25),
                *sureness(faults),
-               Figure("healthy runs that were convicted, or failed", "runs", [convicted], [], "none",
-                      convicted == 0,
+               Figure("healthy runs that were convicted, or failed", "runs", [convicted], [],
+                      "none", convicted == 0,
                       f"of {len(healthy)}; a pause was mentioned as suspicious in {suspected}, "
                       f"a slow rank in {slow}")]
     for name, count, asked in (("faults played", len(faults), FAULTS_ASKED),

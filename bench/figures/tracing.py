@@ -111,9 +111,9 @@ def step_time(pairs, steps):
     for name, which in (("step of a gloo training", "wall"), ("processor time of its step", "cpu")):
         ours, peer = [one[which] for one in traced], [one[which] for one in plain]
         low, high = median_interval([a / b for a, b in zip(ours, peer, strict=True)])
+        note = f"{pairs} pairs, 95 % interval of the median {low:.4f} to {high:.4f}"
         figures.append(Figure(f"{name}, traced / not", "ms", ours, peer, "below 1.01",
-                              median_ratio(ours, peer) < STEP_RATIO_MAX,
-                              f"{pairs} pairs, 95 % interval of the median {low:.4f} to {high:.4f}"))
+                              median_ratio(ours, peer) < STEP_RATIO_MAX, note))
     return figures
 
 
