@@ -4,8 +4,10 @@
 // Nanoseconds per callback, of a step's and of all that one operation brings, timed as a whole; and
 // of each callback by itself (timed_nccl.h).
 
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <vector>
