@@ -57,7 +57,7 @@ class Call {
   }
 
   void finish(base::Status result) {
-    if (!result_) result_ = std::move(result);
+    if (!result_) result_.emplace(std::move(result));
     loop_.stop();
   }
 

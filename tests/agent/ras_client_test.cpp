@@ -26,7 +26,7 @@ base::Result<std::string> ask(test::Loop& loop, std::uint16_t port,
   std::optional<base::Result<std::string>> answer;
   const auto client =
       RasClient::ask(loop.executor(), "127.0.0.1", port, within,
-                     [&](base::Result<std::string> got) { answer = std::move(got); });
+                     [&](base::Result<std::string> got) { answer.emplace(std::move(got)); });
   REQUIRE(loop.run_until([&] { return answer.has_value(); }));
   return *std::move(answer);
 }
@@ -127,7 +127,7 @@ TEST_CASE("a name is no address, and the answer comes from the loop") {
   std::optional<base::Result<std::string>> answer;
   const auto client =
       RasClient::ask(loop.executor(), "localhost", 1, 1s,
-                     [&](base::Result<std::string> got) { answer = std::move(got); });
+                     [&](base::Result<std::string> got) { answer.emplace(std::move(got)); });
   CHECK_FALSE(answer);
   REQUIRE(loop.run_until([&] { return answer.has_value(); }));
   CHECK(answer->error().code == Errc::kInvalidArgument);

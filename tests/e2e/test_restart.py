@@ -114,7 +114,7 @@ def test_budget_is_spent_and_said(robustrun):
     )
     finished = robustrun.run("--max-restarts", "2", "job.py")
     assert finished.code == 1
-    assert (robustrun.folder / "starts").read_text() == "xxx"
+    assert (robustrun.folder / "starts").read_text() == 3 * "x"
     assert "2 of 2" in finished.errors
 
 

@@ -157,8 +157,13 @@ def timed():
 print(timed(), timed())
 """
 
+# gloo's threads run until the last reference to their group is gone. One that is late, and lets go
+# of the last operation when the interpreter has ended, takes the process down (pytorch#190489).
+# So nothing keeps the group beyond destroy_process_group: not the model, and not the functions of
+# torch.distributed.nn, which DDP imports and whose defaults are the group that there is by then.
 COLLECTIVE = """
 import time, torch, torch.distributed as dist
+import torch.distributed.nn
 dist.init_process_group("gloo", init_method="file:///proc/self/cwd/store", rank=0, world_size=1)
 USE
 call()
@@ -166,13 +171,14 @@ print("ready", flush=True); input()
 def timed():
     begin = time.monotonic(); call(); return time.monotonic() - begin
 print(timed(), timed())
+del call
 dist.destroy_process_group()
 """
 USES = {
     "all_reduce": "tensor = torch.ones(1)\nfrom torch.distributed import all_reduce\n"
                   "call = lambda: all_reduce(tensor)",
-    "ddp": "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))\n"
-           "call = lambda: model(torch.ones(1, 2)).sum().backward()",
+    "ddp": "def trains(model): return lambda: model(torch.ones(1, 2)).sum().backward()\n"
+           "call = trains(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1)))",
 }
 
 

@@ -55,7 +55,7 @@ struct Row {
   const char* name;
   // By state: idle joining reserving starting running stopping backoff finishing finished
   // checking placing.
-  // 'x' acts, 'n' only takes note, '.' ignores.
+  // '+' acts, 'n' only takes note, '.' ignores.
   std::string_view cells;
   EventBody (*make)(const Harness&);
   std::uint32_t node = 0;
@@ -71,54 +71,54 @@ EventBody timer(const Harness& h, TimerId id) {
 }
 
 const Row kRows[] = {
-    {"RunStarted", "x..........",
+    {"RunStarted", "+..........",
      [](const Harness&) -> EventBody {
        RunStarted started;
        started.spec = make_spec({1});
        return started;
      }},
-    {"AgentJoined", ".x...nnn...",
+    {"AgentJoined", ".+...nnn...",
      [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 1},
-    {"AgentJoined of a spare", ".xxxxxxn.nx",
+    {"AgentJoined of a spare", ".++++++n.n+",
      [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 2},
-    {"AgentLost of a spare", ".xxxxxxn.xx",
+    {"AgentLost of a spare", ".++++++n.++",
      [](const Harness&) -> EventBody { return AgentLost{"x", true}; }, 2},
-    {"AgentLost", ".xxxxxxn.xx", [](const Harness&) -> EventBody { return AgentLost{"x", true}; },
+    {"AgentLost", ".++++++n.++", [](const Harness&) -> EventBody { return AgentLost{"x", true}; },
      1},
-    {"PortReserved", "..x........",
+    {"PortReserved", "..+........",
      [](const Harness& h) -> EventBody { return PortReserved{h.job.attempt(), 29500, {}}; }},
     {"WorkerStarted", "...n.......",
      [](const Harness& h) -> EventBody { return WorkerStarted{h.job.attempt(), {0}, 5}; }},
-    {"WorkerStartFailed", "...x.n.....",
+    {"WorkerStartFailed", "...+.n.....",
      [](const Harness& h) -> EventBody { return WorkerStartFailed{h.job.attempt(), {0}, 5, "x"}; }},
-    {"WorkerExited", "...xxn.....",
+    {"WorkerExited", "...++n.....",
      [](const Harness& h) -> EventBody { return exited(h.job.attempt().value, 0, 1); }},
-    {"WorkersGone", "...xxx.x...",
+    {"WorkersGone", "...+++.+...",
      [](const Harness& h) -> EventBody { return WorkersGone{h.job.attempt(), 0, {}, {}}; }},
     {"Progress", "...nnn.....",
      [](const Harness& h) -> EventBody {
        return Progress{h.job.attempt(), Progress::Mark::kFirstStep, h.now, 1, {}, {}, {}};
      }},
-    {"StepGoalReached", "...xx......",
+    {"StepGoalReached", "...++......",
      [](const Harness& h) -> EventBody { return StepGoalReached{h.job.attempt(), 1}; }},
-    {"end signal", ".xxxxxxx.xx",
+    {"end signal", ".+++++++.++",
      [](const Harness&) -> EventBody { return SignalReceived{SIGTERM, false}; }},
-    {"user signal", "...xx......",
+    {"user signal", "...++......",
      [](const Harness&) -> EventBody { return SignalReceived{SIGUSR1, true}; }},
-    {"state timer", ".xxx.x.x.xx", [](const Harness& h) { return timer(h, TimerId::kState); }},
-    {"back-off timer", "......x....", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
-    {"time limit", ".xxxxxxn.xx", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
-    {"uptime timer", "....x......", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
-    {"nodes timer", ".xxxxxxn.xx", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
-    {"NodeOffered", ".xxxxxx..xx",
+    {"state timer", ".+++.+.+.++", [](const Harness& h) { return timer(h, TimerId::kState); }},
+    {"back-off timer", "......+....", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
+    {"time limit", ".++++++n.++", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
+    {"uptime timer", "....+......", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
+    {"nodes timer", ".++++++n.++", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
+    {"NodeOffered", ".++++++..++",
      [](const Harness&) -> EventBody { return NodeOffered{{"node9", "10.0.0.9", 1, true}}; }},
-    {"NodesChecked", ".........x.", [](const Harness&) -> EventBody { return all_healthy(2); }},
-    {"PlacementSolved", "..........x",
+    {"NodesChecked", ".........+.", [](const Harness&) -> EventBody { return all_healthy(2); }},
+    {"PlacementSolved", "..........+",
      [](const Harness& h) -> EventBody {
        const auto asked = h.all<SolvePlacement>();
        return PlacementSolved{asked.empty() ? 1 : asked[0].digest, {{1}, {0}}, "so", {}, {}};
      }},
-    {"Diagnosed", "....x......",
+    {"Diagnosed", "....+......",
      [](const Harness& h) -> EventBody {
        return Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, {}, {}};
      }},
@@ -127,9 +127,9 @@ const Row kRows[] = {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},
                             100,    "SIGKILL"};
      }},
-    {"SupervisorResumed", ".xxxxxxxxxx",
+    {"SupervisorResumed", ".++++++++++",
      [](const Harness&) -> EventBody { return SupervisorResumed{2, "other", 7, {}, {}}; }},
-    {"NodeEnding", ".xxxxxx..xx",
+    {"NodeEnding", ".++++++..++",
      [](const Harness&) -> EventBody { return NodeEnding{"preempted"}; }},
 };
 
@@ -144,7 +144,7 @@ TEST_CASE("every event is handled, or ignored on purpose, in every state") {
       h.tell(row.make(h), row.node);
       const bool changed = h.job.digest() != before;
       CHECK(changed == (row.cells[i] != '.' && std::string_view(row.name) != "user signal"));
-      CHECK(h.actions.empty() == (row.cells[i] != 'x'));
+      CHECK(h.actions.empty() == (row.cells[i] != '+'));
     }
   }
 }

@@ -90,7 +90,7 @@ inline Story failed() {
       "RuntimeError: the loss is not a number\n";
   error.error_timestamp_s = 1785578406;
   error.stderr_tail = {"Traceback (most recent call last):", "  File \"train.py\", line 3",
-                       std::string(500, 'x') + " end", "RuntimeError: the loss is not a number"};
+                       std::string(500, 'w') + " end", "RuntimeError: the loss is not a number"};
   story.event(7000.5, error);
   story.decide(7000.5, Rule::kWorkerFailed, 1,
                "rank 1 on alpha: exit code 1; the others are stopped",

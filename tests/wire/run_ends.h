@@ -127,7 +127,7 @@ struct Caller {
     result.reset();
     dialer->connect([this](base::Result<wire::Dialer::Connected> connected) {
       CHECK_FALSE(result);
-      result = std::move(connected);
+      result.emplace(std::move(connected));
       if (!*result) return;
       end.channel = (*result)->channel;
       end.channel->set_handlers(end.handlers());
