@@ -32,6 +32,10 @@ import time
 import torch
 import torch.distributed as dist
 
+# Before there is a group, which its functions would keep beyond destroy_process_group: gloo's
+# threads would run on while the interpreter ends, which can abort it (pytorch#190489).
+import torch.distributed.nn  # noqa: F401
+
 STEPS, PACE_S = int(sys.argv[1]), float(sys.argv[2])
 FAULT, VICTIM, AT = (sys.argv[3], int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (
     "", -1, -1)
@@ -160,6 +164,7 @@ def main():
         if PACE_S:
             time.sleep(PACE_S)
     dist.barrier()
+    del model, optimizer
     dist.destroy_process_group()
 
 
