@@ -3,10 +3,10 @@
 // history explains (tracer/head_watch.h).
 //
 // Two sources: the tables of the worker's progress record (NCCL's plugin, the interposer), read at
-// every look; and torch's Flight Recorder (flight_source.h), asked every five seconds while steps
-// (or, without them, collectives) advance as usual, and every second while they do not. Owned by
-// the Worker, on the agent's loop. What the supervisor hears: CollectiveProgress, at most once a
-// second; Overdue, once when an operation becomes that and once when it is over.
+// every look; and torch's Flight Recorder (flight_source.h), asked every ten seconds while steps
+// advance as usual (five where there are none, but collectives do), and every second while they do
+// not. Owned by the Worker, on the agent's loop. What the supervisor hears: CollectiveProgress, at
+// most once a second; Overdue, once when an operation becomes that and once when it is over.
 
 #include <functional>
 #include <memory>

@@ -45,7 +45,9 @@ inline constexpr std::size_t kFlightAnswerBytesMax = std::size_t{16} << 20;  // 
 inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
 inline constexpr std::chrono::seconds kFlightAnswerMax{1};
 inline constexpr std::chrono::seconds kFlightInterval{1};
-inline constexpr std::chrono::seconds kFlightIntervalCalm{5};  // while steps advance
+// While steps advance, and while collectives do in a worker that tells of no steps.
+inline constexpr std::chrono::seconds kFlightIntervalStepping{10};
+inline constexpr std::chrono::seconds kFlightIntervalMoving{5};
 inline constexpr std::chrono::seconds kStepsStillAfter{1};  // or twice the longest of the last
 inline constexpr std::size_t kStepGapsRemembered = 8;
 inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
