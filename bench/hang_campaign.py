@@ -29,6 +29,8 @@ PASSING_S = 12
 # These end the attempt: one per job.
 FINAL = ("sleep", "spin", "loader", "gil", "skip", "order", "size", "inversion", "slow", "kill")
 NAMED_WITHIN_S = 40
+# What a group's usual pace is takes 16 s to learn (supervisor/limits.h).
+PACE_LEARNT_STEPS = 700
 WATCHED_ON_S = 4   # after a culprit was named: it should stay the same
 # Two sides contradict each other, and with two ranks nobody is the majority: both are named.
 AMBIGUOUS_OF_TWO = ("skip", "order")
@@ -126,7 +128,10 @@ def play_passing(seed):
 def play_final(seed):
     dice = random.Random(f"final {seed}")
     kind, ranks = FINAL[seed % len(FINAL)], dice.choice(RANKS)
-    victim, step = dice.randrange(ranks), dice.randrange(20, 120)
+    step = dice.randrange(20, 120)
+    if kind == "slow":
+        ranks, step = min(ranks, 4), step + PACE_LEARNT_STEPS
+    victim = dice.randrange(ranks)
     script = (10**6, 0.02) if kind == "kill" else (10**6, 0.02, kind, victim, step)
     with Scratch() as folder, Job(folder, ranks, "--hang-timeout=0", script=script) as job:
         if kind == "kill":
