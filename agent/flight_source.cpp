@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "agent/limits.h"
+#include "agent/worker_file.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 
@@ -129,8 +130,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
 class Asking : public std::enable_shared_from_this<Asking> {
  public:
-  Asking(NodeContext& node, std::string path, base::Rank rank)
-      : node_(node), path_(std::move(path)), rank_(rank) {}
+  Asking(NodeContext& node, std::string path, base::Rank rank, std::string last_words)
+      : node_(node), path_(std::move(path)), last_words_(std::move(last_words)), rank_(rank) {}
 
   void ask(FlightSource::Question question, FlightSource::Done done) {
     RR_ASSERT(!done_);
@@ -154,20 +155,28 @@ class Asking : public std::enable_shared_from_this<Asking> {
  private:
   using Answer = base::Result<std::vector<tracer::Membership>>;
 
+  static Answer read(const base::Result<std::string>& body,
+                     const std::vector<tracer::KnownGroup>& known, std::uint32_t rank,
+                     std::int64_t now) {
+    if (!body) return std::unexpected(body.error());
+    const auto recording = tracer::read_flight_recording(*body);
+    if (!recording) return std::unexpected(recording.error());
+    return tracer::memberships(*recording, known, rank, now);
+  }
+
   void on_body(base::Result<std::string> body) {
     call_.reset();
-    if (!body) return finish(std::unexpected(std::move(body).error()));
+    if (!body && last_words_.empty()) return finish(std::unexpected(std::move(body).error()));
     auto answer = std::make_shared<Answer>();
     const auto submitted = node_.pool.submit(
         kFlightLane,
-        [answer, body = *std::move(body), known = std::move(known_), rank = rank_.value,
-         now = node_.clock.wall_time().count()] {
-          auto recording = tracer::read_flight_recording(body);
-          if (!recording) {
-            *answer = std::unexpected(std::move(recording).error());
-          } else {
-            *answer = tracer::memberships(*recording, known, rank, now);
+        [answer, body = std::move(body), known = std::move(known_), rank = rank_.value,
+         now = node_.clock.wall_time().count(), last_words = last_words_]() mutable {
+          if (!body) {
+            auto left = read_worker_file(last_words, kFlightAnswerBytesMax);
+            if (left) body = std::move(left);
           }
+          *answer = read(body, known, rank, now);
         },
         [self = weak_from_this(), answer] {
           if (auto asking = self.lock()) asking->finish(std::move(*answer));
@@ -181,6 +190,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
 
   NodeContext& node_;
   const std::string path_;
+  const std::string last_words_;
   const base::Rank rank_;
   FlightSource::Done done_;
   std::vector<tracer::KnownGroup> known_;
@@ -240,8 +250,9 @@ base::Result<HttpProgress> look_at_http(std::string_view bytes) {
 }
 
 std::unique_ptr<FlightSource> FlightSource::make(NodeContext& node, std::string path,
-                                                 base::Rank rank) {
-  return std::make_unique<Owner>(std::make_shared<Asking>(node, std::move(path), rank));
+                                                 base::Rank rank, std::string last_words) {
+  return std::make_unique<Owner>(
+      std::make_shared<Asking>(node, std::move(path), rank, std::move(last_words)));
 }
 
 }  // namespace robustrun::agent

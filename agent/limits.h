@@ -44,6 +44,8 @@ inline constexpr std::size_t kHttpHeadBytesMax = std::size_t{8} << 10;
 inline constexpr std::size_t kFlightAnswerBytesMax = std::size_t{16} << 20;  // 400 bytes each
 inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
 inline constexpr std::chrono::seconds kFlightAnswerMax{1};
+// A stop waits so long for what the workers called last: then they are told to end.
+inline constexpr std::chrono::milliseconds kLastLookMax{500};
 inline constexpr std::chrono::seconds kFlightInterval{1};
 // While steps advance, and while collectives do in a worker that tells of no steps.
 inline constexpr std::chrono::seconds kFlightIntervalStepping{10};

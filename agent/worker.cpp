@@ -12,6 +12,7 @@
 #include "agent/environment.h"
 #include "agent/error_file.h"
 #include "agent/event_choice.h"
+#include "agent/last_look.h"
 #include "agent/limits.h"
 #include "agent/log_pump.h"
 #include "agent/oom.h"
@@ -20,7 +21,7 @@
 #include "agent/tracer_library.h"
 #include "agent/worker_command.h"
 #include "agent/worker_snapshot.h"
-#include "base/core/text_template.h"
+#include "agent/worker_words.h"
 #include "base/io/log.h"
 #include "tracer/collectives_reader.h"
 #include "tracer/record_file.h"
@@ -44,7 +45,13 @@ class WorkerImpl final : public Worker {
         attempt_(plan.start.attempt),
         slot_(plan.slot),
         paths_(worker_paths(plan.paths.directory, plan.slot.local_rank)),
-        on_gone_(std::move(on_gone)) {}
+        on_gone_(std::move(on_gone)),
+        last_look_(node.executor) {}
+  ~WorkerImpl() override {
+    if (!last_words_.empty()) ::unlink(last_words_.c_str());
+  }
+  WorkerImpl(const WorkerImpl&) = delete;
+  WorkerImpl& operator=(const WorkerImpl&) = delete;
 
   base::Status launch(const Plan& plan);
 
@@ -84,7 +91,6 @@ class WorkerImpl final : public Worker {
     int fd = -1;         // what the shim gets
   };
   base::Result<Stream> open_stream(const Plan& plan, bool is_stderr);
-  [[nodiscard]] std::string line_prefix() const;
   [[nodiscard]] int stdin_fd() const;
   LogPump::Handlers pump_handlers(bool is_stderr, bool console);
   base::Status open_channels(const Plan& plan);
@@ -101,11 +107,13 @@ class WorkerImpl final : public Worker {
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
   std::string record_path_;
+  std::string last_words_;  // a file of the worker's, kept for as long as this is
   WorkerFiles files_;
   std::optional<tracer::Reading> reported_;
   std::optional<EventChoice> events_;             // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
+  LastLook last_look_;
   std::unique_ptr<ControlSocket> socket_;
   std::unique_ptr<LogPump> out_;
   std::unique_ptr<LogPump> err_;
@@ -143,8 +151,10 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
     events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));
   }
   files.flight = stem + ".fr";
-  collectives_ = CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
-                                       FlightSource::make(node_, files.flight, slot_.rank));
+  last_words_ = stem + ".flight";
+  collectives_ =
+      CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
+                            FlightSource::make(node_, files.flight, slot_.rank, last_words_));
   return {};
 }
 
@@ -163,7 +173,7 @@ base::Result<WorkerImpl::Stream> WorkerImpl::open_stream(const Plan& plan, bool 
   options.filters = is_stderr ? node_.workers.stderr_filters : node_.workers.stdout_filters;
   if (!options.filters.empty()) {
     options.filter_file = is_stderr ? plan.paths.filtered_stderr : plan.paths.filtered_stdout;
-    options.filter_prefix = line_prefix();
+    options.filter_prefix = line_prefix(node_.workers, slot_);
   }
   const bool console = options.to_console;
   (is_stderr ? err_ : out_) = RR_TRY(LogPump::open(node_.executor, node_.pool, std::move(options),
@@ -189,16 +199,6 @@ LogPump::Handlers WorkerImpl::pump_handlers(bool is_stderr, bool console) {
     finish_if_gone();
   };
   return handlers;
-}
-
-// As torchrun writes it before a teed line (TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE).
-std::string WorkerImpl::line_prefix() const {
-  const std::string& given = node_.workers.line_prefix_template;
-  const std::string rank = std::to_string(slot_.rank.value);
-  const std::string local_rank = std::to_string(slot_.local_rank.value);
-  const base::TemplateValue values[] = {
-      {"role_name", node_.workers.role}, {"rank", rank}, {"local_rank", local_rank}};
-  return base::substitute(given.empty() ? "[${role_name}${local_rank}]:" : given, values);
 }
 
 int WorkerImpl::stdin_fd() const {
@@ -264,8 +264,11 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
         record_->announce_stop(static_cast<std::uint8_t>(order.reason), now + order.grace));
   }
   if (socket_) socket_->set_stop(order.reason, now + order.grace);
-  shim_->signal_group(order.signal);
-  shim_->signal_group(SIGCONT);  // a stopped worker would not see the signal
+  last_look_.then([this, signal = order.signal] {
+    if (exited_) return;
+    shim_->signal_group(signal);
+    shim_->signal_group(SIGCONT);  // a stopped worker would not see the signal
+  });
 }
 
 bool WorkerImpl::report_progress() {
@@ -275,17 +278,8 @@ bool WorkerImpl::report_progress() {
   if (!reading || (reported_ && *reported_ == *reading)) return false;
   if (reading->worker_pid == 0) return false;  // has not begun
   const bool stepped = !reported_ || reported_->steps != reading->steps;
-  wire::WorkerProgress progress;
-  progress.attempt = attempt_;
-  progress.local_rank = slot_.local_rank;
-  progress.steps = reading->steps;
-  progress.step = reading->step;
-  progress.user_code_at = reading->user_code_at;
-  progress.first_step_at = reading->first_step_at;
-  progress.last_step_at = reading->last_step_at;
-  for (const auto& [name, value] : reading->metrics) progress.metrics.push_back({name, value});
   reported_ = *std::move(reading);
-  node_.send(progress);
+  node_.send(progress_of(attempt_, slot_.local_rank, *reported_));
   return stepped;
 }
 
@@ -325,10 +319,12 @@ void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
   plan.watch = collectives_.get();
   if (question.evidence && !exited_ && pid_ != 0) plan.suspect = as_suspect();
   plan.within = question.within;
+  if (!question.evidence) last_look_.begin();
   snapshot_ = WorkerSnapshot::take(
       node_, std::move(plan), [this, number = question.number, workers](std::string snapshot) {
         node_.send(
             wire::Observed{number, attempt_, slot_.local_rank, workers, std::move(snapshot)});
+        last_look_.end();
       });
 }
 

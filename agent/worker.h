@@ -43,7 +43,8 @@ class Worker : public Victim {
   // Reads the progress record and reports what changed.
   // True when it has done a step since the last time.
   virtual bool report_progress() = 0;
-  // Answers with one Observed, in which `workers` is said; also when it is dead.
+  // Answers with one Observed, in which `workers` is said; also when it is dead. A stop that comes
+  // before the answer to a question without evidence waits for it, for a moment (last_look.h).
   virtual void observe(const wire::Observe& question, std::uint32_t workers) = 0;
   // It waits for longer than its history explains.
   [[nodiscard]] virtual bool has_overdue() const = 0;

@@ -150,7 +150,7 @@ def play_final(seed):
                              f"final {seed}")]
     at = float(re.search(r"fault \w+ \d+ \d+ ([\d.]+)", out)[1]) - report["started_s"]
     if kind == "size":  # gloo ends the process that gets what it did not expect
-        return [judged_death(kind, victim, ranks, at, report, f"final {seed}")]
+        return [judged_mismatch(victim, ranks, at, report, f"final {seed}")]
     return [judged(kind, victim, ranks, at, math.inf, report, f"final {seed}")]
 
 
@@ -162,6 +162,17 @@ def judged_death(kind, victim, ranks, at, report, seed):
             "detected_s": max(0.0, first["at_s"] - at) if first["at_s"] is not None else None,
             "named_s": max(0.0, first["at_s"] - at) if right else None,
             "wrong": [] if right or first["rank"] is None else [f"rank {first['rank']}"]}
+
+
+def judged_mismatch(victim, ranks, at, report, seed):
+    """By the verdict on what was called before the death that it led to. The dead one has left
+    nothing: of few ranks the others are no majority, and both sides are told instead."""
+    line = judged("size", victim, ranks, at, math.inf, report, seed)
+    both = [hang for hang in report["hangs"] if hang["at_s"] >= at and not hang["culprits"]
+            and re.search(rf"\brank {victim} calls\b", hang["text"])]
+    if line["named_s"] is None and both:
+        line.update(named_s=both[0]["at_s"] - at, finding=both[0]["finding"], text=both[0]["text"])
+    return line if line["finding"] else judged_death("size", victim, ranks, at, report, seed)
 
 
 def play_healthy(seed):

@@ -53,7 +53,9 @@ void Driver::Impl::close() {
   injector_.reset();
   for (const auto& [number, check] : checks_) check->drop();
   checks_.clear();
-  if (look_) std::exchange(look_, nullptr)->drop();
+  for (auto* look : {&look_, &last_look_}) {
+    if (*look) std::exchange(*look, nullptr)->drop();
+  }
   door_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();
@@ -130,6 +132,8 @@ void Driver::Impl::perform(const Action& action) {
           show_verdicts(what);
         } else if constexpr (std::is_same_v<T, SolvePlacement>) {
           solve_placement(what);
+        } else if constexpr (std::is_same_v<T, LookBack>) {
+          look_back(what);
         } else {
           static_assert(std::is_same_v<T, Finish>);
           journal({parts_.clock.now(), what});
@@ -201,7 +205,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
   if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
     hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
-    collectives_done_ = 0;
+    collectives_done_.reset();
     step_goal_sent_ = false;
   }
   order(action.node, to_message(action, request_.routes));
@@ -258,6 +262,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kHangSuspected:
     case Rule::kHangConvicted:
     case Rule::kSlow:
+    case Rule::kMismatch:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

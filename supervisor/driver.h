@@ -44,6 +44,9 @@ class Driver {
     std::function<void(tracer::FleetSnapshot, tracer::SaidByRas,
                        std::function<void(tracer::Verdict)>)>
         analyze{};
+    // Likewise, what they called differently before one of them failed.
+    std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)>
+        analyze_failed{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

@@ -17,7 +17,7 @@ void Driver::Impl::on_report(base::NodeId, const wire::CollectiveProgress& repor
   if (report.attempt != job_.attempt()) return;
   std::uint64_t done = 0;
   for (const wire::CommunicatorProgress& one : report.communicators) done += one.done;
-  collectives_done_ = std::max(collectives_done_, done);
+  collectives_done_ = std::max(collectives_done_.value_or(0), done);
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Overdue& report) {
@@ -28,7 +28,9 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Overdue& report) {
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Observed& report) {
-  if (const auto look = look_) look->on_report(node, report);
+  for (const auto& look : {look_, last_look_}) {
+    if (look) look->on_report(node, report);
+  }
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::RasAnswer& answer) {
@@ -38,7 +40,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::RasAnswer& answer) {
 void Driver::Impl::watch_for_hangs() {
   const base::Nanos now = parts_.clock.now();
   const std::uint64_t steps = progress_.furthest();
-  hang_watch_.note_steps(steps > 0 ? steps : collectives_done_, now);
+  hang_watch_.note_steps(steps > 0 ? steps : collectives_done_.value_or(0), now);
   if (job_.state() != JobState::kRunning || !hang_watch_.wants_look(now)) return;
   hang_watch_.begin_look(now);
   look_at_workers([this, attempt = job_.attempt()](const tracer::Verdict* verdict) {
@@ -57,13 +59,7 @@ void Driver::Impl::watch_for_hangs() {
 void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> done) {
   look_waiters_.push_back(std::move(done));
   if (look_waiters_.size() > 1) return;
-  Observation::Plan plan;
-  plan.question = {++looks_begun_, job_.attempt(), true, kObserveWithin};
-  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].ranks.empty()) continue;
-    plan.world_size += static_cast<std::uint32_t>(nodes_[i].ranks.size());
-    if (!nodes_[i].lost) plan.nodes.push_back({{i}, names_[i], nodes_[i].ranks});
-  }
+  Observation::Plan plan = observation_of({++looks_begun_, job_.attempt(), true, kObserveWithin});
   // NCCL asks all processes of the job: one node is enough, another one next time.
   if (!plan.nodes.empty()) plan.ras = plan.nodes[looks_begun_ % plan.nodes.size()].node;
   Observation::Hands hands;
@@ -72,6 +68,46 @@ void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> d
     if (auto driver = self.lock()) driver->analyze(std::move(fleet), std::move(ras));
   };
   look_ = Observation::begin(parts_.executor, std::move(plan), std::move(hands));
+}
+
+Observation::Plan Driver::Impl::observation_of(wire::Observe question) const {
+  Observation::Plan plan;
+  plan.question = question;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].ranks.empty()) continue;
+    plan.world_size += static_cast<std::uint32_t>(nodes_[i].ranks.size());
+    if (!nodes_[i].lost) plan.nodes.push_back({{i}, names_[i], nodes_[i].ranks});
+  }
+  return plan;
+}
+
+// The question goes out before the stop orders, and agents hold these back for it: who is stopped
+// can say nothing more.
+void Driver::Impl::look_back(const LookBack& action) {
+  const base::Nanos began = parts_.clock.now();
+  const auto tell = [self = weak_from_this(), attempt = action.attempt,
+                     began](tracer::Verdict verdict) {
+    auto driver = self.lock();
+    if (!driver || driver->finished_) return;
+    RR_LOG(kDebug, {}, "a look back: {} {}", to_string(verdict.finding), verdict.sentence);
+    driver->dispatch(Diagnosed{attempt, Diagnosed::Stage::kPostMortem, std::move(verdict),
+                               driver->parts_.clock.now() - began});
+  };
+  if (!parts_.analyze_failed) return tell({});
+  if (last_look_) last_look_->drop();
+  Observation::Hands hands;
+  hands.send = [this](base::NodeId node, const wire::Message& message) { send(node, message); };
+  hands.done = [self = weak_from_this(), tell](tracer::FleetSnapshot fleet,
+                                               const wire::RasAnswer&) {
+    auto driver = self.lock();
+    if (!driver) return;
+    driver->last_look_.reset();
+    fleet.layout = rank_layout(driver->request_.placement.parallel, fleet.world_size);
+    driver->parts_.analyze_failed(std::move(fleet), tell);
+  };
+  last_look_ = Observation::begin(
+      parts_.executor, observation_of({++looks_begun_, action.attempt, false, kLookBackWithin}),
+      std::move(hands));
 }
 
 void Driver::Impl::analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras) {

@@ -85,7 +85,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void send(base::NodeId node, const wire::Message& message);
   // An order of an attempt: said again should the agent have to connect again.
   void order(base::NodeId node, const wire::Message& message);
-
   // How agents come in, and come back.
   void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
   void on_agent(const wire::PeerName& who, wire::Hello hello,
@@ -99,7 +98,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void repeat_orders(base::NodeId node);
   void on_stop(const wire::StopRun& order);
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
-
   // Slurm signals us, or an agent.
   void signalled_by_slurm();
   void on_notice(const launcher::SlurmNotice& notice);
@@ -111,7 +109,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void lose(base::NodeId node, const std::string& why, bool node_answers);
   [[nodiscard]] bool peers_progress() const;
   void note_steps();
-
   // Whether they are fit.
   void check_nodes(const CheckNodes& action);
   void on_checked(NodesChecked result);
@@ -120,7 +117,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void pass_to_checks(base::NodeId node, Report& report) {
     for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
   }
-
   // Where they belong.
   void solve_placement(const SolvePlacement& action);
   // Whether workers wait for each other.
@@ -131,7 +127,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
       const tracer::FleetSnapshot& fleet) const;
   void tell_waiters(const tracer::Verdict* verdict);
   [[nodiscard]] ControlServer::Row diagnosis_row();
-
+  [[nodiscard]] Observation::Plan observation_of(wire::Observe question) const;
+  void look_back(const LookBack& action);
   // What agents say.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
@@ -150,7 +147,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
-
   static void pause(NodeLink& link);
   void resume(NodeLink& link);
   void journal(const JournalEntry& entry);
@@ -173,10 +169,11 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
   NodesChecked newest_check_;            // with check_only: what the verdicts are about
   HangWatch hang_watch_;
-  std::shared_ptr<Observation> look_;    // under way; null: none
+  std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
   std::vector<std::function<void(const tracer::Verdict*)>> look_waiters_;
   std::uint64_t looks_begun_ = 0;
-  std::uint64_t collectives_done_ = 0;   // by the furthest rank, of all its communicators
+  // By the furthest rank, of all its communicators; none: nobody in the attempt told of any.
+  std::optional<std::uint64_t> collectives_done_;
   ProgressTracker progress_;
   StatusFold status_;
   StepRate speed_;

@@ -126,7 +126,9 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   if (injector_) injector_->on_agent_lost(node);
   dispatch(AgentLost{why, node_answers}, node);
   for (const auto& [number, check] : std::map(checks_)) check->on_agent_lost(node, why);
-  if (const auto look = look_) look->on_agent_lost(node);
+  for (const auto& look : {look_, last_look_}) {
+    if (look) look->on_agent_lost(node);
+  }
 }
 
 }  // namespace robustrun::supervisor

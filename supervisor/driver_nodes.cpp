@@ -102,7 +102,9 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   report.at += nodes_[node.value].clock_offset;
   // So that the journal knows the last step before a failure, and the final metrics.
   if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
-  dispatch(to_event(report, rank), node);
+  WorkerExited exited = to_event(report, rank);
+  exited.traced = collectives_done_.has_value();
+  dispatch(std::move(exited), node);
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Notice& notice) {

@@ -142,6 +142,21 @@ analyzer(base::BlockingPool& pool) {
   };
 }
 
+// Driver::Parts::analyze_failed
+std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)> failure_analyzer(
+    base::BlockingPool& pool) {
+  return [&pool](tracer::FleetSnapshot fleet, std::function<void(tracer::Verdict)> done) {
+    auto verdict = std::make_shared<tracer::Verdict>();
+    const base::Status submitted = pool.submit(
+        kAnalysisLane,
+        [fleet = std::move(fleet), verdict]() mutable {
+          *verdict = tracer::analyze_failed(std::move(fleet));
+        },
+        [verdict, done] { done(std::move(*verdict)); });
+    if (!submitted) done({});
+  };
+}
+
 // Whoever started us may be gone: then nobody waits for it.
 void announce(const RunRequest& request) {
   const base::Fd fd(request.announce_fd);
@@ -190,7 +205,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     auto launcher = make_launcher(loop, pool, *executable, request.network);
     Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
                    slurm_question(pool, request.network), placement_solver(pool, request.placement),
-                   analyzer(pool)},
+                   analyzer(pool), failure_analyzer(pool)},
                   request, [&](int code) {
                     exit_code = code;
                     loop.stop();

@@ -12,8 +12,11 @@ import _thread
 import os
 import sys
 
+from . import _record
+
 ENTRIES = 512  # operations that the recorder keeps: each costs ~450 bytes and 15 µs of an answer
 PATH_BYTES_MAX = 107
+LAST_WORDS_BYTES_MAX = 16 << 20  # what the agent reads of them
 EXIT_SECONDS_MAX = 1.0
 
 _CLOSE_RANGE = 436  # number of the system call on every architecture of Linux
@@ -21,6 +24,7 @@ _CLOSE_RANGE_UNSHARE = 2
 _CLONE_FILES = 0x400
 
 _kept = []  # the server: its destructor must never run
+_last_words = []  # once there is a process group: whose they are, and where they go
 
 
 def prepare():
@@ -48,6 +52,7 @@ def start():
         os.unlink(path)  # of a program that this process was before an exec
     except FileNotFoundError:
         pass
+    _prepare_last_words()
     import atexit
     import ctypes  # torch has it already
 
@@ -62,6 +67,38 @@ def start():
         # Not even when the interpreter drops its modules.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept[0]))
         atexit.register(_stop, os.getpid(), leave, left)
+
+
+def _prepare_last_words():
+    record = os.environ.get("ROBUSTRUN_RECORD")
+    if not record:
+        return
+    path = _record.beside(record, ".flight")
+    try:
+        os.unlink(path)  # of a program that this process was before an exec
+    except FileNotFoundError:
+        pass
+    _last_words[:] = os.getpid(), path
+
+
+def leave_last_words():
+    """What the recorder holds, in a file, for when nobody can ask this process any more.
+
+    For a worker that ends by an exception, before anybody hears of that. Takes milliseconds.
+    """
+    if not _last_words or _last_words[0] != os.getpid():  # no group, or a forked child
+        return
+    path = _last_words[1]
+    try:
+        dump = sys.modules["torch"]._C._distributed_c10d._dump_fr_trace_json()
+        if len(dump) > LAST_WORDS_BYTES_MAX:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path + ".part", flags, 0o600), "wb") as file:
+            file.write(dump)
+        os.rename(path + ".part", path)  # whoever reads it finds all of it
+    except Exception:
+        pass  # how the program ends matters more than our view of it
 
 
 def _stop(worker, leave, left):

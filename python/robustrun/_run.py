@@ -25,11 +25,21 @@ def run(write_no_bytecode):
     _record.mark_user_code()
     try:
         start(*arguments)
-    except SystemExit:
+    except SystemExit as end:
+        if end.code:
+            _leave_last_words()
         raise
     except BaseException:
+        _leave_last_words()
         _hide_our_frames()
         raise
+
+
+def _leave_last_words():
+    """What a failing program called last, of its collectives: others fail because of it."""
+    flight = sys.modules.get(__package__ + "._flight")
+    if flight is not None:
+        flight.leave_last_words()
 
 
 def _observe():

@@ -148,6 +148,7 @@ enum class Rule : std::uint8_t {
   kHangConvicted,  // and will wait for ever
   kHangPassed,  // they do no longer
   kSlow,  // a worker or a link is slower than its peers
+  kMismatch,  // ranks called different collectives, and one failed because of that
 };
 
 // Why something is done: rule, evidence, and what else could have been done.
@@ -191,6 +192,6 @@ struct Finish {
 
 using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
                             DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode,
-                            CheckNodes, NodesJudged, SolvePlacement>;
+                            CheckNodes, NodesJudged, SolvePlacement, LookBack>;
 
 }  // namespace robustrun::supervisor

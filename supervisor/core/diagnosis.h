@@ -10,15 +10,22 @@
 
 namespace robustrun::supervisor {
 
+// Action: a worker has failed, and before the others are told to stop they are asked what they
+// called last. Answered by Diagnosed::Stage::kPostMortem, which is waited for for kLookBackMax.
+struct LookBack {
+  base::Attempt attempt;
+};
+
 struct Diagnosed {
   enum class Stage : std::uint8_t {
     kSuspected,   // this is how it looks: the user is told
     kConvicted,   // it will not come right by itself: the attempt ends
     kPassed,      // it has come right by itself
+    kPostMortem,  // the answer to LookBack, while the attempt is being stopped
   };
   base::Attempt attempt;
   Stage stage = Stage::kSuspected;
-  tracer::Verdict verdict;     // of kPassed the last one before
+  tracer::Verdict verdict;     // of kPassed the last one before; of kPostMortem mostly kNothing
   base::Nanos learnt_in{};     // from the question to the workers' agents to the verdict
   template <class V>
   void fields(V& v) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include "supervisor/core/exit_code.h"
@@ -104,6 +105,13 @@ void Evidence::add(std::string line) {
   }
 }
 
+void Evidence::add_first(std::string line) {
+  first.insert(first.begin(), std::move(line));
+  if (first.size() <= kEvidenceMax) return;
+  first.pop_back();
+  ++more;
+}
+
 std::vector<std::string> Evidence::lines() const {
   std::vector<std::string> all = first;
   if (more > 0) all.push_back(fmt::format("and {} more", more));
@@ -118,6 +126,15 @@ bool Outage::add(Fault fault) {
   if (order(fault) >= order(root)) return false;  // a tie goes to the one that came first
   root = std::move(fault);
   return true;
+}
+
+void Outage::explain(Rule rule, std::string words, std::string signature) {
+  evidence.add_first(words);
+  root.fault_class = FaultClass::kUser;
+  root.rule = rule;
+  root.time_s = std::numeric_limits<std::int64_t>::min();
+  root.signature = std::move(signature);
+  root.words = std::move(words);
 }
 
 }  // namespace robustrun::supervisor

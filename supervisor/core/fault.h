@@ -66,6 +66,7 @@ struct Evidence {
   std::uint32_t more = 0;
 
   void add(std::string line);
+  void add_first(std::string line);
   [[nodiscard]] std::vector<std::string> lines() const;
   template <class V>
   void fields(V& v) {
@@ -82,10 +83,15 @@ struct Outage {
   Outage() = default;
   // Returns true when it is the new root.
   bool add(Fault fault);
+  // What the first of them came of was found out: nothing that is added later comes before it.
+  void explain(Rule rule, std::string words, std::string signature);
+  // Until then an explanation may come; none: it has come, or none is expected.
+  std::optional<base::Nanos> explained_by;
   template <class V>
   void fields(V& v) {
     v(1, "root", root);
     v(2, "evidence", evidence);
+    v(3, "explained_by", explained_by);
   }
 };
 

@@ -65,7 +65,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
   constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
   constexpr Handler ne = &I::node_ending;
-  constexpr Handler dia = &I::diagnosed;
+  constexpr Handler dia = &I::diagnosed, dead = &I::looked_back;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
@@ -93,7 +93,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, ne, ne, ne, ne, ne, ne, no, no, ne, ne},  // NodeEnding
       {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl},  // NodesChecked
       {no, no, no, no, no, no, no, no, no, no, set},  // PlacementSolved
-      {no, no, no, no, dia, no, no, no, no, no, no},  // Diagnosed
+      {no, no, no, no, dia, dead, no, no, no, no, no},  // Diagnosed
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }

@@ -35,6 +35,7 @@ void Job::Impl::diagnosed(const Event& event) {
       return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
                     {in_words(what.verdict)});
     case Diagnosed::Stage::kConvicted: return convict(what.verdict);
+    case Diagnosed::Stage::kPostMortem: return;  // of workers that are there again
   }
 }
 
@@ -47,6 +48,20 @@ void Job::Impl::convict(const tracer::Verdict& verdict) {
   }
   break_down(std::move(fault));
   for (const std::string& line : verdict.evidence) outage->evidence.add(line);
+}
+
+// Whoever called something else than the others is to blame, not who died of it.
+void Job::Impl::looked_back(const Event& event) {
+  const auto& what = body<Diagnosed>(event);
+  if (what.stage != Diagnosed::Stage::kPostMortem) return;
+  outage->explained_by.reset();
+  const tracer::Verdict& verdict = what.verdict;
+  if (is_the_scripts(verdict.finding) && outage->root.fault_class == FaultClass::kUser) {
+    const std::string finding(to_string(verdict.finding));
+    outage->explain(Rule::kMismatch, finding + ": " + verdict.sentence, finding);
+    decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict));
+  }
+  conclude_if_gone();
 }
 
 }  // namespace robustrun::supervisor

@@ -141,16 +141,16 @@ struct Job::Impl : JobMemory {
   void start_failed_stopping(const Event& event);
   void workers_gone_stopping(const Event& event);
   void stop_overdue(const Event& event);
-  void break_down(Fault fault);       // starting or running → kStopping
+  void break_down(Fault fault, bool look_back = false);  // starting or running → kStopping
   void add_fault(Fault fault);
   void conclude_if_gone();
   [[nodiscard]] Verdict verdict() const;
   [[nodiscard]] bool asks_not_to_requeue(const WorkerExited& exited) const;
   [[nodiscard]] base::Nanos restart_delay() const;
-
   // job_hang.cpp
   void diagnosed(const Event& event);
   void convict(const tracer::Verdict& verdict);
+  void looked_back(const Event& event);
   // job_end.cpp
   void end_signal(const Event& event);
   void end_signal_again(const Event& event);   // while the run is ending

@@ -6,6 +6,7 @@
 
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/job_impl.h"
+#include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
 
@@ -14,7 +15,7 @@ bool Job::Impl::asks_not_to_requeue(const WorkerExited& exited) const {
          exited.code == kExitDoNotRequeue;
 }
 
-void Job::Impl::break_down(Fault fault) {
+void Job::Impl::break_down(Fault fault, bool look_back) {
   outage.emplace(std::move(fault));
   // What follows is decided when the group is down, with all evidence; but workers are told by
   // now whether it is a restart, as far as can be seen.
@@ -24,6 +25,10 @@ void Job::Impl::break_down(Fault fault) {
          outage->evidence.lines());
   kill_at = now + spec.deadlines.shutdown_grace;
   enter(JobState::kStopping);
+  if (look_back) {
+    outage->explained_by = now + kLookBackMax;
+    out.push_back(LookBack{attempt});
+  }
   send_stops(SIGTERM, restart ? StopCause::kRestart : StopCause::kStop);
   arm_stop_timer();
   if (restart) launch_due();
@@ -53,6 +58,7 @@ void Job::Impl::workers_gone_stopping(const Event& event) {
 }
 
 void Job::Impl::stop_overdue(const Event&) {
+  outage->explained_by.reset();  // not in time either
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const base::NodeId node{i};
     if (at(node).gone) continue;
@@ -104,6 +110,10 @@ Job::Impl::Verdict Job::Impl::verdict() const {
 
 void Job::Impl::conclude_if_gone() {
   if (!all_gone()) return;
+  // It decides whose failure this was.
+  if (outage->explained_by && now < *outage->explained_by) {
+    return set_timer(TimerId::kState, *outage->explained_by);
+  }
   const Verdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();
   evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());

@@ -47,7 +47,10 @@ void Job::Impl::worker_exited(const Event& event) {
     return check_all_started();
   }
   if (asks_not_to_requeue(exited)) return do_not_requeue(event);
-  break_down(worker_fault(exited, context(event.node)));
+  Fault fault = worker_fault(exited, context(event.node));
+  const bool look_back =
+      exited.traced && plan.world_size() > 1 && fault.fault_class == FaultClass::kUser;
+  break_down(std::move(fault), look_back);
 }
 
 // An agent may say so by itself once its last worker is reaped.

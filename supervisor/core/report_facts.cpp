@@ -126,6 +126,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kAgentLost:
     case Rule::kPortConflict:
     case Rule::kHangConvicted:
+    case Rule::kMismatch:
     case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:

@@ -13,6 +13,7 @@ const char* in_words(Diagnosed::Stage stage) {
     case Diagnosed::Stage::kSuspected: return "suspected";
     case Diagnosed::Stage::kConvicted: return "convicted";
     case Diagnosed::Stage::kPassed: return "passed";
+    case Diagnosed::Stage::kPostMortem: return "post-mortem";
   }
   return "unknown";  // of a newer version
 }
@@ -23,6 +24,7 @@ std::vector<HangReport> hang_reports(const Facts& facts) {
   std::vector<HangReport> hangs;
   for (const auto& [at, body] : facts.diagnoses) {
     const tracer::Verdict& verdict = body->verdict;
+    if (verdict.finding == tracer::Finding::kNothing) continue;
     HangReport& hang = hangs.emplace_back();
     hang.attempt = body->attempt.value;
     hang.at = elapsed(facts.first_at, at);

@@ -15,7 +15,8 @@ struct Facts;
 struct HangReport {
   std::uint32_t attempt = 0;
   base::Nanos at{};        // after the start
-  std::string stage;       // "suspected", "convicted", "passed"
+  // "suspected", "convicted", "passed"; "post-mortem": found out after a worker had failed
+  std::string stage;
   std::string finding;     // "never entered", …
   std::vector<std::uint32_t> culprits;  // ranks
   std::string text;

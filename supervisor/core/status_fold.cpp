@@ -91,7 +91,8 @@ void StatusFold::take(const Decision& decision, base::Nanos at) {
   if (is_about_places(decision.rule)) now_.placement = decision.text;
   decided_at_ = at;
   const RuleRole role = role_of(decision.rule);
-  if (role == RuleRole::kCause && cause_.empty()) cause_ = decision.text;
+  const bool explains = decision.rule == Rule::kMismatch;  // what was the cause until now
+  if (role == RuleRole::kCause && (cause_.empty() || explains)) cause_ = decision.text;
   if (role != RuleRole::kVerdict) return;
   if (decision.rule == Rule::kRestart) {
     ++now_.restarts;

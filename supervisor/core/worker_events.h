@@ -56,6 +56,7 @@ struct WorkerExited {
   std::vector<std::string> stderr_tail;
   std::uint64_t dropped_bytes = 0;
   base::Nanos seen_at{};               // by the shim, this node's clock (same clock locally)
+  bool traced = false;                 // the attempt's collectives are seen: LookBack may help
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -74,6 +75,7 @@ struct WorkerExited {
     v(14, "stderr_tail", stderr_tail);
     v(15, "dropped_bytes", dropped_bytes);
     v(16, "seen_at", seen_at);
+    v(17, "traced", traced);
   }
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
 };

@@ -1,6 +1,9 @@
 #include "agent/flight_source.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -52,6 +55,11 @@ struct Fixture {
     });
     CHECK_FALSE(answer);
     CHECK(source->is_asking());
+  }
+  std::string leave(const std::string& words) const {
+    std::string file = scratch.path("0.0.flight");
+    REQUIRE(base::write_file_atomically(file, words, 0600));
+    return file;
   }
   Errc error_of(const std::string& bytes, bool hangs_up = true) {
     serve(bytes).hangs_up = hangs_up;
@@ -114,6 +122,50 @@ TEST_CASE("without a server there is an answer, too") {
     f.source = FlightSource::make(f.node, "/tmp/" + std::string(200, 'x'), base::Rank{0});
   }
   CHECK(f.error() == Errc::kNotFound);
+}
+
+TEST_CASE("who does not answer is told by its last words") {
+  Fixture f;
+  const std::string left = f.leave(kOneCollective);
+  f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
+  SUBCASE("no socket") {}
+  SUBCASE("it hangs up") { f.serve(""); }
+  f.ask();
+  REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
+  REQUIRE_MESSAGE(f.answer->has_value(), f.answer->error().what);
+  REQUIRE((*f.answer)->size() == 1);
+  CHECK((*f.answer)->front().comm == 77);
+  CHECK((*f.answer)->front().entered == 1);
+}
+
+TEST_CASE("who answers is believed, not what it left") {
+  Fixture f;
+  const std::string left = f.leave("{}");
+  f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
+  f.serve(http_answer(kOneCollective));
+  f.ask();
+  REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
+  CHECK(f.answer->has_value());
+}
+
+TEST_CASE("last words that are none are an error, never a wait") {
+  Fixture f;
+  std::string left = f.scratch.path("0.0.flight");
+  f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
+  SUBCASE("no file") { CHECK(f.error() == Errc::kNotFound); }
+  SUBCASE("a pipe") {
+    REQUIRE(::mkfifo(left.c_str(), 0600) == 0);
+    CHECK(f.error() == Errc::kNotFound);
+  }
+  SUBCASE("too long") {
+    const base::Fd fd(::open(left.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    REQUIRE(::ftruncate(fd.get(), static_cast<off_t>(kFlightAnswerBytesMax) + 1) == 0);
+    CHECK(f.error() == Errc::kNotFound);
+  }
+  SUBCASE("cut") {
+    f.leave(std::string(kOneCollective).substr(0, 200));
+    CHECK(f.error() == Errc::kCorrupt);
+  }
 }
 
 TEST_CASE("a server that misbehaves is an error, never a wait") {

@@ -124,6 +124,7 @@ class Cluster {
   void perform(const core::Action& action);
   void check_nodes(const core::CheckNodes& order);
   void place_nodes(const core::SolvePlacement& question);
+  void look_back(const core::LookBack& question);
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);

@@ -94,6 +94,8 @@ inline void Cluster::perform(const core::Action& action) {
     check_nodes(*check);
   } else if (const auto* question = std::get_if<core::SolvePlacement>(&action)) {
     place_nodes(*question);
+  } else if (const auto* back = std::get_if<core::LookBack>(&action)) {
+    look_back(*back);
   } else if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
     arm(*timer);
   } else if (const auto* finish = std::get_if<core::Finish>(&action)) {
@@ -119,6 +121,19 @@ inline void Cluster::check_nodes(const core::CheckNodes& order) {
   if (dice_.chance(scenario_.lost)) return;
   queue_.after(dice_.between(milliseconds(50), seconds(20)),
                [this, result] { tell({}, {}, result); });
+}
+
+// As the shell does it: nothing found, different calls, nothing at all, or too late. Without dice,
+// as others' fates do not depend on it.
+inline void Cluster::look_back(const core::LookBack& question) {
+  core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};
+  const std::uint32_t kind = question.attempt.value % 4;
+  if (kind == 3) return;
+  if (kind == 1) {
+    found.verdict.finding = tracer::Finding::kMismatch;
+    found.verdict.sentence = "ranks disagree";
+  }
+  queue_.after(kind == 2 ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
 }
 
 // As the shell does it, soon or too late; now and then with something that is no answer.

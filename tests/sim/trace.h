@@ -126,6 +126,9 @@ struct ActionWords {
   std::string operator()(const core::SolvePlacement& a) const {
     return fmt::format("place {:016x}: {} of {} nodes", a.digest, a.places, a.candidates.size());
   }
+  std::string operator()(const core::LookBack& a) const {
+    return fmt::format("a{} look back", a.attempt.value);
+  }
   std::string operator()(const core::Finish& a) const {
     return fmt::format("finish {}", a.exit_code);
   }

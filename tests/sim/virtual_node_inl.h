@@ -37,6 +37,7 @@ inline void VirtualNode::end(const AgentPtr& agent, const WorkerPtr& worker,
   exited.kind = kind;
   exited.code = code;
   exited.stopped_by_us = worker->stopped;
+  exited.traced = worker->rank.value % 2 == 0;
   if (worker->stopped) exited.shim_lost = false;
   world_.say(id_, agent->generation, exited);
   say_if_gone(agent);

@@ -141,9 +141,36 @@ void make_printable(Verdict& verdict) {
   for (std::string& line : verdict.evidence) clean(line, kSentenceBytes);
 }
 
-}  // namespace
+Verdict decide_failed(const Case& facts) { return rule_mismatch(facts).value_or(Verdict{}); }
 
-Verdict analyze(const FleetSnapshot& fleet) {
+// Of all communicators the one that this rank used last; null: it has used none.
+Membership* used_last(RankSnapshot& rank) {
+  Membership* last = nullptr;
+  for (Membership& comm : rank.comms) {
+    if (!comm.counts_completion || comm.recent.empty()) continue;
+    if (last == nullptr || comm.recent.back().entered_at > last->recent.back().entered_at) {
+      last = &comm;
+    }
+  }
+  return last;
+}
+
+// As if it had not returned from the call in which it failed.
+void reopen_last_call(RankSnapshot& rank) {
+  rank.life = Life::kUnknown;
+  rank.evidence = {};
+  Membership* const comm = used_last(rank);
+  if (comm == nullptr || comm->recent.back().ordinal != comm->entered || comm->entered == 0) return;
+  if (comm->done < comm->entered) return;  // it has not
+  Operation operation;
+  operation.ordinal = comm->entered;
+  operation.signature = comm->recent.back().signature;
+  operation.age = operation.unchanged = comm->idle;
+  comm->done = comm->entered - 1;
+  comm->pending.push_back(operation);
+}
+
+Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   const FleetView view(fleet);
   std::vector<const Evidence*> evidence;
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
@@ -154,9 +181,18 @@ Verdict analyze(const FleetSnapshot& fleet) {
   for (const Whereabouts& where : stacks.where) elsewhere.push_back(is_elsewhere(where.reason));
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
   Verdict verdict =
-      decide({.view = view, .where = stacks.where, .same = stacks.same, .graph = graph});
+      chosen({.view = view, .where = stacks.where, .same = stacks.same, .graph = graph});
   make_printable(verdict);
   return verdict;
+}
+
+}  // namespace
+
+Verdict analyze(const FleetSnapshot& fleet) { return judge(fleet, decide); }
+
+Verdict analyze_failed(FleetSnapshot fleet) {
+  for (RankSnapshot& rank : fleet.ranks) reopen_last_call(rank);
+  return judge(fleet, decide_failed);
 }
 
 }  // namespace robustrun::tracer

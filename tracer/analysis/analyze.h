@@ -16,4 +16,11 @@ namespace robustrun::tracer {
 // O(sum of memberships) but for sorting. Never fails: kUndecided says what is missing.
 [[nodiscard]] Verdict analyze(const FleetSnapshot& fleet);
 
+// Of a group that one of its ranks has failed in: whether ranks had called different things (R6),
+// which makes some libraries end whoever gets the wrong data. By the last that each rank said, dead
+// or not; the last that it called counts as not done, as a call that failed looks like one that is.
+// Nothing else is looked for: who died is known, and everybody else was waiting for that rank.
+// kNothing: no such difference is known.
+[[nodiscard]] Verdict analyze_failed(FleetSnapshot fleet);
+
 }  // namespace robustrun::tracer

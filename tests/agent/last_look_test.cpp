@@ -1,0 +1,57 @@
+#include "agent/last_look.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+#include "tests/support/loop.h"
+
+namespace robustrun::agent {
+namespace {
+
+struct Fixture {
+  test::Loop loop;
+  int stops = 0;
+  std::optional<LastLook> look{std::in_place, loop.executor()};
+  void stop() {
+    look->then([this] { ++stops; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a stop waits for the look that is under way, and for no other") {
+  Fixture f;
+  f.stop();
+  CHECK(f.stops == 1);
+  f.look->begin();
+  f.stop();
+  f.stop();  // said again
+  CHECK(f.stops == 1);
+  f.look->end();
+  CHECK(f.stops == 2);
+  f.look->end();
+  CHECK(f.stops == 2);
+  f.stop();
+  CHECK(f.stops == 3);
+}
+
+TEST_CASE("a look that never ends holds nobody back for long") {
+  Fixture f;
+  f.look->begin();
+  f.look->begin();
+  f.stop();
+  CHECK(f.stops == 0);
+  CHECK(f.loop.run_until([&] { return f.stops == 1; }));
+}
+
+TEST_CASE("a stop that waits is dropped with the worker") {
+  Fixture f;
+  f.look->begin();
+  f.stop();
+  f.look.reset();
+  f.loop.run_out();
+  CHECK(f.stops == 0);
+}
+
+}  // namespace robustrun::agent
