@@ -21,7 +21,7 @@ constexpr Nanos kWindow = std::chrono::hours(1);
 
 class Timeline {
  public:
-  Timeline(Nanos from, Nanos to) : from_(from), to_(to), last_(from) {}
+  Timeline(Nanos from, Nanos to) : from_(from), to_(std::max(from, to)), last_(from) {}
 
   // What the time since the last moment was spent with.
   void until(Nanos moment, Spent spent) {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "base/core/rng.h"
+#include "base/core/clock.h"
 #include "report_scenarios.h"
 #include "supervisor/core/report.h"
 
@@ -108,7 +108,7 @@ TEST_CASE("a run that is stopped produces until then, one that fails until it fa
   Story failed_once = begun();
   failed_once.event(20000, exited(0, 1, ExitStatus::Kind::kExited, 1, 20000));
   failed_once.decide(20000, Rule::kWorkerFailed, 0, "")
-      .decide(20500, Rule::kBudgetSpent, 0, "")
+      .decide(20500, Rule::kBudgetExhausted, 0, "")
       .finish(21000, 1);
   CHECK(spent(failed_once) == "starting 1.000 productive 19.000 ending 1.000");
 }
@@ -149,7 +149,7 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
   Story story;
   const auto at = [&] { return static_cast<double>(dice.below(20'000'000)) - 1000; };
   const auto attempt = [&] { return static_cast<std::uint32_t>(dice.below(4)); };
-  if (dice.chance(0.9)) story.run({{"node0", "127.0.0.1", 2}});
+  if (dice.below(10) > 0) story.run({{"node0", "127.0.0.1", 2}});
   for (std::uint64_t i = dice.below(60); i > 0; --i) {
     switch (dice.below(7)) {
       case 0: story.start(at(), attempt(), 2); break;
@@ -170,7 +170,7 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
       default: story.event(at(), WorkersGone{Attempt{attempt()}, 0, {}, {}}); break;
     }
   }
-  if (dice.chance(0.7)) story.finish(at(), static_cast<int>(dice.below(3)));
+  if (dice.below(3) > 0) story.finish(at(), static_cast<int>(dice.below(3)));
   return story.entries;
 }
 
