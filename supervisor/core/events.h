@@ -52,10 +52,12 @@ struct AgentJoined {
 struct AgentLost {
   std::string why;
   bool node_answers = true;  // false: the whole machine seems to be lost
+  base::Nanos silent{};      // since its last word
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
     v(2, "node_answers", node_answers);
+    v(3, "silent", silent);
   }
 };
 

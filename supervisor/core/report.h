@@ -12,6 +12,7 @@
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
 #include "supervisor/core/report_hang.h"
+#include "supervisor/core/report_time.h"
 
 namespace robustrun::supervisor {
 
@@ -147,6 +148,7 @@ struct RunReport {
   std::string log_directory;
   std::string placement;  // why the nodes have the places they have; empty: by their order
   std::vector<HangReport> hangs;  // in order
+  TimeReport time;  // what the duration was spent with
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -170,6 +172,7 @@ struct RunReport {
     v(19, "takeovers", takeovers);
     v(20, "placement", placement);
     v(21, "hangs", hangs);
+    v(22, "time", time);
   }
 };
 

@@ -197,6 +197,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("workers", worker_words(report));
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
+  page.item("time", time_words(report.time));
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {
     page.item("dropped", fmt::format("{} of the workers' output could not be written",
