@@ -75,7 +75,8 @@ TEST_CASE("of two addresses the one that answers counts") {
   test::Loop loop;
   FakeRas ras(loop, {test::ras_answer});
   // Nobody listens on the other, first or last.
-  for (const Strings& hosts : {Strings{"127.0.0.1", "127.0.0.2"}, {"127.0.0.2", "127.0.0.1"}}) {
+  for (const Strings& hosts :
+       {Strings{"127.0.0.1", "127.0.0.2"}, Strings{"127.0.0.2", "127.0.0.1"}}) {
     const auto answer = look(loop, hosts, ras.port());
     REQUIRE(answer);
     CHECK(*answer == test::kRasReport);

@@ -16,7 +16,8 @@ inline constexpr std::uint64_t kMaskedComm = 0xabc;
 
 // As NCCL does, which takes the mask when an operation is called.
 inline void complete_as_masked(Player& player, const PlayedOp& op, bool is_last_stuck) {
-  const bool has_flows = (player.nccl().mask() & (abi::kProxyOp | abi::kProxyStep)) != 0;
+  const auto mask = static_cast<std::uint64_t>(player.nccl().mask());
+  const bool has_flows = (mask & (abi::kProxyOp | abi::kProxyStep)) != 0;
   std::vector<void*> kernels;
   for (int channel = 0; channel < op.channels; ++channel) {
     kernels.push_back(player.nccl().kernel(op.comm, op.task, channel, 1000));

@@ -129,7 +129,7 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
   }
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=16") == Masks{"10", "10", "10", "10"});
   // Never 0: nothing would be left to switch anything on again.
-  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=2048") == Masks{"800", "8", "800", "800"});
+  CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=2048") == Masks{"800", "800", "800", "800"});
 }
 
 TEST_CASE("a worker that is not to tell of steps tells of everything else") {
