@@ -99,6 +99,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(heartbeat.sequence == 9);
   CHECK(heartbeat.at.count() == 0);
   CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
+  CHECK_FALSE(wire::decode<wire::Observe>(old("Observe")).value().ras);
 }
 
 TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as we mean them") {
