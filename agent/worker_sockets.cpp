@@ -207,7 +207,7 @@ void compare_sockets(std::span<const tracer::SocketState> before,
     each.watched = apart;
     each.acked_meanwhile = each.bytes_acked - old.bytes_acked;
     each.busy_meanwhile = each.busy - old.busy;
-    each.nothing_acked = old.unacked > 0 && each.unacked > 0 && each.acked_meanwhile == 0;
+    each.nothing_acked = old.send_queue > 0 && each.send_queue > 0 && each.acked_meanwhile == 0;
   }
 }
 

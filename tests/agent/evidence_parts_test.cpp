@@ -146,13 +146,13 @@ TEST_CASE("a listener is no connection, and more connections than the limit are 
 
 TEST_CASE("between two looks: what was acknowledged, for how long data was under way") {
   using std::chrono::milliseconds;
-  const auto look = [](std::uint64_t acked, milliseconds busy, std::uint32_t unacked) {
+  const auto look = [](std::uint64_t acked, milliseconds busy, std::uint64_t waiting) {
     SocketState socket;
     socket.local = "10.0.0.1:1";
     socket.peer = "10.0.0.2:2";
     socket.bytes_acked = acked;
     socket.busy = busy;
-    socket.unacked = unacked;
+    socket.send_queue = waiting;
     return std::vector<SocketState>{socket};
   };
   const auto compared = [](const std::vector<SocketState>& before, std::vector<SocketState> after) {

@@ -94,8 +94,7 @@ TEST_CASE("gloo: an interface down on one node is the finding when all have ente
   CHECK(verdict.finding == Finding::kNeverEntered);  // it is absent: no need for a network
 }
 
-TEST_CASE(
-    "gloo: segments that are not let out are not counted as sent again, and stick all the same") {
+TEST_CASE("gloo: what its own machine does not let out sticks, though TCP sent nothing again") {
   Fleet fleet(3, 1);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -104,6 +103,13 @@ TEST_CASE(
   CHECK(fleet.verdict().finding == Finding::kUndecided);
   socket.nothing_acked = true;
   CHECK(fleet.verdict().edges == std::vector<Edge>{{{1}, {2}}});
+  socket.unacked = 0;  // refused at once, it has not left
+  CHECK(fleet.verdict().edges == std::vector<Edge>{{{1}, {2}}});
+  // The peer does not read: there is no room for it.
+  SocketState& far = fleet.rank(2).evidence.sockets.front();
+  far.recv_queue = 100'000;
+  CHECK(fleet.verdict().finding == Finding::kUndecided);
+  far.recv_queue = 0;
   // A moment after it was sent, it is just on its way.
   socket.last_received = seconds(1);
   CHECK(fleet.verdict().finding == Finding::kUndecided);
@@ -168,6 +174,7 @@ TEST_CASE("gloo: equal addresses of two machines are not taken for each other") 
     fleet.rank(r + 1).evidence.sockets = {{.local = "127.0.0.1:2", .peer = "127.0.0.1:1"}};
   }
   SocketState& socket = fleet.rank(0).evidence.sockets.front();
+  socket.send_queue = 4000;
   socket.unacked = socket.retransmits = 2;
   socket.last_received = seconds(9);
   CHECK(fleet.verdict().edges == std::vector<Edge>{{{0}, {1}}});

@@ -22,11 +22,15 @@ std::string_view machine_of(const RankSnapshot& rank, const SocketState& socket)
 
 std::vector<Connection> connections_of(const FleetView& view,
                                        const std::vector<std::uint32_t>& ats) {
-  std::map<Ends, base::Rank> owners;
+  struct Owner {
+    base::Rank rank;
+    const SocketState* socket = nullptr;
+  };
+  std::map<Ends, Owner> owners;
   for (const std::uint32_t at : ats) {
     const RankSnapshot& rank = view.rank(at);
     for (const SocketState& socket : rank.evidence.sockets) {
-      owners[{machine_of(rank, socket), socket.local, socket.peer}] = rank.rank;
+      owners[{machine_of(rank, socket), socket.local, socket.peer}] = {rank.rank, &socket};
     }
   }
   std::vector<Connection> found;
@@ -34,17 +38,20 @@ std::vector<Connection> connections_of(const FleetView& view,
     const RankSnapshot& rank = view.rank(at);
     for (const SocketState& socket : rank.evidence.sockets) {
       const auto peer = owners.find({machine_of(rank, socket), socket.peer, socket.local});
-      if (peer == owners.end() || peer->second == rank.rank) continue;
-      found.push_back({{rank.rank, peer->second}, &socket});
+      if (peer == owners.end() || peer->second.rank == rank.rank) continue;
+      found.push_back({{rank.rank, peer->second.rank}, &socket, peer->second.socket});
     }
   }
   return found;
 }
 
-bool is_stuck(const SocketState& socket) {
-  if (socket.unacked == 0 || socket.last_received < kFlowStill) return false;
-  // Of what its own machine does not let out, TCP does not count that it was sent again.
-  return socket.retransmits > 0 || socket.nothing_acked;
+bool is_stuck(const Connection& connection) {
+  const SocketState& socket = *connection.socket;
+  if (socket.send_queue == 0 || socket.last_received < kFlowStill) return false;
+  // Of a process that does not read, the kernel acknowledges what has room.
+  if (socket.unacked > 0) return socket.retransmits > 0 || socket.nothing_acked;
+  // What its own machine does not let out (a firewall) is not under way, for TCP.
+  return socket.nothing_acked && connection.far->recv_queue == 0;
 }
 
 }  // namespace robustrun::tracer

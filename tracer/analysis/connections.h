@@ -12,14 +12,14 @@ namespace robustrun::tracer {
 struct Connection {
   Edge edge;  // from whose end it is seen: what it sends
   const SocketState* socket = nullptr;  // never null
+  const SocketState* far = nullptr;  // the other end's, never null
 };
 
 // Of the ranks `ats`, and both ends are seen; one that a rank has with itself is left out.
 [[nodiscard]] std::vector<Connection> connections_of(const FleetView& view,
                                                      const std::vector<std::uint32_t>& ats);
 
-// Data is under way and nobody acknowledges it. A process that merely does not read would have its
-// kernel do so.
-[[nodiscard]] bool is_stuck(const SocketState& socket);
+// Data waits to get there and nobody acknowledges it, though the peer has read all that came.
+[[nodiscard]] bool is_stuck(const Connection& connection);
 
 }  // namespace robustrun::tracer

@@ -57,7 +57,7 @@ struct SocketState {
   base::Nanos watched{};
   std::uint64_t acked_meanwhile = 0;
   base::Nanos busy_meanwhile{};
-  bool nothing_acked = false;     // though segments were under way at both
+  bool nothing_acked = false;     // though bytes waited for it at both
   template <class V>
   void fields(V& v) {
     v(1, "local", local);

@@ -32,7 +32,7 @@ void add_connections(const Case& facts, StuckLinks& links) {
   }
   for (const Connection& each : connections_of(facts.view, members)) {
     const SocketState& socket = *each.socket;
-    if (!is_stuck(socket)) continue;
+    if (!is_stuck(each)) continue;
     links.edges.push_back(each.edge);
     links.lines.push_back(
         fmt::format("rank {} to rank {}: {} bytes not acknowledged, sent {} times again, last "
