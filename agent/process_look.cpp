@@ -91,6 +91,14 @@ std::uint64_t io_of(const std::string& folder) {
          std::max(number_after(*text, "wchar:"), number_after(*text, "write_bytes:"));
 }
 
+// Second number of schedstat (sched-stats of the kernel's documentation): ready, in nanoseconds.
+base::Nanos cpu_delay_of(const std::string& folder) {
+  const auto text = base::read_file(folder + "/schedstat", kProcStatusBytesMax);
+  if (!text) return {};
+  const auto fields = base::split(base::trim(*text), ' ');
+  return base::Nanos(fields.size() < 2 ? 0 : base::parse_int<std::int64_t>(fields[1]).value_or(0));
+}
+
 // "some avg10=12.34 avg60=…"; nothing when the kernel does not measure it.
 std::optional<double> pressure_in(const std::string& path) {
   const auto text = base::read_file(path, kProcStatusBytesMax);
@@ -147,7 +155,9 @@ base::Result<ProcessLook> look_at_process(pid_t pid, const std::string& cgroup,
   for (const pid_t each : look.tree) {
     const Stat& stat = all.at(each);
     look.cpu_ticks += stat.ticks;
-    look.io_bytes += io_of(fmt::format("{}/{}", proc, each));
+    const std::string folder = fmt::format("{}/{}", proc, each);
+    look.io_bytes += io_of(folder);
+    look.cpu_delay += cpu_delay_of(folder);
     if (each != pid && stat.state == 'D') ++look.state.children_blocked;
   }
   look.state.children = static_cast<std::uint32_t>(look.tree.size() - 1);
@@ -188,6 +198,7 @@ base::Result<tracer::ProcessState> compare_looks(const ProcessLook& first,
   // Less than before: an orphan took its share along.
   const auto rise = [](std::uint64_t from, std::uint64_t to) { return to > from ? to - from : 0; };
   state.cpu = ticks_to_time(rise(first.cpu_ticks, second.cpu_ticks));
+  state.cpu_delay = std::max(second.cpu_delay - first.cpu_delay, base::Nanos{});
   state.io_bytes = rise(first.io_bytes, second.io_bytes);
   return state;
 }

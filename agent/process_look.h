@@ -19,6 +19,7 @@ struct ProcessLook {
   tracer::ProcessState state;    // but for what lies between two looks
   std::uint64_t start_ticks = 0;  // since boot, by the kernel's clock: with the pid, who it is
   std::uint64_t cpu_ticks = 0;   // used by all of them so far, ended children included
+  base::Nanos cpu_delay{};  // their main threads were ready to run for so long, and did not
   std::uint64_t io_bytes = 0;    // read and written by all of them so far
   std::vector<pid_t> tree;  // the worker, then its descendants; at most kDescendantsMax of them
 };

@@ -1,6 +1,7 @@
 #include "supervisor/hang_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "supervisor/limits.h"
 
@@ -35,7 +36,9 @@ bool is_final(tracer::Finding finding) {
 }  // namespace
 
 void HangWatch::begin_attempt(base::Attempt attempt, base::Nanos now) {
+  std::vector<Habit> habits = std::move(habits_);
   *this = HangWatch(policy_);
+  habits_ = std::move(habits);
   attempt_ = attempt;
   stepped_at_ = now;
 }
@@ -135,8 +138,10 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
   if (is_final(verdict.finding)) return verdict.lasting >= kConvictFinal;
   const Habit* habit = habit_of(verdict);
   const base::Nanos usual = std::max(expected_, habit != nullptr ? habit->longest : base::Nanos{});
-  return !verdict.is_moving &&
-         verdict.lasting >= std::max<base::Nanos>(kConvictStill, kConvictFactor * usual);
+  const base::Nanos least =
+      verdict.finding == tracer::Finding::kStopped ? kConvictStopped : kConvictStill;
+  return !verdict.is_moving && !last_->is_moving &&
+         verdict.lasting >= std::max<base::Nanos>(least, kConvictFactor * usual);
 }
 
 Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
@@ -170,6 +175,7 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nan
   if (is_proved(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     convicted_ = true;
+    learn(verdict);  // what is so at the next attempt, too, may be the script's way
   } else if ((is_slow || !nobody_waits) && is_worth_saying(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kSuspected, verdict, now));
     (is_slow ? said_slow_ : said_) = verdict;

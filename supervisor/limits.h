@@ -102,7 +102,8 @@ inline constexpr std::chrono::seconds kLookOftenFor{60};
 // Until a suspicion that names a phase, or nobody, is said; and until one is a conviction.
 inline constexpr std::chrono::seconds kVagueSaidAfter{30};
 inline constexpr std::chrono::seconds kConvictFinal{5};
-inline constexpr std::chrono::seconds kConvictStill{15};
+inline constexpr std::chrono::seconds kConvictStopped{15};
+inline constexpr std::chrono::seconds kConvictStill{60};
 inline constexpr int kConvictFactor = 4;
 // What an agent gets to answer, with evidence; the look is over a little later.
 inline constexpr std::chrono::milliseconds kObserveWithin{2500};

@@ -152,11 +152,14 @@ TEST_CASE("fields of stat are found behind any name") {
   fake.root.write("proc/11/io", "rchar: 500\nwchar: 1\nread_bytes: 4096\nwrite_bytes: 0\n");
   fake.root.write("proc/10/io", "rchar: 10\nwchar: 20\nread_bytes: 0\nwrite_bytes: 0\n");
   fake.root.write("proc/10/wchan", "futex_wait_queue");
+  fake.root.write("proc/10/schedstat", "5 700 9\n");
+  fake.root.write("proc/11/schedstat", "1 30 2\n");
   const auto look = look_at_process(10, "", fake.root.path());
   REQUIRE(look);
   CHECK(look->state.state == "S");
   CHECK(look->start_ticks == 77);
   CHECK(look->cpu_ticks == 110);
+  CHECK(look->cpu_delay == base::Nanos(730));
   CHECK(look->io_bytes == 4096 + 1 + 30);
   CHECK(look->tree == std::vector<pid_t>{10, 11});
   CHECK(look->state.children_blocked == 1);

@@ -77,15 +77,25 @@ def test_two_groups_in_opposite_order_are_an_inversion(robustrun):
 
 
 def test_a_proved_hang_ends_the_attempt_and_the_next_one_goes_on(robustrun):
-    job = start(robustrun, "sleep", 1, 30, steps=200, pace=0.02,
+    job = start(robustrun, "order", 1, 30, steps=200, pace=0.02,
                 options=["--summary-json", "summary.json"])
     ended = job.finish(180)
     assert ended.code == 0, ended.errors
-    assert re.search(r"hang: rank 1 .*has not entered", ended.errors)
+    assert re.search(r"hang: rank 1 .*different order", ended.errors)
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 2
     assert [hang["stage"] for hang in report["hangs"]][-1] == "convicted"
     assert report["hangs"][-1]["culprits"] == [1]
+
+
+def test_a_rank_that_stays_stopped_ends_the_attempt(robustrun):
+    job = start(robustrun)
+    job.wait(lambda: steps_done(job) > 20, "steps", NAMED_WITHIN_S)
+    subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2", "--for=1h"],
+                   check=True, capture_output=True)
+    job.wait(lambda: "starting 3 workers" in job.err().split("hang: rank 2")[-1],
+             "another attempt", 120)
+    job.stop()
 
 
 def test_healthy_pauses_are_no_hangs(robustrun):

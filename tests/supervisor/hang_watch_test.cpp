@@ -130,13 +130,45 @@ TEST_CASE("what is only inferred is said, and convicted when patience ends") {
   CHECK(w.look(inferred(600s)) == Stages{Stage::kConvicted});
 }
 
+TEST_CASE("who is stopped is convicted sooner, who moved at the look before later") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto late = [](bool is_moving) {
+    return verdict(tracer::Finding::kNeverEntered, kConvictStill, is_moving);
+  };
+  CHECK(w.look(late(true)) == Stages{Stage::kSuspected});
+  CHECK(w.look(late(false)).empty());
+  CHECK(w.look(late(false)) == Stages{Stage::kConvicted});
+  Watch other;
+  other.watch.note_overdue({0}, kComm, false, 2s);
+  const auto stopped = verdict(tracer::Finding::kStopped, kConvictStopped);
+  CHECK(other.look(stopped) == Stages{Stage::kSuspected});
+  CHECK(other.look(stopped) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("where an attempt was ended, the next one gets more time") {
+  Watch w;
+  auto late = verdict(tracer::Finding::kNeverEntered, kConvictStill);
+  late.place = "train.py:9";
+  const auto convicted_at = [&](base::Nanos lasting) {
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    late.lasting = lasting;
+    w.look(late);
+    return w.look(late) == Stages{Stage::kConvicted};
+  };
+  CHECK(convicted_at(kConvictStill));
+  w.watch.begin_attempt(base::Attempt{1}, w.now);
+  CHECK_FALSE(convicted_at(4 * kConvictStill - 1s));
+  CHECK(convicted_at(4 * kConvictStill));
+}
+
 TEST_CASE("an operation that used to take long gets more time") {
   Watch w;
-  w.watch.note_overdue({0}, kComm, false, 10s);
+  w.watch.note_overdue({0}, kComm, false, 20s);
   const auto after = [](base::Nanos age) { return verdict(tracer::Finding::kNeverEntered, age); };
-  CHECK(w.look(after(20s)) == Stages{Stage::kSuspected});
-  CHECK(w.look(after(39s)).empty());
-  CHECK(w.look(after(40s)) == Stages{Stage::kConvicted});
+  CHECK(w.look(after(40s)) == Stages{Stage::kSuspected});
+  CHECK(w.look(after(79s)).empty());
+  CHECK(w.look(after(80s)) == Stages{Stage::kConvicted});
 }
 
 TEST_CASE("who is slow is named, never convicted") {
@@ -214,15 +246,15 @@ TEST_CASE("who does not move at a place where it took long before gets more time
   Watch w;
   w.watch.note_steps(1, w.now);
   w.watch.note_overdue({0}, kComm, false, 2s);
-  auto saves = verdict(tracer::Finding::kNeverEntered, 14s);
+  auto saves = verdict(tracer::Finding::kNeverEntered, 20s);
   saves.place = "train.py:9";
   w.look(saves);
   w.watch.note_steps(2, w.now);
   w.look(verdict(tracer::Finding::kNothing, {}));
-  saves.lasting = 4 * 14s - 1s;
+  saves.lasting = 4 * 20s - 1s;
   w.look(saves);
   CHECK(w.look(saves).empty());
-  saves.lasting = 4 * 14s;
+  saves.lasting = 4 * 20s;
   CHECK(w.look(saves) == Stages{Stage::kConvicted});
 }
 

@@ -205,8 +205,8 @@ TEST_CASE("when all ranks are in the same phase nobody is at fault") {
   CHECK(fleet.verdict().finding == Finding::kNothing);
 }
 
-TEST_CASE("the culprit moves when it uses a processor, reads, or its stack changes") {
-  for (const int how : {0, 1, 2, 3}) {
+TEST_CASE("the culprit moves when it uses or wants a processor, reads, or its stack changes") {
+  for (const int how : {0, 1, 2, 3, 4, 5, 6, 7, 8}) {
     Fleet fleet(4);
     fleet.world();
     fleet.enter_all_but(1, {2});
@@ -217,6 +217,11 @@ TEST_CASE("the culprit moves when it uses a processor, reads, or its stack chang
     if (how == 1) evidence.process.cpu = seconds(0.2);
     evidence.process.io_bytes = kMovingIoBytes + (how == 2 ? 1 : 0);  // its stacks are written, too
     if (how == 3) evidence.stacks_moved = true;
+    if (how == 4) evidence.process.cpu_delay = seconds(0.2);  // others use them
+    if (how == 5) evidence.process.state = "R";
+    if (how == 6) evidence.process.state = "D";  // storage answers, sooner or later
+    if (how == 7) evidence.process.children_blocked = 1;
+    if (how != 8) fleet.stack(2, {{"wait", "/home/me/train.py", 7}});  // nobody knows where it is
     // Victims may spin: that is nobody's guilt.
     fleet.rank(0).evidence = {};
     fleet.rank(0).evidence.has_process = true;

@@ -126,7 +126,10 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
   for (const Blame& blame : blames) {
     made.culprits.push_back(blame.at);
     differ |= !is_same_operation(blame, main);
-    verdict.is_moving |= is_moving(view.rank(blame.at).evidence);
+    const Evidence& evidence = view.rank(blame.at).evidence;
+    // Where it is, only its stacks can tell.
+    const bool is_unknown = finding == Finding::kNeverEntered && evidence.stacks.empty();
+    verdict.is_moving |= is_unknown || is_moving(evidence);
     const bool is_unseen = blame.age < base::Nanos{0} || view.comms()[blame.comm].uncounted > 0;
     if (is_unseen) verdict.confidence = Confidence::kInferred;
   }
@@ -209,9 +212,14 @@ bool is_moving(const Evidence& evidence) {
   const ProcessState& process = evidence.process;
   if (evidence.stacks_moved) return true;
   if (!evidence.has_process) return false;
+  // Storage answers sooner or later; a GPU that reports errors may not.
+  const auto has_errors = [](const GpuState& gpu) { return !gpu.errors.empty(); };
+  const bool waits_for_storage = (process.state == "D" || process.children_blocked > 0) &&
+                                 std::ranges::none_of(evidence.gpus, has_errors);
+  const base::Nanos wanted = process.cpu + process.cpu_delay;
   const auto share = static_cast<double>(process.watched.count()) * kMovingCpu;
-  return process.io_bytes > kMovingIoBytes ||
-         (process.watched > base::Nanos{0} && static_cast<double>(process.cpu.count()) > share);
+  return process.state == "R" || waits_for_storage || process.io_bytes > kMovingIoBytes ||
+         (process.watched > base::Nanos{0} && static_cast<double>(wanted.count()) > share);
 }
 
 std::vector<std::string> nodes_of(const FleetView& view, const std::vector<std::uint32_t>& ats) {

@@ -85,6 +85,7 @@ struct ProcessState {
   // Of the worker and all its descendants, between two looks `watched` apart.
   base::Nanos watched{};
   base::Nanos cpu{};            // processor time used in between
+  base::Nanos cpu_delay{};      // for so long one was wanted and not to be had
   std::uint64_t io_bytes = 0;   // read and written in between
   std::uint32_t children = 0;
   std::uint32_t children_blocked = 0;  // in state D
@@ -102,6 +103,7 @@ struct ProcessState {
     v(8, "children_blocked", children_blocked);
     v(9, "io_pressure", io_pressure);
     v(10, "memory_pressure", memory_pressure);
+    v(11, "cpu_delay", cpu_delay);
   }
 };
 
