@@ -204,8 +204,8 @@ TEST_CASE("report and status name the cause; looks that found nothing are not li
   const RunStatus status = status_of_journal(entries);
   REQUIRE(status.last_restarts.size() == 1);
   CHECK(status.last_restarts[0].cause.starts_with("mismatch: rank 1") == is_found);
-  if (!is_found) return CHECK(report.hangs.empty());
-  REQUIRE(report.hangs.size() == 1);
+  REQUIRE(report.hangs.size() == (is_found ? 1 : 0));
+  if (!is_found) return;
   CHECK(report.hangs[0].stage == "post-mortem");
   CHECK(report.hangs[0].culprits == std::vector<std::uint32_t>{1});
 }
