@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "supervisor/core/agent_events.h"
 #include "supervisor/core/diagnosis.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
@@ -31,33 +32,6 @@ struct RunStarted {
     v(2, "wall_time", wall_time);
     v(3, "seed", seed);
     v(4, "version", version);
-  }
-};
-
-struct AgentJoined {
-  std::int32_t pid = 0;
-  std::string address;       // numeric; empty: as in its NodeSpec
-  std::uint32_t slots = 0;   // workers it offers; counts where the NodeSpec leaves it open
-  std::string listens{};  // numeric endpoint, for a supervisor on another machine; empty: none
-  template <class V>
-  void fields(V& v) {
-    v(1, "pid", pid);
-    v(2, "address", address);
-    v(3, "slots", slots);
-    v(4, "listens", listens);
-  }
-};
-
-// The agent died, its channel broke, or it could not be started.
-struct AgentLost {
-  std::string why;
-  bool node_answers = true;  // false: the whole machine seems to be lost
-  base::Nanos silent{};      // since its last word
-  template <class V>
-  void fields(V& v) {
-    v(1, "why", why);
-    v(2, "node_answers", node_answers);
-    v(3, "silent", silent);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
 #include "supervisor/core/report_hang.h"
+#include "supervisor/core/report_injected.h"
 #include "supervisor/core/report_time.h"
 
 namespace robustrun::supervisor {
@@ -36,27 +37,6 @@ struct Phase {
     v(2, "duration", duration);
   }
 };
-
-// A fault that somebody made on purpose (`robustrun inject`).
-struct InjectedFault {
-  std::string kind;
-  base::Nanos at{};                        // since the run's start
-  std::uint32_t attempt = 0;
-  std::string node;                        // empty: the supervisor
-  std::optional<std::uint32_t> rank;       // none: the whole node
-  std::string done;                        // what was done, in words
-  template <class V>
-  void fields(V& v) {
-    v(1, "kind", kind);
-    v(2, "at", at);
-    v(3, "attempt", attempt);
-    v(4, "node", node);
-    v(5, "rank", rank);
-    v(6, "done", done);
-  }
-};
-// "kill of rank 3 on beta".
-std::string injected_words(const InjectedFault& fault);
 
 // A supervisor that went on where another one was killed.
 struct Takeover {

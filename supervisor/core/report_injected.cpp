@@ -7,6 +7,9 @@
 
 #include <fmt/core.h>
 
+#include "supervisor/core/report.h"
+#include "supervisor/core/report_facts.h"
+
 namespace robustrun::supervisor {
 namespace {
 

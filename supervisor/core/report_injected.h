@@ -1,12 +1,38 @@
 #pragma once
 // Which faults of a run were made on purpose, and which incidents they explain. Pure.
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "supervisor/core/report.h"
-#include "supervisor/core/report_facts.h"
+#include "base/core/clock.h"
 
 namespace robustrun::supervisor {
+
+struct Facts;
+struct Incident;
+
+// A fault that somebody made on purpose (`robustrun inject`).
+struct InjectedFault {
+  std::string kind;
+  base::Nanos at{};                        // since the run's start
+  std::uint32_t attempt = 0;
+  std::string node;                        // empty: the supervisor
+  std::optional<std::uint32_t> rank;       // none: the whole node
+  std::string done;                        // what was done, in words
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "at", at);
+    v(3, "attempt", attempt);
+    v(4, "node", node);
+    v(5, "rank", rank);
+    v(6, "done", done);
+  }
+};
+// "kill of rank 3 on beta".
+std::string injected_words(const InjectedFault& fault);
 
 // All of the journal, in order.
 [[nodiscard]] std::vector<InjectedFault> injected_faults(const Facts& facts);
