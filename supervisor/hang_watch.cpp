@@ -19,12 +19,12 @@ bool is_one_operation(const tracer::Verdict& one, const tracer::Verdict& other) 
 
 // Somebody always waits for a moment while a group works; what is wrong for itself counts at once.
 bool is_usual(const tracer::Verdict& verdict) {
-  switch (verdict.finding) {
-    case tracer::Finding::kDied:
-    case tracer::Finding::kStopped:
-    case tracer::Finding::kMismatch: return false;
-    default: return verdict.lasting < kHangMin;
+  using tracer::Finding;
+  if (verdict.finding == Finding::kDied || verdict.finding == Finding::kStopped ||
+      verdict.finding == Finding::kMismatch) {
+    return false;
   }
+  return verdict.lasting < kHangMin;
 }
 
 // It cannot come right by itself, whatever the worker seems to do.
