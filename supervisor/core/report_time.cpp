@@ -116,6 +116,7 @@ class Troubles {
         suspected_.erase(first);
         break;
       }
+      case Diagnosed::Stage::kPostMortem: break;  // of a failure, which is told anyway
     }
   }
 
