@@ -116,7 +116,9 @@ void WatchImpl::look_at_record(const std::string& table, Nanos now) {
 void WatchImpl::ask_if_due(const std::string& table, Nanos now) {
   if (!flight_ || flight_->is_asking()) return;
   const Nanos calm = steps_ > 0 ? kFlightIntervalStepping : kFlightIntervalMoving;
-  const Nanos interval = is_calm(now) ? calm : kFlightInterval;
+  // The supervisor should hear soon that there are collectives at all.
+  const bool is_known = !answered_.empty();
+  const Nanos interval = is_known && is_calm(now) ? calm : kFlightInterval;
   if (asked_at_ && now - *asked_at_ < interval) return;
   asked_at_ = now;
   ask(table);

@@ -269,7 +269,8 @@ void Collection::look_at_stacks() {
 void Collection::look_closer() {
   const tracer::ProcessState& process = evidence_.process;
   constexpr int kIdleShare = 10;  // of the time: less processor time is none
-  const bool idle = process.watched > base::Nanos{} && process.cpu * kIdleShare < process.watched;
+  const bool idle = process.watched > base::Nanos{} &&
+                    (process.cpu + process.cpu_delay) * kIdleShare < process.watched;
   const bool still = evidence_.stacks.empty() ? idle : !evidence_.stacks_moved;
   const bool needs_stacks = main_stack(evidence_.stacks) == nullptr;
   const bool lives = evidence_.has_process && process.state != "Z" && process.state != "X";

@@ -205,10 +205,12 @@ TEST_CASE("the recorder is asked every ten seconds while steps advance, every se
   SUBCASE("also when it does not") { f.answer(base::fail(Errc::kTimeout, "cannot")); }
   f.time_to_question(true);
   f.answer(std::vector<Membership>{});
+  CHECK(f.time_to_question(true) == 1s);  // until it has told of a group
+  f.answer(std::vector{comm_of(78, 6, 6)});
   CHECK(f.time_to_question(true) == 10s);
-  f.answer(std::vector<Membership>{});
+  f.answer(std::vector{comm_of(78, 7, 7)});
   CHECK(f.time_to_question(false) <= 1100ms);
-  f.answer(std::vector<Membership>{});
+  f.answer(std::vector{comm_of(78, 7, 7)});
   CHECK(f.time_to_question(false) == 1s);
 }
 
@@ -218,7 +220,7 @@ TEST_CASE("a worker whose steps take long is calm for twice as long") {
     const unsigned before = f.asked.questions;
     for (int i = 1; i <= tenths; ++i) {
       f.tick(step_every_four_seconds && i % 40 == 0);
-      if (f.asked.done) f.answer(std::vector<Membership>{});
+      if (f.asked.done) f.answer(std::vector{comm_of(78, 5, 5)});
     }
     return f.asked.questions - before;
   };

@@ -142,7 +142,8 @@ TEST_CASE_FIXTURE(Node,
   CHECK(wait_until([&] {
     std::filesystem::remove(folder / "stopped");
     evidence = collect(suspect(busy));
-    return evidence.process.cpu * 10 >= evidence.process.watched;
+    const tracer::ProcessState& process = evidence.process;
+    return (process.cpu + process.cpu_delay) * 10 >= process.watched;
   }));
   CHECK(missing(evidence) == "Python stacks: the worker has no handler installed");
   REQUIRE(evidence.stacks.size() == 1);
