@@ -52,7 +52,7 @@ def test_a_rank_that_calls_another_size_is_named(robustrun, ranks, victim):
 def test_of_four_ranks_both_sides_are_told(robustrun):
     """One has died without a word: two against one are no majority of four."""
     job = start(robustrun, 4, "size", 2, 40)
-    line_with(job, ["mismatch: ", "rank 2 calls all_reduce of 128", "64"])
+    line_with(job, ["mismatch: ", "rank 2 (", "calls all_reduce of 128", "64"])
     job.says("restart 1 of", SAID_WITHIN_S)
     job.stop()
     assert [hang["culprits"] for hang in report_of(job)["hangs"]] == [[]]
@@ -64,7 +64,7 @@ def test_an_exception_of_one_rank_is_nobody_elses(robustrun):
     job.stop()
     report = report_of(job)
     assert "mismatch" not in job.err()
-    assert report["hangs"] == []
+    assert [hang for hang in report["hangs"] if hang["stage"] == "post-mortem"] == []
     incident = report["incidents"][0]
     assert incident["rank"] == 2
     waited = sum(phase["duration_s"] for phase in incident["phases"]
