@@ -333,10 +333,11 @@ void Collection::look_at_sockets() {
       [this](base::Result<std::vector<tracer::SocketState>> sockets) {
         const base::Nanos now = node_.clock.now();
         const bool is_first = !sockets_at_;
+        const std::string missing = sockets ? "" : sockets.error().what;
         if (!is_first && sockets) compare_sockets(evidence_.sockets, *sockets, now - *sockets_at_);
         if (sockets) evidence_.sockets = *std::move(sockets);
         if (is_first) look_at_network();
-        if (!is_first || !sockets) end(Part::kSockets, sockets ? "" : sockets.error().what);
+        if (!is_first || !missing.empty()) end(Part::kSockets, missing);
         sockets_at_ = now;
       });
 }

@@ -1,8 +1,9 @@
 """Faults on purpose in real gloo trainings, and what robustrun says of them.
 
 Every seed is one job: it draws its faults, times and victims, and gives one line of results per
-fault. Seeds that were played are kept in bench/results/hang-campaign.jsonl and not played again, so
-that a campaign grows over several runs of the command (decisions: resumable, accumulating).
+fault. Seeds that were played are kept in bench/campaigns/hangs.jsonl, with the commit that played
+them, and not played again: a campaign grows over several runs of the command. Without that file it
+begins anew.
 """
 
 import collections
@@ -18,7 +19,7 @@ import time
 from harness import ROBUSTRUN, ROOT, Scratch, clean_environment, wait_for
 
 SCRIPT = ROOT / "tests" / "e2e" / "faulty_job.py"
-RESULTS = ROOT / "bench" / "results" / "hang-campaign.jsonl"
+RESULTS = ROOT / "bench" / "campaigns" / "hangs.jsonl"
 RANKS = (2, 3, 4, 4, 4, 8, 8, 16)
 HEALTHY_RANKS = (2, 4, 4, 8)
 JOBS_AT_ONCE = 2   # they wait most of the time
@@ -207,9 +208,11 @@ def play(which, how, seeds):
     `how(seed)` gives lines of results, each with "seed": "WHICH SEED"."""
     RESULTS.parent.mkdir(exist_ok=True)
     known = {line["seed"] for line in played()}
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=9", "HEAD"],
+                            capture_output=True, text=True, check=True).stdout.strip()
 
     def play_one(seed):
-        lines = how(seed)
+        lines = [line | {"commit": commit} for line in how(seed)]
         with WRITING, open(RESULTS, "a") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
