@@ -94,10 +94,14 @@ TEST_CASE("hosts behind a jump host are served by OpenSSH, and probed through it
   rig.prefer_in_client_config("Host 127.0.1.*\n  ProxyJump 127.0.9.9:" + std::to_string(rig.port) +
                               "\n");
   expect_fallback(rig, "ProxyJump");
-  std::optional<bool> answers;
-  rig.launcher->probe(base::NodeId{0}, [&](bool yes) { answers = yes; });
-  REQUIRE(rig.wait([&] { return answers.has_value(); }));
-  CHECK(*answers);
+  const auto answers = [&] {
+    std::optional<bool> answer;
+    rig.launcher->probe(base::NodeId{0}, [&](bool yes) { answer = yes; });
+    REQUIRE(rig.wait([&] { return answer.has_value(); }));
+    return *answer;
+  };
+  // A probe's time may be too short for two servers on a busy machine.
+  CHECK((answers() || answers() || answers()));
   CHECK(has(read_text(rig.folder / "sshd.log"), "127.0.9.9"));
 }
 

@@ -49,8 +49,9 @@ std::optional<StuckLinks> stuck_links(const Case& facts) {
   if (const std::optional<Transport> transport = stuck_transport(facts)) {
     links.wait = &transport->wait();
     add_flows(facts, *transport, links);
-  } else if ((links.wait = wait_of_all(facts)) != nullptr) {
-    add_connections(facts, links);
+  } else {
+    links.wait = wait_of_all(facts);
+    if (links.wait != nullptr) add_connections(facts, links);
   }
   return links.edges.empty() ? std::nullopt : std::optional(std::move(links));
 }
