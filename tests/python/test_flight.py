@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 
 import pytest
 from conftest import PACKAGE
@@ -95,6 +96,17 @@ def test_no_file_of_the_programs_is_kept_open(ranks):
     assert process.wait(60) == 0
 
 
+def blocked_by_servers(pid):
+    """Masks of blocked signals of the worker server's threads."""
+    masks = []
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, task)) as file:
+            status = file.read()
+        if "pt_workerserver" in status.splitlines()[0]:
+            masks.append(int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16))
+    return masks
+
+
 def test_signals_reach_the_main_thread(ranks):
     job = ranks("import signal, threading\n"
                 "def on(number, frame): print(threading.get_ident() == threading.main_thread()"
@@ -103,12 +115,9 @@ def test_signals_reach_the_main_thread(ranks):
                 "print('ready')\nsignal.pause()\n", size=1)
     job.wait_for("ready")
     pid = job.processes[0].pid
-    masks = []
-    for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, task)) as file:
-            status = file.read()
-        if "pt_workerserver" in status.splitlines()[0]:
-            masks.append(int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16))
+    end = time.monotonic() + 30
+    while not (masks := blocked_by_servers(pid)) and time.monotonic() < end:
+        time.sleep(0.01)  # its threads have no name yet
     assert masks and all(mask >> (signal.SIGUSR1 - 1) & 1 for mask in masks)
     os.kill(pid, signal.SIGUSR1)
     assert job.finish() == [(5, "True\n", "")]
@@ -170,8 +179,9 @@ def test_a_script_that_makes_no_group_has_no_server(tmp_path, boot, record):
 
 @pytest.mark.parametrize("path", ["", "/nonexistent/place.fr", "/tmp/" + "x" * 103])
 def test_a_socket_that_cannot_be_changes_nothing(ranks, path):
-    job = ranks("dist.all_reduce(torch.ones(1)); print('ran')\n", size=1,
-                ROBUSTRUN_FLIGHT_SOCKET=path)
+    # Destroyed: a thread of gloo's that is late would end the process (test_faults.py).
+    job = ranks("dist.all_reduce(torch.ones(1)); print('ran'); dist.destroy_process_group()\n",
+                size=1, ROBUSTRUN_FLIGHT_SOCKET=path)
     assert job.finish() == [(0, "ran\n", "")]
 
 
