@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "supervisor/core/report.h"
-#include "tests/supervisor/job_harness.h"
+#include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test {
 namespace {
@@ -112,19 +112,10 @@ TEST_CASE("a hang that passes is told") {
 TEST_CASE("the report lists what was found out, and blames it for the restart") {
   Running h;
   h.now += seconds(20);
-  std::vector<JournalEntry> entries;
-  const auto note = [&](const Event& event) {
-    entries.push_back({event.at, event});
-    for (const Action& action : h.tell(event)) {
-      if (const auto* decision = std::get_if<Decision>(&action)) {
-        entries.push_back({event.at, *decision});
-      }
-    }
-  };
-  for (const Event& event : std::vector(h.journal)) entries.push_back({event.at, event});
-  note({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kSuspected)});
-  note({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kConvicted)});
-  const RunReport report = build_report(entries);
+  JobJournal journal(h);
+  journal.tell({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kSuspected)});
+  journal.tell({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kConvicted)});
+  const RunReport report = build_report(journal.entries);
   REQUIRE(report.hangs.size() == 2);
   CHECK(report.hangs[0].stage == "suspected");
   CHECK(report.hangs[1].stage == "convicted");

@@ -5,7 +5,7 @@
 #include "supervisor/core/limits.h"
 #include "supervisor/core/report.h"
 #include "supervisor/core/status.h"
-#include "tests/supervisor/job_harness.h"
+#include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test {
 namespace {
@@ -176,32 +176,23 @@ TEST_CASE("it counts as the script's failure, and the same twice is a crash loop
 
 TEST_CASE("report and status name the cause; looks that found nothing are not listed") {
   Failed h;
-  std::vector<JournalEntry> entries;
-  const auto note = [&](const Event& event) {
-    entries.push_back({event.at, event});
-    for (const Action& action : h.tell(event)) {
-      if (const auto* decision = std::get_if<Decision>(&action)) {
-        entries.push_back({event.at, *decision});
-      }
-    }
-  };
-  for (const Event& event : std::vector(h.journal)) entries.push_back({event.at, event});
+  JobJournal journal(h);
   WorkerExited exit = killed(0, 0, 6);
   exit.traced = true;
-  note({h.now, {0}, {h.generation[0]}, exit});
+  journal.tell({h.now, {0}, {h.generation[0]}, exit});
   bool is_found = false;
   SUBCASE("found") { is_found = true; }
   SUBCASE("not found") {}
-  note({h.now,
-        {},
-        {},
-        Diagnosed{{0}, Stage::kPostMortem, is_found ? mismatch() : tracer::Verdict{}, {}}});
-  note({h.now, {0}, {h.generation[0]}, WorkersGone{{0}, 0, {}, {}}});
-  const RunReport report = build_report(entries);
+  journal.tell({h.now,
+                {},
+                {},
+                Diagnosed{{0}, Stage::kPostMortem, is_found ? mismatch() : tracer::Verdict{}, {}}});
+  journal.tell({h.now, {0}, {h.generation[0]}, WorkersGone{{0}, 0, {}, {}}});
+  const RunReport report = build_report(journal.entries);
   REQUIRE(report.incidents.size() == 1);
   CHECK(report.incidents[0].rank == 0);
   CHECK((report.incidents[0].decision.find("mismatch: rank 1") != std::string::npos) == is_found);
-  const RunStatus status = status_of_journal(entries);
+  const RunStatus status = status_of_journal(journal.entries);
   REQUIRE(status.last_restarts.size() == 1);
   CHECK(status.last_restarts[0].cause.starts_with("mismatch: rank 1") == is_found);
   REQUIRE(report.hangs.size() == (is_found ? 1 : 0));
