@@ -134,12 +134,12 @@ class Asked : public std::enable_shared_from_this<Asked> {
   std::string text_;
 };
 
-class Owner final : public AskedProgram {
+class AskedProgramOwner final : public AskedProgram {
  public:
-  explicit Owner(std::shared_ptr<Asked> asked) : asked_(std::move(asked)) {}
-  ~Owner() override { asked_->drop(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  explicit AskedProgramOwner(std::shared_ptr<Asked> asked) : asked_(std::move(asked)) {}
+  ~AskedProgramOwner() override { asked_->drop(); }
+  AskedProgramOwner(const AskedProgramOwner&) = delete;
+  AskedProgramOwner& operator=(const AskedProgramOwner&) = delete;
 
  private:
   std::shared_ptr<Asked> asked_;
@@ -151,7 +151,7 @@ std::unique_ptr<AskedProgram> AskedProgram::ask(asio::any_io_executor executor, 
                                                 Done done) {
   auto asked = std::make_shared<Asked>(executor, std::move(question), std::move(done));
   asked->start();
-  return std::make_unique<Owner>(std::move(asked));
+  return std::make_unique<AskedProgramOwner>(std::move(asked));
 }
 
 }  // namespace robustrun::agent

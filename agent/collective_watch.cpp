@@ -245,12 +245,12 @@ void WatchImpl::finish_collecting() {
   std::exchange(collecting_, nullptr)(std::move(collected));
 }
 
-class Owner final : public CollectiveWatch {
+class CollectiveWatchOwner final : public CollectiveWatch {
  public:
-  explicit Owner(std::shared_ptr<WatchImpl> watch) : watch_(std::move(watch)) {}
-  ~Owner() override { watch_->drop(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  explicit CollectiveWatchOwner(std::shared_ptr<WatchImpl> watch) : watch_(std::move(watch)) {}
+  ~CollectiveWatchOwner() override { watch_->drop(); }
+  CollectiveWatchOwner(const CollectiveWatchOwner&) = delete;
+  CollectiveWatchOwner& operator=(const CollectiveWatchOwner&) = delete;
   void look(std::uint64_t steps) override { watch_->look(steps); }
   [[nodiscard]] bool has_overdue() const override { return watch_->has_overdue(); }
   void collect(Done done) override { watch_->collect(std::move(done)); }
@@ -264,7 +264,7 @@ class Owner final : public CollectiveWatch {
 std::unique_ptr<CollectiveWatch> CollectiveWatch::make(NodeContext& node, Subject subject,
                                                        const tracer::RecordFile& record,
                                                        std::unique_ptr<FlightSource> flight) {
-  return std::make_unique<Owner>(
+  return std::make_unique<CollectiveWatchOwner>(
       std::make_shared<WatchImpl>(node, subject, record, std::move(flight)));
 }
 

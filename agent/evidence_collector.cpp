@@ -377,12 +377,13 @@ void Collection::on_gpus(const base::Result<std::string>& answer) {
       });
 }
 
-class Owner final : public EvidenceCollector {
+class EvidenceCollectorOwner final : public EvidenceCollector {
  public:
-  explicit Owner(std::shared_ptr<Collection> collection) : collection_(std::move(collection)) {}
-  ~Owner() override { collection_->drop(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  explicit EvidenceCollectorOwner(std::shared_ptr<Collection> collection)
+      : collection_(std::move(collection)) {}
+  ~EvidenceCollectorOwner() override { collection_->drop(); }
+  EvidenceCollectorOwner(const EvidenceCollectorOwner&) = delete;
+  EvidenceCollectorOwner& operator=(const EvidenceCollectorOwner&) = delete;
 
  private:
   std::shared_ptr<Collection> collection_;
@@ -394,7 +395,7 @@ std::unique_ptr<EvidenceCollector> EvidenceCollector::start(NodeContext& node, S
                                                             milliseconds within, Done done) {
   auto collection = std::make_shared<Collection>(node, std::move(suspect), std::move(done));
   collection->start(within);
-  return std::make_unique<Owner>(std::move(collection));
+  return std::make_unique<EvidenceCollectorOwner>(std::move(collection));
 }
 
 }  // namespace robustrun::agent

@@ -197,12 +197,12 @@ class Asking : public std::enable_shared_from_this<Asking> {
   std::shared_ptr<Call> call_;
 };
 
-class Owner final : public FlightSource {
+class FlightSourceOwner final : public FlightSource {
  public:
-  explicit Owner(std::shared_ptr<Asking> asking) : asking_(std::move(asking)) {}
-  ~Owner() override { asking_->drop(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  explicit FlightSourceOwner(std::shared_ptr<Asking> asking) : asking_(std::move(asking)) {}
+  ~FlightSourceOwner() override { asking_->drop(); }
+  FlightSourceOwner(const FlightSourceOwner&) = delete;
+  FlightSourceOwner& operator=(const FlightSourceOwner&) = delete;
   void ask(Question question, Done done) override {
     asking_->ask(std::move(question), std::move(done));
   }
@@ -251,7 +251,7 @@ base::Result<HttpProgress> look_at_http(std::string_view bytes) {
 
 std::unique_ptr<FlightSource> FlightSource::make(NodeContext& node, std::string path,
                                                  base::Rank rank, std::string last_words) {
-  return std::make_unique<Owner>(
+  return std::make_unique<FlightSourceOwner>(
       std::make_shared<Asking>(node, std::move(path), rank, std::move(last_words)));
 }
 

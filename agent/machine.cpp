@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <memory>
 
+#include "agent/folder.h"
 #include "agent/limits.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -14,10 +14,6 @@ namespace robustrun::agent {
 namespace {
 
 constexpr const char* kGpus = "/proc/driver/nvidia/gpus";
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 std::string cpu_folder(unsigned cpu) { return fmt::format("/sys/devices/system/cpu/cpu{}", cpu); }
 
@@ -34,7 +30,7 @@ std::string Machine::read(const std::string& path) const {
 
 std::vector<std::string> Machine::list(const std::string& path) const {
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir((root_ + path).c_str()));
+  const Folder folder(::opendir((root_ + path).c_str()));
   if (!folder) return names;
   while (const dirent* entry = ::readdir(folder.get())) {
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);

@@ -17,7 +17,7 @@
 namespace robustrun::agent {
 namespace {
 
-constexpr const char* kLibrary = "libnvidia-ml.so.1";
+constexpr const char* kNvmlStateLibrary = "libnvidia-ml.so.1";
 constexpr int kGpuIsLost = 15;  // NVML_ERROR_GPU_IS_LOST
 constexpr unsigned kTextBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE, _UUID_V2_ has the same
 constexpr unsigned kProcesses = 256;  // of one GPU
@@ -134,7 +134,7 @@ void describe_work(Library& nvml, Device* device, std::string& out) {
 }  // namespace
 
 std::string list_gpu_states() {
-  void* const handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* const handle = ::dlopen(kNvmlStateLibrary, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {};
   Library nvml(handle);
   if (!nvml.call(ForNothing{}, "nvmlInit_v2")) {

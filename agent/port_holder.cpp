@@ -7,8 +7,8 @@
 #include <array>
 #include <charconv>
 #include <fstream>
-#include <memory>
 
+#include "agent/folder.h"
 #include "agent/limits.h"
 #include "agent/port.h"
 #include "base/core/text.h"
@@ -19,11 +19,6 @@ namespace {
 
 constexpr unsigned kListen = 0x0A;    // TCP_LISTEN
 constexpr unsigned kTimeWait = 0x06;  // nobody's any more
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-using Folder = std::unique_ptr<DIR, CloseFolder>;
 
 struct SocketRow {
   unsigned state = 0;

@@ -8,11 +8,11 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "agent/cgroup.h"
+#include "agent/folder.h"
 #include "agent/limits.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -50,7 +50,7 @@ std::optional<Stat> read_stat(const std::string& folder) {
 // All processes of the machine: a list of one's children is not in every kernel.
 std::map<pid_t, Stat> read_all(const std::string& proc) {
   std::map<pid_t, Stat> all;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(proc.c_str()), &::closedir);
+  const Folder folder(::opendir(proc.c_str()));
   if (!folder) return all;
   while (const dirent* const entry = ::readdir(folder.get())) {
     const auto pid = base::parse_int<pid_t>(entry->d_name);

@@ -176,12 +176,12 @@ void Looks::on_deadline() {
                         : "the worker has not taken the signal in time");
 }
 
-class Owner final : public PythonStacks {
+class PythonStacksOwner final : public PythonStacks {
  public:
-  explicit Owner(std::shared_ptr<Looks> looks) : looks_(std::move(looks)) {}
-  ~Owner() override { looks_->drop(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  explicit PythonStacksOwner(std::shared_ptr<Looks> looks) : looks_(std::move(looks)) {}
+  ~PythonStacksOwner() override { looks_->drop(); }
+  PythonStacksOwner(const PythonStacksOwner&) = delete;
+  PythonStacksOwner& operator=(const PythonStacksOwner&) = delete;
 
  private:
   std::shared_ptr<Looks> looks_;
@@ -194,7 +194,7 @@ std::unique_ptr<PythonStacks> PythonStacks::start(asio::any_io_executor executor
                                                   std::chrono::milliseconds within, Done done) {
   auto looks = std::make_shared<Looks>(executor, suspect, std::move(done));
   looks->start(within);
-  return std::make_unique<Owner>(std::move(looks));
+  return std::make_unique<PythonStacksOwner>(std::move(looks));
 }
 
 }  // namespace robustrun::agent

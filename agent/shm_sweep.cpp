@@ -10,6 +10,7 @@
 #include <chrono>
 #include <memory>
 
+#include "agent/folder.h"
 #include "base/io/fd.h"
 
 namespace robustrun::agent {
@@ -17,10 +18,6 @@ namespace {
 
 // The kernel stamps files with a clock that lags behind ours by up to one tick.
 constexpr std::chrono::milliseconds kTimestampLag{20};
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 base::Nanos changed_at(const struct stat& file) {
   return std::chrono::seconds(file.st_ctim.tv_sec) + base::Nanos(file.st_ctim.tv_nsec);
@@ -57,7 +54,7 @@ bool remove_if_nobodys(int folder, const char* name, base::Nanos since) {
 
 std::vector<std::string> sweep_shm(base::Nanos since, const std::string& directory) {
   std::vector<std::string> removed;
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(directory.c_str()));
+  const Folder folder(::opendir(directory.c_str()));
   if (!folder) return removed;  // no shared memory on this machine
   while (const dirent* entry = ::readdir(folder.get())) {
     const std::string name = entry->d_name;

@@ -68,12 +68,12 @@ class Taking : public std::enable_shared_from_this<Taking> {
   tracer::Evidence evidence_;
 };
 
-class Owner final : public WorkerSnapshot {
+class WorkerSnapshotOwner final : public WorkerSnapshot {
  public:
-  explicit Owner(std::shared_ptr<Taking> snapshot) : snapshot_(std::move(snapshot)) {}
-  ~Owner() override { snapshot_->drop(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  explicit WorkerSnapshotOwner(std::shared_ptr<Taking> snapshot) : snapshot_(std::move(snapshot)) {}
+  ~WorkerSnapshotOwner() override { snapshot_->drop(); }
+  WorkerSnapshotOwner(const WorkerSnapshotOwner&) = delete;
+  WorkerSnapshotOwner& operator=(const WorkerSnapshotOwner&) = delete;
 
  private:
   std::shared_ptr<Taking> snapshot_;
@@ -106,7 +106,7 @@ std::string encode_bounded(tracer::RankSnapshot snapshot) {
 std::unique_ptr<WorkerSnapshot> WorkerSnapshot::take(NodeContext& node, Plan plan, Done done) {
   auto snapshot = std::make_shared<Taking>(node, std::move(plan), std::move(done));
   snapshot->begin();
-  return std::make_unique<Owner>(std::move(snapshot));
+  return std::make_unique<WorkerSnapshotOwner>(std::move(snapshot));
 }
 
 }  // namespace robustrun::agent

@@ -18,12 +18,12 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "agent/folder.h"
 #include "agent/limits.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -50,7 +50,7 @@ constexpr std::uint32_t kStates = 1U << kEstablished | 1U << kSynSent | 1U << kF
 void add_inodes(pid_t pid, Inodes& inodes) {
   constexpr std::string_view kSocket = "socket:[";
   const std::string path = fmt::format("/proc/{}/fd", pid);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
+  const Folder folder(::opendir(path.c_str()));
   if (!folder) return;
   while (const dirent* const entry = ::readdir(folder.get())) {
     std::array<char, 64> target{};

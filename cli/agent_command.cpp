@@ -53,7 +53,7 @@ base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
 }
 
 // The launcher shows what comes on stderr.
-int say(int exit_code, std::string_view what) {
+int end_with(int exit_code, std::string_view what) {
   const std::string line = fmt::format("robustrun agent: {}\n", what);
   static_cast<void>(base::write_all(STDERR_FILENO, line));
   return exit_code;
@@ -72,16 +72,17 @@ int agent_command(std::string_view option) {
   }
   if (option.empty()) return agent::run_agent(base::Fd(kChannelFd));
   auto credential = agent::read_credential();
-  if (!credential) return say(kExitFailed, credential.error().what);
+  if (!credential) return end_with(kExitFailed, credential.error().what);
   if (!credential->build.empty() && credential->build != base::build_id()) {
-    return say(launcher::kExitOtherBuild, "another build than the supervisor's is installed here");
+    return end_with(launcher::kExitOtherBuild,
+                    "another build than the supervisor's is installed here");
   }
   agent::RemoteAgent start;
   if (!credential->count.empty()) {
     const auto workers =
         count_workers(credential->count, "--nproc-per-node=" + credential->count,
                       look_around("robustrun", this_machine()), credential->interpreter);
-    if (!workers) return say(kExitFailed, workers.error().what);
+    if (!workers) return end_with(kExitFailed, workers.error().what);
     start.self.slots = *workers;
   }
   start.credential = *std::move(credential);
@@ -89,7 +90,7 @@ int agent_command(std::string_view option) {
   start.watch_stdin = start.credential.places.empty();
   if (!start.watch_stdin) {
     const auto placed = take_place(look_around("robustrun", this_machine()), start);
-    if (!placed) return say(kExitFailed, placed.error().what);
+    if (!placed) return end_with(kExitFailed, placed.error().what);
   }
   start.self.node = start.credential.node;
   start.self.generation = start.credential.generation;

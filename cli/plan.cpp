@@ -33,11 +33,6 @@ constexpr const char* kTeePrefix = "[${role_name}${local_rank}]:";
 constexpr const char* kPrefixVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
 
 // The error of a checked option, with how the user wrote it in front.
-std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
-                                        const base::Error& error) {
-  return fail(error.code, fmt::format("cannot use {}: {}", settings.written(id), error.what));
-}
-
 base::Status check_unsupported(const Settings& settings) {
   if (settings.has(OptionId::kLogsSpecs)) {
     return fail(
@@ -117,13 +112,15 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   wishes.files = !plan.places.log_directory.empty();
   const auto streams = [&](OptionId id) -> Result<StreamChoice> {
     auto choice = parse_stream_choice(settings.text(id));
-    if (!choice) return cannot_use(settings, id, choice.error());
+    if (!choice) return cannot_use(settings, id, choice.error().code, choice.error().what);
     return choice;
   };
   wishes.redirects = RR_TRY(streams(OptionId::kRedirects));
   wishes.tee = RR_TRY(streams(OptionId::kTee));
   auto shown = parse_ranks(settings.text(OptionId::kLocalRanksFilter));
-  if (!shown) return cannot_use(settings, OptionId::kLocalRanksFilter, shown.error());
+  if (!shown)
+    return cannot_use(settings, OptionId::kLocalRanksFilter, shown.error().code,
+                      shown.error().what);
   wishes.shown = *std::move(shown);
   plan.request.routes = plan_routes(wishes, workers);
   const bool detached = settings.flag(OptionId::kDetach);

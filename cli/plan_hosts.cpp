@@ -23,11 +23,6 @@ using Hosts = std::vector<Host>;
 
 bool says(const Settings& settings, OptionId id) { return !settings.text(id).empty(); }
 
-std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id, Errc code,
-                                        std::string_view why) {
-  return fail(code, fmt::format("cannot use {}: {}", settings.written(id), why));
-}
-
 // --hosts or --hostfile; nullopt: neither. Of both, the one that overrides the other.
 Result<std::optional<OptionId>> source_of(const Settings& settings) {
   const bool list = says(settings, OptionId::kHosts);

@@ -15,16 +15,16 @@ namespace {
 using base::json_string;
 
 // "{" "name":value ... "}", or a list.
-class Json {
+class JsonText {
  public:
-  explicit Json(char open) : text_(1, open) {}
-  Json& add(std::string_view name, std::string_view value) {
+  explicit JsonText(char open) : text_(1, open) {}
+  JsonText& add(std::string_view name, std::string_view value) {
     separate();
     text_ += json_string(name) + ":";
     text_ += value;
     return *this;
   }
-  Json& add(std::string_view value) {
+  JsonText& add(std::string_view value) {
     separate();
     text_ += value;
     return *this;
@@ -54,19 +54,22 @@ std::string rounded(double value, double digits) {
 }
 
 std::string cost_json(const topo::Cost& cost) {
-  return Json('{').add("worst", units(cost.worst)).add("mean", units(cost.mean)).close();
+  return JsonText('{').add("worst", units(cost.worst)).add("mean", units(cost.mean)).close();
 }
 
 std::string topology_json(const topo::Cluster& cluster) {
-  Json levels('[');
+  JsonText levels('[');
   for (const topo::Level& level : cluster.levels) {
-    levels.add(Json('{')
+    levels.add(JsonText('{')
                    .add("name", json_string(level.name))
                    .add("switches", number(level.switches.size()))
                    .add("gbps", number(level.gbps))
                    .close());
   }
-  return Json('{').add("source", json_string(cluster.source)).add("levels", levels.close()).close();
+  return JsonText('{')
+      .add("source", json_string(cluster.source))
+      .add("levels", levels.close())
+      .close();
 }
 
 std::string parallel_json(const topo::Parallel& parallel) {
@@ -74,7 +77,7 @@ std::string parallel_json(const topo::Parallel& parallel) {
   for (const topo::GroupKind kind : parallel.order) {
     order += (order.empty() ? "" : "-") + std::string(to_string(kind));
   }
-  return Json('{')
+  return JsonText('{')
       .add("tp", number(parallel.tp))
       .add("cp", number(parallel.cp))
       .add("ep", number(parallel.ep))
@@ -85,7 +88,7 @@ std::string parallel_json(const topo::Parallel& parallel) {
 }
 
 std::string weights_json(const PlacementPlan& plan) {
-  Json weights('{');
+  JsonText weights('{');
   for (const topo::Family& family : plan.placement.shape.families) {
     weights.add(to_string(family.kind), units(plan.objective.kinds.of(family.kind)));
   }
@@ -93,7 +96,7 @@ std::string weights_json(const PlacementPlan& plan) {
 }
 
 std::string level_weights_json(const PlacementPlan& plan) {
-  Json weights('{');
+  JsonText weights('{');
   for (std::size_t level = 0; level < plan.cluster.levels.size(); ++level) {
     weights.add(plan.cluster.levels[level].name, units(plan.objective.levels[level]));
   }
@@ -102,16 +105,16 @@ std::string level_weights_json(const PlacementPlan& plan) {
 
 std::string nodes_json(const PlacementPlan& plan) {
   const auto switches = topo::switches_by_level(plan.cluster);
-  Json nodes('[');
+  JsonText nodes('[');
   std::uint32_t rank = 0;
   for (std::size_t place = 0; place < plan.placement.nodes.size(); ++place) {
     const topo::NodeIndex node = plan.placement.nodes[place];
     const std::uint32_t slots = plan.placement.shape.slots[place];
-    Json above('[');
+    JsonText above('[');
     for (std::size_t level = 0; level < switches.size(); ++level) {
       above.add(json_string(plan.cluster.levels[level].switches[switches[level][node]].name));
     }
-    nodes.add(Json('{')
+    nodes.add(JsonText('{')
                   .add("place", number(place))
                   .add("name", json_string(plan.cluster.nodes[node].name))
                   .add("first_rank", number(rank))
@@ -124,7 +127,7 @@ std::string nodes_json(const PlacementPlan& plan) {
 }
 
 std::string spares_json(const PlacementPlan& plan) {
-  Json spares('[');
+  JsonText spares('[');
   for (const topo::NodeIndex node : plan.placement.spares) {
     spares.add(json_string(plan.cluster.nodes[node].name));
   }
@@ -132,11 +135,11 @@ std::string spares_json(const PlacementPlan& plan) {
 }
 
 std::string spreads_json(const PlacementPlan& plan) {
-  Json spreads('[');
+  JsonText spreads('[');
   for (const topo::Spread& spread : plan.placement.score.spreads) {
     const topo::Level& level = plan.cluster.levels[spread.level];
     if (level.switches.size() < 2) continue;
-    spreads.add(Json('{')
+    spreads.add(JsonText('{')
                     .add("kind", json_string(to_string(spread.kind)))
                     .add("level", json_string(level.name))
                     .add("worst", number(spread.worst))
@@ -151,7 +154,7 @@ std::string spreads_json(const PlacementPlan& plan) {
 
 std::string placement_json(const PlacementPlan& plan, base::Nanos solving) {
   const topo::Placement& placement = plan.placement;
-  Json all('{');
+  JsonText all('{');
   all.add("topology", topology_json(plan.cluster))
       .add("parallel", parallel_json(placement.shape.parallel))
       .add("weights", weights_json(plan))
@@ -164,13 +167,13 @@ std::string placement_json(const PlacementPlan& plan, base::Nanos solving) {
       .add("method", json_string(to_string(placement.method)))
       .add("how", json_string(placement.how))
       .add("spreads", spreads_json(plan))
-      .add("orders", Json('{')
+      .add("orders", JsonText('{')
                          .add("natural", cost_json(plan.natural.score.cost))
                          .add("lexicographic", cost_json(plan.lexicographic.score.cost))
                          .close());
   const NetworkSeconds seconds = network_seconds(plan);
   if (seconds.known()) {
-    all.add("network_seconds", Json('{')
+    all.add("network_seconds", JsonText('{')
                                    .add("ours", number(seconds.ours))
                                    .add("natural", number(seconds.natural))
                                    .add("lexicographic", number(seconds.lexicographic))

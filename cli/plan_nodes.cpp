@@ -25,11 +25,6 @@ using Way = NodesPlan::Way;
 constexpr const char* kMungeSocket = "/run/munge/munge.socket.2";
 constexpr std::size_t kInterfaceNameMax = 15;  // IFNAMSIZ
 
-std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
-                                        std::string_view why) {
-  return fail(Errc::kInvalidArgument, fmt::format("cannot use {}: {}", settings.written(id), why));
-}
-
 OptionId hosts_option(const Settings& settings) {
   return settings.text(OptionId::kHosts).empty() ? OptionId::kHostfile : OptionId::kHosts;
 }

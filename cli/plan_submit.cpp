@@ -20,11 +20,6 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
-                                        std::string_view why) {
-  return fail(Errc::kInvalidArgument, fmt::format("cannot use {}: {}", settings.written(id), why));
-}
-
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 base::Status check_options(const Settings& settings, const Surroundings& around) {

@@ -20,11 +20,6 @@ constexpr std::uint16_t kC10dPort = 29400;     // torchrun's
 constexpr std::uint16_t kStaticPort = 29500;  // torchrun's
 constexpr std::uint16_t kPortMax = 65535;
 
-std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id, Errc code,
-                                        std::string_view why) {
-  return fail(code, fmt::format("cannot use {}: {}", settings.written(id), why));
-}
-
 bool is_host(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == ':' || c == '-' || c == '%';

@@ -180,4 +180,14 @@ Result<Settings> merge_settings(const RunLine& line, const Surroundings& around)
   return settings;
 }
 
+std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id, base::Errc code,
+                                        std::string_view why) {
+  return base::fail(code, fmt::format("cannot use {}: {}", settings.written(id), why));
+}
+
+std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
+                                        std::string_view why) {
+  return cannot_use(settings, id, base::Errc::kInvalidArgument, why);
+}
+
 }  // namespace robustrun::cli

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/clock.h"
@@ -48,6 +50,12 @@ class Settings {
   friend base::Result<Settings> merge_settings(const RunLine& line, const Surroundings& around);
   std::array<Setting, kOptionCount> settings_;
 };
+
+// "cannot use HOW IT WAS WRITTEN: WHY"
+[[nodiscard]] std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
+                                                      base::Errc code, std::string_view why);
+[[nodiscard]] std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
+                                                      std::string_view why);  // kInvalidArgument
 
 // Reads the file of --config through around.machine. Errors are whole sentences, one of
 // "cannot …" or "FILE:LINE:COLUMN: …" (kInvalidArgument, kNotFound).

@@ -24,7 +24,7 @@
 namespace robustrun::cli {
 namespace {
 
-using Type = TomlValue::Type;
+using TomlType = TomlValue::Type;
 
 TomlAt place(toml::source_position position) { return {position.line, position.column}; }
 
@@ -49,23 +49,23 @@ TomlValue value_of(const toml::node& node) {
   if (const auto* table = node.as_table()) {
     value.entries = entries_of(*table);
   } else if (const auto* array = node.as_array()) {
-    value.type = Type::kArray;
+    value.type = TomlType::kArray;
     value.items.reserve(array->size());
     for (const toml::node& item : *array) value.items.push_back(value_of(item));
   } else if (const auto* text = node.as_string()) {
-    value.type = Type::kString;
+    value.type = TomlType::kString;
     value.text = text->get();
   } else if (const auto* integer = node.as_integer()) {
-    value.type = Type::kInteger;
+    value.type = TomlType::kInteger;
     value.integer = integer->get();
   } else if (const auto* number = node.as_floating_point()) {
-    value.type = Type::kNumber;
+    value.type = TomlType::kNumber;
     value.number = number->get();
   } else if (const auto* flag = node.as_boolean()) {
-    value.type = Type::kBoolean;
+    value.type = TomlType::kBoolean;
     value.flag = flag->get();
   } else {
-    value.type = Type::kTime;
+    value.type = TomlType::kTime;
   }
   return value;
 }
@@ -74,20 +74,20 @@ TomlValue value_of(const toml::node& node) {
 
 const char* type_name(TomlValue::Type type) {
   switch (type) {
-    case Type::kTable: return "a table";
-    case Type::kArray: return "an array";
-    case Type::kString: return "a string";
-    case Type::kInteger: return "an integer";
-    case Type::kNumber: return "a decimal fraction";
-    case Type::kBoolean: return "a boolean";
-    case Type::kTime: return "a date or time";
+    case TomlType::kTable: return "a table";
+    case TomlType::kArray: return "an array";
+    case TomlType::kString: return "a string";
+    case TomlType::kInteger: return "an integer";
+    case TomlType::kNumber: return "a decimal fraction";
+    case TomlType::kBoolean: return "a boolean";
+    case TomlType::kTime: return "a date or time";
   }
   return "something else";
 }
 
 std::optional<std::string> scalar_text(const TomlValue& value) {
-  if (value.type == Type::kString) return value.text;
-  if (value.type == Type::kInteger) return std::to_string(value.integer);
+  if (value.type == TomlType::kString) return value.text;
+  if (value.type == TomlType::kInteger) return std::to_string(value.integer);
   return std::nullopt;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using base::Result;
 using base::Status;
-using Type = TomlValue::Type;
+using TomlType = TomlValue::Type;
 using Names = std::vector<std::string>;
 
 class Reader {
@@ -42,9 +42,9 @@ class Reader {
 
  private:
   Status take_levels(const TomlEntry& entry) {
-    if (entry.value.type != Type::kTable) return wrong_type(entry, "tables: [level.leaf]");
+    if (entry.value.type != TomlType::kTable) return wrong_type(entry, "tables: [level.leaf]");
     for (const TomlEntry& level : entry.value.entries) {
-      if (level.value.type != Type::kTable) return wrong_type(level, "a table: [level.leaf]");
+      if (level.value.type != TomlType::kTable) return wrong_type(level, "a table: [level.leaf]");
       topo::LevelEntry& said = said_.levels.emplace_back();
       said.name = level.key;
       said.line = level.at.line;
@@ -106,29 +106,29 @@ class Reader {
 
   Result<std::vector<TomlValue>> tables(const TomlEntry& entry) const {
     const std::string wanted = fmt::format("tables of the form [[{}]]", entry.key);
-    if (entry.value.type != Type::kArray) return wrong_type(entry, wanted);
+    if (entry.value.type != TomlType::kArray) return wrong_type(entry, wanted);
     for (const TomlValue& item : entry.value.items) {
-      if (item.type != Type::kTable) return wrong_type(entry, wanted);
+      if (item.type != TomlType::kTable) return wrong_type(entry, wanted);
     }
     return entry.value.items;
   }
 
   Result<std::string> text(const TomlEntry& entry) const {
-    if (entry.value.type != Type::kString || entry.value.text.empty()) {
+    if (entry.value.type != TomlType::kString || entry.value.text.empty()) {
       return wrong_type(entry, "a string that is not empty");
     }
     return entry.value.text;
   }
 
   Result<double> bandwidth(const TomlEntry& entry) const {
-    if (entry.value.type == Type::kInteger) return static_cast<double>(entry.value.integer);
-    if (entry.value.type == Type::kNumber) return entry.value.number;
+    if (entry.value.type == TomlType::kInteger) return static_cast<double>(entry.value.integer);
+    if (entry.value.type == TomlType::kNumber) return entry.value.number;
     return wrong_type(entry, "a number of Gbit/s");
   }
 
   Result<std::uint32_t> slots(const TomlEntry& entry) const {
     const std::int64_t number = entry.value.integer;
-    if (entry.value.type != Type::kInteger || number < 1 || number > topo::kRanksMax) {
+    if (entry.value.type != TomlType::kInteger || number < 1 || number > topo::kRanksMax) {
       return wrong_type(entry, "a number of ranks, at least 1");
     }
     return static_cast<std::uint32_t>(number);
@@ -138,12 +138,12 @@ class Reader {
     const auto expand = [&](const TomlValue& list) {
       return budget.expand(list.text, path_, list.at.line, entry.key);
     };
-    if (entry.value.type == Type::kString) return expand(entry.value);
+    if (entry.value.type == TomlType::kString) return expand(entry.value);
     constexpr const char* kWanted = "a list of names such as \"n[1-16]\", or an array of these";
-    if (entry.value.type != Type::kArray) return wrong_type(entry, kWanted);
+    if (entry.value.type != TomlType::kArray) return wrong_type(entry, kWanted);
     Names all;
     for (const TomlValue& item : entry.value.items) {
-      if (item.type != Type::kString) return wrong_type(entry, kWanted);
+      if (item.type != TomlType::kString) return wrong_type(entry, kWanted);
       for (std::string& name : RR_TRY(expand(item))) all.push_back(std::move(name));
     }
     return all;

@@ -14,3 +14,6 @@ function(rr_room name)
   add_library(rr_${name} STATIC ${sources})
   target_link_libraries(rr_${name} PUBLIC rr_options ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE_LINK})
 endfunction()
+
+# <linux/tcp.h>, which it needs, says again what <netinet/tcp.h> says.
+set_source_files_properties(agent/worker_sockets.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

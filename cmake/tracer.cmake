@@ -4,7 +4,7 @@
 file(GLOB tracer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tracer/nccl/*.cpp)
 set(tracer_exports ${PROJECT_SOURCE_DIR}/tracer/nccl/exports.map)
 add_library(robustrun_tracer MODULE ${tracer_sources})
-set_target_properties(robustrun_tracer PROPERTIES CXX_VISIBILITY_PRESET hidden
+set_target_properties(robustrun_tracer PROPERTIES UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden
   LINK_DEPENDS ${tracer_exports} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/share/robustrun)
 target_link_libraries(robustrun_tracer PRIVATE rr_options)
 target_compile_options(robustrun_tracer PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics)

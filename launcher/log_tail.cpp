@@ -16,7 +16,7 @@
 namespace robustrun::launcher {
 namespace {
 
-constexpr std::size_t kReadBytes = 4096;
+constexpr std::size_t kTailReadBytes = 4096;
 
 class InotifyTail final : public LogTail {
  public:
@@ -53,7 +53,7 @@ class InotifyTail final : public LogTail {
   }
 
   void read() {
-    std::array<char, kReadBytes> bytes{};
+    std::array<char, kTailReadBytes> bytes{};
     for (ssize_t got = 0; (got = ::read(file_.get(), bytes.data(), bytes.size())) > 0;) {
       for (const char c : std::string_view(bytes.data(), static_cast<std::size_t>(got))) {
         if (c == '\n') {
@@ -69,7 +69,7 @@ class InotifyTail final : public LogTail {
   OnLine on_line_;
   boost::asio::posix::stream_descriptor events_;
   std::string line_;
-  alignas(inotify_event) std::array<char, kReadBytes> ignored_{};
+  alignas(inotify_event) std::array<char, kTailReadBytes> ignored_{};
 };
 
 }  // namespace

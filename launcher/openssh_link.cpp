@@ -23,7 +23,7 @@ using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
 constexpr int kClientFailed = 255;
-constexpr std::size_t kReadBytes = 32 << 10;
+constexpr std::size_t kPipeReadBytes = 32 << 10;
 
 // One ssh process and its pipes. Its end is told when it has exited and both of its outputs have
 // ended; a process that it left behind may hold them open, so that is not waited for for long.
@@ -95,7 +95,7 @@ class Client final : public std::enable_shared_from_this<Client> {
   }
 
  private:
-  using Buffer = std::array<char, kReadBytes>;
+  using Buffer = std::array<char, kPipeReadBytes>;
 
   void read(stream_descriptor& stream, Buffer& buffer, bool is_output) {
     stream.async_read_some(

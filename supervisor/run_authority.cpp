@@ -5,16 +5,18 @@
 namespace robustrun::supervisor {
 namespace {
 
-std::string path_in(const std::string& run_directory) { return run_directory + "/authority"; }
+std::string authority_path(const std::string& run_directory) {
+  return run_directory + "/authority";
+}
 
 }  // namespace
 
 base::Status save_authority(const std::string& run_directory, const RunAuthority& authority) {
-  return save_private(path_in(run_directory), authority);
+  return save_private(authority_path(run_directory), authority);
 }
 
 base::Result<RunAuthority> load_authority(const std::string& run_directory) {
-  return load_private<RunAuthority>(path_in(run_directory));
+  return load_private<RunAuthority>(authority_path(run_directory));
 }
 
 }  // namespace robustrun::supervisor

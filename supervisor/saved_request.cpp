@@ -8,7 +8,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-std::string path_in(const std::string& run_directory) { return run_directory + "/request"; }
+std::string request_path(const std::string& run_directory) { return run_directory + "/request"; }
 
 }  // namespace
 
@@ -18,11 +18,11 @@ std::string boot_id() {
 }
 
 base::Status save_request(const RunRequest& request) {
-  return save_private(path_in(request.run_directory), SavedRequest{request, boot_id()});
+  return save_private(request_path(request.run_directory), SavedRequest{request, boot_id()});
 }
 
 base::Result<SavedRequest> load_request(const std::string& run_directory) {
-  auto saved = RR_TRY(load_private<SavedRequest>(path_in(run_directory)));
+  auto saved = RR_TRY(load_private<SavedRequest>(request_path(run_directory)));
   saved.request.run_directory = run_directory;  // it may have another path on this host
   return saved;
 }

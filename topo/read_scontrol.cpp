@@ -14,9 +14,9 @@
 namespace robustrun::topo {
 namespace {
 
-class Reader {
+class ScontrolReader {
  public:
-  explicit Reader(const std::string& source) { said_.source = source; }
+  explicit ScontrolReader(const std::string& source) { said_.source = source; }
 
   base::Result<Description> read(std::string_view text) {
     for (const SlurmLine& line : RR_TRY(read_slurm_lines(text, said_.source))) {
@@ -109,7 +109,7 @@ class Reader {
 }  // namespace
 
 base::Result<Description> read_scontrol(std::string_view text, const std::string& source) {
-  return Reader(source).read(text);
+  return ScontrolReader(source).read(text);
 }
 
 }  // namespace robustrun::topo

@@ -30,9 +30,9 @@ bool is_pattern(std::string_view word) {
                      [](std::string_view piece) { return piece == "switch" || piece == "block"; });
 }
 
-class Reader {
+class AddressReader {
  public:
-  explicit Reader(const std::string& source) { said_.source = source; }
+  explicit AddressReader(const std::string& source) { said_.source = source; }
 
   base::Result<Description> read(std::string_view text) {
     std::uint32_t line = 0;
@@ -101,7 +101,7 @@ base::Result<Description> read_slurm_addr(std::string_view text, const std::stri
     return cannot_use(source, 0, fmt::format("it is longer than {} bytes", kTextBytesMax),
                       base::Errc::kLimit);
   }
-  return Reader(source).read(text);
+  return AddressReader(source).read(text);
 }
 
 bool is_slurm_addr(std::string_view line) { return is_pattern(two_words(line).second); }

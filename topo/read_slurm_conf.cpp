@@ -12,9 +12,9 @@
 namespace robustrun::topo {
 namespace {
 
-class Reader {
+class ConfReader {
  public:
-  explicit Reader(const std::string& source) { said_.source = source; }
+  explicit ConfReader(const std::string& source) { said_.source = source; }
 
   base::Result<Description> read(std::string_view text) {
     for (const SlurmLine& line : RR_TRY(read_slurm_lines(text, said_.source))) {
@@ -99,7 +99,7 @@ class Reader {
 }  // namespace
 
 base::Result<Description> read_slurm_conf(std::string_view text, const std::string& source) {
-  return Reader(source).read(text);
+  return ConfReader(source).read(text);
 }
 
 }  // namespace robustrun::topo

@@ -60,9 +60,9 @@ struct NodeLabels {
   std::string_view domain;
 };
 
-class Reader {
+class TopographReader {
  public:
-  explicit Reader(const std::string& source) { said_.source = source; }
+  explicit TopographReader(const std::string& source) { said_.source = source; }
 
   Result<Description> read(std::string_view text) {
     std::uint32_t line = 0;
@@ -158,7 +158,7 @@ Result<Description> read_topograph(std::string_view text, const std::string& sou
     return cannot_use(source, 0, fmt::format("it is longer than {} bytes", kTextBytesMax),
                       base::Errc::kLimit);
   }
-  return Reader(source).read(text);
+  return TopographReader(source).read(text);
 }
 
 bool is_label_table(std::string_view line) {

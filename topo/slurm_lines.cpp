@@ -29,9 +29,9 @@ bool equals_without_case(std::string_view a, std::string_view b) {
 }
 
 // A line of the text, or several that are joined.
-class Reader {
+class LineReader {
  public:
-  Reader(std::string_view text, std::string_view source) : rest_(text), source_(source) {}
+  LineReader(std::string_view text, std::string_view source) : rest_(text), source_(source) {}
 
   Result<std::vector<SlurmLine>> read() {
     std::vector<SlurmLine> lines;
@@ -141,7 +141,7 @@ Result<std::vector<SlurmLine>> read_slurm_lines(std::string_view text, std::stri
     return cannot_use(source, 0, fmt::format("it is longer than {} bytes", kTextBytesMax),
                       base::Errc::kLimit);
   }
-  return Reader(text, source).read();
+  return LineReader(text, source).read();
 }
 
 base::Status check_keys(const SlurmLine& line, std::span<const std::string> known,

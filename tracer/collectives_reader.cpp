@@ -72,9 +72,9 @@ bool unreported_are_over(const RecordCommunicator& row) {
   return row.unreported > 0 && row.in_call_at_ns == 0 && row.in_launch_at_ns == 0;
 }
 
-class Reader {
+class TablesReader {
  public:
-  Reader(std::string_view file, Nanos now) : file_(file), now_(now) {}
+  TablesReader(std::string_view file, Nanos now) : file_(file), now_(now) {}
 
   RecordedCollectives read() {
     RecordCounters counters{};
@@ -367,7 +367,7 @@ base::Result<RecordedCollectives> read_collectives(std::string_view file, base::
   std::uint32_t minor = 0;
   std::memcpy(&minor, file.data() + offsetof(ProgressRecord, minor), sizeof minor);
   if (minor == 0 || file.size() <= kCommunicatorsAt) return RecordedCollectives{};
-  return Reader(file, now).read();
+  return TablesReader(file, now).read();
 }
 
 }  // namespace robustrun::tracer

@@ -14,7 +14,7 @@ namespace {
 using base::Errc;
 
 // Copies out of a document, as much as kFlightCopiedMax.
-class Reader {
+class DumpReader {
  public:
   base::Result<FlightRecording> read(const Value& root);
 
@@ -98,7 +98,7 @@ RecordedEntry::State state_of(std::string_view text) {
   return RecordedEntry::State::kScheduled;
 }
 
-RecordedEntry Reader::entry(const Value& value) {
+RecordedEntry DumpReader::entry(const Value& value) {
   RecordedEntry entry;
   entry.group = unsigned_of(value["pg_id"]);
   entry.group_name = text(value["process_group"].at(0));
@@ -138,7 +138,7 @@ std::vector<std::uint32_t> ranks_of(std::string_view text) {
   return ranks;
 }
 
-RecordedGroup Reader::group(std::string_view name, const Value& value) {
+RecordedGroup DumpReader::group(std::string_view name, const Value& value) {
   RecordedGroup group;
   if (name.size() <= kFlightTextMax) group.name = std::string(name);
   if (!value.is_map() || value.size() > kFlightMembersMax) return group;
@@ -149,7 +149,7 @@ RecordedGroup Reader::group(std::string_view name, const Value& value) {
   return group;
 }
 
-base::Status Reader::entries(const Value& list, FlightRecording& into) {
+base::Status DumpReader::entries(const Value& list, FlightRecording& into) {
   if (list.size() > kFlightEntriesMax) {
     return base::fail(Errc::kLimit,
                       "it has more than " + std::to_string(kFlightEntriesMax) + " entries");
@@ -168,7 +168,7 @@ base::Status Reader::entries(const Value& list, FlightRecording& into) {
   return {};
 }
 
-base::Result<FlightRecording> Reader::read(const Value& root) {
+base::Result<FlightRecording> DumpReader::read(const Value& root) {
   const Value groups = root["pg_config"];
   const Value status = root["pg_status"];
   if (!root["version"].text() || (!groups && !root["entries"])) {
@@ -212,7 +212,7 @@ base::Result<FlightRecording> read_flight_recording(std::string_view bytes) {
     return base::fail(document.error().code,
                       "cannot read the Flight Recorder's dump: " + document.error().what);
   }
-  auto recording = Reader().read(document->root());
+  auto recording = DumpReader().read(document->root());
   if (!recording) {
     return base::fail(recording.error().code,
                       "cannot read the Flight Recorder's dump: " + recording.error().what);

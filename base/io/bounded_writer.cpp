@@ -28,7 +28,7 @@ struct Target {
   std::atomic<std::uint64_t> progress{0};
 };
 
-struct Job {
+struct Write {
   std::shared_ptr<Target> target;
   std::string bytes;
   std::size_t written = 0;
@@ -53,7 +53,7 @@ std::size_t pipe_slice(std::string_view rest) {
   return line_end == std::string_view::npos ? std::size_t{PIPE_BUF} : line_end + 1;
 }
 
-void run(Job& job) {
+void run(Write& job) {
   Target& target = *job.target;
   const bool polls = static_cast<bool>(target.stop);
   while (job.written < job.bytes.size()) {
@@ -143,8 +143,8 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
   }
 
   void start();
-  std::string cause_of(const Job& job);
-  void ended(Job& job, const std::string& why);
+  std::string cause_of(const Write& job);
+  void ended(Write& job, const std::string& why);
   void arm_watch();
   void on_watch();
 
@@ -183,7 +183,7 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
 void BoundedWriter::State::start() {
   RR_ASSERT(!busy);
   if (queue.empty()) return;
-  auto job = std::make_shared<Job>();
+  auto job = std::make_shared<Write>();
   job->target = target;
   job->bytes.swap(queue);
   queue.swap(spare);
@@ -208,12 +208,12 @@ void BoundedWriter::State::start() {
   }
 }
 
-std::string BoundedWriter::State::cause_of(const Job& job) {
+std::string BoundedWriter::State::cause_of(const Write& job) {
   dead = job.os_errno == EPIPE || job.os_errno == ECONNRESET;
   return job.os_errno == 0 ? std::string() : std::strerror(job.os_errno);
 }
 
-void BoundedWriter::State::ended(Job& job, const std::string& why) {
+void BoundedWriter::State::ended(Write& job, const std::string& why) {
   busy = false;
   stalled = false;
   const std::size_t lost = job.bytes.size() - job.written;

@@ -19,16 +19,16 @@
 namespace robustrun::supervisor {
 namespace {
 
-using Place = std::size_t;
+using Index = std::size_t;
 // Calls that failed, by caller and callee.
-using Failures = std::map<std::pair<Place, Place>, const base::Unreached*>;
+using Failures = std::map<std::pair<Index, Index>, const base::Unreached*>;
 
 Failures failures_of(const Judgement& judgement) {
   Failures failures;
   const auto& nodes = judgement.checked.nodes;
-  std::map<base::NodeId, Place> places;
-  for (Place place = 0; place < nodes.size(); ++place) places.emplace(nodes[place].node, place);
-  for (Place from = 0; from < nodes.size(); ++from) {
+  std::map<base::NodeId, Index> places;
+  for (Index place = 0; place < nodes.size(); ++place) places.emplace(nodes[place].node, place);
+  for (Index from = 0; from < nodes.size(); ++from) {
     if (!nodes[from].answered) continue;
     for (const base::Unreached& unreached : nodes[from].unreached) {
       const auto to = places.find(unreached.peer);
@@ -39,7 +39,7 @@ Failures failures_of(const Judgement& judgement) {
   return failures;
 }
 
-bool half_heard(const Judgement& judgement, Place listener, Place caller) {
+bool half_heard(const Judgement& judgement, Index listener, Index caller) {
   const auto& nodes = judgement.checked.nodes;
   return std::ranges::find(nodes[listener].half_heard, nodes[caller].node) !=
          nodes[listener].half_heard.end();
@@ -56,8 +56,8 @@ class Pairs {
   }
 
   // The node with the most broken pairs; none when all are whole.
-  [[nodiscard]] std::optional<Place> worst() const {
-    std::optional<Place> worst;
+  [[nodiscard]] std::optional<Index> worst() const {
+    std::optional<Index> worst;
     for (const auto& [place, others] : partners_) {
       if (!others.empty() && (!worst || others.size() >= partners_.at(*worst).size())) {
         worst = place;
@@ -67,14 +67,14 @@ class Pairs {
   }
 
   // Takes it out; with whom its pairs were broken.
-  std::set<Place> leave_out(Place place) {
-    std::set<Place> others = std::exchange(partners_[place], {});
-    for (const Place other : others) partners_[other].erase(place);
+  std::set<Index> leave_out(Index place) {
+    std::set<Index> others = std::exchange(partners_[place], {});
+    for (const Index other : others) partners_[other].erase(place);
     return others;
   }
 
   // The pair, the direction and the cause.
-  [[nodiscard]] std::string words(Place one, Place two) const {
+  [[nodiscard]] std::string words(Index one, Index two) const {
     const auto there = failures_.find({one, two});
     const auto back = failures_.find({two, one});
     if (back == failures_.end()) return one_way(one, two, *there->second);
@@ -96,15 +96,15 @@ class Pairs {
   }
 
  private:
-  [[nodiscard]] const std::string& name(Place place) const { return judgement_.wanted[place].name; }
-  [[nodiscard]] std::string one_way(Place from, Place to, const base::Unreached& why) const {
+  [[nodiscard]] const std::string& name(Index place) const { return judgement_.wanted[place].name; }
+  [[nodiscard]] std::string one_way(Index from, Index to, const base::Unreached& why) const {
     return fmt::format("{} cannot reach {}: {}; the other direction works", name(from), name(to),
                        said(why.how));
   }
 
   const Judgement& judgement_;
   const Failures& failures_;
-  std::map<Place, std::set<Place>> partners_;   // of broken pairs
+  std::map<Index, std::set<Index>> partners_;   // of broken pairs
 };
 
 }  // namespace
@@ -113,9 +113,9 @@ void judge_reach(Judgement& judgement) {
   const Failures failures = failures_of(judgement);
   Pairs pairs(judgement, failures);
   while (const auto worst = pairs.worst()) {
-    const std::set<Place> others = pairs.leave_out(*worst);
+    const std::set<Index> others = pairs.leave_out(*worst);
     std::size_t shown = 0;
-    for (const Place other : others) {
+    for (const Index other : others) {
       if (shown++ == kNamesShownMax) break;
       judgement.add(*worst, Fitness::kUnfit,
                     pairs.words(std::min(*worst, other), std::max(*worst, other)));

@@ -6,6 +6,8 @@
 
 #include "tests/scratch_folder.h"
 
+namespace attempt_dirs_test {
+
 using namespace robustrun;
 using agent::make_attempt_dirs;
 using base::Attempt;
@@ -85,3 +87,5 @@ TEST_CASE("a log folder that cannot be made is an error that names it") {
   REQUIRE(!paths);
   CHECK(paths.error().what.find(file) != std::string::npos);
 }
+
+}  // namespace attempt_dirs_test

@@ -13,7 +13,7 @@
 #include "agent/shim_link.h"
 #include "process_tree.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::cgroup_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -165,4 +165,4 @@ TEST_CASE("where this machine has a cgroup v2, a worker runs and dies in its own
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::cgroup_test

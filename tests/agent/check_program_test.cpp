@@ -6,7 +6,7 @@
 
 #include "tests/scratch_folder.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::check_program_test {
 namespace {
 
 TEST_CASE("a program that is not here is named, and what cannot be judged passes") {
@@ -36,4 +36,4 @@ TEST_CASE("a program that is not here is named, and what cannot be judged passes
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::check_program_test

@@ -15,7 +15,7 @@
 #include "tracer/record_collectives.h"
 #include "wire/field_codec.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::collective_watch_test {
 namespace {
 
 using base::Errc;
@@ -396,4 +396,4 @@ TEST_CASE("a snapshot that is too long loses the least telling first") {
   CHECK(decoded().pid == 7);
 }
 
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::collective_watch_test

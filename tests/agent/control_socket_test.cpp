@@ -16,6 +16,8 @@
 #include "base/io/fd.h"
 #include "tests/scratch_folder.h"
 
+namespace control_socket_test {
+
 using namespace robustrun;
 using agent::answer_control_message;
 using agent::ControlSocket;
@@ -244,3 +246,5 @@ TEST_CASE("descriptors of the socket are closed in children") {
     CHECK((::fcntl(std::stoi(entry.path().filename()), F_GETFD) & FD_CLOEXEC) != 0);
   }
 }
+
+}  // namespace control_socket_test

@@ -18,7 +18,7 @@
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::disk_filler_test {
 namespace {
 
 constexpr std::uint64_t kDiskBytes = std::uint64_t{16} << 20;
@@ -164,4 +164,4 @@ TEST_CASE("more memory than the limit is never taken") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::disk_filler_test

@@ -10,7 +10,7 @@
 #include "base/core/clock.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::disturbed_link_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -253,4 +253,4 @@ TEST_CASE("too much that is held ends the disturbance, without loss") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::disturbed_link_test

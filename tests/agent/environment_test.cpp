@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::agent {
+namespace robustrun::agent::environment_test {
 
 TEST_CASE("what a node says of itself takes the place of the run's, entry by entry") {
   std::vector<std::string> entries = {"A=1", "B=2", "odd", "B=3", "C="};
@@ -10,4 +10,4 @@ TEST_CASE("what a node says of itself takes the place of the run's, entry by ent
   CHECK(entries == std::vector<std::string>{"A=1", "odd", "C=", "B=own=4", "D=5"});
 }
 
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::environment_test

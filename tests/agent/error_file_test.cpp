@@ -9,6 +9,8 @@
 #include "base/core/clock.h"
 #include "tests/scratch_folder.h"
 
+namespace error_file_test {
+
 using namespace robustrun;
 using agent::parse_error_file;
 using agent::read_error_file;
@@ -134,3 +136,5 @@ TEST_CASE("any cut or changed byte of an error file is survived") {
     (void)parse_error_file(bytes).has_value();
   }
 }
+
+}  // namespace error_file_test

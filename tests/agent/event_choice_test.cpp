@@ -9,6 +9,8 @@
 #include "tests/support/scratch.h"
 #include "tracer/record_counters.h"
 
+namespace event_choice_test {
+
 using namespace robustrun;
 using agent::EventChoice;
 using agent::is_sampled;
@@ -74,3 +76,5 @@ TEST_CASE("events that the user has chosen stay as they are") {
   workers.environment = {"A=b", "ROBUSTRUN_NCCL_MASK=0xe46"};
   CHECK_FALSE(agent::chooses_events(workers));
 }
+
+}  // namespace event_choice_test

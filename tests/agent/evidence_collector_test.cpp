@@ -15,7 +15,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::evidence_collector_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -271,4 +271,4 @@ TEST_CASE_FIXTURE(Node, "a collector that is dropped calls nobody and leaves no 
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::evidence_collector_test

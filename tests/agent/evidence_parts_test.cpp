@@ -17,7 +17,7 @@
 #include "subject.h"
 #include "tests/scratch_folder.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::evidence_parts_test {
 namespace {
 
 using tracer::SocketState;
@@ -391,4 +391,4 @@ TEST_CASE("what py-spy prints") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::evidence_parts_test

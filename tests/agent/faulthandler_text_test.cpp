@@ -5,7 +5,7 @@
 
 #include "agent/limits.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::faulthandler_text_test {
 namespace {
 
 using tracer::Frame;
@@ -125,4 +125,4 @@ TEST_CASE("limits: threads, frames, names, and all together; the main thread has
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::faulthandler_text_test

@@ -14,7 +14,7 @@
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::flight_source_test {
 namespace {
 
 using base::Errc;
@@ -254,4 +254,4 @@ TEST_CASE("a source that is dropped does not call back") {
   CHECK_FALSE(f.answer);
 }
 
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::flight_source_test

@@ -15,7 +15,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::gpu_probe_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -159,4 +159,4 @@ TEST_CASE("one that is dropped says nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::gpu_probe_test

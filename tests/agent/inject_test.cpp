@@ -11,7 +11,7 @@
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::inject_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -291,4 +291,4 @@ TEST_CASE("the end of the injector ends its waits") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::inject_test

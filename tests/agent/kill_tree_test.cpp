@@ -9,7 +9,7 @@
 #include "base/io/child.h"
 #include "process_tree.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::kill_tree_test {
 namespace {
 
 const std::string kShim = RR_BIN_DIR "/robustrun-shim";
@@ -100,4 +100,4 @@ TEST_CASE("a shim without an agent starts nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::kill_tree_test

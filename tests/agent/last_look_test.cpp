@@ -6,7 +6,7 @@
 
 #include "tests/support/loop.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::last_look_test {
 namespace {
 
 struct Fixture {
@@ -54,4 +54,4 @@ TEST_CASE("a stop that waits is dropped with the worker") {
   CHECK(f.stops == 0);
 }
 
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::last_look_test

@@ -3,6 +3,8 @@
 #include "agent/line_filter.h"
 #include "agent/log_limits.h"
 
+namespace log_filter_test {
+
 using namespace robustrun::agent;
 
 TEST_CASE("only lines that hold a substring pass, with the prefix, however they are cut") {
@@ -25,3 +27,5 @@ TEST_CASE("a line longer than the limit is judged in pieces and held to the limi
   filter.feed("needle here\nnext\n", out);
   CHECK(out == "needle here\n");
 }
+
+}  // namespace log_filter_test

@@ -5,6 +5,8 @@
 #include "base/core/hash.h"
 #include "tests/support/log_pump_fixture.h"
 
+namespace log_pump_test {
+
 using namespace robustrun;
 using test::PumpFixture;
 
@@ -210,3 +212,5 @@ TEST_CASE("an idle pump holds no buffers, a busy one a bounded amount") {
   CHECK(most <= 2 * 2 * (agent::kFileCongestedBytes + agent::kLogReadBytes) + agent::kLineBytesMax);
   REQUIRE(f.loop.run_until([&] { return f.pump->held_bytes() < 64; }));
 }
+
+}  // namespace log_pump_test

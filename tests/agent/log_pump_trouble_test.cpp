@@ -8,6 +8,8 @@
 
 #include "tests/support/log_pump_fixture.h"
 
+namespace log_pump_trouble_test {
+
 using namespace robustrun;
 using namespace std::chrono_literals;
 using test::PumpFixture;
@@ -205,3 +207,5 @@ TEST_CASE("a console that stays congested stops no worker: its copy is dropped a
   f.write("again\n");
   REQUIRE(f.loop.run_until([&] { return f.console.ends_with("again\n"); }));
 }
+
+}  // namespace log_pump_trouble_test

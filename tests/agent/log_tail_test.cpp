@@ -3,6 +3,8 @@
 #include "agent/log_limits.h"
 #include "agent/tail_buffer.h"
 
+namespace log_tail_test {
+
 using namespace robustrun::agent;
 using Lines = std::vector<std::string>;
 
@@ -37,3 +39,5 @@ TEST_CASE("the tail is bounded in lines, bytes of a line and bytes in all") {
   for (const std::string& line : tail.lines(1000000)) sum += line.size() + 1;
   CHECK(sum <= kTailBytes + 1);
 }
+
+}  // namespace log_tail_test

@@ -9,6 +9,8 @@
 #include "agent/limits.h"
 #include "tests/scratch_folder.h"
 
+namespace numa_test {
+
 using namespace robustrun;
 using agent::CpuSet;
 using agent::format_cpu_list;
@@ -266,3 +268,5 @@ TEST_CASE("usable processors are the affinity, cut by the least cgroup quota on 
   v1.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100000\n");
   CHECK(agent::usable_cpus(v1.path()) == 1);
 }
+
+}  // namespace numa_test

@@ -13,7 +13,7 @@
 #include "agent/shim_link.h"
 #include "process_tree.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::oom_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,4 +239,4 @@ TEST_CASE("where this machine has memory cgroups v1, a real kill is attributed t
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::oom_test

@@ -11,6 +11,8 @@
 
 #include "base/io/fd.h"
 
+namespace port_test {
+
 using namespace robustrun;
 using agent::candidate_ports;
 
@@ -140,3 +142,5 @@ TEST_CASE("nobody holds a free port") {
   base::Rng rng(base::system_seed());
   CHECK(!agent::port_holder(*agent::reserve_port(rng)));
 }
+
+}  // namespace port_test

@@ -16,7 +16,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::preflight_parts_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -149,4 +149,4 @@ TEST_CASE("two that exchange see the same path; one whose peer says nothing is s
 TEST_CASE("computing takes some time") { CHECK(time_computing() > base::Nanos{}); }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::preflight_parts_test

@@ -9,7 +9,7 @@
 #include "subject.h"
 #include "tests/scratch_folder.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::process_look_test {
 namespace {
 
 const std::string kBlocked = RR_TEST_HELPERS "/blocked";
@@ -239,4 +239,4 @@ TEST_CASE("a handler, a signal that waits, and a stopped process are seen") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::process_look_test

@@ -16,7 +16,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::python_stacks_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -311,4 +311,4 @@ TEST_CASE_FIXTURE(Writer, "after it is dropped nothing is called") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::python_stacks_test

@@ -11,6 +11,8 @@
 #include "tests/support/loop.h"
 #include "tracer/ras.h"
 
+namespace ras_client_test {
+
 using namespace robustrun;
 using namespace std::chrono_literals;
 using agent::RasClient;
@@ -146,3 +148,5 @@ TEST_CASE("whoever was dropped says nothing") {
   loop.run_out();
   CHECK_FALSE(answered);
 }
+
+}  // namespace ras_client_test

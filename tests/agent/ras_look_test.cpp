@@ -7,6 +7,8 @@
 #include "agent/limits.h"
 #include "tests/support/fake_ras.h"
 
+namespace ras_look_test {
+
 using namespace robustrun;
 using namespace std::chrono_literals;
 using agent::RasLook;
@@ -117,3 +119,5 @@ TEST_CASE("a look that is dropped says nothing") {
   loop.run_for(100ms);
   CHECK_FALSE(called);
 }
+
+}  // namespace ras_look_test

@@ -14,7 +14,7 @@
 
 #include "process_tree.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::shim_link_test {
 namespace {
 
 const std::string kShim = RR_BIN_DIR "/robustrun-shim";
@@ -349,4 +349,4 @@ TEST_CASE("a shim that gets SIGTERM ends its tree") {
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::shim_link_test

@@ -9,6 +9,8 @@
 #include "base/io/fd.h"
 #include "tests/scratch_folder.h"
 
+namespace shm_sweep_test {
+
 using namespace robustrun;
 using agent::sweep_shm;
 using Strings = std::vector<std::string>;
@@ -92,3 +94,5 @@ TEST_CASE("a symbolic link is neither followed nor removed") {
 TEST_CASE("no shared memory on the machine is no trouble") {
   CHECK(sweep_shm(base::Nanos(0), "/nonexistent").empty());
 }
+
+}  // namespace shm_sweep_test

@@ -8,7 +8,7 @@
 #include "base/io/child.h"
 #include "process_tree.h"
 
-namespace robustrun::agent {
+namespace robustrun::agent::strays_test {
 namespace {
 
 const std::string kTree = RR_TEST_HELPERS "/shim_tree";
@@ -111,4 +111,4 @@ TEST_CASE("an orphan that does not die is named after the time for it, and no lo
 }
 
 }  // namespace
-}  // namespace robustrun::agent
+}  // namespace robustrun::agent::strays_test

@@ -7,6 +7,8 @@
 #include "agent/limits.h"
 #include "tests/scratch_folder.h"
 
+namespace tracer_library_test {
+
 using namespace robustrun;
 using agent::tracer_library;
 
@@ -49,3 +51,5 @@ TEST_CASE("a path that NCCL would cut is not given to it") {
           (length == agent::kTracerPathBytesMax ? length : 0));
   }
 }
+
+}  // namespace tracer_library_test

@@ -11,6 +11,8 @@
 #include "base/io/tool.h"
 #include "tests/scratch_folder.h"
 
+namespace worker_command_test {
+
 using namespace robustrun;
 using agent::substitute_local_rank;
 using wire::LaunchMode;
@@ -387,3 +389,5 @@ TEST_CASE("visible devices pass unchanged without a virtual local rank") {
   CHECK(f.variable("CUDA_VISIBLE_DEVICES") == "2,3");
   CHECK(f.variable("LOCAL_RANK") == "1");
 }
+
+}  // namespace worker_command_test

@@ -12,6 +12,8 @@
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 
+namespace blocking_pool_test {
+
 using namespace robustrun::base;
 using robustrun::test::run_until;
 
@@ -154,3 +156,5 @@ TEST_CASE("a job that does not come back is left behind, and touches no loop whe
   }
   pipe->second.reset();  // the job ends; a use of the loop would now be found by ASan
 }
+
+}  // namespace blocking_pool_test

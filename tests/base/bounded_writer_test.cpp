@@ -5,6 +5,8 @@
 
 #include "tests/support/loop.h"
 
+namespace bounded_writer_test {
+
 // What it does on full disks, dead files and stopped terminals is tested where it is used:
 // tests/agent/log_pump_trouble_test.cpp and tests/supervisor/console_test.cpp.
 
@@ -88,3 +90,5 @@ TEST_CASE("a pool that takes no more work costs bytes, not more") {
   CHECK(third.dropped_bytes() == 2);
   CHECK(trouble.find("1 jobs are waiting") != std::string::npos);
 }
+
+}  // namespace bounded_writer_test

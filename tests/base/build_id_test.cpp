@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::base {
+namespace robustrun::base::build_id_test {
 namespace {
 
 TEST_CASE("a process knows its build, the same each time, in hex") {
@@ -13,4 +13,4 @@ TEST_CASE("a process knows its build, the same each time, in hex") {
 }
 
 }  // namespace
-}  // namespace robustrun::base
+}  // namespace robustrun::base::build_id_test

@@ -17,6 +17,8 @@
 #include "base/core/text.h"
 #include "tests/base/support.h"
 
+namespace child_test {
+
 using namespace robustrun::base;
 using robustrun::test::run_until;
 using robustrun::test::wait_until;
@@ -303,3 +305,5 @@ TEST_CASE("an inherited SIG_IGN for SIGCHLD does not lose exit statuses") {
   CHECK(end == ExitStatus{ExitStatus::Kind::kExited, 7, false});
   ::signal(SIGCHLD, before);
 }
+
+}  // namespace child_test

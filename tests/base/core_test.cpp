@@ -6,6 +6,8 @@
 #include "base/core/hash.h"
 #include "base/core/result.h"
 
+namespace core_test {
+
 using namespace robustrun::base;
 
 namespace {
@@ -68,3 +70,5 @@ TEST_CASE("hash64 is XXH3 and depends on its seed") {
   CHECK(hash64("") == 0x2d06800538d394c2ULL);  // xxHash's own test vector
   CHECK(hash64("a") != hash64("a", 1));
 }
+
+}  // namespace core_test

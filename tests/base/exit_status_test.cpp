@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+namespace exit_status_test {
+
 using namespace robustrun::base;
 
 TEST_CASE("exit(9) and SIGKILL are different ends with different words and codes") {
@@ -48,3 +50,5 @@ TEST_CASE("what is no signal has number 0") {
   }
   CHECK(signal_name(99) == "signal 99");
 }
+
+}  // namespace exit_status_test

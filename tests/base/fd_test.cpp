@@ -9,6 +9,8 @@
 
 #include "tests/base/support.h"
 
+namespace fd_test {
+
 using namespace robustrun::base;
 using robustrun::test::Scratch;
 
@@ -94,3 +96,5 @@ TEST_CASE("make_directories makes every folder of a path once") {
   CHECK(make_directories(scratch / "file/below", 0700).error().os_errno == ENOTDIR);
   CHECK(make_directories(scratch / "file", 0700).error().os_errno == ENOTDIR);
 }
+
+}  // namespace fd_test

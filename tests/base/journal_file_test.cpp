@@ -10,6 +10,8 @@
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 
+namespace journal_file_test {
+
 using namespace robustrun::base;
 using robustrun::test::Scratch;
 
@@ -238,3 +240,5 @@ TEST_CASE("the stored journal of format 1 can still be read") {
   CHECK(contents->records[2].payload == "the third record");
   CHECK(contents->records[2].kind == 7);
 }
+
+}  // namespace journal_file_test

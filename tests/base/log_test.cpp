@@ -6,6 +6,8 @@
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 
+namespace log_test {
+
 using namespace robustrun::base;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("a stderr that nobody reads costs one short wait, then lines are dropp
   CHECK(text.starts_with("(100 log lines were dropped here)\n"));
   CHECK(text.ends_with("heard\n"));
 }
+
+}  // namespace log_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::base {
+namespace robustrun::base::name_list_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -44,4 +44,4 @@ TEST_CASE("no names at all may be wanted") {
   CHECK(expand_names("[a]", {0}).error().code == Errc::kLimit);
 }
 
-}  // namespace robustrun::base
+}  // namespace robustrun::base::name_list_test

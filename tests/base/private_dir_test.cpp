@@ -8,6 +8,8 @@
 
 #include "tests/scratch_folder.h"
 
+namespace private_dir_test {
+
 using robustrun::base::Errc;
 using robustrun::base::make_private_directory;
 using robustrun::base::private_base_directory;
@@ -23,7 +25,7 @@ std::string base_with(const std::string& xdg) {
   return private_base_directory({"HOME=/", "XDG_RUNTIME_DIR=" + xdg, "LANG=C"});
 }
 
-mode_t mode_of(const std::string& path) {
+mode_t permissions_of(const std::string& path) {
   struct stat info{};
   REQUIRE(::lstat(path.c_str(), &info) == 0);
   return info.st_mode & 07777;
@@ -74,7 +76,7 @@ TEST_CASE("the folder is made for us alone, whatever the umask, and used again")
   const auto made = make_private_directory(folder / "mine");
   ::umask(before);
   REQUIRE_MESSAGE(made, made.error().what);
-  CHECK(mode_of(folder / "mine") == 0700);
+  CHECK(permissions_of(folder / "mine") == 0700);
   CHECK(make_private_directory(folder / "mine"));
 }
 
@@ -86,7 +88,7 @@ TEST_CASE("a folder that is open to others is refused, and left as it is") {
     REQUIRE(::mkdir(path.c_str(), 0700) == 0);
     REQUIRE(::chmod(path.c_str(), mode) == 0);
     CHECK(is_refused(path));
-    CHECK(mode_of(path) == mode);
+    CHECK(permissions_of(path) == mode);
   }
 }
 
@@ -120,3 +122,5 @@ TEST_CASE("a missing parent is said, not made") {
   CHECK(made.error().os_errno == ENOENT);
   CHECK_FALSE(std::filesystem::exists(folder / "no"));
 }
+
+}  // namespace private_dir_test

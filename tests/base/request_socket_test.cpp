@@ -12,6 +12,8 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/framed_client.h"
 
+namespace request_socket_test {
+
 using robustrun::base::RequestSocket;
 using robustrun::test::framed;
 using robustrun::test::FramedClient;
@@ -213,3 +215,5 @@ TEST_CASE("another user's process is refused by its credentials, even past the f
   CHECK(server.heard.empty());
   server.expect_alive();
 }
+
+}  // namespace request_socket_test

@@ -4,6 +4,8 @@
 
 #include <array>
 
+namespace text_template_test {
+
 using robustrun::base::substitute;
 using robustrun::base::TemplateValue;
 
@@ -27,3 +29,5 @@ TEST_CASE("two dollars make one and everything unknown stays") {
   CHECK(with_values("") == "");
   CHECK(with_values("${}$1") == "${}$1");
 }
+
+}  // namespace text_template_test

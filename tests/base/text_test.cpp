@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace text_test {
+
 using namespace robustrun::base;
 using namespace std::string_literals;
 
@@ -75,3 +77,5 @@ TEST_CASE("parse_int takes whole numbers within range and nothing else") {
   CHECK(parse_int<std::uint16_t>("65536").error().what == "cannot use '65536': out of range");
   CHECK_FALSE(parse_int<unsigned>("-1"));
 }
+
+}  // namespace text_test

@@ -12,6 +12,8 @@
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 
+namespace tool_test {
+
 using namespace robustrun::base;
 using namespace std::chrono_literals;
 using robustrun::test::Scratch;
@@ -166,3 +168,5 @@ TEST_CASE("find_executable keeps links: an interpreter is known by its own name"
   std::filesystem::create_symlink("/bin/sh", scratch / "python");
   CHECK(find_executable("python", scratch.path()).value() == scratch / "python");
 }
+
+}  // namespace tool_test

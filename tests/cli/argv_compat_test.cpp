@@ -5,7 +5,7 @@
 #include "base/core/text.h"
 #include "cli/options_table.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::argv_compat_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -147,4 +147,4 @@ TEST_CASE("syntax errors have argparse's words") {
   }
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::argv_compat_test

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::choose_command_test {
 
 using testing::World;
 using Words = std::vector<std::string>;
@@ -45,4 +45,4 @@ TEST_CASE("called as torchrun there are no subcommands") {
   CHECK(choose_command(Words{"version"}, world.around).command == Command::kRun);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::choose_command_test

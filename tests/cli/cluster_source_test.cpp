@@ -5,7 +5,7 @@
 #include "tests/cli/fakes.h"
 #include "tests/topo/shown.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::cluster_source_test {
 namespace {
 
 using testing::World;
@@ -116,4 +116,4 @@ TEST_CASE("auto: one host, or one on several ports, is nothing to ask about") {
   CHECK(find_cluster("auto", {"n4", "n4"}, world.around).value().nodes.size() == 2);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::cluster_source_test

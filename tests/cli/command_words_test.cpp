@@ -4,7 +4,7 @@
 
 #include "cli/limits.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::command_words_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -41,4 +41,4 @@ TEST_CASE("what is no command is refused") {
   CHECK(error_of(many + " x x").find("more than") != std::string::npos);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::command_words_test

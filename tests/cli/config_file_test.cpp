@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace robustrun::cli {
+namespace robustrun::cli::config_file_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -133,4 +133,4 @@ TEST_CASE("the shipped example is valid") {
   CHECK(config->script.has_value());
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::config_file_test

@@ -12,6 +12,8 @@
 #include "tracer/flight_recorder.h"
 #include "tracer/progress_record.h"
 
+namespace diagnose_files_test {
+
 using namespace robustrun;
 using base::Errc;
 using cli::gather;
@@ -241,3 +243,5 @@ TEST_CASE("a verdict is one sentence, its reasons, and what else is known") {
   verdict.finding = tracer::Finding::kSlowLink;
   CHECK(cli::verdict_text(verdict, {}).starts_with("slow: "));
 }
+
+}  // namespace diagnose_files_test

@@ -4,7 +4,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::dry_run_test {
 
 using testing::World;
 
@@ -47,4 +47,4 @@ TEST_CASE("a dry run over hosts that count for themselves says so") {
   }
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::dry_run_test

@@ -6,7 +6,7 @@
 #include "base/io/tool.h"
 #include "cli/surroundings.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::fabric_host_test {
 namespace {
 
 // A program of these lines in place of scontrol.
@@ -40,4 +40,4 @@ TEST_CASE("a description of the network is read from its file") {
   CHECK(this_fabric().read_file(folder / "none").error().what.starts_with("cannot read "));
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::fabric_host_test

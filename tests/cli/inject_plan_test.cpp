@@ -9,7 +9,7 @@
 
 #include "base/core/clock.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::inject_plan_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -173,4 +173,4 @@ TEST_CASE("the help names every kind and every option") {
 }
 
 }  // namespace
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::inject_plan_test

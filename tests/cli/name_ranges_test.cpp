@@ -4,7 +4,7 @@
 
 #include "launcher/host_list.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::name_ranges_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -36,4 +36,4 @@ TEST_CASE("what is written so is read as the same names") {
 }
 
 }  // namespace
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::name_ranges_test

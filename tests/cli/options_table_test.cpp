@@ -11,7 +11,7 @@
 #include "cli/options_table.h"
 #include "cli/values.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::options_table_test {
 
 TEST_CASE("no option of ours is called as one of torchrun's, nor as an abbreviation of one") {
   for (const Option& own : options()) {
@@ -80,4 +80,4 @@ TEST_CASE("help fits the terminal and names every option") {
   }
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::options_table_test

@@ -9,6 +9,8 @@
 #include "supervisor/console.h"
 #include "tests/support/log_pump_fixture.h"
 
+namespace output_path_test {
+
 using namespace robustrun;
 
 namespace {
@@ -123,3 +125,5 @@ TEST_CASE("200,000 lines of two streams reach one slow reader whole, complete an
   CHECK(count_in_order(path.read_until_flushed()) == std::array{kLines, kLines});
   CHECK(path.console->dropped_bytes() == 0);
 }
+
+}  // namespace output_path_test

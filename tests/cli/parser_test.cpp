@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::cli {
+namespace robustrun::cli::parser_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -95,4 +95,4 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK_FALSE(parse_help_line(Words{"--html"}).has_value());
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::parser_test

@@ -8,7 +8,7 @@
 #include "cli/plan_json.h"
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::placement_text_test {
 namespace {
 
 using testing::World;
@@ -131,4 +131,4 @@ TEST_CASE("the JSON object says all of it, and nothing that is not known") {
 }
 
 }  // namespace
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::placement_text_test

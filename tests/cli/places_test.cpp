@@ -8,7 +8,7 @@
 #include "fakes.h"
 #include "tests/scratch_folder.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::places_test {
 
 using testing::World;
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ TEST_CASE("a private folder that others can write to is refused") {
   CHECK(make_places(places).error().code == base::Errc::kPermission);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::places_test

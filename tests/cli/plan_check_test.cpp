@@ -4,7 +4,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_check_test {
 
 using supervisor::PreflightDepth;
 using testing::World;
@@ -96,4 +96,4 @@ TEST_CASE("a check needs no script") {
   CHECK(plan_run(program, argv, world.around).has_value());
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_check_test

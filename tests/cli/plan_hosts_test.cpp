@@ -5,7 +5,7 @@
 #include "fakes.h"
 #include "launcher/host_list.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_hosts_test {
 
 using launcher::Host;
 using testing::World;
@@ -93,4 +93,4 @@ TEST_CASE("this machine is known by its own name and as localhost, without user 
   CHECK_FALSE(is_this_machine({"node8", "", 0, 0}, world.around));
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_hosts_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace plan_loss_test {
+
 using namespace robustrun;
 using namespace robustrun::cli;
 
@@ -56,3 +58,5 @@ TEST_CASE("a node without a place cannot be lost") {
   REQUIRE(!loss);
   CHECK(loss.error().what == "cannot lose b3: it has no place in this plan");
 }
+
+}  // namespace plan_loss_test

@@ -8,7 +8,7 @@
 #include "cli/plan_placement.h"
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_nodes_test {
 
 using testing::World;
 using Way = NodesPlan::Way;
@@ -299,4 +299,4 @@ TEST_CASE("--expect-world is compared with what would be started") {
         "cannot use --expect-world=16: there would be 4 workers on 2 nodes");
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_nodes_test

@@ -6,7 +6,7 @@
 #include "cli/placement_gain.h"
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_placement_test {
 namespace {
 
 using testing::World;
@@ -207,4 +207,4 @@ TEST_CASE("those who come to a rendezvous are placed when they are there") {
 }
 
 }  // namespace
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_placement_test

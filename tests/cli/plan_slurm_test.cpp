@@ -5,7 +5,7 @@
 #include "cli/plan.h"
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_slurm_test {
 
 using testing::World;
 using Argv = std::vector<std::string>;
@@ -177,4 +177,4 @@ TEST_CASE("as many workers as the nodes have GPUs, unless the user says how many
   CHECK(slots({"--nproc-per-node=2"}) == 2);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_slurm_test

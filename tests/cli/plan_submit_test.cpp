@@ -8,7 +8,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_submit_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -164,4 +164,4 @@ TEST_CASE("the script quotes what the user wrote") {
 }
 
 }  // namespace
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_submit_test

@@ -7,7 +7,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::plan_test {
 
 using supervisor::ConsoleStyle;
 using testing::World;
@@ -254,4 +254,4 @@ TEST_CASE("the summary's path is absolute, the log's options follow") {
   CHECK(log.colour == base::LogColour::kNever);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::plan_test

@@ -5,7 +5,7 @@
 #include "cli/config_file.h"
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::print_config_test {
 
 using testing::World;
 
@@ -49,4 +49,4 @@ TEST_CASE("the TOML form is read back to the same values") {
   CHECK(again->arguments == settings->arguments);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::print_config_test

@@ -4,7 +4,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::program_test {
 
 using testing::World;
 using wire::LaunchMode;
@@ -150,4 +150,4 @@ TEST_CASE("where every host counts for itself, this machine is not asked") {
   CHECK(on_hosts("gpu").count_interpreter == on_hosts("gpu").interpreter);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::program_test

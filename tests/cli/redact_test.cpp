@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::cli {
+namespace robustrun::cli::redact_test {
 
 TEST_CASE("values of secret names are hidden, whatever form they have") {
   const std::vector<std::string> argv{"train.py",   "--api-key", "abc",      "--token=xyz",
@@ -20,4 +20,4 @@ TEST_CASE("values of secret names are hidden, whatever form they have") {
   CHECK(redacted(std::vector<std::string>{}).empty());
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::redact_test

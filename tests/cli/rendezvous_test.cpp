@@ -4,7 +4,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::rendezvous_test {
 
 using testing::World;
 
@@ -263,4 +263,4 @@ TEST_CASE("a meeting that cannot be is refused") {
             .starts_with("cannot lead the other nodes from here: port 29400 is in use"));
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::rendezvous_test

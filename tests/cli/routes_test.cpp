@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::cli {
+namespace robustrun::cli::routes_test {
 namespace {
 
 using wire::StreamRoute;
@@ -86,4 +86,4 @@ TEST_CASE("compat: our own descriptors unless a stream is named") {
   CHECK(routes[0].out == StreamRoute::kInherit);
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::routes_test

@@ -4,7 +4,7 @@
 
 #include "fakes.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::settings_test {
 
 using testing::World;
 
@@ -166,4 +166,4 @@ TEST_CASE("a configuration that cannot be read says why") {
   CHECK(error_of(world, {"s"}).starts_with("bad.toml:1:"));
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::settings_test

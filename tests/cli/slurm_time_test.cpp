@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::cli {
+namespace robustrun::cli::slurm_time_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,4 +21,4 @@ TEST_CASE("time limits as sbatch has them") {
 }
 
 }  // namespace
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::slurm_time_test

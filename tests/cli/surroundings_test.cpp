@@ -12,7 +12,7 @@
 #include "../scratch_folder.h"
 #include "cli/limits.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::surroundings_test {
 namespace {
 
 std::string secret_of(const std::string& path) {
@@ -61,4 +61,4 @@ TEST_CASE("this machine's own addresses, and names that lead to it") {
   CHECK(around.network->look_up("no host").error().what.starts_with("cannot look up no host: "));
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::surroundings_test

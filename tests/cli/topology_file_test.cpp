@@ -8,7 +8,7 @@
 #include "cli/limits.h"
 #include "tests/topo/shown.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::topology_file_test {
 namespace {
 
 constexpr const char* kWhole = R"(
@@ -153,4 +153,4 @@ TEST_CASE("the shipped example of a topology is valid") {
   CHECK(topo::has_structure(cluster));
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::topology_file_test

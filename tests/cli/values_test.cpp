@@ -4,7 +4,7 @@
 
 #include "cli/limits.h"
 
-namespace robustrun::cli {
+namespace robustrun::cli::values_test {
 
 using std::chrono::seconds;
 
@@ -69,4 +69,4 @@ TEST_CASE("shell quoting keeps plain words plain") {
   CHECK(shell_quoted("$x") == "'$x'");
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::cli::values_test

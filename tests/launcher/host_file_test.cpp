@@ -6,7 +6,7 @@
 
 #include "launcher/host_limits.h"
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::host_file_test {
 namespace {
 
 using Hosts = std::vector<Host>;
@@ -70,4 +70,4 @@ TEST_CASE("every bound of a host file is reached") {
   CHECK(error_of(most + "b").starts_with("hosts:2: more than"));
 }
 
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::host_file_test

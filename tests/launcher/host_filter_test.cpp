@@ -8,7 +8,7 @@
 #include "launcher/host_limits.h"
 #include "launcher/host_list.h"
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::host_filter_test {
 namespace {
 
 const std::vector<Host>& cluster() {
@@ -68,4 +68,4 @@ TEST_CASE("a filter that names what is not there is refused") {
   CHECK(including(std::string(kHostListBytesMax + 1, 'a')).starts_with("it is longer than"));
 }
 
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::host_filter_test

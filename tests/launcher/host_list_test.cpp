@@ -8,7 +8,7 @@
 #include "base/core/name_list.h"
 #include "launcher/host_limits.h"
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::host_list_test {
 namespace {
 
 std::vector<std::string> names(std::string_view text) {
@@ -123,4 +123,4 @@ TEST_CASE("the natural order counts runs of digits as numbers") {
   CHECK(sorted == Names{"gpu1:2201", "gpu1:2202", "node1", "node2", "node10"});
 }
 
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::host_list_test

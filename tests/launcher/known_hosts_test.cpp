@@ -4,7 +4,7 @@
 
 #include "launcher/ssh_encoding.h"
 
-namespace robustrun::test {
+namespace robustrun::test::known_hosts_test {
 namespace {
 
 using launcher::find_known_keys;
@@ -81,4 +81,4 @@ TEST_CASE("a key is trusted, unknown, changed, revoked or a CA's business") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::known_hosts_test

@@ -11,7 +11,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::test {
+namespace robustrun::test::process_launcher_test {
 namespace {
 
 std::string read_text(const std::string& path) {
@@ -130,4 +130,4 @@ TEST_CASE("a program that cannot be started is an end like any other") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::process_launcher_test

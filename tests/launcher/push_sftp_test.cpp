@@ -9,7 +9,7 @@
 #include "launcher/limits.h"
 #include "launcher/ssh_encoding.h"
 
-namespace robustrun::test {
+namespace robustrun::test::push_sftp_test {
 namespace {
 
 using launcher::PushBundle;
@@ -161,4 +161,4 @@ TEST_CASE("a server that answers nonsense is an error, never a wait or a crash")
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::push_sftp_test

@@ -4,7 +4,7 @@
 
 #include "tests/launcher/ssh_rig.h"
 
-namespace robustrun::test {
+namespace robustrun::test::push_test {
 namespace {
 
 bool has(const std::string& text, const std::string& piece) {
@@ -149,4 +149,4 @@ TEST_CASE("what lies elsewhere or has an odd name is not pushed") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::push_test

@@ -6,7 +6,7 @@
 
 #include "launcher/slurm_probe.h"
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::slurm_command_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -67,4 +67,4 @@ TEST_CASE("where a node's slurmd listens") {
 }
 
 }  // namespace
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::slurm_command_test

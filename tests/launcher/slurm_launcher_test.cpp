@@ -15,7 +15,7 @@
 #include "tests/support/loop.h"
 #include "wire/credential.h"
 
-namespace robustrun::test {
+namespace robustrun::test::slurm_launcher_test {
 namespace {
 
 std::string read_text(const std::string& path) {
@@ -174,4 +174,4 @@ TEST_CASE("an srun that is not there is the end of its agents") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::slurm_launcher_test

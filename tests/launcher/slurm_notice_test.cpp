@@ -5,7 +5,7 @@
 #include <ctime>
 #include <string>
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::slurm_notice_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -72,4 +72,4 @@ TEST_CASE("what is no description of a job is an error") {
 }
 
 }  // namespace
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::slurm_notice_test

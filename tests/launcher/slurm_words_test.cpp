@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::slurm_words_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -66,4 +66,4 @@ TEST_CASE("of a log, the last errors that are about no agent are shown, safely")
 }
 
 }  // namespace
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::slurm_words_test

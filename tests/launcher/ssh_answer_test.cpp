@@ -11,7 +11,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::test {
+namespace robustrun::test::ssh_answer_test {
 namespace {
 
 using launcher::Host;
@@ -281,4 +281,4 @@ TEST_CASE("an answer that serves another host is ssh's own for it") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::ssh_answer_test

@@ -4,7 +4,7 @@
 
 #include "launcher/host_limits.h"
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::ssh_config_scope_test {
 namespace {
 
 std::optional<SshConfigScope> scope_of(const std::vector<std::string>& texts) {
@@ -132,4 +132,4 @@ TEST_CASE("names that ssh writes in another way are cases of their own") {
   CHECK_FALSE(scope.alike("127.1", "node2"));
 }
 
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::ssh_config_scope_test

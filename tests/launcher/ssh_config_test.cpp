@@ -6,7 +6,7 @@
 
 #include "launcher/host_limits.h"
 
-namespace robustrun::launcher {
+namespace robustrun::launcher::ssh_config_test {
 namespace {
 
 using Strict = SshSettings::StrictHostKeys;
@@ -178,4 +178,4 @@ TEST_CASE("without an ssh client OpenSSH's defaults count") {
   CHECK(given.user == "bob");
 }
 
-}  // namespace robustrun::launcher
+}  // namespace robustrun::launcher::ssh_config_test

@@ -9,7 +9,7 @@
 extern "C" const char* __lsan_default_suppressions() { return "leak:CRYPTO_zalloc\n"; }
 #endif
 
-namespace robustrun::test {
+namespace robustrun::test::ssh_fallback_test {
 namespace {
 
 using launcher::SshTransport;
@@ -189,4 +189,4 @@ TEST_CASE("an ssh-agent that does not answer ends with the deadline") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::ssh_fallback_test

@@ -4,7 +4,7 @@
 
 #include "tests/launcher/ssh_rig.h"
 
-namespace robustrun::test {
+namespace robustrun::test::ssh_launcher_test {
 namespace {
 
 bool has(const std::string& text, const std::string& piece) {
@@ -236,4 +236,4 @@ TEST_CASE_TEMPLATE("64 hosts get through a server that drops connections (MaxSta
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::ssh_launcher_test

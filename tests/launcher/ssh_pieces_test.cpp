@@ -12,7 +12,7 @@
 #include "launcher/ssh_target.h"
 #include "tests/launcher/ssh_rig.h"
 
-namespace robustrun::test {
+namespace robustrun::test::ssh_pieces_test {
 namespace {
 
 using launcher::SshTrouble;
@@ -181,4 +181,4 @@ TEST_CASE("a gate narrows where connections are dropped and widens again") {
 }
 
 }  // namespace
-}  // namespace robustrun::test
+}  // namespace robustrun::test::ssh_pieces_test

@@ -7,7 +7,7 @@
 #include "probe/gpu/session.h"
 #include "tests/played_cuda/played.h"
 
-namespace robustrun::probe {
+namespace robustrun::probe::gpu_test {
 namespace {
 
 using test::GpuFault;
@@ -166,4 +166,4 @@ TEST_CASE("where NCCL fails its words are the error") {
 }
 
 }  // namespace
-}  // namespace robustrun::probe
+}  // namespace robustrun::probe::gpu_test

@@ -10,7 +10,7 @@
 #include "probe/limits.h"
 #include "probe/tests.h"
 
-namespace robustrun::probe {
+namespace robustrun::probe::result_test {
 namespace {
 
 using base::GpuFacts;
@@ -168,4 +168,4 @@ TEST_CASE("the result of a full machine has room") {
 }
 
 }  // namespace
-}  // namespace robustrun::probe
+}  // namespace robustrun::probe::result_test

@@ -11,7 +11,7 @@
 
 #include "tests/sim/cluster.h"
 
-namespace robustrun::sim {
+namespace robustrun::sim::sim_test {
 namespace {
 
 constexpr std::uint64_t kSeedsInCi = 2000;
@@ -127,4 +127,4 @@ TEST_CASE("a driver that is broken on purpose is caught, by the right invariant"
 }
 
 }  // namespace
-}  // namespace robustrun::sim
+}  // namespace robustrun::sim::sim_test

@@ -4,7 +4,7 @@
 
 #include "supervisor/core/limits.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::assign_test {
 namespace {
 
 std::vector<Place> places_of(const std::vector<std::uint32_t>& slots) {
@@ -64,4 +64,4 @@ TEST_CASE("a plan needs a worker and stays within the limits") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::assign_test

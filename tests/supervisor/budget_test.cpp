@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "supervisor/core/limits.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::budget_test {
 namespace {
 
 using std::chrono::minutes;
@@ -130,4 +130,4 @@ TEST_CASE("only so many port conflicts in a row are believed") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::budget_test

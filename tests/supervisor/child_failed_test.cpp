@@ -4,7 +4,7 @@
 #include "report_scenarios.h"
 #include "supervisor/core/report.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::child_failed_test {
 namespace {
 
 using namespace scenarios;
@@ -104,4 +104,4 @@ TEST_CASE("a plain message in an error file stays plain, and no file gives none"
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::child_failed_test

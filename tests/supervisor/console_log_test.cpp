@@ -11,7 +11,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::console_log_test {
 namespace {
 
 // The test's own standard descriptors, back at the end.
@@ -103,4 +103,4 @@ TEST_CASE("a console that is there already is appended to") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::console_log_test

@@ -2,6 +2,8 @@
 
 #include "supervisor/line_prefix.h"
 
+namespace console_prefix_test {
+
 using namespace robustrun;
 using namespace robustrun::supervisor;
 
@@ -87,3 +89,5 @@ TEST_CASE("prefixes name the rank, dimmed in colour, or follow the template exac
   style.prefix_template = "$rank/$unknown ";
   CHECK(line_prefix(style, "default", output_of(9, 1)) == "9/$unknown ");
 }
+
+}  // namespace console_prefix_test

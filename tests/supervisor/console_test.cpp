@@ -13,6 +13,8 @@
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 
+namespace console_test {
+
 using namespace robustrun;
 using namespace robustrun::supervisor;
 using namespace std::chrono_literals;
@@ -302,3 +304,5 @@ TEST_CASE("an idle console holds no memory") {
     return f.console->held_bytes() < 64;
   }));
 }
+
+}  // namespace console_test

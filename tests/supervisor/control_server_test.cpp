@@ -15,7 +15,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/support/framed_client.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::control_server_test {
 namespace {
 
 using base::Errc;
@@ -262,4 +262,4 @@ TEST_CASE("without a private place nothing is opened") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::control_server_test

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::exit_code_test {
 namespace {
 
 using Kind = base::ExitStatus::Kind;
@@ -46,4 +46,4 @@ TEST_CASE("compat mode knows failure only as 1") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::exit_code_test

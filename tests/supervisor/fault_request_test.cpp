@@ -4,7 +4,7 @@
 
 #include "supervisor/limits.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::fault_request_test {
 namespace {
 
 ControlFields kill_with(const char* name, const std::string& value) {
@@ -90,4 +90,4 @@ TEST_CASE("a time has an end") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::fault_request_test

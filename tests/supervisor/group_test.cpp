@@ -7,7 +7,7 @@
 
 #include "base/core/clock.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::group_test {
 namespace {
 
 constexpr Candidate kHere{Presence::kThere, 1, 0};
@@ -119,4 +119,4 @@ TEST_CASE("whoever is lost, the group is as large as it can be and survivors sta
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::group_test

@@ -4,7 +4,7 @@
 
 #include "supervisor/limits.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::hang_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -352,4 +352,4 @@ TEST_CASE("a new attempt knows nothing of the one before") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::hang_watch_test

@@ -9,7 +9,7 @@
 #include "supervisor/limits.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::injector_test {
 namespace {
 
 using base::Errc;
@@ -268,4 +268,4 @@ TEST_CASE("the supervisor's own death is recorded before it happens") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::injector_test

@@ -4,7 +4,7 @@
 #include "supervisor/core/job.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_agents_test {
 namespace {
 
 TEST_CASE("a lost agent is launched again in place while the others stop") {
@@ -209,4 +209,4 @@ TEST_CASE("an agent that does not stop its workers in time is replaced") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_agents_test

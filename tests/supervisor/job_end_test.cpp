@@ -6,7 +6,7 @@
 #include "supervisor/core/job.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_end_test {
 namespace {
 
 TEST_CASE("the first signal is forwarded with the grace period and ends the run with 128 + n") {
@@ -234,4 +234,4 @@ TEST_CASE("nothing moves a finished run") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_end_test

@@ -7,7 +7,7 @@
 #include "supervisor/core/limits.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_group_size_test {
 namespace {
 
 using Nodes = std::vector<std::uint32_t>;
@@ -227,4 +227,4 @@ TEST_CASE("a replay restores the group and goes on the same way") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_group_size_test

@@ -7,7 +7,7 @@
 #include "supervisor/core/job.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_group_test {
 namespace {
 
 using Nodes = std::vector<std::uint32_t>;
@@ -295,4 +295,4 @@ TEST_CASE("1,024 nodes and as many spares: a start and a replacement take little
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_group_test

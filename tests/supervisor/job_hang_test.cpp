@@ -4,7 +4,7 @@
 #include "supervisor/core/report.h"
 #include "tests/supervisor/job_journal.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_hang_test {
 namespace {
 
 tracer::Verdict absent_rank(std::uint32_t rank) {
@@ -126,4 +126,4 @@ TEST_CASE("the report lists what was found out, and blames it for the restart") 
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_hang_test

@@ -4,7 +4,7 @@
 #include "supervisor/core/job.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_open_group_test {
 namespace {
 
 using Nodes = std::vector<std::uint32_t>;
@@ -163,4 +163,4 @@ TEST_CASE("offers to a closed group are ignored in every state") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_open_group_test

@@ -7,7 +7,7 @@
 #include "tests/supervisor/placement_words.h"
 #include "tests/supervisor/preflight_facts.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_placement_group_test {
 namespace {
 
 TEST_CASE("a group that shrinks is closed up, and then asked for") {
@@ -174,4 +174,4 @@ TEST_CASE("no survivor moves unless that is allowed") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_placement_group_test

@@ -4,7 +4,7 @@
 #include "supervisor/core/limits.h"
 #include "tests/supervisor/placement_words.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_placement_test {
 namespace {
 
 TEST_CASE("the first group is asked for among all that are there, and formed as answered") {
@@ -221,4 +221,4 @@ TEST_CASE("the loss of a node that nobody thought of changes nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_placement_test

@@ -7,7 +7,7 @@
 #include "supervisor/core/status.h"
 #include "tests/supervisor/job_journal.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_post_mortem_test {
 namespace {
 
 using Stage = Diagnosed::Stage;
@@ -202,4 +202,4 @@ TEST_CASE("report and status name the cause; looks that found nothing are not li
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_post_mortem_test

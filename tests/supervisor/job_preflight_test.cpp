@@ -8,7 +8,7 @@
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/preflight_facts.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_preflight_test {
 namespace {
 
 JobSpec checked_spec(std::vector<std::uint32_t> slots, std::uint32_t max_nodes = 0,
@@ -376,4 +376,4 @@ TEST_CASE("answers about nodes that do not exist are ignored") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_preflight_test

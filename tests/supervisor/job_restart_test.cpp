@@ -7,7 +7,7 @@
 #include "supervisor/core/limits.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_restart_test {
 namespace {
 
 TEST_CASE("the first restart is at once, the second waits, progress makes it immediate again") {
@@ -269,4 +269,4 @@ TEST_CASE("nothing is started beside a worker that cannot be killed") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_restart_test

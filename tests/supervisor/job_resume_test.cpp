@@ -6,7 +6,7 @@
 #include "supervisor/core/fold.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_resume_test {
 namespace {
 
 SupervisorResumed resumed() {
@@ -220,4 +220,4 @@ TEST_CASE("a journal without a beginning is nothing to go on with") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_resume_test

@@ -9,7 +9,7 @@
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/preflight_facts.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_table_test {
 namespace {
 
 // A two-node run, one worker each, and a spare that has not said hello, brought into each state.
@@ -213,4 +213,4 @@ TEST_CASE("different runs have different digests") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_table_test

@@ -8,7 +8,7 @@
 
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::job_test {
 namespace {
 
 TEST_CASE("a run launches agents, reserves a port, starts workers and ends with 0") {
@@ -313,4 +313,4 @@ TEST_CASE("1,024 nodes with 8 workers each: one attempt is handled within a seco
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::job_test

@@ -9,7 +9,7 @@
 #include "report_scenarios.h"
 #include "tests/scratch_folder.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::journal_test {
 namespace {
 
 std::string fixture(const std::string& name) {
@@ -115,7 +115,7 @@ JournalEntry at_seven(Body body) {
 }
 
 TEST_CASE("every kind of entry comes back from the journal as it was") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   const auto entries = one_of_each();
   write_journal(folder / "journal", entries);
   const auto readout = read_run_journal(folder / "journal");
@@ -132,7 +132,7 @@ TEST_CASE("every kind of entry comes back from the journal as it was") {
 }
 
 TEST_CASE("a torn tail loses the last record alone") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   const auto entries = one_of_each();
   write_journal(folder / "journal", entries);
   std::filesystem::resize_file(folder / "journal",
@@ -144,7 +144,7 @@ TEST_CASE("a torn tail loses the last record alone") {
 }
 
 TEST_CASE("records of unknown kinds are skipped") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   {
     auto writer = base::JournalWriter::open(folder / "journal");
     REQUIRE(writer);
@@ -159,7 +159,7 @@ TEST_CASE("records of unknown kinds are skipped") {
 }
 
 TEST_CASE("a record of a known kind that is no message is corrupt, with its number") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   {
     auto writer = base::JournalWriter::open(folder / "journal");
     REQUIRE(writer);
@@ -172,7 +172,7 @@ TEST_CASE("a record of a known kind that is no message is corrupt, with its numb
 }
 
 TEST_CASE("a missing journal is not found") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   const auto readout = read_run_journal(folder / "nothing");
   REQUIRE_FALSE(readout);
   CHECK(readout.error().code == base::Errc::kNotFound);
@@ -260,4 +260,4 @@ TEST_CASE("a verdict in a journal of before can be read") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::journal_test

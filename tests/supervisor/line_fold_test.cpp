@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+namespace line_fold_test {
+
 using namespace robustrun;
 using namespace robustrun::supervisor;
 
@@ -179,3 +181,5 @@ TEST_CASE("sets of ranks are shown compactly") {
   CHECK(folded_prefix(ranks({0, 1}), false) == "[ranks 0-1] ");
   CHECK(folded_prefix(ranks({0, 1}), true) == "\x1b[2m[ranks 0-1]\x1b[0m ");
 }
+
+}  // namespace line_fold_test

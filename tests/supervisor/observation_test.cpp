@@ -10,7 +10,7 @@
 #include "tests/support/loop.h"
 #include "wire/field_codec.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::observation_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -169,4 +169,4 @@ TEST_CASE("once it is dropped nobody is told") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::observation_test

@@ -8,7 +8,7 @@
 #include "supervisor/limits.h"
 #include "supervisor/step_rate.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::operation_request_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST_CASE("a step a minute is no standstill") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::operation_request_test

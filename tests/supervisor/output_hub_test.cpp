@@ -6,7 +6,7 @@
 
 #include "tests/support/loop.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::output_hub_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,7 +27,7 @@ struct Fixture {
     return *got;
   }
 
-  test::Loop loop;
+  robustrun::test::Loop loop;
   OutputHub hub;
 };
 
@@ -178,7 +178,7 @@ TEST_CASE("who does not ask on is not waited for for long") {
 }
 
 TEST_CASE("nobody is answered when it is gone") {
-  test::Loop loop;
+  robustrun::test::Loop loop;
   int answers = 0;
   {
     OutputHub hub(loop.executor());
@@ -190,4 +190,4 @@ TEST_CASE("nobody is answered when it is gone") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::output_hub_test

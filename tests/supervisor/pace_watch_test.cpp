@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "supervisor/limits.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::pace_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_CASE("another attempt begins anew") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::pace_watch_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::placer_test {
 namespace {
 
 using Nodes = std::vector<std::uint32_t>;
@@ -181,4 +181,4 @@ TEST_CASE("the core is told what it needs to know") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::placer_test

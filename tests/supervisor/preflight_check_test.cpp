@@ -12,7 +12,7 @@
 #include "tests/supervisor/preflight_facts.h"
 #include "tests/support/loop.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::preflight_check_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -259,4 +259,4 @@ TEST_CASE("a check that is dropped tells nobody anything") {
   CHECK(talk.told.at(0).size() == 1);
 }
 
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::preflight_check_test

@@ -10,7 +10,7 @@
 #include "supervisor/core/limits.h"
 #include "tests/supervisor/preflight_facts.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::preflight_gpus_test {
 namespace {
 
 constexpr const char* kWhat = "bf16 GEMM";
@@ -161,4 +161,4 @@ TEST_CASE("nonsense of an agent names nobody else and ends nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::preflight_gpus_test

@@ -6,7 +6,7 @@
 
 #include "tests/supervisor/preflight_facts.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::preflight_pairs_test {
 namespace {
 
 std::vector<std::uint32_t> left_out(const std::vector<NodeVerdict>& verdicts) {
@@ -152,4 +152,4 @@ TEST_CASE("measurements that make no sense make only their own node slow") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::preflight_pairs_test

@@ -7,7 +7,7 @@
 
 #include "supervisor/core/preflight_plan.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::preflight_plan_test {
 namespace {
 
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
@@ -91,4 +91,4 @@ TEST_CASE("the second round has every suspect, with somebody who is none") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::preflight_plan_test

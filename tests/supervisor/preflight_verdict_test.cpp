@@ -7,7 +7,7 @@
 #include "supervisor/core/limits.h"
 #include "tests/supervisor/preflight_facts.h"
 
-namespace robustrun::supervisor::test {
+namespace robustrun::supervisor::test::preflight_verdict_test {
 namespace {
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
@@ -190,4 +190,4 @@ TEST_CASE("names in words") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor::test
+}  // namespace robustrun::supervisor::test::preflight_verdict_test

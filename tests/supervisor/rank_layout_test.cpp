@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::rank_layout_test {
 namespace {
 
 std::vector<std::uint32_t> ranks_of(const std::vector<tracer::RankGroup>& groups,
@@ -51,4 +51,4 @@ TEST_CASE("a job that says nothing of its shape, or what cannot be, has no named
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::rank_layout_test

@@ -4,7 +4,7 @@
 #include "report_scenarios.h"
 #include "supervisor/core/report.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::report_injected_test {
 namespace {
 
 using namespace scenarios;
@@ -117,4 +117,4 @@ TEST_CASE("a journal that lies about nodes and words breaks nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::report_injected_test

@@ -5,7 +5,7 @@
 #include "report_scenarios.h"
 #include "supervisor/core/report.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::report_json_test {
 namespace {
 
 bool has(const std::string& text, const std::string& part) {
@@ -46,4 +46,4 @@ TEST_CASE("bytes that are not UTF-8 are escaped") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::report_json_test

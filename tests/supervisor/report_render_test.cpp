@@ -10,7 +10,7 @@
 #include "report_scenarios.h"
 #include "supervisor/core/report_render_text.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::report_render_test {
 namespace {
 
 std::string golden_path(const std::string& name, int width) {
@@ -119,4 +119,4 @@ TEST_CASE("wrap breaks at spaces, and long words where it must") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::report_render_test

@@ -7,7 +7,7 @@
 #include "report_scenarios.h"
 #include "supervisor/core/report.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::report_test {
 namespace {
 
 using namespace scenarios;
@@ -346,4 +346,4 @@ TEST_CASE("any subset of a journal in any order gives a report") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::report_test

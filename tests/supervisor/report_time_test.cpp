@@ -7,7 +7,7 @@
 #include "report_scenarios.h"
 #include "supervisor/core/report.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::report_time_test {
 namespace {
 
 using namespace scenarios;
@@ -203,4 +203,4 @@ TEST_CASE("of any journal the parts add up to the whole, and the ratio lies betw
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::report_time_test

@@ -5,7 +5,7 @@
 #include "supervisor/core/limits.h"
 #include "tests/supervisor/job_harness.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::signature_test {
 namespace {
 
 using test::exited;
@@ -65,4 +65,4 @@ TEST_CASE("an address in use is found in the message, the stack and the last lin
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::signature_test

@@ -12,7 +12,7 @@
 #include "report_scenarios.h"
 #include "supervisor/control_json.h"
 
-namespace robustrun::supervisor {
+namespace robustrun::supervisor::status_test {
 namespace {
 
 using base::Attempt;
@@ -191,4 +191,4 @@ TEST_CASE("the table is cut, and nothing in it moves the cursor") {
 }
 
 }  // namespace
-}  // namespace robustrun::supervisor
+}  // namespace robustrun::supervisor::status_test

@@ -5,6 +5,8 @@
 #include "tests/topo/drawn.h"
 #include "topo/nvl_domains.h"
 
+namespace cluster_test {
+
 using namespace robustrun;
 using namespace robustrun::topo;
 using drawn::cluster_of;
@@ -94,3 +96,5 @@ TEST_CASE("NVLink domains that overlap with switches are left out") {
   CHECK(with_nvl_domains(cluster).levels.size() == 1);
   CHECK(with_nvl_domains(cluster_of({2}, 1)).levels.size() == 2);
 }
+
+}  // namespace cluster_test

@@ -8,7 +8,7 @@
 #include "tests/topo/shown.h"
 #include "topo/limits.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::description_test {
 namespace {
 
 SwitchEntry above(std::string name, std::vector<std::string> switches, std::uint32_t line) {
@@ -250,4 +250,4 @@ TEST_CASE("a hundred thousand nodes take well under a second") {
   CHECK(took < 2 * CLOCKS_PER_SEC);  // 0.1 s, but for sanitizers
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::description_test

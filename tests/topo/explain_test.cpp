@@ -4,7 +4,7 @@
 
 #include "pods.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::explain_test {
 namespace {
 
 using testing::pods_cluster;
@@ -69,4 +69,4 @@ TEST_CASE("without structure there is little to say") {
 }
 
 }  // namespace
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::explain_test

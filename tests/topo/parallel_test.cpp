@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace parallel_test {
+
 using namespace robustrun;
 using namespace robustrun::topo;
 
@@ -58,3 +60,5 @@ TEST_CASE("an order may leave out what comes last") {
   CHECK(!parse_rank_order("tp-xp"));
   CHECK(!parse_rank_order(""));
 }
+
+}  // namespace parallel_test

@@ -7,7 +7,7 @@
 #include "topo/picture_svg.h"
 #include "topo/picture_text.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::picture_test {
 namespace {
 
 using testing::pods_cluster;
@@ -130,4 +130,4 @@ TEST_CASE("a cluster without structure is one box") {
 }
 
 }  // namespace
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::picture_test

@@ -7,6 +7,8 @@
 
 #include "tests/topo/drawn.h"
 
+namespace place_test {
+
 using namespace robustrun;
 using namespace robustrun::topo;
 using drawn::cluster_of;
@@ -255,3 +257,5 @@ TEST_CASE("too few nodes, and sizes that do not fit, are refused in words") {
   REQUIRE(!sizes);
   CHECK(sizes.error().what.find("32 ranks") != std::string::npos);
 }
+
+}  // namespace place_test

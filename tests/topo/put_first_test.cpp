@@ -7,7 +7,7 @@
 
 #include "pods.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::put_first_test {
 namespace {
 
 using testing::pods_cluster;
@@ -76,4 +76,4 @@ TEST_CASE("who is first already stays, and so does all else") {
 }
 
 }  // namespace
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::put_first_test

@@ -6,7 +6,7 @@
 
 #include "tests/topo/shown.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::read_names_test {
 namespace {
 
 using Hosts = std::vector<std::string>;
@@ -63,4 +63,4 @@ TEST_CASE("the rule that was used is said, and racks are labels, too") {
         Hosts{"r1n1 0  r1 : r1", "r1n2 0  r1 : r1", "r2n1 0  r2 : r2", "rack 0.000000 2"});
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::read_names_test

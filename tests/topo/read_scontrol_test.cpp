@@ -5,7 +5,7 @@
 #include "tests/topo/fixture.h"
 #include "topo/read_slurm_conf.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::read_scontrol_test {
 namespace {
 
 Cluster read(std::string_view text) {
@@ -71,4 +71,4 @@ TEST_CASE("what is not scontrol's is refused with its line") {
             .find("line 2: switch 's1' is described twice (line 1)") != std::string::npos);
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::read_scontrol_test

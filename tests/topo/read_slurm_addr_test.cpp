@@ -5,7 +5,7 @@
 #include "tests/topo/fixture.h"
 #include "topo/limits.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::read_slurm_addr_test {
 namespace {
 
 Cluster read(std::string_view text) {
@@ -57,4 +57,4 @@ TEST_CASE("addresses that say nothing, or not clearly, are refused with their li
   CHECK(error_of(std::string(kTextBytesMax + 1, ' ')).find("longer than") != std::string::npos);
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::read_slurm_addr_test

@@ -7,7 +7,7 @@
 #include "tests/topo/shown.h"
 #include "topo/limits.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::read_slurm_conf_test {
 namespace {
 
 Cluster read(std::string_view text) {
@@ -175,4 +175,4 @@ TEST_CASE("every bound of a text is reached") {
   CHECK(error_of(many).find("line 2: more than 196608") != std::string::npos);
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::read_slurm_conf_test

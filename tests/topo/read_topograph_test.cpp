@@ -6,7 +6,7 @@
 #include "tests/topo/fixture.h"
 #include "topo/limits.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::read_topograph_test {
 namespace {
 
 Cluster read(std::string_view text) {
@@ -83,4 +83,4 @@ TEST_CASE("labels that say nothing are refused") {
   CHECK(error_of(std::string(kTextBytesMax + 1, ' ')).find("longer than") != std::string::npos);
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::read_topograph_test

@@ -4,7 +4,7 @@
 
 #include "tests/topo/fixture.h"
 
-namespace robustrun::topo {
+namespace robustrun::topo::read_topology_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -43,4 +43,4 @@ TEST_CASE("other formats are named where they are known, and never guessed at") 
   CHECK(error_of("NodeName=n1\n").find("line 1: this is no description") != std::string::npos);
 }
 
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::read_topology_test

@@ -6,6 +6,8 @@
 
 #include "tests/topo/drawn.h"
 
+namespace replace_test {
+
 using namespace robustrun;
 using namespace robustrun::topo;
 using drawn::cluster_of;
@@ -153,3 +155,5 @@ TEST_CASE("modes are read by name") {
   CHECK(*parse_rerank("all") == Rerank::kAll);
   CHECK(!parse_rerank("some"));
 }
+
+}  // namespace replace_test

@@ -9,6 +9,8 @@
 
 #include "tests/topo/drawn.h"
 
+namespace shape_test {
+
 using namespace robustrun;
 using namespace robustrun::topo;
 
@@ -120,3 +122,5 @@ TEST_CASE("Arnold's example: 12 nodes are 6 rows of 2 and 2 columns of 6") {
   CHECK(shape->families[1].group(3)[0] == 3);
   CHECK(shape->families[1].group(3)[1] == 9);
 }
+
+}  // namespace shape_test

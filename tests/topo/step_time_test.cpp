@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace robustrun::topo {
+namespace robustrun::topo::step_time_test {
 namespace {
 
 // Nodes 0 to 3 in leaves 0 0 1 1, all below one core.
@@ -77,4 +77,4 @@ TEST_CASE("the slowest level decides, and what is not known counts nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::step_time_test

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-namespace robustrun::topo {
+namespace robustrun::topo::traffic_test {
 namespace {
 
 Parallel sizes(std::string_view text) { return parse_parallel(text).value(); }
@@ -169,4 +169,4 @@ TEST_CASE("kinds that stay within a node are left out, the others keep their pro
 }
 
 }  // namespace
-}  // namespace robustrun::topo
+}  // namespace robustrun::topo::traffic_test

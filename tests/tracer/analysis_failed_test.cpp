@@ -3,7 +3,7 @@
 
 #include "tests/tracer/fleet.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_failed_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -92,4 +92,4 @@ TEST_CASE("nothing is made of nothing") {
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_failed_test

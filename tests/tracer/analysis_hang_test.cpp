@@ -4,7 +4,7 @@
 #include "tests/tracer/fleet.h"
 #include "tracer/analysis/limits.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_hang_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -279,4 +279,4 @@ TEST_CASE("names that workers give cannot reach the terminal unescaped") {
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_hang_test

@@ -4,7 +4,7 @@
 #include "base/core/clock.h"
 #include "tests/tracer/fleet.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_late_test {
 namespace {
 
 constexpr std::uint32_t kWorld = 6;
@@ -131,4 +131,4 @@ TEST_CASE("a hang is no slowness") {
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_late_test

@@ -5,7 +5,7 @@
 
 #include "tests/tracer/fleet.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_lost_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -172,4 +172,4 @@ TEST_CASE("a sleeping process is not a stopped one, and a stopped one that nobod
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_lost_test

@@ -3,7 +3,7 @@
 
 #include "tests/tracer/fleet.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_order_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -190,4 +190,4 @@ TEST_CASE("kernels queued against each other are an inversion without any stack"
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_order_test

@@ -8,7 +8,7 @@
 #include "tests/tracer/random_job.h"
 #include "tests/tracer/ring_simulator.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_property_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -226,4 +226,4 @@ TEST_CASE("16,384 ranks with four communicators each are analysed in a moment") 
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_property_test

@@ -3,7 +3,7 @@
 
 #include "tests/tracer/ring_simulator.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_slow_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -193,4 +193,4 @@ TEST_CASE("half of a node, scattered ranks, most of all nodes and a lone rank ar
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_slow_test

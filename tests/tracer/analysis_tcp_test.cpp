@@ -4,7 +4,7 @@
 
 #include "fleet.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_tcp_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -245,4 +245,4 @@ TEST_CASE("gloo: an operation that takes long over a slow link is explained by i
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_tcp_test

@@ -3,7 +3,7 @@
 
 #include "tests/tracer/ring_simulator.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_transport_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -331,4 +331,4 @@ TEST_CASE("both send first: an inversion in one communicator") {
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_transport_test

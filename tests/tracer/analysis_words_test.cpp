@@ -8,7 +8,7 @@
 #include "tracer/analysis/sentence.h"
 #include "tracer/analysis/stacks.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::analysis_words_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
@@ -244,4 +244,4 @@ TEST_CASE("no verdict outgrows its limits, whatever its ranks are called") {
 }
 
 }  // namespace
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::analysis_words_test

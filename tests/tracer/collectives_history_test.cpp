@@ -5,6 +5,8 @@
 #include "tests/tracer/record_image.h"
 #include "tracer/collectives_reader.h"
 
+namespace collectives_history_test {
+
 using namespace robustrun;
 using namespace robustrun::tracer;
 using base::Nanos;
@@ -90,3 +92,5 @@ TEST_CASE("timings, edges, counts per peer and histograms find their communicato
   CHECK(all.durations[0].longest == std::chrono::milliseconds(5));
   CHECK(all.durations[0].buckets.at(12) == 3);
 }
+
+}  // namespace collectives_history_test

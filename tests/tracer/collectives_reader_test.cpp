@@ -6,6 +6,8 @@
 #include "tests/tracer/record_image.h"
 #include "tracer/limits.h"
 
+namespace collectives_reader_test {
+
 using namespace robustrun;
 using namespace robustrun::tracer;
 using base::Errc;
@@ -363,3 +365,5 @@ TEST_CASE("any words in the tables give memberships that contradict nothing") {
     }
   }
 }
+
+}  // namespace collectives_reader_test

@@ -4,6 +4,8 @@
 #include "tracer/flight_recorder.h"
 #include "tracer/limits.h"
 
+namespace flight_many_test {
+
 using namespace robustrun;
 
 TEST_CASE("as many groups as a dump may have, and more streams, are told apart in time") {
@@ -28,3 +30,5 @@ TEST_CASE("as many groups as a dump may have, and more streams, are told apart i
   CHECK(found.back().name == "u");
   CHECK(found.back().entered == 7);
 }
+
+}  // namespace flight_many_test

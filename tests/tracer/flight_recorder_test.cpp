@@ -8,6 +8,8 @@
 
 #include "tracer/limits.h"
 
+namespace flight_recorder_test {
+
 using namespace robustrun;
 using base::Errc;
 using base::Nanos;
@@ -386,3 +388,5 @@ TEST_CASE("the key of a group depends on its name and its members, not on their 
   CHECK(tracer::group_key("a", {}) == 0x89be207b544f1e4U);
   CHECK(tracer::group_key("a", {1}) == 0x2e15cb2d501a2eb5U);
 }
+
+}  // namespace flight_recorder_test

@@ -7,6 +7,8 @@
 #include "base/core/clock.h"
 #include "tracer/limits.h"
 
+namespace head_watch_test {
+
 using namespace robustrun;
 using namespace std::chrono_literals;
 using base::Nanos;
@@ -211,3 +213,5 @@ TEST_CASE("more done than entered is taken as it is") {
   f.next.entered = 901;
   CHECK(f.look().ordinal == 901);
 }
+
+}  // namespace head_watch_test

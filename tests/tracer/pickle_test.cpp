@@ -6,6 +6,8 @@
 
 #include "tracer/limits.h"
 
+namespace pickle_test {
+
 using namespace robustrun;
 using namespace std::string_literals;
 using base::Errc;
@@ -202,3 +204,5 @@ TEST_CASE("JSON of every kind is read as it is") {
   CHECK_FALSE(root["c"]["d"].integer());
   CHECK(root.member(2).first == "c");
 }
+
+}  // namespace pickle_test

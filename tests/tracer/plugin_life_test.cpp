@@ -11,6 +11,8 @@
 #include "tests/tracer/plugin_run.h"
 #include "tests/tracer/record_image.h"
 
+namespace plugin_life_test {
+
 using namespace robustrun;
 using namespace robustrun::tracer;
 using test::kPlayedComm;
@@ -229,3 +231,5 @@ TEST_CASE("the record's counters say which process writes") {
   CHECK(run.counters().writer_pid > 1);
   CHECK(run.counters().event_mask == 0xe56);
 }
+
+}  // namespace plugin_life_test

@@ -5,6 +5,8 @@
 
 #include "tests/tracer/plugin_run.h"
 
+namespace plugin_test {
+
 using namespace robustrun;
 using namespace robustrun::tracer;
 using base::Nanos;
@@ -256,3 +258,5 @@ TEST_CASE("threads that call, move data and repeat themselves at once lose no op
     CHECK(run.counters().ignored > 0);
   });
 }
+
+}  // namespace plugin_test

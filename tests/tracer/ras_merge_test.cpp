@@ -9,7 +9,7 @@
 
 #include "tests/tracer/fleet.h"
 
-namespace robustrun::tracer {
+namespace robustrun::tracer::ras_merge_test {
 namespace {
 
 using base::Errc;
@@ -194,4 +194,4 @@ TEST_CASE("the report that NCCL 2.28.9 writes of a dead rank names it") {
   CHECK(numbers(fleet.verdict().culprits) == Ranks{3});
 }
 
-}  // namespace robustrun::tracer
+}  // namespace robustrun::tracer::ras_merge_test

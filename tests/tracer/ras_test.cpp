@@ -10,6 +10,8 @@
 #include "tracer/document.h"
 #include "tracer/limits.h"
 
+namespace ras_test {
+
 using namespace robustrun;
 using base::Errc;
 using tracer::Life;
@@ -252,3 +254,5 @@ TEST_CASE("a report with any byte changed is read or refused") {
     }
   }
 }
+
+}  // namespace ras_test

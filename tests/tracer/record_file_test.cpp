@@ -14,6 +14,8 @@
 #include "tracer/record_collectives.h"
 #include "tracer/record_counters.h"
 
+namespace record_file_test {
+
 using namespace robustrun;
 using base::Attempt;
 using base::Errc;
@@ -251,3 +253,5 @@ TEST_CASE("any bytes decode to a reading or to an error") {
     }
   }
 }
+
+}  // namespace record_file_test

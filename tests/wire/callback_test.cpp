@@ -14,7 +14,7 @@
 #include "wire/acceptor.h"
 #include "wire/tcp.h"
 
-namespace robustrun::wire {
+namespace robustrun::wire::callback_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -136,4 +136,4 @@ TEST_CASE("a call that nobody takes is no news") {
 }
 
 }  // namespace
-}  // namespace robustrun::wire
+}  // namespace robustrun::wire::callback_test

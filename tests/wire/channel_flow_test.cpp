@@ -5,6 +5,8 @@
 #include "tests/wire/channel_ends.h"
 #include "wire/limits.h"
 
+namespace channel_flow_test {
+
 using namespace std::chrono_literals;
 using namespace robustrun::test;
 using namespace robustrun::wire;
@@ -259,3 +261,5 @@ TEST_CASE("a handler may close and drop its own channel") {
   CHECK(calls == 1);
   CHECK(watched.expired());
 }
+
+}  // namespace channel_flow_test

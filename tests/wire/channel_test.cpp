@@ -13,6 +13,8 @@
 #include "tests/wire/examples.h"
 #include "wire/limits.h"
 
+namespace channel_test {
+
 using namespace robustrun::test;
 using namespace robustrun::wire;
 using robustrun::base::Errc;
@@ -207,3 +209,5 @@ TEST_CASE("two loops on two threads talk to each other") {
   CHECK(std::max(seen, other_seen) == kRounds);
   CHECK(std::min(seen, other_seen) == kRounds - 1);
 }
+
+}  // namespace channel_test

@@ -9,6 +9,8 @@
 
 #include "tests/wire/run_ends.h"
 
+namespace connect_test {
+
 using namespace std::chrono_literals;
 using namespace robustrun::test;
 using namespace robustrun::wire;
@@ -306,3 +308,5 @@ TEST_CASE("this machine's addresses end with loopback's") {
   CHECK(none.error().code == Errc::kNotFound);
   CHECK(none.error().what.find("lo") != std::string::npos);
 }
+
+}  // namespace connect_test

@@ -6,6 +6,8 @@
 #include "wire/identity.h"
 #include "wire/limits.h"
 
+namespace credential_test {
+
 using namespace robustrun::wire;
 using robustrun::base::Errc;
 
@@ -112,3 +114,5 @@ TEST_CASE("a credential must be short, name a run and endpoints, and pin a whole
   wrong.ca_fingerprint.pop_back();
   CHECK(parse_credential(to_line(wrong)).error().code == Errc::kCorrupt);
 }
+
+}  // namespace credential_test

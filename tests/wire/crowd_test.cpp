@@ -6,6 +6,8 @@
 
 #include "tests/wire/run_ends.h"
 
+namespace crowd_test {
+
 using namespace std::chrono_literals;
 using namespace robustrun::test;
 using namespace robustrun::wire;
@@ -127,3 +129,5 @@ TEST_CASE("a hello that waits to be read is no silence") {
   CHECK(house.listener->counters().accepted == 1);
   CHECK(house.listener->counters().refused == 0);
 }
+
+}  // namespace crowd_test

@@ -7,6 +7,8 @@
 #include "tests/wire/examples.h"
 #include "wire/admission.h"
 
+namespace enrolment_test {
+
 using namespace robustrun::wire;
 using robustrun::base::Errc;
 using robustrun::base::fail;
@@ -188,3 +190,5 @@ TEST_CASE("munge proves both sides, where the run uses it") {
   stolen.host = "another";
   CHECK(house.ask(stolen).error().what == "cannot enrol: not our user");
 }
+
+}  // namespace enrolment_test

@@ -8,6 +8,8 @@
 #include "tests/wire/examples.h"
 #include "wire/limits.h"
 
+namespace field_codec_test {
+
 using namespace robustrun::wire;
 using robustrun::base::Errc;
 using robustrun::base::Nanos;
@@ -244,3 +246,5 @@ TEST_CASE("random bytes and random damage are decoded or refused, never worse") 
         example_message.message);
   }
 }
+
+}  // namespace field_codec_test

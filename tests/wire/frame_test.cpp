@@ -6,6 +6,8 @@
 #include "wire/field_codec.h"
 #include "wire/limits.h"
 
+namespace frame_test {
+
 using namespace robustrun::wire;
 using robustrun::base::Errc;
 using robustrun::test::example_messages;
@@ -157,3 +159,5 @@ TEST_CASE("an empty reader keeps no buffer and goes on working") {
   reader.feed(frames_of(Dismiss{}));
   CHECK(std::holds_alternative<Dismiss>(*reader.next().value()));
 }
+
+}  // namespace frame_test

@@ -12,6 +12,8 @@
 #include "wire/field_codec.h"
 #include "wire/frame.h"
 
+namespace golden_test {
+
 using namespace robustrun;
 using robustrun::test::Example;
 
@@ -112,3 +114,5 @@ TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as w
     CHECK_FALSE(now.starts_with("1: "));
   }
 }
+
+}  // namespace golden_test

@@ -4,6 +4,8 @@
 
 #include "wire/limits.h"
 
+namespace identity_test {
+
 using namespace robustrun::wire;
 using robustrun::base::Errc;
 
@@ -103,3 +105,5 @@ TEST_CASE("tokens are long and never the same") {
   CHECK(make_token().size() == kTokenBytes);
   CHECK(make_token() != make_token());
 }
+
+}  // namespace identity_test

@@ -4,6 +4,8 @@
 
 #include <set>
 
+namespace injection_test {
+
 using namespace robustrun::wire;
 using Target = FaultRow::Target;
 
@@ -28,3 +30,5 @@ TEST_CASE("what is no kind of fault is not found") {
   CHECK(find_fault("Kill") == nullptr);
   CHECK(find_fault("kil") == nullptr);
 }
+
+}  // namespace injection_test

@@ -8,6 +8,8 @@
 #include "tests/wire/run_ends.h"
 #include "wire/tcp.h"
 
+namespace intruders_test {
+
 using namespace std::chrono_literals;
 using namespace robustrun::test;
 using namespace robustrun::wire;
@@ -279,3 +281,5 @@ TEST_CASE("refusals are counted all, but said a few times a minute") {
   CHECK(house.lines.back().find("counted only") != std::string::npos);
   CHECK(house.listener->counters().accepted == kCount);
 }
+
+}  // namespace intruders_test

@@ -16,7 +16,7 @@
 #include "wire/peer_call.h"
 #include "wire/peer_door.h"
 
-namespace robustrun::wire {
+namespace robustrun::wire::peer_test {
 namespace {
 
 using base::ReachFault;
@@ -168,4 +168,4 @@ TEST_CASE("visitors that say nothing are let wait in bounded numbers, and do not
 }
 
 }  // namespace
-}  // namespace robustrun::wire
+}  // namespace robustrun::wire::peer_test

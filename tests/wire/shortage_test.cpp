@@ -4,6 +4,8 @@
 
 #include "tests/wire/run_ends.h"
 
+namespace shortage_test {
+
 using namespace std::chrono_literals;
 using namespace robustrun::test;
 using robustrun::base::Fd;
@@ -52,3 +54,5 @@ TEST_CASE("without descriptors connections wait, without a busy loop, and are se
   Caller caller(loop, house.credential());
   CHECK(caller.call());
 }
+
+}  // namespace shortage_test

@@ -17,7 +17,7 @@
 namespace robustrun::tracer {
 namespace {
 
-struct Late {
+struct Slow {
   std::uint32_t at = 0;
   std::uint32_t comm = 0;
   double lost_ns = 0;   // by the others, in each operation
@@ -69,7 +69,7 @@ std::vector<double> losses(const std::vector<double>& durations) {
   return lost;
 }
 
-std::vector<Late> late_in(const Communicator& comm, std::uint32_t c) {
+std::vector<Slow> late_in(const Communicator& comm, std::uint32_t c) {
   const std::size_t members = comm.members.size();
   if (members < 2) return {};
   const std::vector<std::vector<const Timing*>> rows = common_timings(comm);
@@ -86,7 +86,7 @@ std::vector<Late> late_in(const Communicator& comm, std::uint32_t c) {
   const double spread = members == 2 ? 0 : deviation(durations);
   const double least = std::max({ns(kLeastLost), kLeastShareLost * usual, kDeviations * spread});
   const std::vector<double> lost = losses(durations);
-  std::vector<Late> late;
+  std::vector<Slow> late;
   for (std::size_t m = 0; m < members; ++m) {
     if (lost[m] <= least) continue;
     late.push_back(
@@ -95,17 +95,17 @@ std::vector<Late> late_in(const Communicator& comm, std::uint32_t c) {
   return late;
 }
 
-// Late here, and waiting for somebody late elsewhere.
-bool is_victim(const Case& facts, const Late& one, const std::vector<std::vector<Late>>& late) {
+// Slow here, and waiting for somebody late elsewhere.
+bool is_victim(const Case& facts, const Slow& one, const std::vector<std::vector<Slow>>& late) {
   for (const MemberAt where : facts.view.memberships(one.at)) {
-    const std::vector<Late>& others = late[where.comm];
-    const auto is_self = [&](const Late& l) { return l.at == one.at; };
+    const std::vector<Slow>& others = late[where.comm];
+    const auto is_self = [&](const Slow& l) { return l.at == one.at; };
     if (!others.empty() && std::ranges::none_of(others, is_self)) return true;
   }
   return false;
 }
 
-std::string_view cause_of(const Late& late) {
+std::string_view cause_of(const Slow& late) {
   if (late.queued_ns > late.lost_ns / 2) return ", as its GPU is behind";
   if (late.gap_ns > late.lost_ns / 2) return ", as its host calls late";
   return "";
@@ -114,14 +114,14 @@ std::string_view cause_of(const Late& late) {
 }  // namespace
 
 std::optional<Verdict> rule_slow_rank(const Case& facts) {
-  std::vector<std::vector<Late>> late;
+  std::vector<std::vector<Slow>> late;
   for (std::uint32_t c = 0; c < facts.view.comms().size(); ++c) {
     late.push_back(late_in(facts.view.comms()[c], c));
   }
-  std::map<std::uint32_t, Late> worst;  // by rank
+  std::map<std::uint32_t, Slow> worst;  // by rank
   double most = 0;
-  for (const std::vector<Late>& group : late) {
-    for (const Late& one : group) {
+  for (const std::vector<Slow>& group : late) {
+    for (const Slow& one : group) {
       if (is_victim(facts, one, late)) continue;
       const auto [row, is_new] = worst.emplace(one.at, one);
       if (!is_new && one.lost_ns > row->second.lost_ns) row->second = one;
@@ -129,7 +129,7 @@ std::optional<Verdict> rule_slow_rank(const Case& facts) {
     }
   }
   std::vector<Blame> blames;
-  const Late* first = nullptr;
+  const Slow* first = nullptr;
   for (const auto& [at, one] : worst) {
     if (one.lost_ns * 2 < most) continue;
     if (first == nullptr || one.lost_ns > first->lost_ns) first = &one;

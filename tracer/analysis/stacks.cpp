@@ -1,5 +1,6 @@
-// Classification: the first row of kRows that any frame matches, in the order of the table. A data
-// set that reads a file with torch.load is the data loader, not a checkpoint; so it comes first.
+// Classification: the first row of kFrameRows that any frame matches, in the order of the table. A
+// data set that reads a file with torch.load is the data loader, not a checkpoint; so it comes
+// first.
 
 #include "tracer/analysis/stacks.h"
 
@@ -21,7 +22,7 @@ struct Row {
 };
 
 // Compiled code runs below torch/_dynamo and torch/_inductor, too: only what compiles is listed.
-constexpr Row kRows[] = {
+constexpr Row kFrameRows[] = {
     {Reason::kInteractive, "/pdb.py", ""},
     {Reason::kInteractive, "/bdb.py", ""},
     {Reason::kInteractive, "/IPython/", ""},
@@ -135,7 +136,7 @@ std::string gil_text(const Evidence& evidence) {
 }
 
 Reason reason_of(const ThreadStack* python, const ThreadStack* native) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kFrameRows) {
     for (const ThreadStack* stack : {python, native}) {
       if (stack == nullptr) continue;
       const auto hit = [&](const Frame& frame) { return matches(row, frame); };
