@@ -10,6 +10,10 @@ jobs=$(nproc)
 passed=0
 failed=0
 
+# Sanitizers name places with it: clang's own llvm-symbolizer need not be there.
+symbolizer=external_symbolizer_path=$(command -v addr2line)
+export ASAN_OPTIONS=$symbolizer UBSAN_OPTIONS=$symbolizer:print_stacktrace=1 TSAN_OPTIONS=$symbolizer
+
 count() {  # passed, failed
   passed=$((passed + $1))
   failed=$((failed + $2))
@@ -32,12 +36,20 @@ run_ctest() {  # folder, ctest's options…
   count $((all - bad)) "$bad"
 }
 
-# All unit tests under AddressSanitizer and UBSan.
+fuzz() {
+  local log=build/fuzz.log
+  tests/fuzz/run "$fuzz_seconds" | tee "$log"
+  [ "${PIPESTATUS[0]}" = 0 ] || grep -q 'FOUND SOMETHING' "$log" || count 0 1  # not built
+  count "$(grep -c 'inputs tried' "$log")" "$(grep -c 'FOUND SOMETHING' "$log")"
+}
+
+# All unit tests under AddressSanitizer and UBSan, and the fuzzers.
 asan() {
   local targets
   cmake --preset asan > /dev/null || { count 0 1; return; }
-  targets=$(ninja -C build/asan -t targets all | sed -nE 's/^(test_[a-z_]+): phony$/\1/p')
-  build build/asan --target $targets && run_ctest build/asan -L unit
+  targets=$(ninja -C build/asan -t targets all | sed -nE 's/^(test_[a-z_]+|fuzzers): phony$/\1/p')
+  # shellcheck disable=SC2086
+  build build/asan --target $targets && run_ctest build/asan -L unit && fuzz
 }
 
 # What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin.
@@ -45,7 +57,7 @@ tsan() {
   local tests around=()
   cmake --preset tsan > /dev/null || { count 0 1; return; }
   build build/tsan --target test_base test_wire test_agent test_supervisor test_tracer || return
-  # The thread sanitizer of g++ 12 cannot live with as random addresses as newer kernels give.
+  # The thread sanitizer cannot live with as random addresses as newer kernels give.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
   for tests in test_base test_wire "test_agent -sf=*/log_*" "test_supervisor -sf=*/console_*" \
       "test_tracer -sf=*/plugin_*"; do
@@ -55,17 +67,9 @@ tsan() {
   done
 }
 
-fuzz() {
-  local log=build/fuzz.log
-  tests/fuzz/run "$fuzz_seconds" | tee "$log"
-  [ "${PIPESTATUS[0]}" = 0 ] || grep -q 'FOUND SOMETHING' "$log" || count 0 1  # not built
-  count "$(grep -c 'inputs tried' "$log")" "$(grep -c 'FOUND SOMETHING' "$log")"
-}
-
 build build && run_ctest build -L "$labels"
 asan
 tsan
-fuzz
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -102,9 +102,9 @@ TEST_CASE("the destructor drops what waits, waits for what runs and posts nothin
   bool posted = false;
   std::weak_ptr<int> dropped;
   {
-    BlockingPool pool(loop.get_executor(), 1, 10);
     std::latch started(1);
-    std::latch submitted(1);
+    std::latch submitted(1);  // the job may still look at it while the pool is destroyed
+    BlockingPool pool(loop.get_executor(), 1, 10);
     REQUIRE(pool.submit(
         0,
         [&] {

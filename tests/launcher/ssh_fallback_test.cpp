@@ -4,7 +4,7 @@
 #include "launcher/ssh_launcher.h"
 #include "tests/launcher/ssh_rig.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RR_SANITIZED
 // libssh2 1.10 loses a bignum per login with an ecdsa key in OpenSSH's format.
 extern "C" const char* __lsan_default_suppressions() { return "leak:CRYPTO_zalloc\n"; }
 #endif

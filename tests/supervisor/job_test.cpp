@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 
 #include "tests/supervisor/job_harness.h"
+#include "tests/support/sanitized.h"
 
 namespace robustrun::supervisor::test::job_test {
 namespace {
@@ -302,14 +304,13 @@ TEST_CASE("evidence is bounded: what is too much is counted") {
 
 TEST_CASE("1,024 nodes with 8 workers each: one attempt is handled within a second") {
   Harness h(make_spec(std::vector<std::uint32_t>(1024, 8)));
-  const base::SystemClock clock;
-  const Nanos before = clock.now();
+  const std::clock_t before = std::clock();  // of the processor: the machine may have more to do
   h.run();
   h.tell_exit(killed(0, 4711, SIGKILL));
   for (std::uint32_t rank = 0; rank < 8192; ++rank) h.tell_exit(exited(0, rank, 1));
   h.recover();
   CHECK(h.job.attempt().value == 1);
-  CHECK(clock.now() - before < seconds(1));
+  CHECK(std::clock() - before < (robustrun::test::kSanitized ? 20 : 1) * CLOCKS_PER_SEC);
 }
 
 }  // namespace
