@@ -121,9 +121,12 @@ def play_passing(seed):
         job.process.terminate()
         job.process.wait(60)
         report = job.report()
+    faults = report["injected"]
+    # What is said after the next fault may be said of it.
+    ends = [fault["at_s"] for fault in faults[1:]] + [math.inf]
     return [judged(fault["kind"], fault["rank"], ranks, fault["at_s"],
-                   fault["at_s"] + PASSING_S + 2, report, f"passing {seed}")
-            for fault in report["injected"]]
+                   min(end, fault["at_s"] + PASSING_S + 2), report, f"passing {seed}")
+            for fault, end in zip(faults, ends, strict=True)]
 
 
 def play_final(seed):
@@ -170,7 +173,7 @@ def judged_mismatch(victim, ranks, at, report, seed):
     nothing: of few ranks the others are no majority, and both sides are told instead."""
     line = judged("size", victim, ranks, at, math.inf, report, seed)
     both = [hang for hang in report["hangs"] if hang["at_s"] >= at and not hang["culprits"]
-            and re.search(rf"\brank {victim} calls\b", hang["text"])]
+            and re.search(rf"\brank {victim} (\([^)]*\) )?calls\b", hang["text"])]
     if line["named_s"] is None and both:
         line.update(named_s=both[0]["at_s"] - at, finding=both[0]["finding"], text=both[0]["text"])
     return line if line["finding"] else judged_death("size", victim, ranks, at, report, seed)

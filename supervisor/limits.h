@@ -109,7 +109,7 @@ inline constexpr int kConvictFactor = 4;
 inline constexpr std::chrono::milliseconds kObserveWithin{2500};
 inline constexpr std::chrono::milliseconds kObserveMargin{1000};
 // The same without evidence, once a worker has failed; the core does not wait for more than both.
-inline constexpr std::chrono::milliseconds kLookBackWithin{300};
+inline constexpr std::chrono::milliseconds kLookBackWithin{800};
 inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
 inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
 
