@@ -103,7 +103,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   // So that the journal knows the last step before a failure, and the final metrics.
   if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
   WorkerExited exited = to_event(report, rank);
-  exited.traced = collectives_done_.has_value();
+  exited.traced = request_.workers.trace;
   dispatch(std::move(exited), node);
 }
 

@@ -56,7 +56,7 @@ struct WorkerExited {
   std::vector<std::string> stderr_tail;
   std::uint64_t dropped_bytes = 0;
   base::Nanos seen_at{};               // by the shim, this node's clock (same clock locally)
-  bool traced = false;                 // the attempt's collectives are seen: LookBack may help
+  bool traced = false;                 // collectives are followed (--trace): LookBack may help
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
