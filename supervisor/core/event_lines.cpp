@@ -14,7 +14,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-RunEvent named(base::Nanos at, std::string event, std::string text) {
+RunEvent new_event(base::Nanos at, std::string event, std::string text) {
   RunEvent made;
   made.at = at;
   made.event = std::move(event);
@@ -63,7 +63,7 @@ class Members {
 };
 
 RunEvent of_decision(const Decision& decision, base::Nanos at) {
-  RunEvent made = named(at, "decision", decision.text);
+  RunEvent made = new_event(at, "decision", decision.text);
   made.rule = rule_word(decision.rule);
   made.attempt = decision.attempt.value;
   made.evidence = decision.evidence;
@@ -80,7 +80,7 @@ RunEvent of_group(const GroupFormed& group, base::Nanos at) {
     workers += member.slots;
     names += (names.empty() ? "" : ",") + member.name;
   }
-  RunEvent made = named(at, "group_formed", fmt::format("{} workers on {}", workers, names));
+  RunEvent made = new_event(at, "group_formed", fmt::format("{} workers on {}", workers, names));
   made.attempt = group.attempt.value;
   return made;
 }
@@ -93,14 +93,14 @@ std::optional<RunEvent> EventLines::take(const JournalEntry& entry) {
     return of_decision(*decision, entry.at);
   }
   if (const auto* group = std::get_if<GroupFormed>(&entry.what)) return of_group(*group, entry.at);
-  RunEvent made = named(entry.at, "finished", "");
+  RunEvent made = new_event(entry.at, "finished", "");
   made.exit_code = std::get<Finish>(entry.what).exit_code;
   return made;
 }
 
 std::optional<RunEvent> EventLines::take(JobState state, base::Nanos at) {
   if (state == state_) return std::nullopt;
-  RunEvent made = named(at, "state", "");
+  RunEvent made = new_event(at, "state", "");
   made.from = to_string(state_);
   made.to = to_string(state);
   state_ = state;
@@ -111,7 +111,7 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
   return std::visit(
       [&](const auto& body) -> std::optional<RunEvent> {
         using Body = std::decay_t<decltype(body)>;
-        RunEvent made = named(event.at, "", "");
+        RunEvent made = new_event(event.at, "", "");
         made.node = node_name(event.node);
         if constexpr (requires { body.attempt; }) made.attempt = body.attempt.value;
         if constexpr (requires { body.rank; }) made.rank = body.rank.value;
@@ -121,7 +121,7 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
           first_at_ = event.at;
           wall_time_ = body.wall_time;
           for (const NodeSpec& node : body.spec.nodes) nodes_.push_back(node.name);
-          return named(event.at, "run_started", "robustrun " + body.version);
+          return new_event(event.at, "run_started", "robustrun " + body.version);
         } else if constexpr (std::is_same_v<Body, NodeOffered>) {
           if (nodes_.size() < kNodesMax) nodes_.push_back(body.spec.name);
           made.event = "node_offered";
@@ -140,7 +140,7 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
           made.event = "worker_exited";
           made.text = how_it_ended(body) + (body.stopped_by_us ? " (stopped)" : "");
         } else if constexpr (std::is_same_v<Body, Progress>) {
-          made = named(event.at, "progress", std::string(mark_word(body.mark)));
+          made = new_event(event.at, "progress", std::string(mark_word(body.mark)));
           made.attempt = body.attempt.value;
           made.steps = body.steps;
           made.step = body.step;
@@ -150,7 +150,7 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
           if (body.victim) made.rank = body.victim->value;
           made.text = body.kind + ": " + body.done;
         } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
-          made = named(event.at, "supervisor_resumed", "on " + body.host);
+          made = new_event(event.at, "supervisor_resumed", "on " + body.host);
         } else {
           return std::nullopt;  // decisions say what comes of it
         }

@@ -75,8 +75,7 @@ void put_run(Exposition& out, const MetricsFacts& facts) {
             metric_seconds(run.started));
   out.gauge("run_duration_seconds", "Time since the run began.", metric_seconds(run.uptime));
   if (run.exit_code) {
-    out.gauge("run_exit_code", "Exit code of the run; only of one that has ended.",
-              *run.exit_code);
+    out.gauge("run_exit_code", "Exit code of the run; only of one that has ended.", *run.exit_code);
   }
   out.gauge("attempt", "Number of the attempt that goes on, from 0.", run.attempt);
   out.counter("supervisors_total", "Supervisors that the run has had.", facts.totals.supervisors);

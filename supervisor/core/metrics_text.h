@@ -14,9 +14,9 @@ namespace robustrun::supervisor {
 struct MetricsFacts {
   RunStatus status;
   RunTotals totals;
-  std::uint64_t steps_total = 0;   // totals.earlier_steps and this attempt's; never falls
+  std::uint64_t steps_total = 0;  // totals.earlier_steps and this attempt's; never falls
   std::optional<TimeReport> time;  // none: not known any more (time_fold.h)
-  std::string build;               // base/core/build_id.h
+  std::string build;  // base/core/build_id.h
 };
 
 [[nodiscard]] std::string metrics_text(const MetricsFacts& facts);

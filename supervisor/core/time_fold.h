@@ -28,7 +28,7 @@ class TimeFold {
 
   std::vector<JournalEntry> kept_;
   std::optional<std::uint32_t> attempt_;  // the newest one
-  std::size_t failures_ = 0;              // of it
+  std::size_t failures_ = 0;  // of it
   bool finished_ = false;
   bool overflowed_ = false;
 };
