@@ -122,8 +122,8 @@ void put_group(Exposition& out, const MetricsFacts& facts) {
               return node.agent == "joined" && !node.node_rank;
             }));
   out.family("workers", "gauge", "Workers of the attempt that goes on, by their state.");
-  for (std::size_t i = 0; i < kWorkerStates; ++i) {
-    out.sample(facts.totals.workers[i], {{"state", to_string(static_cast<WorkerState>(i))}});
+  for (std::size_t i = 0; i < kWorkerStages; ++i) {
+    out.sample(facts.totals.workers[i], {{"state", to_string(static_cast<WorkerStage>(i))}});
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace robustrun::supervisor {
 
-std::string_view to_string(WorkerState state) {
-  constexpr std::array<std::string_view, kWorkerStates> kWords = {"pending", "running", "succeeded",
+std::string_view to_string(WorkerStage state) {
+  constexpr std::array<std::string_view, kWorkerStages> kWords = {"pending", "running", "succeeded",
                                                                   "failed", "stopped"};
   return kWords.at(static_cast<std::size_t>(state));
 }
@@ -33,13 +33,13 @@ void TotalsFold::take(const Event& event) {
           if (body.attempt.value > attempt_) begin_attempt(body.attempt.value);
         }
         if constexpr (std::is_same_v<Body, WorkerStarted>) {
-          note(body.attempt, body.rank, WorkerState::kRunning);
+          note(body.attempt, body.rank, WorkerStage::kRunning);
         } else if constexpr (std::is_same_v<Body, WorkerStartFailed>) {
-          note(body.attempt, body.rank, WorkerState::kFailed);
+          note(body.attempt, body.rank, WorkerStage::kFailed);
         } else if constexpr (std::is_same_v<Body, WorkerExited>) {
-          const WorkerState failed =
-              body.stopped_by_us ? WorkerState::kStopped : WorkerState::kFailed;
-          note(body.attempt, body.rank, body.status().success() ? WorkerState::kSucceeded : failed);
+          const WorkerStage failed =
+              body.stopped_by_us ? WorkerStage::kStopped : WorkerStage::kFailed;
+          note(body.attempt, body.rank, body.status().success() ? WorkerStage::kSucceeded : failed);
         } else if constexpr (std::is_same_v<Body, Progress>) {
           if (body.attempt.value == attempt_) steps_ = std::max(steps_, body.steps);
         } else if constexpr (std::is_same_v<Body, AgentLost>) {
@@ -69,7 +69,7 @@ void TotalsFold::take(const Decision& decision) {
 void TotalsFold::begin_attempt(std::uint32_t attempt) {
   attempt_ = attempt;
   totals_.earlier_steps += std::exchange(steps_, 0);
-  std::ranges::fill(workers_, WorkerState::kPending);
+  std::ranges::fill(workers_, WorkerStage::kPending);
   totals_.workers = {workers_.size()};
 }
 
@@ -77,13 +77,13 @@ void TotalsFold::form(const GroupFormed& group) {
   if (group.attempt.value > attempt_) begin_attempt(group.attempt.value);
   std::size_t size = 0;
   for (const GroupMember& member : group.members) size += member.slots;
-  workers_.assign(size, WorkerState::kPending);
+  workers_.assign(size, WorkerStage::kPending);
   totals_.workers = {size};
 }
 
-void TotalsFold::note(base::Attempt attempt, base::Rank rank, WorkerState state) {
+void TotalsFold::note(base::Attempt attempt, base::Rank rank, WorkerStage state) {
   if (attempt.value != attempt_ || rank.value >= workers_.size()) return;
-  const WorkerState before = std::exchange(workers_[rank.value], state);
+  const WorkerStage before = std::exchange(workers_[rank.value], state);
   --totals_.workers[static_cast<std::size_t>(before)];
   ++totals_.workers[static_cast<std::size_t>(state)];
 }

@@ -12,9 +12,9 @@
 
 namespace robustrun::supervisor {
 
-enum class WorkerState : std::uint8_t { kPending, kRunning, kSucceeded, kFailed, kStopped };
-inline constexpr std::size_t kWorkerStates = 5;
-[[nodiscard]] std::string_view to_string(WorkerState state);
+enum class WorkerStage : std::uint8_t { kPending, kRunning, kSucceeded, kFailed, kStopped };
+inline constexpr std::size_t kWorkerStages = 5;
+[[nodiscard]] std::string_view to_string(WorkerStage state);
 
 struct RunTotals {
   std::map<Rule, std::uint64_t> incidents;
@@ -26,7 +26,7 @@ struct RunTotals {
   std::uint64_t faults_injected = 0;
   std::uint32_t supervisors = 1;          // this one and those that it follows
   std::uint64_t earlier_steps = 0;        // of the attempts before this one
-  std::array<std::uint64_t, kWorkerStates> workers{};  // of this attempt, by WorkerState
+  std::array<std::uint64_t, kWorkerStages> workers{};  // of this attempt, by WorkerStage
 };
 
 class TotalsFold {
@@ -39,10 +39,10 @@ class TotalsFold {
   void take(const Decision& decision);
   void begin_attempt(std::uint32_t attempt);
   void form(const GroupFormed& group);
-  void note(base::Attempt attempt, base::Rank rank, WorkerState state);
+  void note(base::Attempt attempt, base::Rank rank, WorkerStage state);
 
   RunTotals totals_;
-  std::vector<WorkerState> workers_;  // by rank
+  std::vector<WorkerStage> workers_;  // by rank
   std::uint32_t attempt_ = 0;
   std::uint64_t steps_ = 0;    // of this attempt, as the journal tells
   std::optional<Rule> cause_;  // of what is going on
