@@ -84,7 +84,7 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
     journal({next.at, next});
     for (const Action& action : job_.handle(next)) perform(action);
     up_ = up_ || job_.state() == JobState::kRunning;
-    if (outlets_ != nullptr) outlets_->take(job_.state(), next.at);
+    if (outlets_ != nullptr) outlets_->take(job_.state(), parts_.clock.now());
   }
   handling_ = false;
 }

@@ -21,6 +21,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/limits.h"
+#include "base/io/strays.h"
 
 namespace robustrun::base {
 namespace {
@@ -129,10 +130,12 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
     stop.assign(copy.release());
   }
   process::posix::default_launcher launch;
+  SparedChild spared;
   auto tool = launch(context.get_executor(), process::filesystem::path(argv[0]),
                      std::vector<std::string>(argv.begin() + 1, argv.end()),
                      process::process_stdio{in.get(), out.second.get(), err.second.get()},
                      OwnExec{report.second.get()});
+  spared.is(tool.id());
   out.second.reset();
   err.second.reset();
   report.second.reset();

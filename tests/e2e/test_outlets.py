@@ -1,5 +1,6 @@
 """What a run tells other programs: metrics, events, incidents; and that none of them harms it."""
 
+import itertools
 import json
 import os
 import re
@@ -62,6 +63,12 @@ def lines_of(path):
     text = path.read_text()
     assert text.endswith("\n")
     return [json.loads(line) for line in text[:-1].split("\n")]
+
+
+def assert_in_order(events):
+    """An event that waited while another one was handled may be a little older."""
+    since = [e["since_start_s"] for e in events]
+    assert all(later > earlier - 0.5 for earlier, later in itertools.pairwise(since)), since
 
 
 def running(metrics):
@@ -130,8 +137,7 @@ def test_events_tell_every_decision_of_the_journal(robustrun):
     run = robustrun.newest_run()
     assert {e["run_id"] for e in events} == {run.name}
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", e["time"]) for e in events)
-    since = [e["since_start_s"] for e in events]
-    assert since == sorted(since)
+    assert_in_order(events)
     decided = [e["rule"] for e in events if e["event"] == "decision"]
     assert decided == journaled_rules(run / "journal")
     failed = next(e for e in events if e.get("incident"))
@@ -261,5 +267,4 @@ def test_a_supervisor_that_takes_over_goes_on_counting(robustrun):
     events = lines_of(run.folder / "events.jsonl")
     assert [e["event"] for e in events].count("run_started") == 1
     assert [e["event"] for e in events].count("supervisor_resumed") == 1
-    since = [e["since_start_s"] for e in events]
-    assert since == sorted(since)
+    assert_in_order(events)

@@ -1,9 +1,11 @@
 #include "supervisor/outlets.h"
 
 #include <doctest/doctest.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <filesystem>
 

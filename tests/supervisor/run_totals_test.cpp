@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "report_scenarios.h"
 #include "supervisor/core/limits.h"
 #include "supervisor/core/report_facts.h"
