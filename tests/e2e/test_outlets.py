@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import ROOT, is_alive, wait_for
+from conftest import ROOT, command_of, is_alive, wait_for
 from exposition import parse
 from nodes import DECISION, read_journal
 from operations import SCRIPT, Detached
@@ -167,7 +167,7 @@ def test_events_into_a_descriptor_whose_reader_leaves(robustrun):
         first = json.loads(stream.readline())
     assert first["event"] == "run_started"
     job.end()
-    assert "events" not in job.said() and "descriptor" not in job.said()
+    assert not re.search(r" (warn|error) ", job.said())
 
 
 def test_a_full_disk_for_events_is_said_once_and_harms_nothing(robustrun):
@@ -205,21 +205,14 @@ def test_a_command_that_hangs_delays_neither_restart_nor_end(robustrun):
     job.wait_metrics(running, "the start")
     job.fail(1)
     job.wait_metrics(lambda m: m[("attempt",)] == 1 and m[("attempt_steps",)] >= 3, "the restart")
-    hooks = [pid for pid in robustrun.marked() if b"sleep" in command(pid)]
+    hooks = [pid for pid in robustrun.marked()
+             if command_of(pid)[0].endswith(b"/sleep")]
     assert len(hooks) == 1 and is_alive(hooks[0])
     began = time.monotonic()
     job.end()
     assert time.monotonic() - began < 20
     assert "has not ended with the run and is killed" in job.said()
     robustrun.expect_nothing_left()
-
-
-def command(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def test_a_command_that_fails_is_said_and_harms_nothing(robustrun):

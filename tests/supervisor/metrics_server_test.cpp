@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Fixture {
-  test::Loop loop;
+  robustrun::test::Loop loop;
   unsigned pages = 0;
   std::unique_ptr<MetricsServer> server;
 
@@ -74,7 +74,7 @@ class Client {
   }
 
  private:
-  test::Loop& loop_;
+  robustrun::test::Loop& loop_;
   base::Fd fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 };
 

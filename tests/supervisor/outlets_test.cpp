@@ -28,8 +28,8 @@ std::string text_of(const std::string& path) {
 }
 
 struct Fixture {
-  test::ScratchFolder folder;
-  test::Loop loop;
+  robustrun::test::ScratchFolder folder;
+  robustrun::test::Loop loop;
   base::BlockingPool pool{loop.executor(), 3, 8};
   std::vector<std::string> said;  // of the log
   bool done = false;
