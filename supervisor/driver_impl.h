@@ -1,7 +1,7 @@
 #pragma once
 // The driver's members, for its own .cpp files alone: driver.cpp (life and actions), driver_….cpp:
 // nodes (what agents say), connections (how they come and come back), leases (whether they live),
-// slurm (who wants the nodes back), preflight (whether they are fit), placement (where they belong),
+// slurm (who wants the nodes back), preflight (whether they are fit), placement (who goes where),
 // hangs (who waits for whom), resume (in place of another one), status (what others are told).
 
 #include <array>

@@ -68,7 +68,7 @@ TEST_CASE("the whole page of a small run") {
   CHECK(contains(page, "robustrun_workers{run_id=\"r1\",state=\"running\"} 2"));
   // What is not known is not there.
   for (const char* unknown : {"exit_code", "robustrun_step{", "steps_per_second", "job_metric",
-                              "time_seconds{", "ratio"}) {
+                              "robustrun_time_seconds{", "_ratio{"}) {
     INFO(unknown);
     CHECK(page.find(unknown) == std::string::npos);
   }
