@@ -9,6 +9,7 @@
 #include "supervisor/core/fault.h"
 #include "supervisor/core/limits.h"
 #include "supervisor/core/report_facts.h"
+#include "supervisor/core/report_render_text.h"
 #include "supervisor/core/rule_words.h"
 
 namespace robustrun::supervisor {
@@ -75,12 +76,10 @@ RunEvent of_decision(const Decision& decision, base::Nanos at) {
 
 RunEvent of_group(const GroupFormed& group, base::Nanos at) {
   std::uint64_t workers = 0;
-  std::string names;
-  for (const GroupMember& member : group.members) {
-    workers += member.slots;
-    names += (names.empty() ? "" : ",") + member.name;
-  }
-  RunEvent made = new_event(at, "group_formed", fmt::format("{} workers on {}", workers, names));
+  for (const GroupMember& member : group.members) workers += member.slots;
+  RunEvent made =
+      new_event(at, "group_formed",
+                counted(workers, "worker") + " on " + counted(group.members.size(), "node"));
   made.attempt = group.attempt.value;
   return made;
 }

@@ -77,6 +77,15 @@ TEST_CASE("progress tells steps, a drill its victim") {
   CHECK(lines[2].find(R"("node":"node0","rank":1,"text":"kill: SIG\"KILL)") != std::string::npos);
 }
 
+TEST_CASE("a group is told by its size") {
+  Story story;
+  story.group(
+      1, 2,
+      {{base::NodeId{0}, "alpha", "10.0.0.1", 0, 2}, {base::NodeId{1}, "beta", "10.0.0.2", 2, 1}});
+  CHECK(lines_of(story).front().ends_with(
+      R"("event":"group_formed","attempt":2,"text":"3 workers on 2 nodes"})"));
+}
+
 TEST_CASE("a state is told when it changes") {
   EventLines lines;
   CHECK_FALSE(lines.take(JobState::kIdle, kStart));
