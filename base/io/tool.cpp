@@ -130,12 +130,12 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
     stop.assign(copy.release());
   }
   process::posix::default_launcher launch;
-  SparedChild spared;
+  SparedChild known;
   auto tool = launch(context.get_executor(), process::filesystem::path(argv[0]),
                      std::vector<std::string>(argv.begin() + 1, argv.end()),
                      process::process_stdio{in.get(), out.second.get(), err.second.get()},
                      OwnExec{report.second.get()});
-  spared.is(tool.id());
+  known.is(tool.id());
   out.second.reset();
   err.second.reset();
   report.second.reset();
