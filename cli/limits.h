@@ -36,6 +36,7 @@ inline constexpr std::chrono::milliseconds kFollowWaitForStart{50};
 inline constexpr std::chrono::milliseconds kHeartbeatIntervalMin{100};
 inline constexpr std::size_t kDiagnosedFilesMax = 65'536;  // of one folder
 inline constexpr std::uint32_t kDiagnosedRanksMax = 1U << 20;
+inline constexpr std::int64_t kFdMax = 1'000'000;  // of --events=fd:N
 inline constexpr int kHelpColumnsMin = 60;
 inline constexpr int kHelpColumnsMax = 100;
 

@@ -102,6 +102,10 @@ enum class OptionId : std::uint8_t {
   kRerank,
   kTrace,
   kHangTimeout,
+  kMetricsPort,
+  kMetricsFile,
+  kEvents,
+  kOnIncident,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

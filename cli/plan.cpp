@@ -12,6 +12,7 @@
 #include "cli/limits.h"
 #include "cli/plan_check.h"
 #include "cli/plan_network.h"
+#include "cli/plan_outlets.h"
 #include "cli/program.h"
 #include "cli/redact.h"
 #include "cli/rendezvous.h"
@@ -243,21 +244,6 @@ supervisor::HangPolicy hang_policy(const Settings& settings) {
   return policy;
 }
 
-base::Status plan_summary(const Settings& settings, const Surroundings& around, RunPlan& plan) {
-  if (!settings.has(OptionId::kSummaryJson)) return {};
-  std::string path = settings.text(OptionId::kSummaryJson);
-  if (!path.starts_with('/')) path = around.working_directory + "/" + path;
-  const std::string folder = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-  const PathKind kind = around.machine->kind(folder);
-  if (kind != PathKind::kDirectory && kind != PathKind::kEmptyDirectory) {
-    return fail(Errc::kNotFound, fmt::format("cannot use {}: there is no directory {}; make it "
-                                             "first",
-                                             settings.written(OptionId::kSummaryJson), folder));
-  }
-  plan.request.summary_json = std::move(path);
-  return {};
-}
-
 base::Status plan_detached(const Settings& settings, const NodesPlan& nodes, RunPlan& plan) {
   if (!settings.flag(OptionId::kDetach)) return {};
   const auto refuse = [&](const char* why) {
@@ -363,7 +349,10 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   RR_TRY(plan_output(settings, around, most_workers, plan));
   RR_TRY(plan_signals(settings, around, plan));
   RR_TRY(plan_detached(settings, nodes, plan));
-  RR_TRY(plan_summary(settings, around, plan));
+  if (settings.has(OptionId::kSummaryJson)) {
+    plan.request.summary_json = RR_TRY(output_file(settings, around, OptionId::kSummaryJson));
+  }
+  plan.request.outlets = RR_TRY(plan_outlets(settings, around));
   plan.request.print_report = !settings.compat();
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");
   warn_of_unused(settings, plan);

@@ -11,6 +11,7 @@
 #include "base/io/log.h"
 #include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
+#include "supervisor/outlets.h"
 #include "supervisor/placer.h"
 #include "supervisor/translate.h"
 
@@ -32,6 +33,7 @@ void Driver::Impl::attend() {
   arm_summary();
   arm_lease_check();
   open_control();
+  if (outlets_ != nullptr) outlets_->begin([this] { return status(); });
 }
 
 Injector::Group Driver::Impl::reachable_group() const {
@@ -82,12 +84,14 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
     journal({next.at, next});
     for (const Action& action : job_.handle(next)) perform(action);
     up_ = up_ || job_.state() == JobState::kRunning;
+    if (outlets_ != nullptr) outlets_->take(job_.state(), parts_.clock.now());
   }
   handling_ = false;
 }
 
 void Driver::Impl::journal(const JournalEntry& entry) {
   status_.take(entry);
+  if (outlets_ != nullptr) outlets_->take(entry);
   const base::Status written = journal_->append(entry);
   if (written) {
     if (std::exchange(journal_failed_, false))
@@ -320,10 +324,14 @@ void Driver::Impl::part_by_force() {
 void Driver::Impl::say_goodbye() {
   if (std::exchange(said_goodbye_, true)) return;
   farewell_timer_.cancel();
-  console_->flush([self = shared_from_this()] {
-    // Whoever watches sees the end, too.
-    self->hub_->end([self] { self->on_finished_(self->exit_code_); });
-  });
+  auto part = [self = shared_from_this()] {
+    self->console_->flush([self] {
+      // Whoever watches sees the end, too.
+      self->hub_->end([self] { self->on_finished_(self->exit_code_); });
+    });
+  };
+  if (outlets_ == nullptr) return part();
+  outlets_->end(std::move(part));
 }
 
 const std::string& Driver::Impl::node_name(base::NodeId node) const { return names_[node.value]; }
@@ -340,6 +348,8 @@ std::optional<RunAuthority> Driver::authority() const { return impl_->authority(
 void Driver::record_to(Journal journal) { impl_->record_to(std::move(journal)); }
 
 void Driver::log_console_to(ConsoleLog& log) { impl_->log_console_to(log); }
+
+void Driver::publish_to(Outlets& outlets) { impl_->publish_to(outlets); }
 
 void Driver::start() { impl_->start(); }
 

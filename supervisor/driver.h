@@ -28,6 +28,8 @@
 
 namespace robustrun::supervisor {
 
+class Outlets;
+
 class Driver {
  public:
   struct Parts {
@@ -62,6 +64,9 @@ class Driver {
   void record_to(Journal journal);
   // Standard output and error lead to `log`, which outlives the driver. Before start().
   void log_console_to(ConsoleLog& log);
+  // Everything that is recorded, and how the run stands, is told there, too; `outlets` outlives the
+  // driver. Before start().
+  void publish_to(Outlets& outlets);
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop,
   // when the core has finished, the agents are gone and the console is written out.
   void start();

@@ -1,10 +1,8 @@
 #pragma once
-// The driver's members, for its own .cpp files alone: driver.cpp (life and actions),
-// driver_nodes.cpp (what agents say), driver_connections.cpp (how they come in and come back),
-// driver_leases.cpp (whether they still live), driver_slurm.cpp (who wants the nodes back),
-// driver_preflight.cpp (whether they are fit), driver_placement.cpp (where they belong),
-// driver_hangs.cpp (whether their workers wait for each other),
-// driver_resume.cpp (in place of another one) and driver_status.cpp (what others are told).
+// The driver's members, for its own .cpp files alone: driver.cpp (life and actions), driver_….cpp:
+// nodes (what agents say), connections (how they come and come back), leases (whether they live),
+// slurm (who wants the nodes back), preflight (whether they are fit), placement (who goes where),
+// hangs (who waits for whom), resume (in place of another one), status (what others are told).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
@@ -51,6 +49,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
   void log_console_to(ConsoleLog& log) { console_log_ = &log; }
+  void publish_to(Outlets& outlets) { outlets_ = &outlets; }
   void start();
   void resume(Folded folded);
   void close();
@@ -163,9 +162,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<OutputHub> hub_;
   std::unique_ptr<ControlServer> control_;   // null: nobody can ask us anything
   ConsoleLog* console_log_ = nullptr;    // null: the console is the caller's
+  Outlets* outlets_ = nullptr;           // null: nobody else is told anything
   std::unique_ptr<Door> door_;           // null: everything is on this machine
-  std::vector<NodeLink> nodes_;          // by NodeId; grows as volunteers come
-  std::vector<std::string> names_;       // of them
+  std::vector<NodeLink> nodes_;     // by NodeId; grows as volunteers come
+  std::vector<std::string> names_;  // of them
   std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
   NodesChecked newest_check_;            // with check_only: what the verdicts are about
   HangWatch hang_watch_;

@@ -21,6 +21,7 @@
 #include "supervisor/driver.h"
 #include "supervisor/farewell.h"
 #include "supervisor/limits.h"
+#include "supervisor/outlets.h"
 #include "supervisor/placer.h"
 #include "supervisor/run_authority.h"
 #include "supervisor/run_lock.h"
@@ -170,6 +171,17 @@ int refuse(const base::Error& error) {
 
 std::string journal_path(const RunRequest& request) { return request.run_directory + "/journal"; }
 
+base::Status hold(const RunRequest& request, std::optional<RunLock>& lock) {
+  if (lock) return {};
+  auto taken = RunLock::take(request.run_directory);
+  if (taken) {
+    lock = *std::move(taken);
+  } else if (taken.error().code != base::Errc::kUnavailable) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return {};  // without locks in the file system nobody can take the run over, either
+}
+
 // For whoever takes the run over should we die. A run goes on without it.
 void save_for_successors(const RunRequest& request, const Driver& driver) {
   auto saved = save_request(request);
@@ -185,8 +197,17 @@ void save_for_successors(const RunRequest& request, const Driver& driver) {
 // Of another supervisor's run.
 struct Predecessor {
   Folded folded;
+  std::vector<JournalEntry> entries;
   std::optional<RunAuthority> authority;   // none: everything was on one machine
 };
+
+void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
+  if (predecessor != nullptr) {
+    for (const JournalEntry& entry : predecessor->entries) outlets.catch_up(entry);
+    predecessor->entries.clear();
+  }
+  driver.publish_to(outlets);
+}
 
 // `predecessor`: whose run it is; null: a new one.
 int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
@@ -203,6 +224,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
+    std::unique_ptr<Outlets> outlets;  // the driver tells them things to its end
     Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
                    slurm_question(pool, request.network), placement_solver(pool, request.placement),
                    analyzer(pool), failure_analyzer(pool)},
@@ -217,18 +239,14 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
           request.spec.group.open && opened.error().code == base::Errc::kConflict;
       return another_leads ? kAnotherLeads : refuse(opened.error());
     }
+    auto opened =
+        Outlets::open(loop.get_executor(), clock, request.outlets, predecessor != nullptr);
+    if (!opened) return refuse(opened.error());
+    if ((outlets = *std::move(opened))) publish(*outlets, driver, predecessor);
     if (auto made = base::make_directories(request.run_directory, 0700); !made) {
       return refuse(made.error());
     }
-    if (!lock) {
-      auto taken = RunLock::take(request.run_directory);
-      if (taken) {
-        lock = *std::move(taken);
-      } else if (taken.error().code != base::Errc::kUnavailable) {
-        // Without locks in the file system nobody can take the run over, either.
-        return refuse(taken.error());
-      }
-    }
+    if (auto held = hold(request, lock); !held) return refuse(held.error());
     auto journal = Journal::create(journal_path(request));
     if (!journal) return refuse(journal.error());
     driver.record_to(*std::move(journal));
@@ -289,7 +307,7 @@ int resume_job(const std::string& run_directory, int announce_fd) {
            *folded->exit_code);
     return *folded->exit_code;
   }
-  Predecessor predecessor{*std::move(folded), {}};
+  Predecessor predecessor{*std::move(folded), std::move(readout->entries), {}};
   if (auto authority = load_authority(run_directory)) {
     predecessor.authority = *std::move(authority);
   } else if (authority.error().code != base::Errc::kNotFound) {

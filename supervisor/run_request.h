@@ -8,6 +8,7 @@
 #include "launcher/slurm_command.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/outlet_plan.h"
 #include "supervisor/placement_request.h"
 #include "wire/messages.h"
 
@@ -147,6 +148,7 @@ struct RunRequest {
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
   PlacementRequest placement;
   HangPolicy hangs;
+  OutletPlan outlets;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
   // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
   // (saved_request.h).
@@ -164,6 +166,7 @@ struct RunRequest {
     v(11, "nested_error_file", nested_error_file);
     v(12, "placement", placement);
     v(13, "hangs", hangs);
+    v(14, "outlets", outlets);
   }
 };
 

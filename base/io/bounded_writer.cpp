@@ -123,8 +123,11 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
 
   void append_note() {
     const std::size_t before = queue.size();
-    queue += fmt::format("{}[robustrun: {} bytes of output are missing here: {}]\n",
-                         at_line_start ? "" : "\n", missing, cause);
+    const std::string line =
+        options.gap_line
+            ? options.gap_line(missing, cause)
+            : fmt::format("[robustrun: {} bytes of output are missing here: {}]", missing, cause);
+    queue += fmt::format("{}{}\n", at_line_start ? "" : "\n", line);
     notes.bytes += queue.size() - before;
     notes.announced += std::exchange(missing, 0);
     at_line_start = true;

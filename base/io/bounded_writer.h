@@ -33,6 +33,8 @@ class BoundedWriter {
     std::size_t queue_bytes_max = 0;  // at least `congested_bytes`
     Nanos stall_max{};
     Nanos retry_after{};
+    // The line that says what was dropped, without its end; null: a sentence for people.
+    std::function<std::string(std::uint64_t bytes, std::string_view cause)> gap_line{};
   };
   struct Handlers {
     std::function<void()> on_progress;  // from the loop: a write ended or was given up

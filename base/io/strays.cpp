@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -171,10 +173,28 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-bool spares_none(std::span<const pid_t> known) { return known.empty() && inherited.size == 0; }
+// Of SparedChild: 0 is free. Threads start tools while the loop's thread sweeps; no lock, because a
+// sweep must not wait for somebody who is in the kernel.
+constexpr pid_t kStarting = -1;
+std::array<std::atomic<pid_t>, kSparedMax> spared;
+std::atomic<unsigned> spared_begun;
 
+// While one is being started, any child may be it.
+bool is_spared(pid_t pid) {
+  return std::ranges::any_of(spared, [pid](const std::atomic<pid_t>& one) {
+    const pid_t is = one.load();
+    return is == pid || is == kStarting;
+  });
+}
+
+bool spares_none(std::span<const pid_t> known) {
+  return known.empty() && inherited.size == 0 &&
+         std::ranges::all_of(spared, [](const auto& one) { return one.load() == 0; });
+}
+
+// `pid` was listed before this is asked: who became a spared child meanwhile is found.
 bool is_orphan(pid_t pid, std::span<const pid_t> known) {
-  return !contains(known, pid) && !contains(inherited.view(), pid);
+  return !contains(known, pid) && !contains(inherited.view(), pid) && !is_spared(pid);
 }
 
 // `pid` is dead and not yet reaped, so the number of its group cannot have been used again. A
@@ -222,7 +242,7 @@ struct Tree {
   Process processes[kTreeMax];
   std::size_t size = 0;
 
-  explicit Tree(std::span<const pid_t> spared) : known(spared) {
+  explicit Tree(std::span<const pid_t> others) : known(others) {
     processes[size++] = {::getpid(), 0};
   }
 
@@ -275,7 +295,25 @@ void become_subreaper() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // fails on kernels before 3.4 alone
 }
 
+SparedChild::SparedChild() : slot_(0) {
+  for (; slot_ < kSparedMax; ++slot_) {
+    pid_t free = 0;
+    if (spared[slot_].compare_exchange_strong(free, kStarting)) break;
+  }
+  spared_begun.fetch_add(1);
+}
+
+SparedChild::~SparedChild() {
+  if (slot_ < kSparedMax) spared[slot_].store(0);
+}
+
+void SparedChild::is(pid_t pid) {
+  if (slot_ < kSparedMax) spared[slot_].store(pid);
+}
+
 StrayKiller::Pass StrayKiller::kill_children(std::span<const pid_t> known, ReapSink* sink) {
+  const unsigned begun = spared_begun.load();
+  const bool starting = is_spared(kStarting);
   Children children;
   list_children(::getpid(), children);
   Pass pass;
@@ -296,6 +334,8 @@ StrayKiller::Pass StrayKiller::kill_children(std::span<const pid_t> known, ReapS
     if (info.si_code == CLD_KILLED && info.si_status == SIGKILL) ++killed_;
     if (sink != nullptr) sink->reaped(info);
   }
+  // Orphans may have been taken for it: look again.
+  if (starting || spared_begun.load() != begun || is_spared(kStarting)) ++pass.alive;
   return pass;
 }
 

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <span>
 
 #include "base/core/clock.h"
@@ -22,6 +23,23 @@ namespace robustrun::base {
 // Orphans of our children come to this process from now on. Children that it already has (a shell
 // that started them before exec) are not ours to kill and are left alone for ever.
 void become_subreaper();
+
+// A child of ours that is no orphan though no launcher knows it: a short helper program, on
+// whatever thread (base/io/tool.h). Made before the child is, it holds sweeps back until is() says
+// which one it is; from then to its end they leave that one alone. Beyond kSparedMax at a time
+// there is no protection.
+inline constexpr std::size_t kSparedMax = 32;
+class SparedChild {
+ public:
+  SparedChild();
+  ~SparedChild();
+  SparedChild(const SparedChild&) = delete;
+  SparedChild& operator=(const SparedChild&) = delete;
+  void is(pid_t pid);
+
+ private:
+  std::size_t slot_;
+};
 
 enum class StraySweep {
   kDone,   // no orphan is left

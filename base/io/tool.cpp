@@ -21,6 +21,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/limits.h"
+#include "base/io/strays.h"
 
 namespace robustrun::base {
 namespace {
@@ -112,7 +113,8 @@ Result<Fd> open_input(std::string_view input) {
 }
 
 Result<ToolResult> run_checked(const std::vector<std::string>& argv,
-                               std::chrono::milliseconds deadline, std::string_view input) {
+                               std::chrono::milliseconds deadline, std::string_view input,
+                               int stop_fd) {
   FdPair out = RR_TRY(make_pipe());
   FdPair err = RR_TRY(make_pipe());
   FdPair report = RR_TRY(make_pipe());
@@ -121,11 +123,19 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
   boost::asio::io_context context(1);
   Capture captured_out(context, std::move(out.first));
   Capture captured_err(context, std::move(err.first));
+  stream_descriptor stop(context);
+  if (stop_fd >= 0) {
+    Fd copy(::fcntl(stop_fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy) return fail_errno("cannot watch for a stop", errno);
+    stop.assign(copy.release());
+  }
   process::posix::default_launcher launch;
+  SparedChild known;
   auto tool = launch(context.get_executor(), process::filesystem::path(argv[0]),
                      std::vector<std::string>(argv.begin() + 1, argv.end()),
                      process::process_stdio{in.get(), out.second.get(), err.second.get()},
                      OwnExec{report.second.get()});
+  known.is(tool.id());
   out.second.reset();
   err.second.reset();
   report.second.reset();
@@ -133,13 +143,15 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
   std::optional<ExitStatus> status;
   bool late = false;
   boost::asio::steady_timer timer(context, deadline);
-  timer.async_wait([&](error_code error) {
-    if (error) return;
+  const auto give_up = [&](error_code error) {
+    if (error || late) return;
     late = true;
     ::kill(-tool.id(), SIGKILL);  // not reaped yet, so neither pid nor group can be recycled
     timer.expires_after(kToolKillWait);
     timer.async_wait([&](error_code) { context.stop(); });
-  });
+  };
+  timer.async_wait(give_up);
+  if (stop.is_open()) stop.async_wait(stream_descriptor::wait_read, give_up);
   tool.async_wait([&](error_code error, int) {
     if (!error) status = from_wait_status(tool.native_exit_code());
     timer.cancel();
@@ -169,11 +181,12 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
 }  // namespace
 
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
-                            std::chrono::milliseconds deadline, std::string_view input) {
+                            std::chrono::milliseconds deadline, std::string_view input,
+                            int stop_fd) {
   RR_ASSERT(!argv.empty());
   RR_TRY(check_executable(argv[0]));
   try {
-    return run_checked(argv, deadline, input);
+    return run_checked(argv, deadline, input, stop_fd);
   } catch (const boost::system::system_error& error) {
     return fail_errno("cannot run " + argv[0], error.code().value());
   }

@@ -22,9 +22,11 @@ inline constexpr std::size_t kToolOutputBytesMax = std::size_t{1} << 20;
 
 // Blocks: call it before the loop runs, or from the blocking pool. `input` is its standard input.
 // kNotFound when `argv[0]` (absolute path) is no executable file, kTimeout when the deadline passed
-// (it is then killed).
+// (it is then killed, with what it has started). When `stop_fd` becomes readable, that is like the
+// deadline; -1: none.
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
-                            std::chrono::milliseconds deadline, std::string_view input = {});
+                            std::chrono::milliseconds deadline, std::string_view input = {},
+                            int stop_fd = -1);
 
 // The absolute path of `name` on `path` (a PATH value); kNotFound when there is none.
 Result<std::string> find_executable(const std::string& name, const std::string& path);

@@ -75,4 +75,8 @@ inline constexpr double kGpuShareMin = 0.95;
 inline constexpr std::size_t kFindingBytesMax = 300;
 inline constexpr std::size_t kNamesShownMax = 3;
 
+// time_fold: what is kept of a run's journal for its account of time; failures of one attempt.
+inline constexpr std::size_t kTimeEntriesMax = 10'000;
+inline constexpr std::size_t kFailuresKept = 64;
+
 }  // namespace robustrun::supervisor

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 #include <vector>
 
 #include "base/io/child.h"
+#include "base/io/tool.h"
 #include "process_tree.h"
 
 namespace robustrun::agent::strays_test {
@@ -62,6 +65,23 @@ TEST_CASE("orphans are killed and reaped, known children and their trees are not
   CHECK(known.child->signal(SIGKILL));
   REQUIRE(run_until(loop, [&] { return known.status.has_value(); }));
   CHECK(known.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
+}
+
+TEST_CASE("short helper programs are no orphans, whenever they start and end") {
+  SubreaperScope subreaper;
+  constexpr int kTools = 100;
+  std::atomic<int> well = 0;
+  std::atomic<bool> over = false;
+  std::jthread tools([&] {
+    for (int i = 0; i < kTools; ++i) {
+      const auto result = base::run_tool({"/bin/true"}, std::chrono::seconds(20));
+      if (result && result->status.success()) ++well;
+    }
+    over = true;
+  });
+  base::StrayKiller killer;
+  while (!over) CHECK(sweep_until_settled(killer, {}) == base::StraySweep::kDone);
+  CHECK(well == kTools);
 }
 
 TEST_CASE("children from before become_subreaper() are not ours to kill") {

@@ -149,6 +149,23 @@ TEST_CASE("a tool started from a thread that blocks signals does not inherit tha
   CHECK(out == "SigBlk:\t0000000000000000\n");
 }
 
+TEST_CASE("a tool ends with its children as soon as it is told to stop") {
+  const Scratch scratch;
+  const auto stop = make_pipe();
+  REQUIRE(stop);
+  const std::string script = "sleep 1000 & echo $! > " + (scratch / "new") + "; mv " +
+                             (scratch / "new") + " " + (scratch / "pid") + "; wait";
+  std::jthread teller([&] {
+    static_cast<void>(wait_until([&] { return std::filesystem::exists(scratch / "pid"); }));
+    static_cast<void>(write_all(stop->second.get(), "x"));
+  });
+  const auto result = run_tool({"/bin/sh", "-c", script}, 100s, {}, stop->first.get());
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == Errc::kTimeout);
+  const auto pid = parse_int<pid_t>(trim(read_file(scratch / "pid", 64).value()));
+  CHECK(wait_until([&] { return is_gone(*pid); }));
+}
+
 TEST_CASE("find_executable walks the path in order and skips what cannot run") {
   const Scratch scratch;
   for (const char* folder : {"a", "b", "c"}) REQUIRE(make_directories(scratch / folder, 0700));

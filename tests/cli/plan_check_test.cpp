@@ -96,4 +96,13 @@ TEST_CASE("a check needs no script") {
   CHECK(plan_run(program, argv, world.around).has_value());
 }
 
+TEST_CASE("a check tells other programs nothing") {
+  const World world;
+  const Argv argv{"--metrics-port=9400"};
+  RunPlan made = plan(world, argv);
+  REQUIRE(made.request.outlets.metrics_port == 9400);
+  make_it_a_check(world.merge({"--metrics-port=9400", "train.py"}).value(), world.around, made);
+  CHECK(made.request.outlets.metrics_address.empty());
+}
+
 }  // namespace robustrun::cli::plan_check_test

@@ -1,0 +1,54 @@
+#include "supervisor/core/rule_words.h"
+
+#include "supervisor/core/report_facts.h"
+
+namespace robustrun::supervisor {
+
+std::string_view rule_word(Rule rule) {
+  switch (rule) {
+    case Rule::kStart: return "start";
+    case Rule::kWorkerFailed: return "worker_failed";
+    case Rule::kStartFailed: return "start_failed";
+    case Rule::kAgentLost: return "agent_lost";
+    case Rule::kPortConflict: return "port_conflict";
+    case Rule::kRestart: return "restart";
+    case Rule::kBudgetExhausted: return "budget_exhausted";
+    case Rule::kCrashLoop: return "crash_loop";
+    case Rule::kInfrastructureGivenUp: return "infrastructure_given_up";
+    case Rule::kDoNotRequeue: return "do_not_requeue";
+    case Rule::kSignal: return "signal";
+    case Rule::kSecondSignal: return "second_signal";
+    case Rule::kTimeLimit: return "time_limit";
+    case Rule::kStepGoal: return "step_goal";
+    case Rule::kSucceeded: return "succeeded";
+    case Rule::kBudgetRefilled: return "budget_refilled";
+    case Rule::kNodeReplaced: return "node_replaced";
+    case Rule::kGroupShrunk: return "group_shrunk";
+    case Rule::kGroupGrew: return "group_grew";
+    case Rule::kWaitForNodes: return "wait_for_nodes";
+    case Rule::kSpareChanged: return "spare_changed";
+    case Rule::kResumed: return "resumed";
+    case Rule::kPreempted: return "preempted";
+    case Rule::kNodeEnding: return "node_ending";
+    case Rule::kPreflight: return "preflight";
+    case Rule::kPreflightWarning: return "preflight_warning";
+    case Rule::kNodeUnfit: return "node_unfit";
+    case Rule::kPlaced: return "placed";
+    case Rule::kNotPlaced: return "not_placed";
+    case Rule::kHangSuspected: return "hang_suspected";
+    case Rule::kHangConvicted: return "hang_convicted";
+    case Rule::kHangPassed: return "hang_passed";
+    case Rule::kSlow: return "slow";
+    case Rule::kMismatch: return "mismatch";
+  }
+  return "unknown";
+}
+
+// A node that is back is a cause of a restart, too, and no incident.
+bool is_incident(Rule rule) {
+  return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew;
+}
+
+bool gives_up(Rule rule) { return role_of(rule) == RuleRole::kVerdict && rule != Rule::kRestart; }
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,88 @@
+#include "cli/plan_outlets.h"
+
+#include <doctest/doctest.h>
+
+#include "fakes.h"
+
+namespace robustrun::cli::plan_outlets_test {
+namespace {
+
+using testing::World;
+
+base::Result<supervisor::OutletPlan> outlets(const World& world, std::vector<std::string> argv) {
+  argv.emplace_back("train.py");
+  return plan_outlets(world.merge(argv).value(), world.around);
+}
+
+std::string refusal(const World& world, const std::string& option) {
+  const auto made = outlets(world, {option});
+  return made ? "no error" : made.error().what;
+}
+
+TEST_CASE("a run tells nobody anything unless it is asked to") {
+  World world;
+  const auto plan = outlets(world, {});
+  REQUIRE(plan);
+  CHECK(plan->metrics_address.empty());
+  CHECK(plan->metrics_file.empty());
+  CHECK(plan->events_file.empty());
+  CHECK(plan->events_fd == -1);
+  CHECK(plan->on_incident.empty());
+}
+
+TEST_CASE("a port alone is of this machine alone; a host in front says where else") {
+  World world;
+  const auto at = [&](const std::string& value) {
+    const auto plan = outlets(world, {"--metrics-port=" + value});
+    return plan ? plan->metrics_address + " " + std::to_string(plan->metrics_port)
+                : plan.error().what;
+  };
+  CHECK(at("9400") == "127.0.0.1 9400");
+  CHECK(at("0") == "127.0.0.1 0");
+  CHECK(at("0.0.0.0:9400") == "0.0.0.0 9400");
+  CHECK(at("[fd00::7]:9400") == "fd00::7 9400");
+  CHECK(at("node1:80") == "10.0.0.1 80");
+  for (const char* bad : {"x", "65536", "-1", "", ":", "10.0.0.7:", "10.0.0.7:x", "nowhere:80"}) {
+    INFO(bad);
+    CHECK(at(bad).starts_with(std::string("cannot use --metrics-port=") + bad + ": "));
+  }
+}
+
+TEST_CASE("files are where we are, and their folders are there") {
+  World world;
+  world.machine.kinds["/job"] = PathKind::kDirectory;
+  const auto plan = outlets(world, {"--metrics-file=run.prom", "--events=ev.jsonl"});
+  REQUIRE(plan);
+  CHECK(plan->metrics_file == "/job/run.prom");
+  CHECK(plan->events_file == "/job/ev.jsonl");
+  CHECK(refusal(world, "--metrics-file=/none/x") ==
+        "cannot use --metrics-file=/none/x: there is no directory /none; make it first");
+  CHECK(refusal(world, "--events=/none/x").find("no directory /none") != std::string::npos);
+}
+
+TEST_CASE("a descriptor must be open, and ours to keep") {
+  World world;
+  world.machine.kinds["/proc/self/fd/7"] = PathKind::kOther;
+  CHECK(outlets(world, {"--events=fd:7"})->events_fd == 7);
+  CHECK(refusal(world, "--events=fd:8").find("descriptor 8 is not open") != std::string::npos);
+  for (const char* bad : {"--events=fd:", "--events=fd:x", "--events=fd:-1"}) {
+    CHECK(refusal(world, bad).find("a descriptor's number is wanted") != std::string::npos);
+  }
+  const auto detached = outlets(world, {"--events=fd:7", "--detach"});
+  REQUIRE_FALSE(detached);
+  CHECK(detached.error().what.find("keeps no descriptor") != std::string::npos);
+}
+
+TEST_CASE("a command is split into words, and found before anything starts") {
+  World world;
+  world.machine.executables.insert("/usr/bin/page-me");
+  const auto plan = outlets(world, {"--on-incident=page-me --to 'ops team' $HOME;x"});
+  REQUIRE(plan);
+  CHECK(plan->on_incident ==
+        std::vector<std::string>{"/usr/bin/page-me", "--to", "ops team", "$HOME;x"});
+  CHECK(refusal(world, "--on-incident=nobody").starts_with("cannot use --on-incident=nobody: "));
+  CHECK(refusal(world, "--on-incident='open").starts_with("cannot use --on-incident='open: "));
+}
+
+}  // namespace
+}  // namespace robustrun::cli::plan_outlets_test
