@@ -157,9 +157,8 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .values = "auto|never|always", .native = "auto", .group = kSelf,
    .help = "Colour of our own output. auto: on a terminal, unless NO_COLOR is set."},
   {.id = kStackSignal, .name = "stack-signal", .values = "SIGNAL", .native = "SIGRTMIN+8",
-   .group = kFailures,
-   .help = "Real-time signal at which a script writes its Python stacks beside its "
-           "progress record; off: none."},
+   .group = kFailures, .help = "Real-time signal at which a script writes its Python stacks beside "
+                               "its progress record; off: none."},
   {.id = kHosts, .name = "hosts", .type = kList, .values = "LIST", .group = kRendezvous,
    .help = "Run on these machines, over SSH: node[01-16],gpu-[a,b],user@host:2222,[fe80::1]:22. "
            "The number after the colon is ssh's port."},
@@ -167,8 +166,7 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .help = "The same from a file, one host or list a line: HOST slots=N (DeepSpeed, OpenMPI), "
            "HOST:N (MPICH: workers) or HOST. Slots are workers, unless --nproc-per-node is given."},
   {.id = kInclude, .name = "include", .values = "FILTER", .group = kRendezvous,
-   .help = "Of the hosts, only these; DeepSpeed's node1@node2:0,1, or node[1-4]. Slots must begin "
-           "with 0."},
+   .help = "Of the hosts, only these: DeepSpeed's node1@node2:0,1 (slots from 0), or node[1-4]."},
   {.id = kExclude, .name = "exclude", .values = "FILTER", .group = kRendezvous,
    .help = "Of the hosts, all but these."},
   {.id = kSpares, .name = "spares", .type = kInteger, .values = "N", .group = kRendezvous,
@@ -284,6 +282,8 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
    .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "
            "ends sooner. 0: hangs are named, nothing is done about them."},
+  {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
+   .help = "What failures of this site look like, besides those known: docs/faults.md."},
   {.id = kGpu, .name = "gpu", .type = kFlag, .group = kCheck, .variable = false, .file = false,
    .help = "As --preflight=gpu: put all GPUs of the nodes to work, and say which are slow or "
            "faulty. Nothing else should use them meanwhile."},

@@ -102,6 +102,7 @@ enum class OptionId : std::uint8_t {
   kRerank,
   kTrace,
   kHangTimeout,
+  kFaults,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

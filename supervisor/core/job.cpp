@@ -171,6 +171,10 @@ void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evi
       Decision{rule, attempt, std::move(text), std::move(evidence), std::move(alternatives)});
 }
 
+void Job::Impl::explain_by(std::optional<Classification> looks_like) {
+  std::get<Decision>(out.back()).looks_like = std::move(looks_like);
+}
+
 bool Job::Impl::workers_may_run() const {
   return state == JobState::kStarting || state == JobState::kRunning ||
          state == JobState::kStopping;
@@ -181,9 +185,15 @@ std::int64_t Job::Impl::unix_seconds(base::Nanos at) const {
 }
 
 FaultContext Job::Impl::context(base::NodeId node) const {
-  return {name(node), spec.compat,
+  return {name(node),
+          spec.compat,
           spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
-          unix_seconds(attempt_started), unix_seconds(now)};
+          unix_seconds(attempt_started),
+          unix_seconds(now),
+          made_progress ? FaultPhase::kProgressing
+          : script_runs ? FaultPhase::kBeforeFirstStep
+                        : FaultPhase::kStarting,
+          !outage || outage->may_classify() ? &spec.faults : nullptr};
 }
 
 const std::string& Job::Impl::name(base::NodeId node) const { return spec.nodes[node.value].name; }
