@@ -166,13 +166,9 @@ void Job::Impl::set_timer(TimerId id, base::Nanos at) {
 }
 
 void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evidence,
-                       std::vector<std::string> alternatives) {
-  out.push_back(
-      Decision{rule, attempt, std::move(text), std::move(evidence), std::move(alternatives)});
-}
-
-void Job::Impl::explain_by(std::optional<Classification> looks_like) {
-  std::get<Decision>(out.back()).looks_like = std::move(looks_like);
+                       std::vector<std::string> alternatives, std::optional<Classification> looks) {
+  out.push_back(Decision{rule, attempt, std::move(text), std::move(evidence),
+                         std::move(alternatives), std::move(looks)});
 }
 
 bool Job::Impl::workers_may_run() const {

@@ -36,10 +36,12 @@ void Job::Impl::diagnosed(const Event& event) {
   const auto& what = body<Diagnosed>(event);
   switch (what.stage) {
     case Diagnosed::Stage::kSuspected:
-      decide(is_slowness(what.verdict.finding) ? Rule::kSlow : Rule::kHangSuspected,
-             in_words(what.verdict), what.verdict.evidence, runner_up(what.verdict));
-      if (is_slowness(what.verdict.finding)) explain_by(looks(what.verdict, spec.faults));
-      return;
+      if (is_slowness(what.verdict.finding)) {
+        return decide(Rule::kSlow, in_words(what.verdict), what.verdict.evidence,
+                      runner_up(what.verdict), looks(what.verdict, spec.faults));
+      }
+      return decide(Rule::kHangSuspected, in_words(what.verdict), what.verdict.evidence,
+                    runner_up(what.verdict));
     case Diagnosed::Stage::kPassed:
       return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
                     {in_words(what.verdict)});
@@ -70,8 +72,8 @@ void Job::Impl::looked_back(const Event& event) {
     const std::string finding(to_string(verdict.finding));
     outage->explain(Rule::kMismatch, finding + ": " + verdict.sentence, finding);
     outage->looks_like = outage->said = looks(verdict, spec.faults);
-    decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict));
-    explain_by(outage->looks_like);
+    decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict),
+           outage->looks_like);
   }
   conclude_if_gone();
 }

@@ -76,7 +76,7 @@ TEST_CASE("errors name file, line and what there may be") {
   const std::string text = head + "text = \"x\"\n";
   CHECK(error_of("[[fault]\n").starts_with("f.toml:1:"));
   CHECK(error_of("[[faults]]\n") ==
-        "f.toml:1:3: unknown key 'faults' (did you mean 'fault'?); here "
+        "f.toml:1:3: unknown key 'faults' (did you mean fault?); here "
         "there may be fault");
   CHECK(error_of("fault = 3\n") == "f.toml:1:1: fault has to be tables: [[fault]]");
   CHECK(error_of("fault = [3]\n") == "f.toml:1:1: fault has to be tables: [[fault]]");

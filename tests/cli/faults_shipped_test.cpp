@@ -25,12 +25,12 @@ const std::vector<FaultRow>& shipped() {
   return rows;
 }
 
-Classification looks(const FaultExample& example) {
-  return supervisor::classify(testing::worker_of(example), FaultPhase::kProgressing, shipped());
+Classification looks(const supervisor::WorkerExited& exited) {
+  return supervisor::classify(exited, FaultPhase::kProgressing, shipped());
 }
 
-std::string name_of(std::vector<std::string> lines, const char* message = "", int code = 1) {
-  return looks({"", std::move(lines), message, code}).name;
+std::string name_of(std::vector<std::string> lines, int code = 1) {
+  return looks(testing::ended_with(std::move(lines), code)).name;
 }
 
 std::string unexplained() { return "exit after progress"; }
@@ -45,10 +45,10 @@ TEST_CASE("the file in configs is the one within the program") {
 TEST_CASE("every row explains its example, and quotes it") {
   for (const FaultExample& example : testing::fault_examples()) {
     CAPTURE(example.name);
-    const Classification what = looks(example);
+    const Classification what = looks(example.exited);
     CHECK(what.name == example.name);
     CHECK(what.evidence.find("rank 3") != std::string::npos);
-    if (!example.oom) CHECK(what.evidence.starts_with("\""));
+    if (example.exited.oom == supervisor::Oom::kNo) CHECK(what.evidence.starts_with("\""));
   }
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("one rank's lines are read behind torch's prefix") {
   for (const std::string& line : raised("OSError: [Errno 28] No space left on device")) {
     lines.push_back("[rank3]: " + line);
   }
-  const Classification what = looks({"", lines});
+  const Classification what = looks(testing::ended_with(lines));
   CHECK(what.name == "no space left");
   CHECK(what.evidence == "\"OSError: [Errno 28] No space left on device\" (rank 3's stderr)");
 }
@@ -134,7 +134,7 @@ TEST_CASE("harmless neighbours are left unexplained") {
   CHECK(name_of({"eval: nanoseconds per step 12", "killed two birds with one stone"}) ==
         unexplained());
   CHECK(name_of({"NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE"}) == unexplained());
-  CHECK(name_of({"error: unrecognized arguments: --x"}, "", 1) == unexplained());
+  CHECK(name_of({"train.py: error: unrecognized arguments: --x"}, 1) == unexplained());
 }
 
 }  // namespace

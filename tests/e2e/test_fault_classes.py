@@ -36,7 +36,7 @@ def test_a_full_disk_is_named_with_the_line_that_says_so(robustrun):
     }
     (line,) = [line for line in finished.errors.splitlines() if WORD in line]
     assert "Insufficient disk space, no space left (infrastructure, high confidence)" in line
-    text = robustrun.run("report", str(robustrun.newest_run())).out
+    text = robustrun.run("report", str(robustrun.newest_run())).text
     assert "likely    Insufficient disk space, no space left (infrastructure, high" in text
 
 
