@@ -21,7 +21,7 @@ namespace robustrun::supervisor {
 // How far the attempt had come. kStarting: the script was not seen to run on every rank.
 enum class FaultPhase : std::uint8_t { kStarting, kBeforeFirstStep, kProgressing };
 
-// At most kFaultEvidenceBytesMax of what the worker left are looked at, the last ones.
+// Takes milliseconds at most, whatever the worker left: fault_lines.h has the bounds.
 Classification classify(const WorkerExited& exited, FaultPhase phase,
                         const std::vector<FaultRow>& rows);
 Classification classify(const WorkerStartFailed& failed, const std::vector<FaultRow>& rows);

@@ -89,7 +89,7 @@ class TracebackReader {
 std::size_t first_looked_at(const std::vector<std::string>& lines) {
   std::size_t bytes = 0;
   std::size_t first = lines.size();
-  while (first > 0) {
+  while (first > 0 && lines.size() - first < kFaultLinesMax) {
     bytes += std::min(lines[first - 1].size(), kFaultLineBytesMax) + 1;
     if (bytes > kFaultEvidenceBytesMax) break;
     --first;
@@ -108,8 +108,11 @@ std::vector<FaultLine> fault_lines(const WorkerExited& exited) {
   const std::string_view message =
       std::string_view(exited.error_message).substr(0, kFaultEvidenceBytesMax);
   reader.begin_message(exception_type(message.substr(0, message.find('\n'))));
+  std::size_t read = 0;
   for (const std::string_view line : base::split(message, '\n')) {
-    if (!base::trim(line).empty()) reader.read_message(line);
+    if (base::trim(line).empty()) continue;
+    if (++read > kFaultLinesMax) break;
+    reader.read_message(line);
   }
   return reader.take();
 }

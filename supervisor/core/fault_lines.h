@@ -23,8 +23,9 @@ struct FaultLine {
   Source source = Source::kStderr;
 };
 
-// Views into `exited`. The error file's last. At most kFaultEvidenceBytesMax, from the end of each;
-// of a longer line, its first kFaultLineBytesMax.
+// Views into `exited`: the last lines of stderr, then the first ones of the error file's message;
+// of each at most kFaultLinesMax lines and kFaultEvidenceBytesMax, of a line at most
+// kFaultLineBytesMax.
 std::vector<FaultLine> fault_lines(const WorkerExited& exited);
 
 // Whether it is one of Python's own for mistakes in programs (TypeError, ...): its message holds

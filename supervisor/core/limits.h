@@ -19,6 +19,7 @@ inline constexpr std::size_t kSignatureBytesMax = 240;
 // it is quoted.
 inline constexpr std::size_t kFaultEvidenceBytesMax = std::size_t{32} << 10;
 inline constexpr std::size_t kFaultLineBytesMax = 4096;
+inline constexpr std::size_t kFaultLinesMax = 200;
 inline constexpr std::size_t kFaultQuoteBytesMax = 200;
 
 // Agents started for a node in a row, at once, of which none said hello.

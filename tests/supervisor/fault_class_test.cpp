@@ -214,6 +214,12 @@ TEST_CASE("only the end of much is looked at, and little is quoted") {
       classify(said({"sign" + std::string(100'000, 'y')}), FaultPhase::kProgressing, rows);
   CHECK(what.evidence.size() < kFaultQuoteBytesMax + 40);
   CHECK(what.evidence.find(" ...\" (rank 3's stderr)") != std::string::npos);
+  Lines short_ones(10'000, "x");
+  short_ones.front() = "sign";
+  CHECK(fault_lines(said(short_ones)).size() == kFaultLinesMax);
+  std::string lines_of_message;
+  for (int i = 0; i < 10'000; ++i) lines_of_message += "x\n";
+  CHECK(fault_lines(said({}, lines_of_message)).size() == kFaultLinesMax);
   CHECK(name_of(said({}, std::string(10'000'000, '\n') + "sign"), rows) == "exit after progress");
 }
 
