@@ -10,6 +10,12 @@ namespace robustrun::cli {
 inline constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kTopologyTomlBytesMax = std::size_t{16} << 20;
 inline constexpr std::chrono::seconds kScontrolMax{10};  // the start of a run waits for it
+// Of one file of faults: what a supervisor compares every failure with.
+inline constexpr std::size_t kFaultRowsMax = 512;
+inline constexpr std::size_t kFaultPatternsMax = 2048;
+inline constexpr std::size_t kFaultNumbersMax = 64;  // of one key
+inline constexpr std::size_t kFaultTextBytesMax = 300;
+inline constexpr std::int64_t kXidMax = 999'999;
 inline constexpr std::uint32_t kWorkersPerNodeMax = 4096;
 inline constexpr std::size_t kRunNameBytesMax = 128;   // of a run directory's name
 inline constexpr int kRunDirectoryTries = 8;           // names tried when one is taken

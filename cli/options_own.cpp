@@ -185,6 +185,8 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
    .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "
            "ends sooner. 0: hangs are named, nothing is done about them."},
+  {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
+   .help = "What failures of this site look like, besides those known: docs/faults.md."},
   {.id = kMetricsPort, .name = "metrics-port", .type = kWord, .values = "[HOST:]PORT",
    .group = kSelf,
    .help = "Serve metrics for Prometheus at http://HOST:PORT/metrics; 0: any free port, which is "

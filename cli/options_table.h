@@ -106,6 +106,7 @@ enum class OptionId : std::uint8_t {
   kMetricsFile,
   kEvents,
   kOnIncident,
+  kFaults,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

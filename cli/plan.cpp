@@ -9,6 +9,7 @@
 
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
+#include "cli/fault_file.h"
 #include "cli/limits.h"
 #include "cli/plan_check.h"
 #include "cli/plan_network.h"
@@ -333,6 +334,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
   plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
   plan.request.placement = plan.placement.request;
+  plan.request.spec.faults = RR_TRY(plan_faults(settings, around));
   plan.request.hangs = hang_policy(settings);
   if (std::string unused = unused_hosts(nodes); !unused.empty()) {
     nodes.warnings.push_back(std::move(unused));

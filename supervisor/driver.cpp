@@ -276,6 +276,9 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kInfrastructureGivenUp:
     case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
   }
+  if (decision.looks_like && !request_.spec.compat) {
+    RR_LOG(kWarn, {}, "{}", in_words(*decision.looks_like));
+  }
 }
 
 void Driver::Impl::arm_summary() {

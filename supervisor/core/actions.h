@@ -4,6 +4,7 @@
 // nobody re-derives it.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -158,6 +159,7 @@ struct Decision {
   std::string text;  // one sentence for the user
   std::vector<std::string> evidence;  // "rank 1 on node0: SIGKILL", …
   std::vector<std::string> alternatives;  // "no restart: 0 of 3 used"
+  std::optional<Classification> looks_like{};  // of a worker's failure, once it is known, or anew
   template <class V>
   void fields(V& v) {
     v(1, "rule", rule);
@@ -165,6 +167,7 @@ struct Decision {
     v(3, "text", text);
     v(4, "evidence", evidence);
     v(5, "alternatives", alternatives);
+    v(6, "looks_like", looks_like);
   }
 };
 

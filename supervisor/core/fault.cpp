@@ -67,6 +67,7 @@ Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   } else {
     fault.signature = failure_signature(exited);
   }
+  if (context.rows != nullptr) fault.looks_like = classify(exited, context.phase, *context.rows);
   return fault;
 }
 
@@ -84,6 +85,7 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) 
     fault.exit_code = exit_code_for_start_failure(failed.os_errno, context.compat);
     fault.signature = failure_signature(failed);
   }
+  if (context.rows != nullptr) fault.looks_like = classify(failed, *context.rows);
   return fault;
 }
 
@@ -123,9 +125,13 @@ bool Outage::add(Fault fault) {
   const auto order = [](const Fault& one) {
     return std::pair(one.fault_class != FaultClass::kPortConflict, one.time_s);
   };
-  if (order(fault) >= order(root)) return false;  // a tie goes to the one that came first
-  root = std::move(fault);
-  return true;
+  const bool is_root = order(fault) < order(root);  // a tie goes to the one that came first
+  if (fault.looks_like && (!looks_like || (looks_like->sequel && !fault.looks_like->sequel) ||
+                           (is_root && looks_like->sequel == fault.looks_like->sequel))) {
+    looks_like = fault.looks_like;
+  }
+  if (is_root) root = std::move(fault);
+  return is_root;
 }
 
 void Outage::explain(Rule rule, std::string words, std::string signature) {

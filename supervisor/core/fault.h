@@ -13,6 +13,8 @@
 
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
+#include "supervisor/core/fault_class.h"
+#include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
 
@@ -32,6 +34,7 @@ struct Fault {
   std::int64_t time_s = 0;         // Unix time
   std::string signature;           // failure_signature.h; empty unless kUser
   std::string words;               // "rank 1 on node0: SIGKILL"
+  std::optional<Classification> looks_like;
   template <class V>
   void fields(V& v) {
     v(1, "fault_class", fault_class);
@@ -40,6 +43,7 @@ struct Fault {
     v(4, "time_s", time_s);
     v(5, "signature", signature);
     v(6, "words", words);
+    v(7, "looks_like", looks_like);
   }
 };
 
@@ -50,6 +54,8 @@ struct FaultContext {
   bool port_may_conflict = false;        // a fresh port, no progress yet
   std::int64_t attempt_started_s = 0;    // Unix time
   std::int64_t now_s = 0;
+  FaultPhase phase = FaultPhase::kStarting;
+  const std::vector<FaultRow>* rows = nullptr;  // to classify it by; nullptr: not wanted
 };
 
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
@@ -79,12 +85,19 @@ struct Outage {
   Fault root;
   Evidence evidence;
 
-  explicit Outage(Fault first) : root(std::move(first)) { evidence.add(root.words); }
+  explicit Outage(Fault first) : root(std::move(first)), looks_like(root.looks_like) {
+    evidence.add(root.words);
+  }
   Outage() = default;
   // Returns true when it is the new root.
   bool add(Fault fault);
+  // A job may lose all its workers at once: only the first of them are looked at closely.
+  [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
   // What the first of them came of was found out: nothing that is added later comes before it.
   void explain(Rule rule, std::string words, std::string signature);
+  // What the root looks like; if that follows from another's failure, the first that does not.
+  std::optional<Classification> looks_like;
+  std::optional<Classification> said;  // of it, so far
   // Until then an explanation may come; none: it has come, or none is expected.
   std::optional<base::Nanos> explained_by;
   template <class V>
@@ -92,6 +105,8 @@ struct Outage {
     v(1, "root", root);
     v(2, "evidence", evidence);
     v(3, "explained_by", explained_by);
+    v(4, "looks_like", looks_like);
+    v(5, "said", said);
   }
 };
 

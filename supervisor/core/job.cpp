@@ -166,9 +166,9 @@ void Job::Impl::set_timer(TimerId id, base::Nanos at) {
 }
 
 void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evidence,
-                       std::vector<std::string> alternatives) {
-  out.push_back(
-      Decision{rule, attempt, std::move(text), std::move(evidence), std::move(alternatives)});
+                       std::vector<std::string> alternatives, std::optional<Classification> looks) {
+  out.push_back(Decision{rule, attempt, std::move(text), std::move(evidence),
+                         std::move(alternatives), std::move(looks)});
 }
 
 bool Job::Impl::workers_may_run() const {
@@ -181,9 +181,15 @@ std::int64_t Job::Impl::unix_seconds(base::Nanos at) const {
 }
 
 FaultContext Job::Impl::context(base::NodeId node) const {
-  return {name(node), spec.compat,
+  return {name(node),
+          spec.compat,
           spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
-          unix_seconds(attempt_started), unix_seconds(now)};
+          unix_seconds(attempt_started),
+          unix_seconds(now),
+          made_progress ? FaultPhase::kProgressing
+          : script_runs ? FaultPhase::kBeforeFirstStep
+                        : FaultPhase::kStarting,
+          !outage || outage->may_classify() ? &spec.faults : nullptr};
 }
 
 const std::string& Job::Impl::name(base::NodeId node) const { return spec.nodes[node.value].name; }

@@ -102,7 +102,7 @@ void Job::Impl::do_not_requeue(const Event& event) {
     outage->add(fault);
   } else {
     outage.emplace(fault);
-    decide(Rule::kWorkerFailed, fault.words, outage->evidence.lines());
+    decide(Rule::kWorkerFailed, fault.words, outage->evidence.lines(), {}, outage->looks_like);
   }
   decide(Rule::kDoNotRequeue,
          fmt::format("no restart, now or later: a worker asked for it with exit code {}",

@@ -23,14 +23,25 @@ bool is_the_scripts(tracer::Finding finding) {
   return finding == tracer::Finding::kMismatch || finding == tracer::Finding::kOrderInversion;
 }
 
+Classification looks(const tracer::Verdict& verdict, const std::vector<FaultRow>& rows) {
+  const char* const found = is_the_scripts(verdict.finding) ? "mismatch"
+                            : is_slowness(verdict.finding)  ? "slow"
+                                                            : "hang";
+  return classify_finding(found, fmt::format("\"{}\"", verdict.sentence), rows);
+}
+
 }  // namespace
 
 void Job::Impl::diagnosed(const Event& event) {
   const auto& what = body<Diagnosed>(event);
   switch (what.stage) {
     case Diagnosed::Stage::kSuspected:
-      return decide(is_slowness(what.verdict.finding) ? Rule::kSlow : Rule::kHangSuspected,
-                    in_words(what.verdict), what.verdict.evidence, runner_up(what.verdict));
+      if (is_slowness(what.verdict.finding)) {
+        return decide(Rule::kSlow, in_words(what.verdict), what.verdict.evidence,
+                      runner_up(what.verdict), looks(what.verdict, spec.faults));
+      }
+      return decide(Rule::kHangSuspected, in_words(what.verdict), what.verdict.evidence,
+                    runner_up(what.verdict));
     case Diagnosed::Stage::kPassed:
       return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
                     {in_words(what.verdict)});
@@ -46,6 +57,7 @@ void Job::Impl::convict(const tracer::Verdict& verdict) {
     fault.fault_class = FaultClass::kUser;
     fault.signature = std::string(to_string(verdict.finding));
   }
+  fault.looks_like = looks(verdict, spec.faults);
   break_down(std::move(fault));
   for (const std::string& line : verdict.evidence) outage->evidence.add(line);
 }
@@ -59,7 +71,9 @@ void Job::Impl::looked_back(const Event& event) {
   if (is_the_scripts(verdict.finding) && outage->root.fault_class == FaultClass::kUser) {
     const std::string finding(to_string(verdict.finding));
     outage->explain(Rule::kMismatch, finding + ": " + verdict.sentence, finding);
-    decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict));
+    outage->looks_like = outage->said = looks(verdict, spec.faults);
+    decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict),
+           outage->looks_like);
   }
   conclude_if_gone();
 }

@@ -181,7 +181,7 @@ struct Job::Impl : JobMemory {
   void enter(JobState next);
   void set_timer(TimerId id, base::Nanos at);
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
-              std::vector<std::string> alternatives = {});
+              std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
   [[nodiscard]] bool workers_may_run() const;
   [[nodiscard]] bool all_gone() const { return running_nodes == 0; }
   [[nodiscard]] std::int64_t unix_seconds(base::Nanos at) const;

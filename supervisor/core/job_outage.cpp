@@ -22,7 +22,8 @@ void Job::Impl::break_down(Fault fault, bool look_back) {
   const bool restart = verdict().restart;
   decide(outage->root.rule,
          outage->root.words + (plan.world_size() > 1 ? "; the others are stopped" : ""),
-         outage->evidence.lines());
+         outage->evidence.lines(), {}, outage->looks_like);
+  outage->said = outage->looks_like;
   kill_at = now + spec.deadlines.shutdown_grace;
   enter(JobState::kStopping);
   if (look_back) {
@@ -117,8 +118,11 @@ void Job::Impl::conclude_if_gone() {
   const Verdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();
   evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());
+  // Said again only if what came later changed it.
+  std::optional<Classification> looks_like = outage->looks_like;
+  if (looks_like == outage->said) looks_like.reset();
   if (!last.restart) {
-    decide(last.rule, last.text, std::move(evidence));
+    decide(last.rule, last.text, std::move(evidence), {}, std::move(looks_like));
     ending = {last.rule, last.exit_code};
     return finish();
   }
@@ -127,7 +131,8 @@ void Job::Impl::conclude_if_gone() {
   if (delay > base::Nanos{}) text += " in " + seconds_in_words(delay);
   decide(Rule::kRestart, std::move(text), std::move(evidence),
          {fmt::format("end the run: {} of {} restarts were used before", budget.used(),
-                      budget.policy().max_restarts)});
+                      budget.policy().max_restarts)},
+         std::move(looks_like));
   budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
   outage.reset();
   ++attempt.value;

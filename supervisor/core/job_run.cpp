@@ -73,6 +73,7 @@ void Job::Impl::succeed() {
 
 void Job::Impl::progress(const Event& event) {
   const auto& mark = body<Progress>(event);
+  script_runs = script_runs || mark.mark == Progress::Mark::kUserCode;
   const bool first_step = mark.mark == Progress::Mark::kFirstStep;
   if (!first_step && mark.steps <= steps) return;
   has_progress_source = true;

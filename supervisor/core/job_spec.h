@@ -10,6 +10,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "supervisor/core/fault_table.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
 
@@ -119,6 +120,7 @@ struct JobSpec {
   PreflightDepth preflight = PreflightDepth::kOff;  // before the first attempt
   bool check_only = false;  // the run ends with the check's verdict
   PlacementUse placement = PlacementUse::kOff;
+  std::vector<FaultRow> faults;  // the first that fits counts, other things being equal
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -139,6 +141,7 @@ struct JobSpec {
     v(16, "preflight", preflight);
     v(17, "check_only", check_only);
     v(18, "placement", placement);
+    v(19, "faults", faults);
   }
 };
 

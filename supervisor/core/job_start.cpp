@@ -110,7 +110,7 @@ void Job::Impl::start_workers() {
   seen_workers = 0;
   succeeded_workers = 0;
   running_nodes = static_cast<std::uint32_t>(group.size());
-  made_progress = false;
+  made_progress = script_runs = false;
   steps = 0;
   attempt_started = now;
   progress_at = now;

@@ -97,6 +97,7 @@ struct JobMemory {
 
   bool has_progress_source = false;  // in this run: the workers report steps
   bool made_progress = false;  // in this attempt
+  bool script_runs = false;  // in this attempt, was seen on every rank
   std::uint64_t steps = 0;
   base::Nanos progress_at{};  // progress is counted from here on
 
@@ -138,6 +139,7 @@ struct JobMemory {
     v(15, "running_nodes", running_nodes);
     v(16, "has_progress_source", has_progress_source);
     v(17, "made_progress", made_progress);
+    v(37, "script_runs", script_runs);
     v(18, "steps", steps);
     v(19, "progress_at", progress_at);
     v(20, "outage", outage);

@@ -2,8 +2,8 @@
 // A struct with a field list (base/core/fields.h) as one JSON object. Pure.
 //
 // Members are called as in the list; a duration's name gets "_s" and its value is in seconds. An
-// empty optional is null, a number that JSON cannot say is null, bytes that are no UTF-8 are
-// escaped (base::json_string).
+// enum is what its to_string() says, an empty optional is null, a number that JSON cannot say is
+// null, bytes that are no UTF-8 are escaped (base::json_string).
 
 #include <fmt/core.h>
 
@@ -61,6 +61,8 @@ class JsonWriter {
       return std::isfinite(value) ? fmt::format("{}", value) : "null";  // JSON has no NaN
     } else if constexpr (base::HasFields<T>) {
       return object(value);
+    } else if constexpr (std::is_enum_v<T>) {
+      return base::json_string(to_string(value));
     } else {
       static_assert(std::integral<T>);
       return fmt::format("{}", value);

@@ -15,6 +15,13 @@ inline constexpr std::uint64_t kWorkersMax = 1U << 20;
 inline constexpr std::size_t kEvidenceMax = 16;
 inline constexpr std::size_t kSignatureBytesMax = 240;
 
+// Classification of failures (fault_class.h): of each source, and of one of its lines; and what of
+// it is quoted.
+inline constexpr std::size_t kFaultEvidenceBytesMax = std::size_t{32} << 10;
+inline constexpr std::size_t kFaultLineBytesMax = 4096;
+inline constexpr std::size_t kFaultLinesMax = 200;
+inline constexpr std::size_t kFaultQuoteBytesMax = 200;
+
 // Agents started for a node in a row, at once, of which none said hello.
 inline constexpr std::uint32_t kAgentLaunchesMax = 2;
 // Losses of a node's agents after which it still has the first claim to its place.

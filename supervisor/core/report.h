@@ -74,6 +74,7 @@ struct Incident {
   // The last fault on purpose that hit this rank or node in this attempt, before it failed; empty:
   // there was none.
   std::string injected;
+  std::optional<Classification> looks_like;  // none: no worker failed, or an older journal
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -93,6 +94,7 @@ struct Incident {
     v(15, "steps_lost", steps_lost);
     v(16, "alternatives", alternatives);
     v(17, "injected", injected);
+    v(18, "looks_like", looks_like);
   }
 };
 

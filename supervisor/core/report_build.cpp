@@ -159,6 +159,7 @@ class IncidentList {
 
   static void take_reasons(const Decision& decision, Incident& out) {
     append_part(out.decision, decision.text, "; ");
+    if (decision.looks_like) out.looks_like = decision.looks_like;
     for (const std::string& line : decision.evidence) append_unique(out.evidence, line);
     for (const std::string& line : decision.alternatives) append_unique(out.alternatives, line);
   }

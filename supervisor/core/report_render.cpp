@@ -166,6 +166,13 @@ std::string step_words(const Incident& incident) {
                      counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"), went_on);
 }
 
+void show_looks(const Incident& incident, Page& page) {
+  if (!incident.looks_like) return;
+  const std::string words = in_words(*incident.looks_like);
+  page.item("likely", words.substr(words.find(": ") + 2));
+  page.item("advice", advice_in_words(*incident.looks_like));
+}
+
 void show_incident(const RunReport& report, std::size_t index, std::size_t stderr_lines,
                    Page& page) {
   const Incident& incident = report.incidents[index];
@@ -175,6 +182,7 @@ void show_incident(const RunReport& report, std::size_t index, std::size_t stder
   if (!incident.injected.empty()) page.item("injected", "on purpose: " + incident.injected);
   page.item("error", incident.error_message);
   show_stderr(incident, stderr_lines, page);
+  show_looks(incident, page);
   show_list("also", incident.also_failed, page);
   page.item("done", incident.decision.empty()
                         ? "nothing: the journal ends before a decision was made"

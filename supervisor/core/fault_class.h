@@ -1,0 +1,32 @@
+#pragma once
+// What does a failure look like? Pure: the facts of one failure and the rows of fault_table.h in,
+// the row that explains it best out, with the line that says so. Nothing is decided here.
+//
+// Of the rows that fit, the order is: not a mere sequel of another rank's failure before a sequel;
+// a programming error that ended the script before everything printed earlier; high confidence
+// before low; the exception that ended the script before other lines; a later line before an
+// earlier one, except that an earlier row wins on the same line. Without a fitting row the exit and
+// its time say what can be said.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/core/fault_table.h"
+#include "supervisor/core/worker_events.h"
+
+namespace robustrun::supervisor {
+
+// How far the attempt had come. kStarting: the script was not seen to run on every rank.
+enum class FaultPhase : std::uint8_t { kStarting, kBeforeFirstStep, kProgressing };
+
+// Takes milliseconds at most, whatever the worker left: fault_lines.h has the bounds.
+Classification classify(const WorkerExited& exited, FaultPhase phase,
+                        const std::vector<FaultRow>& rows);
+Classification classify(const WorkerStartFailed& failed, const std::vector<FaultRow>& rows);
+// Of what robustrun found out itself ("hang", "mismatch", "slow"), which `evidence` says in words.
+Classification classify_finding(std::string_view finding, std::string evidence,
+                                const std::vector<FaultRow>& rows);
+
+}  // namespace robustrun::supervisor

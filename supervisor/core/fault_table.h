@@ -1,0 +1,91 @@
+#pragma once
+// What failures look like, and what one of them was taken for: plain data. The rows come from
+// configs/faults.toml and a site's own file (cli/fault_file.h reads both), travel in the JobSpec
+// and so stand in the journal: a replay classifies as the run did, whatever is installed by then.
+// Who compares: fault_class.h.
+//
+// The symptoms are those of Table 1 of ByteRobust (arXiv 2509.16293) and what other systems add.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace robustrun::supervisor {
+
+// Numbers stand in journals: never reused, only appended to.
+enum class Layer : std::uint8_t { kUnclear, kInfrastructure, kUserCode, kData, kExternalService };
+enum class Confidence : std::uint8_t { kLow, kMedium, kHigh };
+// What is advised first. Nothing is done because of it.
+enum class FirstAction : std::uint8_t { kRestart, kEvict, kRollBack, kCheck, kTolerate, kGiveUp };
+
+// "infrastructure", "high", "roll back"; those of a newer version: "unclear", "low", "restart".
+const char* to_string(Layer layer);
+const char* to_string(Confidence confidence);
+const char* to_string(FirstAction action);
+
+// All conditions that a row states must hold: of exits, signals, out_of_memory and found any one;
+// and, if it states exceptions, texts or xids, one line that fulfils all of these.
+struct FaultRow {
+  std::string name;     // "GPU has fallen off the bus"; no two rows have the same
+  std::string symptom;  // its class: "GPU unavailable"
+  std::vector<std::string> exceptions;  // types without their modules: "OutOfMemoryError"; "*": any
+  std::vector<std::string> texts;  // the line contains one; '*' stands for any bytes
+  std::vector<std::uint32_t> xids;  // the line is the NVIDIA driver's about one of these
+  std::vector<std::int32_t> exits;  // codes
+  std::vector<std::int32_t> signals;
+  bool out_of_memory = false;  // killed by an OOM killer
+  std::vector<std::string> found;  // what robustrun itself found: "hang", "slow"
+  Layer layer = Layer::kUnclear;
+  Confidence confidence = Confidence::kLow;
+  FirstAction action = FirstAction::kRestart;
+  bool sequel = false;  // mostly follows from another rank's failure
+  std::string advice;  // for people: "NVIDIA: RESTART_BM"
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "symptom", symptom);
+    v(3, "exceptions", exceptions);
+    v(4, "texts", texts);
+    v(5, "xids", xids);
+    v(6, "exits", exits);
+    v(7, "signals", signals);
+    v(8, "out_of_memory", out_of_memory);
+    v(9, "found", found);
+    v(10, "layer", layer);
+    v(11, "confidence", confidence);
+    v(12, "action", action);
+    v(13, "sequel", sequel);
+    v(14, "advice", advice);
+  }
+};
+
+// What a failure was taken for. Journaled with the decision that it explains.
+struct Classification {
+  std::string name;  // of the row; of none: how and when it ended
+  std::string symptom;
+  Layer layer = Layer::kUnclear;
+  Confidence confidence = Confidence::kLow;
+  FirstAction action = FirstAction::kRestart;
+  bool sequel = false;
+  std::string evidence;  // "\"OSError: …\" (rank 3's stderr)"
+  std::string advice;
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "symptom", symptom);
+    v(3, "layer", layer);
+    v(4, "confidence", confidence);
+    v(5, "action", action);
+    v(6, "sequel", sequel);
+    v(7, "evidence", evidence);
+    v(8, "advice", advice);
+  }
+  bool operator==(const Classification&) const = default;
+};
+
+// "looks like: GPU has fallen off the bus (infrastructure, high confidence): "…" (rank 3's stderr)"
+std::string in_words(const Classification& what);
+// "evict the machine; NVIDIA: RESTART_BM"
+std::string advice_in_words(const Classification& what);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,69 @@
+#pragma once
+// tests/fixtures/faults/examples.txt: what failures of every kind print.
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/worker_events.h"
+
+namespace robustrun::cli::testing {
+
+struct FaultExample {
+  std::string name;  // of the row that explains it
+  supervisor::WorkerExited exited;
+};
+
+// Rank 3 ended with exit code 1 and said `lines` last.
+inline supervisor::WorkerExited ended_with(std::vector<std::string> lines, int code = 1) {
+  supervisor::WorkerExited exited;
+  exited.rank.value = 3;
+  exited.code = code;
+  exited.stderr_tail = std::move(lines);
+  return exited;
+}
+
+// As Python prints an exception that nobody catches.
+inline std::vector<std::string> raised(std::string exception, std::vector<std::string> more = {}) {
+  std::vector<std::string> lines = {
+      "Traceback (most recent call last):", "  File \"/job/train.py\", line 71, in <module>",
+      "    main()", std::move(exception)};
+  lines.insert(lines.end(), more.begin(), more.end());
+  return lines;
+}
+
+inline std::vector<std::string> xid(const std::string& rest) {
+  return {"[32112.4871] NVRM: Xid (PCI:0000:3b:00): " + rest};
+}
+
+inline void take_end(const std::string& how, supervisor::WorkerExited& exited) {
+  if (how.starts_with("message ")) {
+    exited.error_message = how.substr(8);
+  } else if (how.starts_with("exit ")) {
+    exited.code = std::stoi(how.substr(5));
+  } else {
+    exited.kind = base::ExitStatus::Kind::kSignaled;
+    exited.code = how == "oom" ? SIGKILL : base::signal_number(how);
+    if (how == "oom") exited.oom = supervisor::Oom::kCgroup;
+  }
+}
+
+inline std::vector<FaultExample> fault_examples() {
+  std::vector<FaultExample> examples;
+  std::ifstream file(std::string(RR_SOURCE_DIR) + "/tests/fixtures/faults/examples.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("== ")) {
+      examples.push_back({line.substr(3), ended_with({})});
+    } else if (examples.empty()) {
+      continue;  // words about the file
+    } else if (line.starts_with("-- ")) {
+      take_end(line.substr(3), examples.back().exited);
+    } else {
+      examples.back().exited.stderr_tail.push_back(line);
+    }
+  }
+  return examples;
+}
+
+}  // namespace robustrun::cli::testing
