@@ -276,6 +276,10 @@ constexpr std::array<Option, kOptionCount> kRows = {{
    .native = "never", .group = kPlacement,
    .help = "Who may get other ranks when a lost node is replaced: nobody; nodes that swap places "
            "if it pays; or all, if a fresh placement pays."},
+  {.id = kNodeHistory, .name = "node-history", .values = "DIR|auto|off", .native = "auto",
+   .compat = "off", .group = kRendezvous,
+   .help = "Keep in mind which hosts failed runs, and take those that did so again and again only "
+           "where others are too few; robustrun nodes shows them. auto: in your own state folder."},
   {.id = kTrace, .name = "trace", .type = kChoice, .values = "auto|dispatcher|off",
    .native = "auto", .compat = "off", .group = kFailures,
    .help = "Follow the workers' collectives, to name who holds the others up: by NCCL's profiler "

@@ -148,6 +148,7 @@ struct RunRequest {
   PlacementRequest placement;
   HangPolicy hangs;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
+  std::string node_history;  // folder for what is learnt of the machines; empty: it is not kept
   // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
   // (saved_request.h).
   template <class V>
@@ -164,6 +165,7 @@ struct RunRequest {
     v(11, "nested_error_file", nested_error_file);
     v(12, "placement", placement);
     v(13, "hangs", hangs);
+    v(14, "node_history", node_history);
   }
 };
 
