@@ -51,7 +51,7 @@ std::optional<NodeNote> note_of(std::string_view line) {
   note.host = text("host");
   note.run_id = text("run");
   note.text = text("text");
-  note.wall_time = std::chrono::duration_cast<base::Nanos>(std::chrono::duration<double>(seconds));
+  note.wall_time = std::chrono::milliseconds(std::llround(seconds * 1000));
   const std::string kind = text("kind");
   for (std::size_t i = 0; i < kNoteKinds; ++i) {
     note.kind = static_cast<NoteKind>(i);
