@@ -377,13 +377,12 @@ void Collection::on_gpus(const base::Result<std::string>& answer) {
       });
 }
 
-class EvidenceCollectorOwner final : public EvidenceCollector {
+class Keeper final : public EvidenceCollector {
  public:
-  explicit EvidenceCollectorOwner(std::shared_ptr<Collection> collection)
-      : collection_(std::move(collection)) {}
-  ~EvidenceCollectorOwner() override { collection_->drop(); }
-  EvidenceCollectorOwner(const EvidenceCollectorOwner&) = delete;
-  EvidenceCollectorOwner& operator=(const EvidenceCollectorOwner&) = delete;
+  explicit Keeper(std::shared_ptr<Collection> collection) : collection_(std::move(collection)) {}
+  ~Keeper() override { collection_->drop(); }
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
 
  private:
   std::shared_ptr<Collection> collection_;
@@ -395,7 +394,7 @@ std::unique_ptr<EvidenceCollector> EvidenceCollector::start(NodeContext& node, S
                                                             milliseconds within, Done done) {
   auto collection = std::make_shared<Collection>(node, std::move(suspect), std::move(done));
   collection->start(within);
-  return std::make_unique<EvidenceCollectorOwner>(std::move(collection));
+  return std::make_unique<Keeper>(std::move(collection));
 }
 
 }  // namespace robustrun::agent

@@ -68,6 +68,7 @@ def in_turns(rounds, *measures):
 def clean_environment(**extra):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
     environment["PYTHON_EXEC"] = PYTHON
+    environment["ROBUSTRUN_NODE_HISTORY"] = "off"  # faults here are no news of this machine
     environment.update({k: str(v) for k, v in extra.items()})
     return environment
 

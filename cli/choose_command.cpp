@@ -10,7 +10,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 13> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 14> kNames = {{{"run", Command::kRun},
                                             {"report", Command::kReport},
                                             {"inject", Command::kInject},
                                             {"resume", Command::kResume},
@@ -22,7 +22,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"version", Command::kVersion},
                                             {"check", Command::kCheck},
                                             {"plan", Command::kPlan},
-                                            {"diagnose", Command::kDiagnose}}};
+                                            {"diagnose", Command::kDiagnose},
+                                            {"nodes", Command::kNodes}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

@@ -26,7 +26,8 @@ enum class Command : std::uint8_t {
   kVersion,
   kCheck,
   kPlan,
-  kDiagnose
+  kDiagnose,
+  kNodes
 };
 
 struct Choice {
@@ -59,6 +60,8 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: whom a job waits for, by asking it or by its files.
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun nodes [HOST...]`: what earlier runs have learnt of the hosts.
+int nodes_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus and
 // --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).

@@ -116,6 +116,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kCheck: return check_command(choice.argv, around);
     case Command::kPlan: return plan_command(choice.argv, around);
     case Command::kDiagnose: return diagnose_command(choice.argv, around);
+    case Command::kNodes: return nodes_command(choice.argv, around);
   }
   return supervisor::kExitUsage;
 }

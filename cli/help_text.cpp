@@ -48,6 +48,8 @@ Subcommands (a script of the same name in this directory wins):
                             --from PATH... whom a hung job waits for, by dumps
                             of PyTorch's Flight Recorder, reports of NCCL's RAS
                             or progress records that it left. --json.
+  nodes [HOST...]           Which hosts failed earlier runs, and how. --json,
+                            --node-history DIR.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

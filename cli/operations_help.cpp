@@ -61,4 +61,12 @@ std::string diagnose_help() {
          "cannot be used, 2 bad input or no such run.\n";
 }
 
+std::string nodes_help() {
+  return "usage: robustrun nodes [HOST...] [--node-history DIR] [--json]\n\n"
+         "Lists the hosts that earlier runs blame, the worst first: those that were lost, found\n"
+         "unfit, held the others up, or were slow, within 30 days. A host that was blamed in two\n"
+         "runs or more, for sure faults, is taken last by the next runs. `robustrun check\n"
+         "--preflight=full --hosts=HOST,...` clears those that pass.\n";
+}
+
 }  // namespace robustrun::cli

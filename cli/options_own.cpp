@@ -177,6 +177,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .native = "never", .group = kPlacement,
    .help = "Who may get other ranks when a lost node is replaced: nobody; nodes that swap places "
            "if it pays; or all, if a fresh placement pays."},
+  {.id = kNodeHistory, .name = "node-history", .values = "DIR|auto|off", .native = "auto",
+   .compat = "off", .group = kRendezvous,
+   .help = "Keep in mind which hosts failed runs, and take those that did so again and again only "
+           "where others are too few; robustrun nodes shows them. auto: in your own state folder."},
   {.id = kTrace, .name = "trace", .type = kChoice, .values = "auto|dispatcher|off",
    .native = "auto", .compat = "off", .group = kFailures,
    .help = "Follow the workers' collectives, to name who holds the others up: by NCCL's profiler "
@@ -185,8 +189,6 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
    .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "
            "ends sooner. 0: hangs are named, nothing is done about them."},
-  {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
-   .help = "What failures of this site look like, besides those known: docs/faults.md."},
   {.id = kMetricsPort, .name = "metrics-port", .type = kWord, .values = "[HOST:]PORT",
    .group = kSelf,
    .help = "Serve metrics for Prometheus at http://HOST:PORT/metrics; 0: any free port, which is "
@@ -200,6 +202,8 @@ constexpr auto kOwnRows = std::to_array<Option>({
   {.id = kOnIncident, .name = "on-incident", .values = "CMD", .group = kSelf,
    .help = "Run this on every incident, with its JSON as standard input and 30 s of time. Quotes "
            "work as in a shell, nothing else does."},
+  {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
+   .help = "What failures of this site look like, besides those known: docs/faults.md."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -100,6 +100,7 @@ enum class OptionId : std::uint8_t {
   kModel,
   kTraffic,
   kRerank,
+  kNodeHistory,
   kTrace,
   kHangTimeout,
   kMetricsPort,

@@ -162,6 +162,17 @@ Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
+  NodesLine line;
+  Parser app;
+  app.add_option("hosts", line.hosts)->expected(0, -1);
+  app.add_option("--node-history", line.node_history);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   HelpLine line;
   Parser app;

@@ -77,6 +77,12 @@ struct AttachLine {
 };
 
 // `robustrun diagnose [RUN | --from PATH...] [--json]`
+struct NodesLine {
+  std::vector<std::string> hosts;  // empty: all
+  std::optional<std::string> node_history;
+  bool json = false;
+  bool help = false;
+};
 struct DiagnoseLine {
   std::string run;
   std::vector<std::string> from;
@@ -97,6 +103,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<StatusLine> parse_status_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<StopLine> parse_stop_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<NodesLine> parse_nodes_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 

@@ -344,6 +344,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.spec.preflight = preflight_depth(settings, nodes);
   plan.request.run_directory = plan.places.run_directory;
   RR_TRY(plan_network(around, nodes, rendezvous, program, plan.request));
+  plan.request.node_history = nodes.history;
   std::uint32_t most_workers = 0;
   for (const auto& node : plan.request.spec.nodes) {
     most_workers = std::max(most_workers, node.slots == 0 ? kWorkersPerNodeMax : node.slots);

@@ -55,7 +55,8 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
                           nodes.way == Way::kProcesses ? "127.0.0.1" : host.name,
                           host.slots == 0 ? program.workers : host.slots,
                           false,
-                          {}});
+                          {},
+                          nodes.offenders.contains(host.name)});
   }
   if (spec.nodes.empty()) {
     const std::string& address = rendezvous.node_address;

@@ -8,6 +8,7 @@
 #include "base/core/text.h"
 #include "cli/command_words.h"
 #include "cli/limits.h"
+#include "cli/plan_history.h"
 #include "cli/plan_hosts.h"
 #include "cli/plan_slurm.h"
 #include "cli/plan_slurm_nodes.h"
@@ -100,8 +101,8 @@ base::Status plan_least(const Settings& settings, bool range_given, NodesPlan& p
 }
 
 // How many of the named hosts work, and how many wait.
-base::Status count_hosts(const Settings& settings, std::uint32_t least, std::uint32_t most,
-                         NodesPlan& plan) {
+base::Status count_hosts(const Settings& settings, const Surroundings& around, std::uint32_t least,
+                         std::uint32_t most, NodesPlan& plan) {
   const auto total = static_cast<std::int64_t>(plan.hosts.size());
   const bool given = settings.given(OptionId::kNnodes);
   const auto asked = settings.integer(OptionId::kSpares);
@@ -119,6 +120,9 @@ base::Status count_hosts(const Settings& settings, std::uint32_t least, std::uin
   plan.max_nodes = static_cast<std::uint32_t>(working);
   plan.min_nodes = given ? least : plan.max_nodes;
   plan.spares = static_cast<std::uint32_t>(asked.value_or(total - working));
+  if (plan.way == Way::kSsh || plan.way == Way::kSlurm) {
+    plan_history(settings, around, plan.max_nodes, plan);
+  }
   const auto rest = plan.hosts.begin() + working + plan.spares;
   plan.unused.assign(rest, plan.hosts.end());
   plan.hosts.erase(rest, plan.hosts.end());
@@ -128,7 +132,7 @@ base::Status count_hosts(const Settings& settings, std::uint32_t least, std::uin
 // Agents on this machine, under names of their own.
 base::Status count_processes(const Settings& settings, const Surroundings& around,
                              std::uint32_t least, std::uint32_t most, NodesPlan& plan) {
-  if (!plan.hosts.empty()) return count_hosts(settings, least, most, plan);
+  if (!plan.hosts.empty()) return count_hosts(settings, around, least, most, plan);
   const auto spares = settings.integer(OptionId::kSpares).value_or(0);
   if (most + spares > kNodesMax) {
     return cannot_use(settings, OptionId::kSpares, fmt::format("more than {} agents", kNodesMax));
@@ -344,12 +348,12 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
     case Way::kLocal: RR_TRY(count_here(settings, least, most, plan)); break;
     case Way::kProcesses: RR_TRY(count_processes(settings, around, least, most, plan)); break;
     case Way::kSsh:
-      RR_TRY(count_hosts(settings, least, most, plan));
+      RR_TRY(count_hosts(settings, around, least, most, plan));
       RR_TRY(plan_ssh(settings, around, plan));
       break;
     case Way::kSlurm:
       RR_TRY(check_allocation(settings, slurm, most, plan.hosts.size()));
-      RR_TRY(count_hosts(settings, least, most, plan));
+      RR_TRY(count_hosts(settings, around, least, most, plan));
       RR_TRY(plan_srun(settings, around, slurm, plan.slurm));
       break;
     case Way::kRendezvous:

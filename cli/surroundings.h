@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "supervisor/node_history.h"
 
 namespace robustrun::cli {
 
@@ -42,6 +43,9 @@ class Machine {
   // kDeviceQueryMax: the interpreter imports torch.
   [[nodiscard]] virtual base::Result<Devices> devices(const std::string& interpreter,
                                                       const std::string& name) const = 0;
+  // What earlier runs noted there; an empty one where the folder is missing.
+  [[nodiscard]] virtual base::Result<supervisor::NodeHistory> node_history(
+      const std::string& directory) const = 0;
   // A regular file of at most kSecretBytesMax that is ours (or root's) and that nobody else may
   // read or write; the error is a cause without a subject.
   [[nodiscard]] virtual base::Result<std::string> read_secret(const std::string& path) const = 0;

@@ -93,6 +93,11 @@ class ThisMachine final : public Machine {
     return base::read_file(path, kConfigBytesMax);
   }
 
+  [[nodiscard]] base::Result<supervisor::NodeHistory> node_history(
+      const std::string& directory) const override {
+    return supervisor::read_history(directory);
+  }
+
   [[nodiscard]] PathKind kind(const std::string& path) const override {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) {

@@ -20,7 +20,9 @@
 #include "supervisor/core/exit_code.h"
 #include "supervisor/driver.h"
 #include "supervisor/farewell.h"
+#include "supervisor/journal.h"
 #include "supervisor/limits.h"
+#include "supervisor/node_history.h"
 #include "supervisor/outlets.h"
 #include "supervisor/placer.h"
 #include "supervisor/run_authority.h"
@@ -201,6 +203,16 @@ struct Predecessor {
   std::optional<RunAuthority> authority;   // none: everything was on one machine
 };
 
+// A run that cannot leave its notes has done its work all the same.
+void remember_nodes(const RunRequest& request) {
+  if (request.node_history.empty()) return;
+  const auto readout = read_run_journal(journal_path(request));
+  if (!readout) return;
+  if (auto noted = append_notes(request.node_history, notes_of(readout->entries)); !noted) {
+    RR_LOG(kWarn, {}, "what this run learnt of its nodes is lost: {}", noted.error().what);
+  }
+}
+
 void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
   if (predecessor != nullptr) {
     for (const JournalEntry& entry : predecessor->entries) outlets.catch_up(entry);
@@ -272,6 +284,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     std::filesystem::remove(request.network.invitation, error);  // nobody is let in any more
   }
   say_farewell(request, journal_path(request));
+  remember_nodes(request);
   return exit_code;
 }
 

@@ -37,12 +37,14 @@ bool Job::Impl::in_group(base::NodeId node) const {
 
 GroupChoice Job::Impl::choice_now() const {
   std::vector<Candidate> candidates;
-  for (const NodeState& node : nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeState& node = nodes[i];
     const Presence presence = node.unfit                       ? Presence::kAbsent
                               : node.agent == Agent::kJoined   ? Presence::kThere
                               : node.agent == Agent::kLaunched ? Presence::kComing
                                                                : Presence::kAbsent;
-    candidates.push_back({presence, node.slots, node.losses + node.failed_launches});
+    const std::uint32_t earlier = spec.nodes[i].is_offender ? kLossesOfOffender : 0;
+    candidates.push_back({presence, node.slots, node.losses + node.failed_launches + earlier});
   }
   return choose_group(group, candidates, max_nodes());
 }

@@ -63,7 +63,8 @@ std::vector<base::NodeId> Job::Impl::placement_candidates(const GroupChoice& cho
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const NodeState& node = nodes[i];
     const bool is_there = node.agent == Agent::kJoined && !node.unfit;
-    const bool is_good = node.losses <= kAgentLossesForgiven && (node.checked || !must_be_checked);
+    const bool is_good = node.losses <= kAgentLossesForgiven && !spec.nodes[i].is_offender &&
+                         (node.checked || !must_be_checked);
     const bool fits = sizes.empty() || std::ranges::find(sizes, node.slots) != sizes.end();
     if (is_chosen[i] || (is_there && is_good && fits)) candidates.push_back({i});
   }

@@ -23,6 +23,8 @@ struct NodeSpec {
   // Its agent was started by somebody else (rendezvous): once lost, it cannot be launched again.
   bool volunteer = false;
   std::optional<std::uint32_t> node_rank{};   // asked for by the user (rendezvous)
+  // It failed earlier runs (node_standing.h): of several that could take a place it comes last.
+  bool is_offender = false;
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -30,6 +32,7 @@ struct NodeSpec {
     v(3, "slots", slots);
     v(4, "volunteer", volunteer);
     v(5, "node_rank", node_rank);
+    v(6, "is_offender", is_offender);
   }
 };
 

@@ -26,6 +26,8 @@ inline constexpr std::size_t kFaultQuoteBytesMax = 200;
 inline constexpr std::uint32_t kAgentLaunchesMax = 2;
 // Losses of a node's agents after which it still has the first claim to its place.
 inline constexpr std::uint32_t kAgentLossesForgiven = 1;
+// A node that failed earlier runs counts as lost so often before it is, when a place is free.
+inline constexpr std::uint32_t kLossesOfOffender = 2;
 // A node whose agents were lost more often is no reason to restart a smaller group that works.
 inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 

@@ -19,6 +19,7 @@ class FakeMachine final : public Machine {
   std::set<std::string> executables = {"/usr/bin/python3"};
   std::map<std::string, Devices> accelerators;
   std::map<std::string, std::string> secrets;
+  std::map<std::string, std::vector<supervisor::NodeNote>> notes;  // by folder
 
   [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
     const auto found = files.find(path);
@@ -46,6 +47,12 @@ class FakeMachine final : public Machine {
     if (found != accelerators.end()) return found->second;
     const bool known = name == "gpu" || name == "xpu" || name == "auto";
     return Devices{known ? Devices::State::kUnavailable : Devices::State::kUnknownName, 0};
+  }
+  [[nodiscard]] base::Result<supervisor::NodeHistory> node_history(
+      const std::string& directory) const override {
+    const auto found = notes.find(directory);
+    if (found == notes.end()) return supervisor::NodeHistory{};
+    return supervisor::NodeHistory{found->second, 0, {}};
   }
   [[nodiscard]] base::Result<std::string> read_secret(const std::string& path) const override {
     const auto found = secrets.find(path);

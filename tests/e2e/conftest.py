@@ -137,6 +137,7 @@ class Runner:
         self.environment[MARKER] = self.marker
         self.environment["PYTHON_EXEC"] = sys.executable
         self.environment["TMPDIR"] = str(folder)
+        self.environment["XDG_STATE_HOME"] = str(folder / "state")
         self.started = []
 
     def write(self, name, text):

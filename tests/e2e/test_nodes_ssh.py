@@ -1,5 +1,6 @@
 """Agents over SSH, with real sshds: both transports, hosts that do not work, and the end of it."""
 
+import json
 import os
 import pathlib
 import shlex
@@ -207,6 +208,34 @@ def test_a_machine_that_dies_is_replaced_within_seconds(farm, over, robustrun, t
     finished = job.stop()
     assert "h3 takes the place of h1" in finished.errors
     robustrun.expect_nothing_left()
+
+
+def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, robustrun):
+    for _ in range(2):
+        hosts = farm(2)
+        job = over(hosts, "--hosts=h[1-2]", "--nnodes=1", *lockstep(robustrun))
+        job.moves(world=1)
+        job.wait(job.spares, "the spare")
+        hosts["h1"].die()
+        job.wait(lambda job=job: job.group_names() == ["h2"], "the spare in its place", 5)
+        assert job.stop().code == 143
+
+    listed = robustrun.run("nodes")
+    assert "h1  lost in 2 runs; taken last by the next runs" in listed.text
+    assert json.loads(robustrun.run("nodes", "--json", "h1").text)[0]["offender"] is True
+    assert "No run has noted anything of h2" in robustrun.run("nodes", "h2").text
+
+    hosts = farm(2)
+    job = over(hosts, "--hosts=h[1-2]", "--nnodes=1", *lockstep(robustrun))
+    job.moves(world=1)
+    assert job.group_names() == ["h2"]
+    finished = job.stop()
+    assert "h1 has failed earlier runs (lost in 2 runs), and is taken last" in finished.errors
+
+    checked = robustrun.run("check", "--preflight=full", "--hosts=h[1-2]",
+                            env=hosts.home.environment(), timeout=60)
+    assert checked.code == 0, checked.errors
+    assert "h1  cleared by a full check" in robustrun.run("nodes", "h1").text
 
 
 def test_the_node_of_rank_0_may_fail_with_any_code(farm, over, robustrun):

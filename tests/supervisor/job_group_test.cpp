@@ -98,6 +98,21 @@ TEST_CASE("a lost machine is replaced by a spare at once, and every survivor kee
   CHECK(h.job.assignment({2})->local_rank.value == 1);
 }
 
+TEST_CASE("a spare that failed earlier runs comes last, but it comes") {
+  JobSpec spec = group_spec({1, 1, 1, 1}, 2, 2);
+  spec.nodes[2].is_offender = true;
+  Harness h(spec);
+  h.run();
+  h.join(2);
+  h.join(3);
+  h.lose_machine(1);
+  CHECK(h.group == Nodes{0, 3});
+  h.begin();
+  h.first_step();
+  h.lose_machine(0);
+  CHECK(h.group == Nodes{2, 3});
+}
+
 TEST_CASE("the new first node gives MASTER_ADDR and the port") {
   Harness h = with_spare();
   h.lose_machine(0);

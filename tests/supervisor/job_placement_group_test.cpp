@@ -37,6 +37,14 @@ TEST_CASE("a group that shrinks is closed up, and then asked for") {
   }
 }
 
+TEST_CASE("a node that failed earlier runs is no candidate while there are others") {
+  JobSpec spec = placed_spec({2, 2, 2, 2}, 2, 2);
+  spec.nodes[2].is_offender = true;
+  Harness h(spec);
+  h.join_all();
+  CHECK(ids(question(h).candidates) == Nodes{0, 1, 3});
+}
+
 TEST_CASE("a spare of the same size is taken, so that ranks stay; one of another size if need be") {
   Harness h(placed_spec({2, 2, 1, 2, 2}, 2, 2));
   h.join_all();
