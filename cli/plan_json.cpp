@@ -45,7 +45,7 @@ std::string number(T value) {
 }
 
 // Millionths to units.
-std::string units(std::int64_t millionths) {
+std::string units_text(std::int64_t millionths) {
   return number(static_cast<double>(millionths) / static_cast<double>(topo::kWhole));
 }
 
@@ -54,7 +54,10 @@ std::string rounded(double value, double digits) {
 }
 
 std::string cost_json(const topo::Cost& cost) {
-  return JsonText('{').add("worst", units(cost.worst)).add("mean", units(cost.mean)).close();
+  return JsonText('{')
+      .add("worst", units_text(cost.worst))
+      .add("mean", units_text(cost.mean))
+      .close();
 }
 
 std::string topology_json(const topo::Cluster& cluster) {
@@ -90,7 +93,7 @@ std::string parallel_json(const topo::Parallel& parallel) {
 std::string weights_json(const PlacementPlan& plan) {
   JsonText weights('{');
   for (const topo::Family& family : plan.placement.shape.families) {
-    weights.add(to_string(family.kind), units(plan.objective.kinds.of(family.kind)));
+    weights.add(to_string(family.kind), units_text(plan.objective.kinds.of(family.kind)));
   }
   return weights.close();
 }
@@ -98,7 +101,7 @@ std::string weights_json(const PlacementPlan& plan) {
 std::string level_weights_json(const PlacementPlan& plan) {
   JsonText weights('{');
   for (std::size_t level = 0; level < plan.cluster.levels.size(); ++level) {
-    weights.add(plan.cluster.levels[level].name, units(plan.objective.levels[level]));
+    weights.add(plan.cluster.levels[level].name, units_text(plan.objective.levels[level]));
   }
   return weights.close();
 }
@@ -162,7 +165,7 @@ std::string placement_json(const PlacementPlan& plan, base::Nanos solving) {
       .add("nodes", nodes_json(plan))
       .add("spares", spares_json(plan))
       .add("cost", cost_json(placement.score.cost))
-      .add("bound", units(placement.bound.worst))
+      .add("bound", units_text(placement.bound.worst))
       .add("gap_percent", rounded(topo::gap_percent(placement), 100))
       .add("method", json_string(to_string(placement.method)))
       .add("how", json_string(placement.how))

@@ -18,7 +18,7 @@ using base::Result;
 
 constexpr std::uint16_t kC10dPort = 29400;     // torchrun's
 constexpr std::uint16_t kStaticPort = 29500;  // torchrun's
-constexpr std::uint16_t kPortMax = 65535;
+constexpr std::uint16_t kLastPort = 65535;
 
 bool is_host(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -309,7 +309,7 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
   std::uint16_t& port = meeting.control.port;
   if (is_static(settings)) {
     if (port == 0) port = kStaticPort;
-    port = static_cast<std::uint16_t>(port == kPortMax ? port - 1 : port + 1);
+    port = static_cast<std::uint16_t>(port == kLastPort ? port - 1 : port + 1);
   } else if (port == 0) {
     port = kC10dPort;
   }
