@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/core/text.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/parser.h"
 #include "cli/plan_history.h"
+#include "supervisor/core/json_writer.h"
 #include "supervisor/core/node_standing.h"
 
 namespace robustrun::cli {
@@ -43,25 +43,11 @@ std::string standings_text(const std::vector<NodeStanding>& all, std::size_t not
 }
 
 std::string standings_json(const std::vector<NodeStanding>& all) {
-  auto list = nlohmann::ordered_json::array();
-  const auto seconds = [](base::Nanos t) { return std::chrono::duration<double>(t).count(); };
+  std::string list;
   for (const NodeStanding& standing : all) {
-    auto notes = nlohmann::ordered_json::array();
-    for (const NodeNote& note : standing.notes) {
-      notes.push_back({{"at", seconds(note.wall_time)},
-                       {"kind", supervisor::to_string(note.kind)},
-                       {"run", note.run_id},
-                       {"text", note.text}});
-    }
-    list.push_back({{"host", standing.host},
-                    {"offender", standing.is_offender},
-                    {"cleared", standing.was_cleared},
-                    {"weight", standing.weight},
-                    {"runs", standing.runs},
-                    {"last", seconds(standing.last)},
-                    {"notes", std::move(notes)}});
+    list += (list.empty() ? "" : ",") + supervisor::JsonWriter::object(standing);
   }
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return "[" + list + "]\n";
 }
 
 }  // namespace

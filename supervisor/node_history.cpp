@@ -5,53 +5,46 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
+#include "supervisor/control_json.h"
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
 
 namespace fs = std::filesystem;
-using NoteJson = nlohmann::ordered_json;
 
 constexpr std::string_view kNoteFileEnding = ".jsonl";
-constexpr double kLatestUnixSecond = 1e11;  // the year 5138: what is later is no time
+constexpr std::int64_t kLatestUnixMs = 100'000'000'000'000;  // the year 5138: later is no time
 
 std::string line_of(const NodeNote& note) {
-  const double at = std::chrono::duration<double>(note.wall_time).count();
-  const NoteJson json = {{"host", note.host},
-                         {"at", std::round(at * 1000) / 1000},
-                         {"run", note.run_id},
-                         {"kind", to_string(note.kind)},
-                         {"text", note.text}};
-  return json.dump(-1, ' ', false, NoteJson::error_handler_t::replace) + "\n";
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(note.wall_time).count();
+  return write_control_message({{"host", note.host},
+                                {"at_ms", std::to_string(ms)},
+                                {"run", note.run_id},
+                                {"kind", std::string(to_string(note.kind))},
+                                {"text", note.text}}) +
+         "\n";
 }
 
 std::optional<NodeNote> note_of(std::string_view line) {
-  const NoteJson json = NoteJson::parse(line, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto text = [&](const char* name) -> std::string {
-    const auto it = json.find(name);
-    return it != json.end() && it->is_string() ? base::printable(it->get<std::string>()) : "";
-  };
-  const auto at = json.find("at");
-  if (at == json.end() || !at->is_number()) return std::nullopt;
-  const auto seconds = at->get<double>();
-  if (!(seconds >= 0 && seconds < kLatestUnixSecond)) return std::nullopt;
+  auto fields = read_control_message(line);
+  if (!fields) return std::nullopt;
+  const auto text = [&](const char* name) { return base::printable((*fields)[name]); };
+  const auto ms = base::parse_int<std::int64_t>((*fields)["at_ms"]);
+  if (!ms || *ms < 0 || *ms > kLatestUnixMs) return std::nullopt;
   NodeNote note;
   note.host = text("host");
   note.run_id = text("run");
   note.text = text("text");
-  note.wall_time = std::chrono::milliseconds(std::llround(seconds * 1000));
+  note.wall_time = std::chrono::milliseconds(*ms);
   const std::string kind = text("kind");
   for (std::size_t i = 0; i < kNoteKinds; ++i) {
     note.kind = static_cast<NoteKind>(i);

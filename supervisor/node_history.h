@@ -4,9 +4,8 @@
 // system.
 //
 // A file is <run id>.jsonl, a line per note:
-//   {"host":"n3","at":1700000000.25,"run":"r-…","kind":"lost","text":"…"}
-// at: Unix time in seconds; kind: as in core/node_note.h. Readers skip lines that they do not
-// understand and hosts that they do not know.
+//   {"at_ms":"1700000000250","host":"n3","kind":"lost","run":"r-…","text":"…"}
+// at_ms: Unix time; kind: as in core/node_note.h. Readers skip lines that they do not understand.
 
 #include <string>
 #include <vector>

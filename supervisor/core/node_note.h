@@ -30,6 +30,14 @@ struct NodeNote {
   std::string run_id;
   NoteKind kind = NoteKind::kLost;
   std::string text;        // in words, printable
+  template <class V>
+  void fields(V& v) {
+    v(1, "host", host);
+    v(2, "wall_time", wall_time);
+    v(3, "run", run_id);
+    v(4, "kind", kind);
+    v(5, "text", text);
+  }
 };
 
 // In order of time; of each host and kind the first one of the run alone, because one fault may

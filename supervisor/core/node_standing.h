@@ -30,6 +30,16 @@ struct NodeStanding {
   bool was_cleared = false;        // and nothing was noted since
   base::Nanos last{};  // Unix time of the newest note that counts, or of the clearing
   std::vector<NodeNote> notes;  // those that count, newest first
+  template <class V>
+  void fields(V& v) {
+    v(1, "host", host);
+    v(2, "offender", is_offender);
+    v(3, "cleared", was_cleared);
+    v(4, "weight", weight);
+    v(5, "runs", runs);
+    v(6, "last", last);
+    v(7, "notes", notes);
+  }
 };
 
 // The worst first; hosts that no note counts for, or that were cleared, last. `now`: Unix time;

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -221,7 +222,7 @@ def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, rob
         assert job.stop().code == 143
 
     listed = robustrun.run("nodes")
-    assert "h1  lost in 2 runs; taken last by the next runs" in listed.text
+    assert re.match(r"h1 +lost in 2 runs.*; taken last by the next runs", listed.text)
     assert json.loads(robustrun.run("nodes", "--json", "h1").text)[0]["offender"] is True
     assert "No run has noted anything of h2" in robustrun.run("nodes", "h2").text
 
@@ -230,12 +231,12 @@ def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, rob
     job.moves(world=1)
     assert job.group_names() == ["h2"]
     finished = job.stop()
-    assert "h1 has failed earlier runs (lost in 2 runs), and is taken last" in finished.errors
+    assert "h1 has failed earlier runs (lost in 2 runs" in finished.errors
 
     checked = robustrun.run("check", "--preflight=full", "--hosts=h[1-2]",
                             env=hosts.home.environment(), timeout=60)
     assert checked.code == 0, checked.errors
-    assert "h1  cleared by a full check" in robustrun.run("nodes", "h1").text
+    assert re.match("h1 +cleared by a full check", robustrun.run("nodes", "h1").text)
 
 
 def test_the_node_of_rank_0_may_fail_with_any_code(farm, over, robustrun):

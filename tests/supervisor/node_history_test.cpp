@@ -40,9 +40,9 @@ TEST_CASE("what was noted is read again, run by run") {
   REQUIRE(append_notes(folder, {note("n1", "r2", NoteKind::kHang)}));
   REQUIRE(append_notes(folder, {note("n2", "r1", NoteKind::kCleared)}));
   REQUIRE(append_notes(folder, {}));
-  CHECK(
-      bytes_of(folder + "/r2.jsonl") ==
-      "{\"host\":\"n1\",\"at\":1700000000.25,\"run\":\"r2\",\"kind\":\"hang\",\"text\":\"why\"}\n");
+  CHECK(bytes_of(folder + "/r2.jsonl") ==
+        "{\"at_ms\":\"1700000000250\",\"host\":\"n1\",\"kind\":\"hang\",\"run\":\"r2\","
+        "\"text\":\"why\"}\n");
   const NodeHistory history = history_of(folder);
   REQUIRE(history.notes.size() == 3);
   CHECK(history.skipped_lines == 0);
@@ -58,16 +58,17 @@ TEST_CASE("what was noted is read again, run by run") {
 TEST_CASE("a torn line, nonsense and strangers' files cost no good note") {
   const ScratchFolder scratch;
   REQUIRE(append_notes(scratch.path(), {note("n1", "good", NoteKind::kLost)}));
+  scratch.write("torn.jsonl",
+                "{\"host\":\"n2\",\"at_ms\":\"1700000000000\",\"run\":\"r\",\"kind\":\"lost\"}\n{"
+                "\"host\":\"n");
   scratch.write(
-      "torn.jsonl",
-      "{\"host\":\"n2\",\"at\":1700000000,\"run\":\"r\",\"kind\":\"lost\"}\n{\"host\":\"n");
-  scratch.write("bad.jsonl",
-                "[]\nnull\n{}\n\xff\xfe\n{\"host\":7,\"at\":1,\"run\":\"r\",\"kind\":\"lost\"}\n"
-                "{\"host\":\"n\",\"at\":1e300,\"run\":\"r\",\"kind\":\"lost\"}\n"
-                "{\"host\":\"n\",\"at\":-1,\"run\":\"r\",\"kind\":\"lost\"}\n"
-                "{\"host\":\"n\",\"at\":\"1\",\"run\":\"r\",\"kind\":\"lost\"}\n"
-                "{\"host\":\"n\",\"at\":1,\"run\":\"r\",\"kind\":\"eaten\"}\n" +
-                    std::string(1000, '['));
+      "bad.jsonl",
+      "[]\nnull\n{}\n\xff\xfe\n{\"host\":7,\"at_ms\":\"1\",\"run\":\"r\",\"kind\":\"lost\"}\n"
+      "{\"host\":\"n\",\"at_ms\":\"1e300\",\"run\":\"r\",\"kind\":\"lost\"}\n"
+      "{\"host\":\"n\",\"at_ms\":\"-1\",\"run\":\"r\",\"kind\":\"lost\"}\n"
+      "{\"host\":\"n\",\"at_ms\":1,\"run\":\"r\",\"kind\":\"lost\"}\n"
+      "{\"host\":\"n\",\"at_ms\":\"1\",\"run\":\"r\",\"kind\":\"eaten\"}\n" +
+          std::string(1000, '['));
   scratch.write("readme.txt", "not ours");
   const NodeHistory history = history_of(scratch.path());
   REQUIRE(history.notes.size() == 2);
@@ -77,9 +78,10 @@ TEST_CASE("a torn line, nonsense and strangers' files cost no good note") {
 
 TEST_CASE("control characters of a note do not reach the terminal") {
   const ScratchFolder scratch;
-  scratch.write("evil.jsonl",
-                "{\"host\":\"n\\u001b[31m\",\"at\":1,\"run\":\"r\",\"kind\":\"lost\",\"text\":"
-                "\"a\\u0007b\"}\n");
+  scratch.write(
+      "evil.jsonl",
+      "{\"host\":\"n\\u001b[31m\",\"at_ms\":\"1\",\"run\":\"r\",\"kind\":\"lost\",\"text\":"
+      "\"a\\u0007b\"}\n");
   const NodeHistory history = history_of(scratch.path());
   REQUIRE(history.notes.size() == 1);
   CHECK(history.notes[0].host.find('\x1b') == std::string::npos);
@@ -88,7 +90,7 @@ TEST_CASE("control characters of a note do not reach the terminal") {
 
 TEST_CASE("links, pipes and giants are left alone, and named") {
   const ScratchFolder scratch;
-  scratch.write("secret", "{\"host\":\"n\",\"at\":1,\"run\":\"r\",\"kind\":\"lost\"}\n");
+  scratch.write("secret", "{\"host\":\"n\",\"at_ms\":\"1\",\"run\":\"r\",\"kind\":\"lost\"}\n");
   std::filesystem::create_symlink(scratch / "secret", scratch / "link.jsonl");
   REQUIRE(::mkfifo((scratch / "pipe.jsonl").c_str(), 0600) == 0);
   scratch.write("giant.jsonl", std::string(kHistoryFileBytesMax + 1, '\n'));
