@@ -9,7 +9,7 @@ import hang_campaign as campaign
 from harness import TORCHRUN, Figure, Scratch, clean_environment, wait_for
 
 TIMEOUT_S = 20
-VICTIM, STEP = 2, 60
+RANKS, VICTIM, STEP = 4, 2, 60
 FAULT = (10**6, 0.02, "sleep", VICTIM, STEP)
 
 
@@ -36,7 +36,7 @@ def fault_time(text):
 
 def torch_alone():
     """Seconds from the fault to torch's first word, its error, and whether that names the rank."""
-    command = [*TORCHRUN, f"--nproc-per-node={campaign.RANKS}", campaign.SCRIPT, *FAULT]
+    command = [*TORCHRUN, f"--nproc-per-node={RANKS}", campaign.SCRIPT, *FAULT]
     with Scratch() as folder, open(folder / "out", "wb") as out:
         process = subprocess.Popen(
             list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, stdout=out,
@@ -58,13 +58,13 @@ def torch_alone():
 
 def robustrun():
     """Seconds from the fault until its rank is named."""
-    with Scratch() as folder, campaign.Job(folder, "--hang-timeout=0", script=FAULT) as job:
+    with Scratch() as folder, campaign.Job(folder, RANKS, "--hang-timeout=0", script=FAULT) as job:
         wait_for(lambda: b"fault" in job.out.read_bytes(), 120)
         job.says(rf"hang: .*rank {VICTIM}\b", campaign.NAMED_WITHIN_S)
         job.process.terminate()
         job.process.wait(60)
         at = fault_time(job.out.read_text(errors="replace")) - job.report()["started_s"]
-        line = campaign.judged("sleep", VICTIM, at, float("inf"), job.report(), "")
+        line = campaign.judged("sleep", VICTIM, RANKS, at, float("inf"), job.report(), "")
     return line["named_s"]
 
 

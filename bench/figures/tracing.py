@@ -197,5 +197,13 @@ def analysis(runs):
 
 
 def measure(quick):
-    return [*callbacks(3 if quick else 9), *step_time(*((10, 300) if quick else (20, 600))),
-            *node_loads(1 if quick else 3, 30), analysis(3 if quick else 10), hang_peer.measure()]
+    figures = []
+    for part in (lambda: callbacks(3 if quick else 9),
+                 lambda: step_time(*((10, 300) if quick else (20, 600))),
+                 lambda: node_loads(1 if quick else 3, 30),
+                 lambda: [analysis(3 if quick else 10)], lambda: [hang_peer.measure()]):
+        for figure in part():
+            middle = statistics.median(figure.ours)
+            print(f"    {figure.name}: {middle:.4g} {figure.unit}", flush=True)
+            figures.append(figure)
+    return figures
