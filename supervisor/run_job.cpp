@@ -254,7 +254,8 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     auto opened =
         Outlets::open(loop.get_executor(), clock, request.outlets, predecessor != nullptr);
     if (!opened) return refuse(opened.error());
-    if ((outlets = *std::move(opened))) publish(*outlets, driver, predecessor);
+    outlets = *std::move(opened);
+    if (outlets) publish(*outlets, driver, predecessor);
     if (auto made = base::make_directories(request.run_directory, 0700); !made) {
       return refuse(made.error());
     }

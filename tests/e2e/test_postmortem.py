@@ -72,10 +72,13 @@ def test_an_exception_of_one_rank_is_nobody_elses(robustrun):
     assert waited < SAID_WITHIN_S / 4
 
 
-def test_a_program_without_collectives_is_not_asked(robustrun):
+def test_a_program_without_collectives_has_nothing_to_say_and_says_so_at_once(robustrun):
     robustrun.write("plain.py", "import os, sys, time\n"
                     "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
                     "    sys.exit(3 if os.environ['RANK'] == '0' else time.sleep(100))\n")
     job = start_job(robustrun, "--nproc-per-node=2", "plain.py")
     assert job.finish(60).code == 0
-    assert not job.records(DIAGNOSED)
+    (answer,) = job.records(DIAGNOSED)
+    assert answer.body[4][0] < LOOK_BACK_S / 2 * 1e9, "learnt in so many ns"
+    assert report_of(job)["hangs"] == []
+    assert "mismatch" not in job.err()

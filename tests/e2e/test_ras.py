@@ -29,7 +29,8 @@ def start(robustrun, mode, *options, env=None):
         env={"NCCL_PLAYER": str(PLAYER), **(env or {})},
     )
     job.wait(
-        lambda: (said / "serving").exists() and (said / f"pid{RANKS - 1}").exists(),
+        lambda: (said / "serving").exists()
+        and all((said / f"pid{rank}").exists() for rank in range(RANKS)),
         "the workers",
         WITHIN_S,
     )
