@@ -55,16 +55,19 @@ def test_every_collective_is_counted_and_done(ranks):
     source = INSTALL + "x = torch.ones(4)\n"
     for call in COLLECTIVES:
         source += call + "\npause('called')\n"
-    job = ranks(source)
+    # A thread of gloo that outlives the interpreter would end the process (pytorch#190489).
+    job = ranks(source + "pause('over')\ndist.destroy_process_group()\n")
     for expected in itertools.accumulate(COLLECTIVES.values()):
         job.wait_for("called")
         for record in job.records:
             wait_for(lambda r=record, n=expected: counts(r) == {"default_pg": (n, n)})
         job.go_on()
-    assert [code for code, _, _ in job.finish()] == [0, 0]
+    job.wait_for("over")
     slot, = job.records[0].communicators().values()
     assert slot["source"] == _groups.KIND_INTERPOSER
     assert 0 < slot["entered_at"] <= slot["done_at"] and slot["started"] == slot["entered"]
+    job.go_on()
+    assert [code for code, _, _ in job.finish()] == [0, 0]
 
 
 def test_the_collectives_of_ddps_reducer_are_counted_in_its_group(ranks):
