@@ -27,7 +27,8 @@ enum class Command : std::uint8_t {
   kCheck,
   kPlan,
   kDiagnose,
-  kNodes
+  kNodes,
+  kPolicy
 };
 
 struct Choice {
@@ -62,6 +63,8 @@ int plan_command(std::span<const std::string> argv, const Surroundings& around);
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun nodes [HOST...]`: what earlier runs have learnt of the hosts.
 int nodes_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun policy [options]`: what would be done about faults, in words.
+int policy_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus and
 // --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).

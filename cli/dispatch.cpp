@@ -117,6 +117,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kPlan: return plan_command(choice.argv, around);
     case Command::kDiagnose: return diagnose_command(choice.argv, around);
     case Command::kNodes: return nodes_command(choice.argv, around);
+    case Command::kPolicy: return policy_command(choice.argv, around);
   }
   return supervisor::kExitUsage;
 }

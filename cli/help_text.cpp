@@ -50,6 +50,7 @@ Subcommands (a script of the same name in this directory wins):
                             or progress records that it left. --json.
   nodes [HOST...]           Which hosts failed earlier runs, and how. --json,
                             --node-history DIR.
+  policy [--policy FILE]    What is done about which fault, in words.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

@@ -69,4 +69,10 @@ std::string nodes_help() {
          "--preflight=full --hosts=HOST,...` clears those that pass.\n";
 }
 
+std::string policy_help() {
+  return "usage: robustrun policy [--policy FILE]\n\n"
+         "Says what a run with these options would do about faults: the shipped policy with the\n"
+         "changes of FILE. docs/policy.md has the keys.\n";
+}
+
 }  // namespace robustrun::cli

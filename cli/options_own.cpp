@@ -204,6 +204,9 @@ constexpr auto kOwnRows = std::to_array<Option>({
            "work as in a shell, nothing else does."},
   {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
    .help = "What failures of this site look like, besides those known: docs/faults.md."},
+  {.id = kPolicy, .name = "policy", .values = "FILE", .group = kFailures,
+   .help = "What is done about faults, where it differs from what `robustrun policy` says: "
+           "docs/policy.md."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

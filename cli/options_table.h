@@ -108,6 +108,7 @@ enum class OptionId : std::uint8_t {
   kEvents,
   kOnIncident,
   kFaults,
+  kPolicy,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

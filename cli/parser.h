@@ -76,13 +76,15 @@ struct AttachLine {
   bool help = false;
 };
 
-// `robustrun diagnose [RUN | --from PATH...] [--json]`
+// `robustrun nodes [HOST...] [--node-history DIR] [--json]`
 struct NodesLine {
   std::vector<std::string> hosts;  // empty: all
   std::optional<std::string> node_history;
   bool json = false;
   bool help = false;
 };
+
+// `robustrun diagnose [RUN | --from PATH...] [--json]`
 struct DiagnoseLine {
   std::string run;
   std::vector<std::string> from;

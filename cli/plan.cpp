@@ -14,6 +14,7 @@
 #include "cli/plan_check.h"
 #include "cli/plan_network.h"
 #include "cli/plan_outlets.h"
+#include "cli/policy_file.h"
 #include "cli/program.h"
 #include "cli/redact.h"
 #include "cli/rendezvous.h"
@@ -335,6 +336,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
   plan.request.placement = plan.placement.request;
   plan.request.spec.faults = RR_TRY(plan_faults(settings, around));
+  plan.request.spec.policy = RR_TRY(plan_policy(settings, around));
   plan.request.hangs = hang_policy(settings);
   if (std::string unused = unused_hosts(nodes); !unused.empty()) {
     nodes.warnings.push_back(std::move(unused));

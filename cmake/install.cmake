@@ -1,7 +1,7 @@
 include(GNUInstallDirs)
-# The binary looks for the shim beside itself, for NCCL's plugin, the table of faults and the Python
+# The binary looks for the shim beside itself, for NCCL's plugin, the tables of faults and policies and the Python
 # package in ../share/robustrun/ (in a build tree: the latter through the link made here, and the
-# table is within the binary).
+# tables are within the binary).
 if(TARGET robustrun-shim)
   install(TARGETS robustrun-shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
@@ -12,7 +12,8 @@ install(TARGETS robustrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS robustrun_tracer LIBRARY DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
 install(DIRECTORY python/robustrun DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/python
         PATTERN __pycache__ EXCLUDE)
-install(FILES configs/faults.toml DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
+install(FILES configs/faults.toml configs/policy.toml
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
 install(FILES docs/cli.md docs/compat.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/robustrun)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python ${CMAKE_BINARY_DIR}/share/robustrun/python SYMBOLIC)

@@ -253,6 +253,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kPreflight:
     case Rule::kPlaced:
     case Rule::kHangPassed:
+    case Rule::kNodeReturned:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
@@ -267,6 +268,10 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kHangConvicted:
     case Rule::kSlow:
     case Rule::kMismatch:
+    case Rule::kNodeHealth:
+    case Rule::kMachineFault:
+    case Rule::kNodeEvicted:
+    case Rule::kStopTimeCheck:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

@@ -13,6 +13,7 @@
 #include "base/core/ids.h"
 #include "supervisor/core/agent_events.h"
 #include "supervisor/core/diagnosis.h"
+#include "supervisor/core/health.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
@@ -164,7 +165,7 @@ using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
-                 PlacementSolved, Diagnosed>;
+                 PlacementSolved, Diagnosed, NodeHealth>;
 
 struct Event {
   base::Nanos at{};

@@ -52,10 +52,16 @@ std::string how_it_ended(const WorkerExited& exited) {
   return words + oom_words(exited.oom);
 }
 
+bool is_of_the_machine(const Classification& what) {
+  return what.layer == Layer::kInfrastructure && what.confidence == Confidence::kHigh &&
+         (what.action == FirstAction::kEvict || what.action == FirstAction::kTolerate);
+}
+
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   Fault fault;
   fault.exit_code = exit_code_for_worker(exited.status(), context.compat);
   fault.time_s = time_of(exited, context);
+  fault.nodes = {context.node};
   fault.words =
       fmt::format("rank {} on {}: {}", exited.rank.value, context.node_name, how_it_ended(exited));
   if (exited.shim_lost) {
@@ -68,6 +74,10 @@ Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
     fault.signature = failure_signature(exited);
   }
   if (context.rows != nullptr) fault.looks_like = classify(exited, context.phase, *context.rows);
+  if (context.trusts_looks && fault.looks_like && is_of_the_machine(*fault.looks_like)) {
+    fault.fault_class = FaultClass::kInfrastructure;
+    fault.exit_code = exit_code_for_infrastructure(context.compat);
+  }
   return fault;
 }
 
@@ -75,6 +85,7 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) 
   Fault fault;
   fault.rule = Rule::kStartFailed;
   fault.time_s = context.now_s;
+  fault.nodes = {context.node};
   fault.words = fmt::format("rank {} on {} could not be started: {}", failed.rank.value,
                             context.node_name, failed.what);
   if (is_transient(failed.os_errno)) {
@@ -129,9 +140,16 @@ bool Outage::add(Fault fault) {
   if (fault.looks_like && (!looks_like || (looks_like->sequel && !fault.looks_like->sequel) ||
                            (is_root && looks_like->sequel == fault.looks_like->sequel))) {
     looks_like = fault.looks_like;
+    nodes = fault.nodes;
   }
   if (is_root) root = std::move(fault);
   return is_root;
+}
+
+void Outage::trace_to(Classification what, std::vector<base::NodeId> machines) {
+  if (is_of_the_machine(what)) root.fault_class = FaultClass::kInfrastructure;
+  looks_like = std::move(what);
+  nodes = std::move(machines);
 }
 
 void Outage::explain(Rule rule, std::string words, std::string signature) {

@@ -35,6 +35,7 @@ struct Fault {
   std::string signature;           // failure_signature.h; empty unless kUser
   std::string words;               // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
+  std::vector<base::NodeId> nodes;  // to which it was traced
   template <class V>
   void fields(V& v) {
     v(1, "fault_class", fault_class);
@@ -44,11 +45,13 @@ struct Fault {
     v(5, "signature", signature);
     v(6, "words", words);
     v(7, "looks_like", looks_like);
+    v(8, "nodes", nodes);
   }
 };
 
 // What turning an event into a fault needs to know of the job.
 struct FaultContext {
+  base::NodeId node;
   std::string node_name;
   bool compat = false;
   bool port_may_conflict = false;        // a fresh port, no progress yet
@@ -56,7 +59,11 @@ struct FaultContext {
   std::int64_t now_s = 0;
   FaultPhase phase = FaultPhase::kStarting;
   const std::vector<FaultRow>* rows = nullptr;  // to classify it by; nullptr: not wanted
+  bool trusts_looks = false;  // what it looks like may decide whose fault it is
 };
+
+// So sure that the script is not asked to pay for it.
+bool is_of_the_machine(const Classification& what);
 
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
 Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
@@ -85,7 +92,8 @@ struct Outage {
   Fault root;
   Evidence evidence;
 
-  explicit Outage(Fault first) : root(std::move(first)), looks_like(root.looks_like) {
+  explicit Outage(Fault first)
+      : root(std::move(first)), looks_like(root.looks_like), nodes(root.nodes) {
     evidence.add(root.words);
   }
   Outage() = default;
@@ -95,8 +103,11 @@ struct Outage {
   [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
   // What the first of them came of was found out: nothing that is added later comes before it.
   void explain(Rule rule, std::string words, std::string signature);
+  // What it looks like, and whose machines are to blame, turned out to be something else.
+  void trace_to(Classification what, std::vector<base::NodeId> nodes);
   // What the root looks like; if that follows from another's failure, the first that does not.
   std::optional<Classification> looks_like;
+  std::vector<base::NodeId> nodes;  // of the fault that looks like that
   std::optional<Classification> said;  // of it, so far
   // Until then an explanation may come; none: it has come, or none is expected.
   std::optional<base::Nanos> explained_by;
@@ -107,6 +118,7 @@ struct Outage {
     v(3, "explained_by", explained_by);
     v(4, "looks_like", looks_like);
     v(5, "said", said);
+    v(6, "nodes", nodes);
   }
 };
 

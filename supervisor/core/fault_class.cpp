@@ -55,7 +55,7 @@ bool fits_line(const FaultRow& row, const FaultLine& line) {
     return false;
   }
   if (!row.xids.empty()) {
-    const auto code = xid_of(line.text);
+    const auto code = line.xid != 0 ? std::optional(line.xid) : xid_of(line.text);
     if (!code || std::ranges::find(row.xids, *code) == row.xids.end()) return false;
   }
   return row.texts.empty() || std::ranges::any_of(row.texts, [&](const std::string& pattern) {
@@ -104,15 +104,20 @@ const char* words_of(FaultLine::Source source) {
     case FaultLine::Source::kStderr: return "'s stderr";
     case FaultLine::Source::kErrorFile: return "'s error file";
     case FaultLine::Source::kStart: return ", on starting it";
+    case FaultLine::Source::kNode: return "";
   }
   return "";
 }
 
-std::string quote(const FaultLine& line, std::uint32_t rank) {
+std::string quote(const FaultLine& line, const std::string& who) {
   std::string_view text = base::trim(line.text);
   const bool cut = text.size() > kFaultQuoteBytesMax;
-  return fmt::format("\"{}{}\" (rank {}{})", base::printable(text.substr(0, kFaultQuoteBytesMax)),
-                     cut ? " ..." : "", rank, words_of(line.source));
+  return fmt::format("\"{}{}\" ({}{})", base::printable(text.substr(0, kFaultQuoteBytesMax)),
+                     cut ? " ..." : "", who, words_of(line.source));
+}
+
+std::string quote(const FaultLine& line, std::uint32_t rank) {
+  return quote(line, fmt::format("rank {}", rank));
 }
 
 Classification of_row(const FaultRow& row, std::string evidence) {
@@ -199,6 +204,18 @@ Classification classify(const WorkerStartFailed& failed, const std::vector<Fault
   return what;
 }
 
+std::optional<Classification> classify(const NodeHealth& health, const std::string& node,
+                                       const std::vector<FaultRow>& rows) {
+  const FaultLine line{std::string_view(health.line).substr(0, kFaultLineBytesMax),
+                       {},
+                       false,
+                       FaultLine::Source::kNode,
+                       health.xid};
+  const auto best = best_fit({0, {&line, 1}, nullptr}, rows);
+  if (!best) return std::nullopt;
+  return of_row(*best->row, quote(line, fmt::format("{} of {}", to_string(health.source), node)));
+}
+
 Classification classify_finding(std::string_view finding, std::string evidence,
                                 const std::vector<FaultRow>& rows) {
   const auto row = std::ranges::find_if(rows, [&](const FaultRow& one) {
@@ -210,6 +227,19 @@ Classification classify_finding(std::string_view finding, std::string evidence,
   what.symptom = "unexplained";
   what.evidence = std::move(evidence);
   return what;
+}
+
+const char* to_string(NodeHealth::Source source) {
+  switch (source) {
+    case NodeHealth::Source::kKernel: return "the kernel log";
+    case NodeHealth::Source::kGpu: return "the GPU driver";
+    case NodeHealth::Source::kNetwork: return "the network";
+    case NodeHealth::Source::kDisk: return "the disks";
+    case NodeHealth::Source::kMemory: return "the memory";
+    case NodeHealth::Source::kProcessor: return "the processors";
+    case NodeHealth::Source::kClock: return "the clock";
+  }
+  return "the agent";
 }
 
 const char* to_string(Layer layer) {

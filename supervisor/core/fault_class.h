@@ -9,11 +9,13 @@
 // its time say what can be said.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "supervisor/core/fault_table.h"
+#include "supervisor/core/health.h"
 #include "supervisor/core/worker_events.h"
 
 namespace robustrun::supervisor {
@@ -25,6 +27,9 @@ enum class FaultPhase : std::uint8_t { kStarting, kBeforeFirstStep, kProgressing
 Classification classify(const WorkerExited& exited, FaultPhase phase,
                         const std::vector<FaultRow>& rows);
 Classification classify(const WorkerStartFailed& failed, const std::vector<FaultRow>& rows);
+// Of what the agent of `node` noticed; nothing if no row fits.
+std::optional<Classification> classify(const NodeHealth& health, const std::string& node,
+                                       const std::vector<FaultRow>& rows);
 // Of what robustrun found out itself ("hang", "mismatch", "slow"), which `evidence` says in words.
 Classification classify_finding(std::string_view finding, std::string evidence,
                                 const std::vector<FaultRow>& rows);

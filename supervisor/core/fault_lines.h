@@ -16,11 +16,12 @@
 namespace robustrun::supervisor {
 
 struct FaultLine {
-  enum class Source : std::uint8_t { kStderr, kErrorFile, kStart };
+  enum class Source : std::uint8_t { kStderr, kErrorFile, kStart, kNode };
   std::string_view text;
   std::string_view exception;  // its type without the module; empty: of none
   bool last_exception = false;  // of the one that ended the script
   Source source = Source::kStderr;
+  std::uint32_t xid = 0;  // of one that is known without its text; 0: see there
 };
 
 // Views into `exited`: the last lines of stderr, then the first ones of the error file's message;

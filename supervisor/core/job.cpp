@@ -13,14 +13,15 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 11;
-constexpr std::size_t kStimuli = 24;
+constexpr std::size_t kStimuli = 25;
 
 template <class Body>
 constexpr bool kFromNode =
     std::is_same_v<Body, AgentJoined> || std::is_same_v<Body, AgentLost> ||
     std::is_same_v<Body, PortReserved> || std::is_same_v<Body, WorkerStarted> ||
     std::is_same_v<Body, WorkerStartFailed> || std::is_same_v<Body, WorkerExited> ||
-    std::is_same_v<Body, WorkersGone> || std::is_same_v<Body, NodeEnding>;
+    std::is_same_v<Body, WorkersGone> || std::is_same_v<Body, NodeEnding> ||
+    std::is_same_v<Body, NodeHealth>;
 
 }  // namespace
 
@@ -67,6 +68,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler ne = &I::node_ending;
   constexpr Handler dia = &I::diagnosed, dead = &I::looked_back;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
+  constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
       // placing
@@ -94,6 +96,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl},  // NodesChecked
       {no, no, no, no, no, no, no, no, no, no, set},  // PlacementSolved
       {no, no, no, no, dia, dead, no, no, no, no, no},  // Diagnosed
+      {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea},  // NodeHealth
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -113,6 +116,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<NodesChecked>(body)) return Stimulus::kNodesChecked;
   if (std::holds_alternative<PlacementSolved>(body)) return Stimulus::kPlacementSolved;
   if (std::holds_alternative<Diagnosed>(body)) return Stimulus::kDiagnosed;
+  if (std::holds_alternative<NodeHealth>(body)) return Stimulus::kNodeHealth;
   return static_cast<Stimulus>(body.index());
 }
 
@@ -167,21 +171,18 @@ void Job::Impl::set_timer(TimerId id, base::Nanos at) {
 
 void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evidence,
                        std::vector<std::string> alternatives, std::optional<Classification> looks) {
-  out.push_back(Decision{rule, attempt, std::move(text), std::move(evidence),
-                         std::move(alternatives), std::move(looks)});
-}
-
-bool Job::Impl::workers_may_run() const {
-  return state == JobState::kStarting || state == JobState::kRunning ||
-         state == JobState::kStopping;
-}
-
-std::int64_t Job::Impl::unix_seconds(base::Nanos at) const {
-  return std::chrono::floor<std::chrono::seconds>(wall_time + (at - started_at)).count();
+  out.push_back(Decision{rule,
+                         attempt,
+                         std::move(text),
+                         std::move(evidence),
+                         std::move(alternatives),
+                         std::move(looks),
+                         {}});
 }
 
 FaultContext Job::Impl::context(base::NodeId node) const {
-  return {name(node),
+  return {node,
+          name(node),
           spec.compat,
           spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
           unix_seconds(attempt_started),
@@ -189,18 +190,8 @@ FaultContext Job::Impl::context(base::NodeId node) const {
           made_progress ? FaultPhase::kProgressing
           : script_runs ? FaultPhase::kBeforeFirstStep
                         : FaultPhase::kStarting,
-          !outage || outage->may_classify() ? &spec.faults : nullptr};
-}
-
-const std::string& Job::Impl::name(base::NodeId node) const { return spec.nodes[node.value].name; }
-
-std::string Job::Impl::workers_in_words() const {
-  return fmt::format("{} worker{} on {} node{}", plan.world_size(),
-                     plan.world_size() == 1 ? "" : "s", group.size(), group.size() == 1 ? "" : "s");
-}
-
-std::string Job::Impl::seconds_in_words(base::Nanos duration) {
-  return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
+          !outage || outage->may_classify() ? &spec.faults : nullptr,
+          spec.policy.is_on()};
 }
 
 Job::Job() : impl_(std::make_unique<Impl>()) {}

@@ -9,12 +9,6 @@
 #include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
-namespace {
-
-constexpr base::Nanos kNever = base::Nanos::max();
-
-}  // namespace
-
 using Agent = NodeState::Agent;
 
 void Job::Impl::launch(base::NodeId node) {

@@ -21,20 +21,6 @@ namespace robustrun::supervisor {
 
 using Agent = NodeState::Agent;
 
-std::uint32_t Job::Impl::max_nodes() const {
-  const auto known = static_cast<std::uint32_t>(spec.nodes.size());
-  if (spec.group.max_nodes == 0) return known;
-  return spec.group.open ? spec.group.max_nodes : std::min(spec.group.max_nodes, known);
-}
-
-std::uint32_t Job::Impl::min_nodes() const {
-  return spec.group.min_nodes == 0 ? max_nodes() : std::min(spec.group.min_nodes, max_nodes());
-}
-
-bool Job::Impl::in_group(base::NodeId node) const {
-  return std::ranges::find(group, node) != group.end();
-}
-
 GroupChoice Job::Impl::choice_now() const {
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < nodes.size(); ++i) {

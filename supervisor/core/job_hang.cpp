@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "supervisor/core/failure_signature.h"
 #include "supervisor/core/job_impl.h"
 
@@ -58,6 +60,11 @@ void Job::Impl::convict(const tracer::Verdict& verdict) {
     fault.signature = std::string(to_string(verdict.finding));
   }
   fault.looks_like = looks(verdict, spec.faults);
+  for (const base::Rank rank : verdict.culprits) {
+    if (rank.value >= plan.world_size()) continue;
+    const base::NodeId node = plan.node_of[rank.value];
+    if (std::ranges::find(fault.nodes, node) == fault.nodes.end()) fault.nodes.push_back(node);
+  }
   break_down(std::move(fault));
   for (const std::string& line : verdict.evidence) outage->evidence.add(line);
 }

@@ -1,17 +1,6 @@
 #pragma once
 // The machine behind Job: one handler per cell of the table in job.cpp that is not `ignore`.
-// Internal to core/. By phase:
-//   job.cpp         table, dispatch, currency of events, digest
-//   job_agents.cpp  agents: launch, hello, loss
-//   job_group.cpp   which nodes run the next attempt, and until when others are waited for
-//   job_preflight.cpp  the check of nodes before the first attempt
-//   job_placement.cpp  which of them gets which place, by the topology
-//   job_start.cpp   from RunStarted to running workers
-//   job_run.cpp     the life of the workers: exits, progress, success
-//   job_outage.cpp  from the first fault to the restart or the end
-//   job_hang.cpp    workers that wait for each other
-//   job_end.cpp     orders to end: signals, time limit, step goal; the end itself
-//   job_resume.cpp  another supervisor goes on
+// Internal to core/. Sorted by phase, a file each: job_<phase>.cpp.
 // Handlers run with `now` set and append to `out`. None calls another handler.
 
 #include <string>
@@ -77,9 +66,6 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] std::string missing_in_words(std::size_t there) const;
   [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
   [[nodiscard]] Evidence troubles() const;
-  [[nodiscard]] std::uint32_t max_nodes() const;
-  [[nodiscard]] std::uint32_t min_nodes() const;
-  [[nodiscard]] bool in_group(base::NodeId node) const;
 
   // job_preflight.cpp
   void nodes_checked(const Event& event);
@@ -89,6 +75,10 @@ struct Job::Impl : JobMemory {
   void check_overdue(const Event& event);
   void check_nodes();          // → kChecking
   void check_spare(base::NodeId node);
+  void check_evicted(const std::vector<base::NodeId>& suspects);
+  bool judge_evicted(const NodesChecked& result);
+  [[nodiscard]] PreflightDepth check_depth() const;
+  [[nodiscard]] const char* check_name() const;
   [[nodiscard]] std::vector<NodeVerdict> judge_nodes(const NodesChecked& result);
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
   void announce_findings(const std::vector<NodeVerdict>& verdicts);
@@ -144,6 +134,7 @@ struct Job::Impl : JobMemory {
   void break_down(Fault fault, bool look_back = false);  // starting or running → kStopping
   void add_fault(Fault fault);
   void conclude_if_gone();
+  void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
   [[nodiscard]] Verdict verdict() const;
   [[nodiscard]] bool asks_not_to_requeue(const WorkerExited& exited) const;
   [[nodiscard]] base::Nanos restart_delay() const;
@@ -151,6 +142,21 @@ struct Job::Impl : JobMemory {
   void diagnosed(const Event& event);
   void convict(const tracer::Verdict& verdict);
   void looked_back(const Event& event);
+  // job_health.cpp
+  void node_health(const Event& event);
+  void node_health_working(const Event& event);   // starting or running
+  std::optional<Classification> take_note(const Event& event);
+  bool must_go(NodeState& node, Classification& looks, std::vector<std::string>& why_not) const;
+  std::size_t count_recent(std::vector<base::Nanos>& moments, base::Nanos within) const;
+  // job_escalation.cpp
+  void attribute();
+  StepChoice next_step();
+  void take_step(Step step);
+  void evict(const std::vector<base::NodeId>& suspects, const Classification& looks);
+  bool is_blamed_too_often();
+  [[nodiscard]] Obstacles obstacles() const;
+  [[nodiscard]] std::string eviction_obstacle(const std::vector<base::NodeId>& suspects,
+                                              bool may_shrink) const;
   // job_end.cpp
   void end_signal(const Event& event);
   void end_signal_again(const Event& event);   // while the run is ending
@@ -182,15 +188,7 @@ struct Job::Impl : JobMemory {
   void set_timer(TimerId id, base::Nanos at);
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
-  [[nodiscard]] bool workers_may_run() const;
-  [[nodiscard]] bool all_gone() const { return running_nodes == 0; }
-  [[nodiscard]] std::int64_t unix_seconds(base::Nanos at) const;
   [[nodiscard]] FaultContext context(base::NodeId node) const;
-  [[nodiscard]] const std::string& name(base::NodeId node) const;
-  [[nodiscard]] std::string workers_in_words() const;   // "8 workers on 2 nodes"
-  static std::string seconds_in_words(base::Nanos duration);   // "1.5 s"
-  NodeState& at(base::NodeId node) { return nodes[node.value]; }
-  [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
   template <class Body>
   static const Body& body(const Event& event) {
     return std::get<Body>(event.body);

@@ -115,6 +115,7 @@ void Job::Impl::conclude_if_gone() {
   if (outage->explained_by && now < *outage->explained_by) {
     return set_timer(TimerId::kState, *outage->explained_by);
   }
+  attribute();
   const Verdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();
   evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());
@@ -126,18 +127,31 @@ void Job::Impl::conclude_if_gone() {
     ending = {last.rule, last.exit_code};
     return finish();
   }
+  StepChoice next = next_step();
+  if (next.step == Step::kGiveUp) return give_up_by_policy(std::move(next), std::move(evidence));
+  take_step(next.step);
   const base::Nanos delay = restart_delay();
+  next.passed.push_back(fmt::format("end the run: {} of {} restarts were used before",
+                                    budget.used(), budget.policy().max_restarts));
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
   if (delay > base::Nanos{}) text += " in " + seconds_in_words(delay);
-  decide(Rule::kRestart, std::move(text), std::move(evidence),
-         {fmt::format("end the run: {} of {} restarts were used before", budget.used(),
-                      budget.policy().max_restarts)},
+  decide(Rule::kRestart, std::move(text), std::move(evidence), std::move(next.passed),
          std::move(looks_like));
   budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
   outage.reset();
   ++attempt.value;
   launch_due();
   wait_before_restart(delay);
+}
+
+void Job::Impl::give_up_by_policy(StepChoice last, std::vector<std::string> evidence) {
+  const Fault& root = outage->root;
+  const Rule rule =
+      is_counted(root.fault_class) ? Rule::kBudgetExhausted : Rule::kInfrastructureGivenUp;
+  decide(rule, fmt::format("no restart: it would not help ({})", outage->looks_like->name),
+         std::move(evidence), std::move(last.passed));
+  ending = {rule, root.exit_code};
+  finish();
 }
 
 base::Nanos Job::Impl::restart_delay() const {

@@ -1,4 +1,5 @@
-// The check of nodes before the first attempt: kChecking lasts from CheckNodes to NodesChecked.
+// The check of nodes before the first attempt, and before another one where the policy wants it:
+// kChecking lasts from CheckNodes to NodesChecked.
 //
 // All nodes that are there take part, spares too. A node that is unfit is treated like one that was
 // lost for good: a spare takes its place, or the run gives up and says why. A spare that comes
@@ -46,10 +47,10 @@ Depth describe(PreflightDepth depth) {
   return {"fast", kPreflightFastMax};
 }
 
-std::string check_in_words(PreflightDepth depth, const NodesChecked& result,
+std::string check_in_words(const char* what, PreflightDepth depth, const NodesChecked& result,
                            const std::vector<NodeVerdict>& verdicts, const std::string& took) {
   const auto out_of_it = std::ranges::count(verdicts, Fitness::kUnfit, &NodeVerdict::level);
-  std::string text = fmt::format("pre-flight ({}): {} node{} checked in {}", describe(depth).name,
+  std::string text = fmt::format("{} ({}): {} node{} checked in {}", what, describe(depth).name,
                                  verdicts.size(), verdicts.size() == 1 ? "" : "s", took);
   if (result.partners + 1 < verdicts.size()) {
     text += fmt::format(", each with {} of the others", result.partners);
@@ -64,17 +65,15 @@ std::string check_in_words(PreflightDepth depth, const NodesChecked& result,
 
 // Before the first attempt. Those who came while others were checked have their turn, too.
 bool Job::Impl::wants_check(const GroupChoice& choice) const {
+  if (check_due) return true;
   return spec.preflight != PreflightDepth::kOff && !group_formed &&
          std::ranges::any_of(choice.members,
                              [this](base::NodeId node) { return !nodes[node.value].checked; });
 }
 
 void Job::Impl::check_nodes() {
-  CheckNodes order{++check,
-                   spec.preflight == PreflightDepth::kFull,
-                   {},
-                   {},
-                   spec.preflight == PreflightDepth::kGpu};
+  const PreflightDepth depth = check_depth();
+  CheckNodes order{++check, depth == PreflightDepth::kFull, {}, {}, depth == PreflightDepth::kGpu};
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].agent != Agent::kJoined || nodes[i].unfit) continue;
     order.nodes.push_back({i});
@@ -82,7 +81,59 @@ void Job::Impl::check_nodes() {
   }
   out.push_back(std::move(order));
   enter(JobState::kChecking);
-  set_timer(TimerId::kState, now + describe(spec.preflight).limit);
+  set_timer(TimerId::kState, now + describe(depth).limit);
+}
+
+// Before the first attempt as the user wants it, between two as the policy does.
+PreflightDepth Job::Impl::check_depth() const {
+  return check_due ? spec.policy.check : spec.preflight;
+}
+
+const char* Job::Impl::check_name() const { return check_due ? "check" : "pre-flight"; }
+
+void Job::Impl::check_evicted(const std::vector<base::NodeId>& suspects) {
+  CheckNodes order{++check, true, {}, {}};
+  for (const base::NodeId node : suspects) {
+    if (at(node).agent != Agent::kJoined) continue;
+    order.nodes.push_back(node);
+    order.addresses.push_back(at(node).address);
+  }
+  if (!order.nodes.empty()) out.push_back(std::move(order));
+}
+
+// Of nodes that were evicted together: true if there were such.
+bool Job::Impl::judge_evicted(const NodesChecked& result) {
+  NodesChecked current = result;
+  std::erase_if(current.nodes, [this](const NodeCheck& node) {
+    return node.node.value >= nodes.size() || at(node.node).generation != node.generation ||
+           at(node.node).agent != Agent::kJoined || !at(node.node).on_probation;
+  });
+  if (current.nodes.empty()) return false;
+  std::vector<WantedNode> wanted;
+  for (const NodeCheck& node : current.nodes) {
+    wanted.push_back({name(node.node), at(node.node).slots});
+  }
+  for (const NodeVerdict& verdict : judge(current, wanted, 0)) {
+    NodeState& node = at(verdict.node);
+    node.on_probation = false;
+    if (verdict.level >= Fitness::kSlow) {
+      node.trouble = verdict.findings.front().words;
+      decide(Rule::kNodeUnfit,
+             fmt::format("{} was evicted rightly: {}", name(verdict.node), node.trouble));
+      continue;
+    }
+    node.unfit = false;
+    ++node.losses;  // others come first, should a place become free
+    out.push_back(
+        Decision{Rule::kNodeReturned,
+                 attempt,
+                 fmt::format("{} passed a full check and is there as a spare", name(verdict.node)),
+                 {},
+                 {},
+                 {},
+                 {verdict.node}});
+  }
+  return true;
 }
 
 // Of spares whose answers are not known: they came in the middle of a check, or it was lost.
@@ -165,10 +216,12 @@ void Job::Impl::announce_findings(const std::vector<NodeVerdict>& verdicts) {
   const auto say = [this](Rule rule, const char* verb, const std::vector<Common>& groups) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (i == kEvidenceMax) {
-        return decide(rule, fmt::format("pre-flight: and {} findings more", groups.size() - i));
+        return decide(rule,
+                      fmt::format("{}: and {} findings more", check_name(), groups.size() - i));
       }
       const Common& one = groups[i];
-      decide(rule, fmt::format("pre-flight: {}{}: {}", names_in_words(one.names), verb, one.words),
+      decide(rule,
+             fmt::format("{}: {}{}: {}", check_name(), names_in_words(one.names), verb, one.words),
              one.names.size() > 1 ? one.names : std::vector<std::string>{});
     }
   };
@@ -178,14 +231,15 @@ void Job::Impl::announce_findings(const std::vector<NodeVerdict>& verdicts) {
 
 void Job::Impl::nodes_checked(const Event& event) {
   const auto& result = body<NodesChecked>(event);
-  if (result.check != check) return;
+  if (judge_evicted(result) || result.check != check) return;
   std::vector<NodeVerdict> verdicts = judge_nodes(result);
   leave_out_unfit(verdicts);
   announce_findings(verdicts);
-  decide(Rule::kPreflight,
-         check_in_words(spec.preflight, result, verdicts, seconds_in_words(result.took)));
+  decide(Rule::kPreflight, check_in_words(check_name(), check_depth(), result, verdicts,
+                                          seconds_in_words(result.took)));
   if (spec.check_only) return end_check(std::move(verdicts));
   out.push_back(NodesJudged{result.check, std::move(verdicts)});
+  check_due = false;
   // The waits of kJoining go on from where they were.
   enter(JobState::kJoining);
   consider_group();
@@ -193,8 +247,8 @@ void Job::Impl::nodes_checked(const Event& event) {
 }
 
 void Job::Impl::spare_checked(const Event& event) {
-  if (spec.preflight == PreflightDepth::kOff) return;
   const auto& result = body<NodesChecked>(event);
+  if (judge_evicted(result) || spec.preflight == PreflightDepth::kOff) return;
   std::vector<NodeVerdict> verdicts = judge_nodes(result);
   std::erase_if(verdicts, [this](const NodeVerdict& verdict) { return in_group(verdict.node); });
   if (verdicts.empty()) return;
@@ -206,10 +260,12 @@ void Job::Impl::spare_checked(const Event& event) {
 
 void Job::Impl::check_overdue(const Event&) {
   for (NodeState& node : nodes) node.checked = node.checked || node.agent == Agent::kJoined;
-  std::string text = fmt::format("the pre-flight check did not end within {}",
-                                 seconds_in_words(describe(spec.preflight).limit));
+  std::string text =
+      fmt::format("the {} did not end within {}", check_due ? "check" : "pre-flight check",
+                  seconds_in_words(describe(check_depth()).limit));
   if (spec.check_only) return give_up(std::move(text));
   decide(Rule::kPreflightWarning, text + "; the run starts without its result");
+  check_due = false;
   enter(JobState::kJoining);
   consider_group();
 }

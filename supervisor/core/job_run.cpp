@@ -85,6 +85,7 @@ void Job::Impl::note_progress() {
   const base::Nanos amount = now - progress_at;
   progress_at = now;
   made_progress = true;
+  escalation.note_progress(spec.policy, amount);
   const bool refilled = budget.note_progress(amount);
   if (refilled) {
     decide(Rule::kBudgetRefilled,

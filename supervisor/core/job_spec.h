@@ -12,6 +12,7 @@
 #include "base/core/ids.h"
 #include "supervisor/core/fault_table.h"
 #include "supervisor/core/placement.h"
+#include "supervisor/core/policy.h"
 #include "supervisor/core/preflight.h"
 
 namespace robustrun::supervisor {
@@ -124,6 +125,7 @@ struct JobSpec {
   bool check_only = false;  // the run ends with the check's verdict
   PlacementUse placement = PlacementUse::kOff;
   std::vector<FaultRow> faults;  // the first that fits counts, other things being equal
+  Policy policy;  // what is done about them
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -145,6 +147,7 @@ struct JobSpec {
     v(17, "check_only", check_only);
     v(18, "placement", placement);
     v(19, "faults", faults);
+    v(20, "policy", policy);
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include "supervisor/core/assign.h"
 #include "supervisor/core/budget.h"
+#include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
 #include "supervisor/core/job.h"
 
@@ -33,6 +34,12 @@ struct NodeState {
   bool checked = false;                // by a check, which may have found nothing out
   bool unfit = false;                  // as that said: it never takes part
   bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
+  // What its agent noticed last that could explain a failure, and when.
+  std::optional<Classification> suspicion;
+  base::Nanos suspected_at{};
+  std::vector<base::Nanos> tolerated;  // findings of late
+  std::vector<base::Nanos> blamed;     // failures of late that were traced to it
+  bool on_probation = false;           // evicted, though others may be to blame; being checked
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);
@@ -51,8 +58,16 @@ struct NodeState {
     v(16, "unfit", unfit);
     v(14, "checked", checked);
     v(15, "lacks_program", lacks_program);
+    v(17, "suspicion", suspicion);
+    v(18, "suspected_at", suspected_at);
+    v(19, "tolerated", tolerated);
+    v(20, "blamed", blamed);
+    v(21, "on_probation", on_probation);
   }
 };
+
+// Of a node that is not tried again.
+inline constexpr base::Nanos kNever = base::Nanos::max();
 
 enum class WorkerState : std::uint8_t { kAbsent, kAlive, kEnded };
 
@@ -74,6 +89,8 @@ struct JobMemory {
   base::Nanos started_at{};             // supervisor's clock
   base::Nanos wall_time{};              // Unix time then
   Budget budget;
+  Escalation escalation;
+  bool check_due = false;  // of all nodes, before the next attempt
 
   std::vector<NodeState> nodes;
   std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
@@ -112,6 +129,19 @@ struct JobMemory {
   std::array<base::Nanos, kTimers> timers_at{};  // of the live ones
   std::uint32_t incarnation = 1;  // of the supervisor
 
+  // Simple questions to it.
+  NodeState& at(base::NodeId node) { return nodes[node.value]; }
+  [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
+  [[nodiscard]] const std::string& name(base::NodeId node) const;
+  [[nodiscard]] bool in_group(base::NodeId node) const;
+  [[nodiscard]] std::uint32_t max_nodes() const;
+  [[nodiscard]] std::uint32_t min_nodes() const;
+  [[nodiscard]] bool workers_may_run() const;
+  [[nodiscard]] bool all_gone() const { return running_nodes == 0; }
+  [[nodiscard]] std::int64_t unix_seconds(base::Nanos moment) const;
+  [[nodiscard]] std::string workers_in_words() const;  // "8 workers on 2 nodes"
+  static std::string seconds_in_words(base::Nanos duration);  // "1.5 s"
+
   template <class V>
   void fields(V& v) {
     v(1, "state", state);
@@ -120,6 +150,8 @@ struct JobMemory {
     v(4, "started_at", started_at);
     v(5, "wall_time", wall_time);
     v(6, "budget", budget);
+    v(38, "escalation", escalation);
+    v(39, "check_due", check_due);
     v(7, "nodes", nodes);
     v(8, "group", group);
     v(27, "group_formed", group_formed);

@@ -68,6 +68,7 @@ struct Gatherer {
   void operator()(const NodesChecked&) {}  // the decisions say what it means
   void operator()(const PlacementSolved&) {}  // as above
   void operator()(const Diagnosed& body) { facts.diagnoses.emplace_back(event.at, &body); }
+  void operator()(const NodeHealth&) {}  // as above
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -127,6 +128,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kPortConflict:
     case Rule::kHangConvicted:
     case Rule::kMismatch:
+    case Rule::kMachineFault:
     case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:
@@ -143,6 +145,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kGroupShrunk:
     case Rule::kPlaced:
     case Rule::kNotPlaced:
+    case Rule::kNodeEvicted:
+    case Rule::kStopTimeCheck:
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:
@@ -154,6 +158,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kHangSuspected:
     case Rule::kHangPassed:
     case Rule::kSlow:
+    case Rule::kNodeHealth:
+    case Rule::kNodeReturned:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -40,6 +40,11 @@ std::string_view rule_word(Rule rule) {
     case Rule::kHangPassed: return "hang_passed";
     case Rule::kSlow: return "slow";
     case Rule::kMismatch: return "mismatch";
+    case Rule::kNodeHealth: return "node_health";
+    case Rule::kMachineFault: return "machine_fault";
+    case Rule::kNodeEvicted: return "node_evicted";
+    case Rule::kNodeReturned: return "node_returned";
+    case Rule::kStopTimeCheck: return "stop_time_check";
   }
   return "unknown";
 }

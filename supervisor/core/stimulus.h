@@ -31,6 +31,7 @@ enum class Stimulus : std::uint8_t {
   kNodesChecked,
   kPlacementSolved,
   kDiagnosed,
+  kNodeHealth,
 };
 
 }  // namespace robustrun::supervisor

@@ -70,6 +70,9 @@ class Cluster {
         tell({}, {}, core::SignalReceived{signal.number, signal.forward_only});
       });
     }
+    if (scenario_.flaps > 0 || scenario_.breaks > 0) {
+      queue_.after(minutes(1), [this] { follow_health(); });
+    }
     const auto over = [this] {
       return outcome_.exit_code ? queue_.now() > outcome_.duration + kAftermath
                                 : queue_.now() > scenario_.latest_end;
@@ -128,6 +131,7 @@ class Cluster {
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);
+  void follow_health();
   const std::vector<WorkerPlan>& plans(const core::StartWorkers& start);
   void draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans);
   void draw_victim(std::vector<WorkerPlan>& plans);

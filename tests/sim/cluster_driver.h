@@ -165,6 +165,21 @@ inline void Cluster::stop_workers(const core::StopWorkers& stop) {
   if (mutation_ == Mutation::kWhispers) job_.handle({queue_.now(), stop.node, generation, gone});
 }
 
+// What agents notice about their machines.
+inline void Cluster::follow_health() {
+  if (outcome_.exit_code) return;
+  for (const VirtualNode& node : nodes_) {
+    const bool breaks = dice_.chance(scenario_.breaks);
+    if (!breaks && !dice_.chance(scenario_.flaps)) continue;
+    invariants_.disturbed();
+    const bool is_over = !breaks && dice_.chance(0.3);
+    tell(node.id(), node.generation(),
+         core::NodeHealth{core::NodeHealth::Source::kKernel, "GPU 0", breaks ? "broken" : "flaps",
+                          0, is_over});
+  }
+  queue_.after(minutes(1), [this] { follow_health(); });
+}
+
 // The progress tracker of a real driver: steps of the slowest rank, once a minute.
 inline void Cluster::follow_progress(base::Attempt attempt) {
   if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;

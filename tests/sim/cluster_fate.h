@@ -67,6 +67,11 @@ inline void Cluster::draw_victim(std::vector<WorkerPlan>& plans) {
     victim.end.code = dice_.one_of({1, 2, 9, 77, 92, 93, 255});
     victim.end.error_timestamp_s = dice_.chance(0.5) ? 1'700'000'000 : 0;
   }
+  if (scenario_.spec.policy.is_on() && !scenario_.has_bug && dice_.chance(0.5)) {
+    const char* const line = dice_.one_of({"broken", "flaps", "odd", "wrong", "hopeless"});
+    victim.end.stderr_tail = {line};
+    invariants_.disturbed();  // the machine may be to blame
+  }
   for (WorkerPlan& plan : plans) {
     if (&plan == &victim || !dice_.chance(0.5)) continue;
     plan.life = std::min(plan.life, victim.life + dice_.between({}, seconds(5)));

@@ -103,6 +103,12 @@ class GroupWatch {
     }
   }
 
+  void on_evicted(const core::Decision& decision) {
+    for (const base::NodeId node : decision.nodes) {
+      nodes_.at(node.value).unfit = decision.rule == core::Rule::kNodeEvicted;
+    }
+  }
+
   void on_formed(const core::GroupFormed& formed) {
     const auto size = formed.members.size();
     if (size < min_nodes() || size > max_nodes()) {

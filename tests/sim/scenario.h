@@ -9,6 +9,7 @@
 #include "supervisor/placement_request.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/network.h"
+#include "tests/supervisor/policy_words.h"
 
 namespace robustrun::sim {
 
@@ -36,7 +37,10 @@ struct Scenario {
   bool has_bug = false;         // dies at start, the same way every time
   bool reports_steps = true;
 
-  // Of each node that is checked before the start.
+  // Of each node with an agent, once a minute: something that may pass, or that has broken it.
+  double flaps = 0, breaks = 0;
+
+  // Of each node that is checked.
   double unfit = 0, warned = 0;
 
   // Of each question who gets which place.
@@ -143,6 +147,15 @@ inline Scenario draw_scenario(std::uint64_t seed) {
         dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
     s.unfit = some(0.2);
     s.warned = some(0.2);
+  }
+  if (!s.spec.compat && dice.chance(0.5)) {
+    s.spec.policy = supervisor::test::full_policy();
+    s.spec.policy.forgotten_after = dice.one_of<Nanos>({minutes(1), minutes(10)});
+    s.spec.policy.check =
+        dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
+    s.spec.faults = supervisor::test::policy_faults();
+    s.flaps = some(0.05);
+    s.breaks = some(0.005);
   }
   for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
     const bool forward = dice.chance(0.4);

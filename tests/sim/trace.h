@@ -70,6 +70,9 @@ struct EventWords {
   std::string operator()(const core::Diagnosed& e) const {
     return fmt::format("diagnosis {}: {}", static_cast<int>(e.stage), e.verdict.sentence);
   }
+  std::string operator()(const core::NodeHealth& e) const {
+    return fmt::format("health: {}{}", e.line, e.over ? " (over)" : "");
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }

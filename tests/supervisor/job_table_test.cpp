@@ -7,6 +7,7 @@
 
 #include "supervisor/core/job.h"
 #include "tests/supervisor/job_harness.h"
+#include "tests/supervisor/policy_words.h"
 #include "tests/supervisor/preflight_facts.h"
 
 namespace robustrun::supervisor::test::job_table_test {
@@ -20,6 +21,8 @@ Harness in_state(JobState state) {
   spec.time_limit = std::chrono::hours(10);
   spec.group.max_nodes = 2;
   spec.group.open = true;
+  spec.faults = {
+      row_of("link", Layer::kInfrastructure, Confidence::kMedium, FirstAction::kTolerate)};
   if (state == JobState::kIdle) return Harness(make_spec({}));
   if (state == JobState::kChecking) spec.preflight = PreflightDepth::kFast;
   if (state == JobState::kPlacing) spec.placement = PlacementUse::kSurvivorsStay;
@@ -129,6 +132,10 @@ const Row kRows[] = {
      }},
     {"SupervisorResumed", ".++++++++++",
      [](const Harness&) -> EventBody { return SupervisorResumed{2, "other", 7, {}, {}}; }},
+    {"NodeHealth", ".++++++..++",
+     [](const Harness&) -> EventBody {
+       return NodeHealth{NodeHealth::Source::kNetwork, "eth0", "link is down", 0, false};
+     }},
     {"NodeEnding", ".++++++..++",
      [](const Harness&) -> EventBody { return NodeEnding{"preempted"}; }},
 };

@@ -1,0 +1,89 @@
+// The policy in words: `robustrun policy`.
+
+#include <fmt/format.h>
+
+#include "base/core/text.h"
+#include "cli/policy_file.h"
+#include "cli/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+using supervisor::FirstAction;
+using supervisor::Policy;
+using supervisor::PreflightDepth;
+using supervisor::Rung;
+using supervisor::Step;
+
+const char* faults_in_words(FirstAction action) {
+  switch (action) {
+    case FirstAction::kEvict: return "a machine is broken (evict)";
+    case FirstAction::kTolerate: return "something may pass: networks, services (tolerate)";
+    case FirstAction::kRestart: return "a new start may do (restart)";
+    case FirstAction::kRollBack: return "the script or its data is to blame (roll back)";
+    case FirstAction::kCheck: return "it is not clear who is to blame (check)";
+    case FirstAction::kGiveUp: return "no restart can help (give up)";
+  }
+  return "";
+}
+
+std::string step_in_words(Step step, const Policy& policy) {
+  switch (step) {
+    case Step::kRestart: return "start again";
+    case Step::kEvict:
+      return "take the machine to blame out, if the run can do without it, and start again";
+    case Step::kCheck:
+      return fmt::format("check all nodes ({}), leave out who is unfit, and start again",
+                         policy.check == PreflightDepth::kGpu ? "GPUs at work"
+                         : policy.check == PreflightDepth::kFast
+                             ? "what takes no time"
+                             : "speed of processors and links too");
+    case Step::kRollBack: return "go back to the version before the last update, and start again";
+    case Step::kGiveUp: return "end the run";
+  }
+  return "";
+}
+
+std::string rung_in_words(const Rung& rung, const Policy& policy) {
+  const std::string words = step_in_words(rung.step, policy);
+  if (rung.times == 0) return words;
+  return rung.times == 1 ? words + "; once" : fmt::format("{}; {} times", words, rung.times);
+}
+
+std::string duration_in_words(base::Nanos time) {
+  return fmt::format("{:.4g} min", std::chrono::duration<double, std::ratio<60>>(time).count());
+}
+
+}  // namespace
+
+std::string policy_text(const Policy& policy) {
+  if (!policy.is_on()) return "Every failure is answered by a restart (--compat=torchrun).\n";
+  std::string out;
+  for (const supervisor::Ladder& ladder : policy.ladders) {
+    out += fmt::format("If {}:\n", faults_in_words(ladder.action));
+    for (std::size_t i = 0; i < ladder.rungs.size(); ++i) {
+      out += fmt::format("  {}. {}\n", i + 1, rung_in_words(ladder.rungs[i], policy));
+    }
+  }
+  out += fmt::format(
+      "A step that cannot be taken is passed over. Restarts are bounded by --max-restarts. After "
+      "{} of "
+      "progress the ladders are climbed from below again.\n\n",
+      duration_in_words(policy.forgotten_after));
+  out += fmt::format(
+      "While workers run, a machine is evicted at once when it says that it is broken, and when it "
+      "has "
+      "something that may pass more than {} times within {}.\n",
+      policy.tolerated, duration_in_words(policy.tolerated_within));
+  if (policy.blamed > 0) {
+    out += fmt::format(
+        "{} failures within {} that were traced to a machine, and not to the script, evict it if a "
+        "spare is there.\n",
+        policy.blamed, duration_in_words(policy.blamed_within));
+  }
+  out += fmt::format("What a machine says of itself explains failures of the next {}.\n",
+                     duration_in_words(policy.suspected_for));
+  return out;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,13 @@
+# configs/faults.toml and configs/policy.toml within the program: they are found beside it too, but a
+# copy of the program alone (a build tree, a binary that somebody carried elsewhere) must know what
+# failures look like, and what is done about them.
+set(tables_cpp ${CMAKE_BINARY_DIR}/generated/built_in_tables.cpp)
+foreach(table faults policy)
+  set(table_toml ${PROJECT_SOURCE_DIR}/configs/${table}.toml)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_toml})
+  string(TOUPPER ROBUSTRUN_${table} table_variable)
+  file(READ ${table_toml} ${table_variable})
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cli/built_in_tables.cpp.in ${tables_cpp} @ONLY)
+target_sources(rr_cli PRIVATE ${tables_cpp})
+set_source_files_properties(${tables_cpp} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -1,0 +1,43 @@
+#include "supervisor/core/job_state.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace robustrun::supervisor {
+
+const std::string& JobMemory::name(base::NodeId node) const { return spec.nodes[node.value].name; }
+
+std::string JobMemory::workers_in_words() const {
+  return fmt::format("{} worker{} on {} node{}", plan.world_size(),
+                     plan.world_size() == 1 ? "" : "s", group.size(), group.size() == 1 ? "" : "s");
+}
+
+std::string JobMemory::seconds_in_words(base::Nanos duration) {
+  return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
+}
+
+bool JobMemory::in_group(base::NodeId node) const {
+  return std::ranges::find(group, node) != group.end();
+}
+
+std::uint32_t JobMemory::max_nodes() const {
+  const auto known = static_cast<std::uint32_t>(spec.nodes.size());
+  if (spec.group.max_nodes == 0) return known;
+  return spec.group.open ? spec.group.max_nodes : std::min(spec.group.max_nodes, known);
+}
+
+std::uint32_t JobMemory::min_nodes() const {
+  return spec.group.min_nodes == 0 ? max_nodes() : std::min(spec.group.min_nodes, max_nodes());
+}
+
+bool JobMemory::workers_may_run() const {
+  return state == JobState::kStarting || state == JobState::kRunning ||
+         state == JobState::kStopping;
+}
+
+std::int64_t JobMemory::unix_seconds(base::Nanos at) const {
+  return std::chrono::floor<std::chrono::seconds>(wall_time + (at - started_at)).count();
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,80 @@
+#pragma once
+// What is done about a fault, as data: a ladder of steps for each first action of the fault table.
+// It comes from configs/policy.toml and a site's or job's own file (cli/policy_file.h), travels in
+// the JobSpec and so stands in the journal. escalation.h climbs the ladders; docs/policy.md
+// explains them. The shipped one follows ByteRobust, section 4 (arXiv 2509.16293).
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "supervisor/core/fault_table.h"
+#include "supervisor/core/preflight.h"
+
+namespace robustrun::supervisor {
+
+// Numbers stand in journals: never reused, only appended to.
+enum class Step : std::uint8_t {
+  kRestart,   // with the nodes there are
+  kEvict,     // without the machine to blame, which another one replaces
+  kCheck,     // after a check of all nodes, while nothing runs; whoever fails it is left out
+  kRollBack,  // with the version before the last update of code or environment
+  kGiveUp,
+};
+inline constexpr std::size_t kSteps = 5;
+
+// "restart", "evict", "check", "roll back", "give up"
+const char* to_string(Step step);
+
+struct Rung {
+  Step step = Step::kRestart;
+  std::uint32_t times = 0;  // how often, before it is the next rung's turn; 0: any number
+  template <class V>
+  void fields(V& v) {
+    v(1, "step", step);
+    v(2, "times", times);
+  }
+};
+
+struct Ladder {
+  FirstAction action = FirstAction::kRestart;
+  std::vector<Rung> rungs;
+  template <class V>
+  void fields(V& v) {
+    v(1, "action", action);
+    v(2, "rungs", rungs);
+  }
+};
+
+struct Policy {
+  std::vector<Ladder> ladders;  // of an action without one, and beyond the last rung: restart
+  // Of findings that are tolerated, so many of a node within this long have no consequence.
+  std::uint32_t tolerated = 2;
+  base::Nanos tolerated_within = std::chrono::minutes(5);
+  // A node to which so many failures within this long were traced is evicted, if a spare is there,
+  // whatever they look like, unless they look like the script's or the data's. 0: never.
+  std::uint32_t blamed = 3;
+  base::Nanos blamed_within = std::chrono::hours(1);
+  // A finding about a node explains a failure that comes within this long, if nothing else does.
+  base::Nanos suspected_for = std::chrono::minutes(10);
+  // After so much progress the ladders are climbed from below again.
+  base::Nanos forgotten_after = std::chrono::minutes(10);
+  PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
+
+  // Without ladders every failure is answered by a restart, as long as the budget allows it.
+  [[nodiscard]] bool is_on() const { return !ladders.empty(); }
+  template <class V>
+  void fields(V& v) {
+    v(1, "ladders", ladders);
+    v(2, "tolerated", tolerated);
+    v(3, "tolerated_within", tolerated_within);
+    v(4, "blamed", blamed);
+    v(5, "blamed_within", blamed_within);
+    v(6, "suspected_for", suspected_for);
+    v(7, "forgotten_after", forgotten_after);
+    v(8, "check", check);
+  }
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,108 @@
+#include "cli/policy_file.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace robustrun::cli::policy_file_test {
+namespace {
+
+using supervisor::FirstAction;
+using supervisor::Policy;
+using supervisor::Step;
+
+Policy read(std::string_view text) { return parse_policy(text, "site.toml").value(); }
+std::string error_of(std::string_view text) {
+  const auto policy = parse_policy(text, "site.toml");
+  return policy ? "no error" : policy.error().what;
+}
+Policy shipped() { return parse_policy(built_in_policy(), "policy.toml").value(); }
+
+const supervisor::Ladder& ladder_of(const Policy& policy, FirstAction action) {
+  const auto found = std::ranges::find(policy.ladders, action, &supervisor::Ladder::action);
+  REQUIRE(found != policy.ladders.end());
+  return *found;
+}
+
+TEST_CASE("the file in configs is the one within the program, and has a ladder for every action") {
+  std::ifstream file(std::string(RR_SOURCE_DIR) + "/configs/policy.toml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE_FALSE(text.empty());
+  CHECK(text == built_in_policy());
+  const Policy policy = shipped();
+  CHECK(policy.is_on());
+  CHECK(policy.ladders.size() == 6);
+  // ByteRobust (arXiv 2509.16293), section 4.1: machine faults at once, networks after two alerts
+  // within 5 minutes, and what is not clear is checked before it is tried again.
+  CHECK(ladder_of(policy, FirstAction::kEvict).rungs.front().step == Step::kEvict);
+  CHECK(policy.tolerated == 2);
+  CHECK(policy.tolerated_within == std::chrono::minutes(5));
+  CHECK(ladder_of(policy, FirstAction::kCheck).rungs.front().step == Step::kCheck);
+  CHECK(ladder_of(policy, FirstAction::kRollBack).rungs.front().step == Step::kRollBack);
+}
+
+TEST_CASE("what a file says replaces what is shipped, and nothing else") {
+  const auto policy = parse_policy(
+      "[ladder]\ncheck = [\"check x2\", \"give up\"]\n[tolerate]\ntimes = 0\nwithin = \"90s\"\n"
+      "[blame]\ntimes = 5\n[suspect]\nwithin = \"1m\"\n[forget]\nafter = \"1h\"\n"
+      "[check]\ndepth = \"gpu\"\n",
+      "site.toml", shipped());
+  REQUIRE(policy);
+  const auto& check = ladder_of(*policy, FirstAction::kCheck);
+  REQUIRE(check.rungs.size() == 2);
+  CHECK(check.rungs[0].step == Step::kCheck);
+  CHECK(check.rungs[0].times == 2);
+  CHECK(check.rungs[1].step == Step::kGiveUp);
+  CHECK(check.rungs[1].times == 0);
+  CHECK(policy->ladders.size() == 6);
+  CHECK(policy->tolerated == 0);
+  CHECK(policy->tolerated_within == std::chrono::seconds(90));
+  CHECK(policy->blamed == 5);
+  CHECK(policy->blamed_within == shipped().blamed_within);
+  CHECK(policy->suspected_for == std::chrono::minutes(1));
+  CHECK(policy->forgotten_after == std::chrono::hours(1));
+  CHECK(policy->check == supervisor::PreflightDepth::kGpu);
+  CHECK(read("").ladders.empty());
+}
+
+TEST_CASE("errors say where, what is wrong and what there may be") {
+  CHECK(error_of("[laddr]\n")
+            .starts_with("site.toml:1:2: unknown key 'laddr' (did you mean ladder?)"));
+  CHECK(error_of("ladder = 1\n") == "site.toml:1:1: ladder has to be a table: [ladder]");
+  CHECK(error_of("[ladder]\nevct = []\n").find("did you mean evict?") != std::string::npos);
+  CHECK(error_of("[ladder]\nevict = []\n").find("has to be an array of steps") !=
+        std::string::npos);
+  for (const char* const step : {"check x0", "check x1001", "check x", "check 1", "reboot", ""}) {
+    CAPTURE(step);
+    const std::string text = std::string("[ladder]\nevict = [\"") + step + "\"]\n";
+    CHECK(error_of(text).starts_with("site.toml:2:10: a ladder has at most 16 steps"));
+  }
+  CHECK(error_of("[ladder]\nevict = [1]\n").starts_with("site.toml:2:10: a ladder"));
+  CHECK(error_of("[tolerate]\ntimes = -1\n") ==
+        "site.toml:2:1: times has to be a number from 0 to 1000");
+  CHECK(error_of("[blame]\nwithin = \"soon\"\n") ==
+        "site.toml:2:1: within has to be a time such as \"5m\"");
+  CHECK(error_of("[forget]\nafter = \"0\"\n").starts_with("site.toml:2:1: after has to be"));
+  CHECK(error_of("[check]\ndepth = \"off\"\n") ==
+        "site.toml:2:1: depth has to be one of \"fast\", \"full\", \"gpu\"");
+  CHECK(error_of("[check\n").starts_with("site.toml:1:"));
+}
+
+TEST_CASE("the policy in words names every step and every limit") {
+  const std::string words = policy_text(shipped());
+  for (const char* const part : {"a machine is broken (evict)", "1. take the machine to blame out",
+                                 "check all nodes", "go back to the version", "end the run",
+                                 "2 times within 5 min", "3 failures within 60 min"}) {
+    CAPTURE(part);
+    CHECK(words.find(part) != std::string::npos);
+  }
+  Policy changed = shipped();
+  changed.blamed = 0;
+  CHECK(policy_text(changed).find("failures within") == std::string::npos);
+  CHECK(policy_text(Policy{}).starts_with("Every failure is answered by a restart"));
+}
+
+}  // namespace
+}  // namespace robustrun::cli::policy_file_test

@@ -1,0 +1,74 @@
+#include "supervisor/core/escalation.h"
+
+#include <doctest/doctest.h>
+
+namespace robustrun::supervisor::escalation_test {
+namespace {
+
+Policy one_ladder(std::vector<Rung> rungs) {
+  Policy policy;
+  policy.ladders = {{FirstAction::kCheck, std::move(rungs)}};
+  return policy;
+}
+
+Obstacles only(Step step, const char* why) {
+  Obstacles all;
+  all[static_cast<std::size_t>(step)] = why;
+  return all;
+}
+
+TEST_CASE("each rung is taken as often as it says, then it is the next one's turn") {
+  const Policy policy =
+      one_ladder({{Step::kCheck, 1}, {Step::kRestart, 2}, {Step::kEvict, 1}, {Step::kGiveUp, 0}});
+  Escalation escalation;
+  for (const Step expected :
+       {Step::kCheck, Step::kRestart, Step::kRestart, Step::kEvict, Step::kGiveUp, Step::kGiveUp}) {
+    const StepChoice choice = escalation.choose(policy, FirstAction::kCheck, {});
+    CHECK(choice.step == expected);
+    escalation.take(choice.step);
+  }
+  CHECK(escalation.choose(policy, FirstAction::kCheck, {}).passed ==
+        std::vector<std::string>{"check: was done once", "restart: was done 2 times",
+                                 "evict: was done once"});
+}
+
+TEST_CASE("a step that something stands in the way of is passed over, and why is said") {
+  const Policy policy = one_ladder({{Step::kEvict, 1}, {Step::kCheck, 1}});
+  const StepChoice choice = Escalation().choose(policy, FirstAction::kCheck,
+                                                only(Step::kEvict, "there is no other machine"));
+  CHECK(choice.step == Step::kCheck);
+  CHECK(choice.passed == std::vector<std::string>{"evict: there is no other machine"});
+}
+
+TEST_CASE("without a ladder, and beyond the last rung, there is a restart") {
+  const Policy policy = one_ladder({{Step::kCheck, 1}});
+  Escalation escalation;
+  CHECK(escalation.choose(policy, FirstAction::kEvict, {}).step == Step::kRestart);
+  escalation.take(Step::kCheck);
+  CHECK(escalation.choose(policy, FirstAction::kCheck, {}).step == Step::kRestart);
+}
+
+TEST_CASE("what one ladder did counts for the others") {
+  Policy policy = one_ladder({{Step::kCheck, 1}, {Step::kRestart, 0}});
+  policy.ladders.push_back({FirstAction::kEvict, {{Step::kCheck, 1}, {Step::kEvict, 0}}});
+  Escalation escalation;
+  escalation.take(Step::kCheck);
+  CHECK(escalation.choose(policy, FirstAction::kEvict, {}).step == Step::kEvict);
+}
+
+TEST_CASE("enough progress in a row lets everything be forgotten; a step begins a new row") {
+  const Policy policy = one_ladder({{Step::kCheck, 1}, {Step::kRestart, 0}});
+  Escalation escalation;
+  escalation.take(Step::kCheck);
+  escalation.note_progress(policy, policy.forgotten_after / 2);
+  escalation.note_progress(policy, -policy.forgotten_after);
+  CHECK(escalation.choose(policy, FirstAction::kCheck, {}).step == Step::kRestart);
+  escalation.take(Step::kRestart);
+  escalation.note_progress(policy, policy.forgotten_after / 2);
+  CHECK(escalation.choose(policy, FirstAction::kCheck, {}).step == Step::kRestart);
+  escalation.note_progress(policy, policy.forgotten_after / 2);
+  CHECK(escalation.choose(policy, FirstAction::kCheck, {}).step == Step::kCheck);
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::escalation_test
