@@ -75,8 +75,10 @@ Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   }
   if (context.rows != nullptr) fault.looks_like = classify(exited, context.phase, *context.rows);
   if (context.trusts_looks && fault.looks_like && is_of_the_machine(*fault.looks_like)) {
-    fault.fault_class = FaultClass::kInfrastructure;
     fault.exit_code = exit_code_for_infrastructure(context.compat);
+    if (fault.looks_like->action == FirstAction::kTolerate) {
+      fault.fault_class = FaultClass::kInfrastructure;
+    }
   }
   return fault;
 }
@@ -147,7 +149,6 @@ bool Outage::add(Fault fault) {
 }
 
 void Outage::trace_to(Classification what, std::vector<base::NodeId> machines) {
-  if (is_of_the_machine(what)) root.fault_class = FaultClass::kInfrastructure;
   looks_like = std::move(what);
   nodes = std::move(machines);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // What does a failure look like? Pure: the facts of one failure and the rows of fault_table.h in,
-// the row that explains it best out, with the line that says so. Nothing is decided here.
+// the row that explains it best out, with the line that says so. What is done about it: policy.h.
 //
 // Of the rows that fit, the order is: not a mere sequel of another rank's failure before a sequel;
 // a programming error that ended the script before everything printed earlier; high confidence

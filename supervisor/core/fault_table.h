@@ -15,7 +15,7 @@ namespace robustrun::supervisor {
 // Numbers stand in journals: never reused, only appended to.
 enum class Layer : std::uint8_t { kUnclear, kInfrastructure, kUserCode, kData, kExternalService };
 enum class Confidence : std::uint8_t { kLow, kMedium, kHigh };
-// What is advised first. Nothing is done because of it.
+// What is done first: a ladder of the policy (policy.h).
 enum class FirstAction : std::uint8_t { kRestart, kEvict, kRollBack, kCheck, kTolerate, kGiveUp };
 
 // "infrastructure", "high", "roll back"; those of a newer version: "unclear", "low", "restart".

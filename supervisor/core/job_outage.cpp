@@ -116,6 +116,8 @@ void Job::Impl::conclude_if_gone() {
     return set_timer(TimerId::kState, *outage->explained_by);
   }
   attribute();
+  StepChoice next = next_step();
+  if (next.step == Step::kEvict) outage->root.fault_class = FaultClass::kInfrastructure;
   const Verdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();
   evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());
@@ -127,7 +129,6 @@ void Job::Impl::conclude_if_gone() {
     ending = {last.rule, last.exit_code};
     return finish();
   }
-  StepChoice next = next_step();
   if (next.step == Step::kGiveUp) return give_up_by_policy(std::move(next), std::move(evidence));
   take_step(next.step);
   const base::Nanos delay = restart_delay();

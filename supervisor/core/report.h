@@ -11,6 +11,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
+#include "supervisor/core/report_evictions.h"
 #include "supervisor/core/report_hang.h"
 #include "supervisor/core/report_injected.h"
 #include "supervisor/core/report_time.h"
@@ -131,6 +132,7 @@ struct RunReport {
   std::string placement;  // why the nodes have the places they have; empty: by their order
   std::vector<HangReport> hangs;  // in order
   TimeReport time;  // what the duration was spent with
+  std::vector<Eviction> evictions;  // in order
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -155,6 +157,7 @@ struct RunReport {
     v(20, "placement", placement);
     v(21, "hangs", hangs);
     v(22, "time", time);
+    v(23, "evictions", evictions);
   }
 };
 

@@ -154,6 +154,19 @@ void show_takeovers(const RunReport& report, Page& page) {
   show_list("takeover", lines, page);
 }
 
+void show_evictions(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const Eviction& eviction : report.evictions) {
+    std::string line =
+        fmt::format("{}, {} after the start", eviction.words, duration_words(eviction.at));
+    if (!eviction.returned.empty()) {
+      line += fmt::format("; {} of them passed a check and came back", eviction.returned.size());
+    }
+    lines.push_back(std::move(line));
+  }
+  show_list("evicted", lines, page);
+}
+
 std::string step_words(const Incident& incident) {
   if (!incident.step_before) return "";
   if (!incident.step_after) {
@@ -213,6 +226,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   }
   show_injected(report, page);
   show_takeovers(report, page);
+  show_evictions(report, page);
   std::vector<std::string> hangs;
   for (const HangReport& hang : report.hangs) hangs.push_back(hang_words(hang));
   show_list("hangs", hangs, page);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "supervisor/core/report_facts.h"
 #include "supervisor/core/report_recovery.h"
@@ -121,6 +122,11 @@ class Troubles {
   }
 
   void note(Nanos at, const Decision& decision) {
+    if (decision.rule == Rule::kStopTimeCheck) checking_ = decision.attempt.value;
+    if (decision.rule == Rule::kPreflight && checking_) {
+      of_[*std::exchange(checking_, std::nullopt)].acted = at;
+      return;
+    }
     const RuleRole role = role_of(decision.rule);
     if (role != RuleRole::kCause && decision.rule != Rule::kRestart) return;
     Trouble& trouble = of_[decision.attempt.value];
@@ -136,6 +142,7 @@ class Troubles {
   std::map<std::uint32_t, Pause> suspected_;  // since when, and when it was said
   std::optional<Nanos> silent_since_;         // the agent that was lost last
   std::optional<Nanos> ended_;
+  std::optional<std::uint32_t> checking_;  // after this attempt all nodes are checked
 };
 
 // Of an attempt that follows another: where its steps are new again. nullopt: all are new.

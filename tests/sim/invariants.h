@@ -142,6 +142,7 @@ class Invariants {
     if (decision.rule == core::Rule::kGroupGrew)
       ++disturbances_;  // restarts nobody is to blame for
     groups_.on_evicted(decision);
+    if (decision.rule == core::Rule::kNodeEvicted) ++disturbances_;
     if (decision.rule == core::Rule::kWaitForNodes) groups_.on_wait();
     if (decision.rule == core::Rule::kPlaced) {
       is_placed_ = solved_ && solved_->digest == asked_;

@@ -98,9 +98,43 @@ TEST_CASE("where no machine can be spared, the next rung is taken: all nodes are
   REQUIRE(h.job.state() == JobState::kReserving);
   h.begin();
   // The same again: it was checked once, so it is started again.
+  h.first_step();
   fail(h, "broken", 1);
   CHECK_FALSE(h.decided(Rule::kStopTimeCheck));
   CHECK(h.decided(Rule::kRestart));
+}
+
+TEST_CASE(
+    "on a broken machine that nothing can replace restarts are counted, and 94 ends the run") {
+  JobSpec spec = policy_spec({2}, 1, 1);
+  spec.restart.max_restarts = 1;
+  Harness h(spec);
+  h.run();
+  fail(h, "broken");
+  CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 1"));
+  CHECK(alternatives(h, Rule::kRestart) ==
+        std::vector<std::string>{"evict: 0 other machines are there, and 1 is needed",
+                                 "check: there is no other machine to compare with",
+                                 "end the run: 0 of 1 restarts were used before"});
+  go_on(h);
+  h.first_step();
+  fail(h, "broken");
+  CHECK(h.exit_code() == 94);
+}
+
+TEST_CASE("a network's failure is not counted: it is tried again, and then the machine goes") {
+  JobSpec spec = policy_spec({1, 1, 1}, 2, 2);
+  spec.restart.max_restarts = 0;
+  spec.policy.blamed = 0;
+  Harness h(spec);
+  h.run();
+  for (int i = 0; i < 3; ++i) {
+    h.first_step();
+    fail(h, "flaps", 1);
+    CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+    CHECK(h.decided(Rule::kNodeEvicted) == (i == 2));
+    go_on(h);
+  }
 }
 
 TEST_CASE("whoever fails the check between two attempts is left out") {

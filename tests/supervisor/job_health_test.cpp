@@ -105,7 +105,6 @@ TEST_CASE("what a machine said shortly before explains a failure that nothing el
   // Nothing could take the spare's place at first, so it is only said.
   h.join(0);
   h.join(1);
-  h.fire(TimerId::kState);
   h.begin();
   h.tell(notices("broken"), 1);
   REQUIRE(h.decided(Rule::kNodeHealth));
@@ -119,6 +118,7 @@ TEST_CASE("what a machine said shortly before explains a failure that nothing el
           std::string::npos);
     CHECK(h.text(Rule::kNodeEvicted).starts_with("node1 is evicted"));
     CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+    CHECK(h.group.back() == 2);
   }
   SUBCASE("not later") {
     h.now += seconds(601);

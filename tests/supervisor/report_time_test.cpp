@@ -54,6 +54,17 @@ TEST_CASE("a failure costs its detection, the restart, and what is computed agai
         "productive 10.105");
 }
 
+TEST_CASE("a check between two attempts is spent with finding out who is to blame") {
+  Story story = begun();
+  story.event(10000, exited(0, 0, ExitStatus::Kind::kExited, 1, 10000));
+  story.decide(10000, Rule::kWorkerFailed, 0, "").decide(10000, Rule::kStopTimeCheck, 0, "");
+  story.decide(10000, Rule::kRestart, 0, "").decide(13000, Rule::kPreflight, 1, "");
+  story.start(13010, 1, 2).progress(15000, 1, Mark::kFirstStep, 15000, 1);
+  story.finish(20000, 0);
+  CHECK(spent(story) ==
+        "starting 1.000 productive 9.000 localizing 3.000 restarting 2.000 productive 5.000");
+}
+
 TEST_CASE("who fails again before all is recomputed has produced nothing in between") {
   Story story;
   story.run({{"node0", "127.0.0.1", 1}}).start(4, 0, 1);

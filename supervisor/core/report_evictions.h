@@ -1,0 +1,32 @@
+#pragma once
+// Which machines a run did without, as the report shows it. Pure; made from decisions alone.
+
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+struct Facts;
+struct JournalEntry;
+
+struct Eviction {
+  base::Nanos at{};  // since the run's start
+  std::string words;  // what was decided
+  std::vector<std::string> nodes;
+  std::vector<std::string> returned;  // of them: a check found them fit, so they were innocent
+  template <class V>
+  void fields(V& v) {
+    v(1, "at", at);
+    v(2, "words", words);
+    v(3, "nodes", nodes);
+    v(4, "returned", returned);
+  }
+};
+
+// In order.
+[[nodiscard]] std::vector<Eviction> evictions(const Facts& facts,
+                                              const std::vector<JournalEntry>& entries);
+
+}  // namespace robustrun::supervisor

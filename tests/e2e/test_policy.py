@@ -1,0 +1,102 @@
+"""What is done about faults: real jobs on several nodes, each fault as its own ladder wants it."""
+
+import re
+
+ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+
+# Rank 1 of the first attempts fails as its argument says, after some steps.
+FAILING = r"""
+import os, signal, sys, time
+try:
+    from robustrun import step as note_step
+except ImportError:  # --compat=torchrun
+    note_step = print
+how, attempts = sys.argv[1], int(sys.argv[2])
+rank, attempt = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+for step in range(10):
+    note_step(step)
+    time.sleep(0.01)
+if rank == 1 and attempt < attempts:
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    print(how, file=sys.stderr, flush=True)
+    os._exit(1)
+if attempt < attempts:
+    time.sleep(60)
+"""
+NODES = ("--launcher=processes", "--nproc-per-node=1")
+
+
+def lines(finished, *words):
+    """Of the log, not of the summary behind it."""
+    log = [line for line in finished.errors.splitlines() if re.match(r"\d\d:\d\d:\d\d", line)]
+    return [line for line in log if all(word in line for word in words)]
+
+
+def run(robustrun, *options, how=ECC, attempts=1):
+    robustrun.write("failing.py", FAILING)
+    return robustrun.run(*NODES, *options, "failing.py", how, str(attempts))
+
+
+def test_a_broken_machine_is_evicted_and_a_spare_takes_its_rank(robustrun):
+    finished = run(robustrun, "--nnodes=2", "--spares=1")
+    assert finished.code == 0, finished.errors
+    (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
+    name = re.search(r"(\S+) is evicted", evicted)[1]
+    assert lines(finished, f"takes the place of {name}: uncorrectable ECC error")
+    report = robustrun.report()
+    assert [one["nodes"] for one in report["evictions"]] == [[name]]
+    assert report["incidents"][0]["looks_like"]["action"] == "evict"
+    # No restart of the script's own is used up by it.
+    assert lines(finished, "not counted because the script is not to blame")
+
+
+def test_where_none_can_be_spared_all_nodes_are_checked_and_it_is_said_why(robustrun):
+    finished = run(robustrun, "--nnodes=2")
+    assert finished.code == 0, finished.errors
+    assert not lines(finished, "evicted")
+    assert lines(finished, "all nodes are checked before the next start")
+    assert lines(finished, "check (full): 2 nodes checked")
+    report = robustrun.report()
+    (incident,) = report["incidents"]
+    assert "evict: 1 other machine is there, and 2 are needed" in incident["alternatives"]
+    spent = {share["spent"]: share["duration_s"] for share in report["time"]["shares"]}
+    assert spent["localizing"] > spent.get("detecting", 0)
+
+
+def test_a_crash_that_nothing_explains_is_checked_once_and_then_tried_again(robustrun):
+    finished = run(robustrun, "--nnodes=2", how="crash", attempts=2)
+    assert finished.code == 0, finished.errors
+    assert len(lines(finished, "all nodes are checked before the next start")) == 1
+    assert len(lines(finished, "starting 2 workers on 2 nodes again")) == 2
+
+
+def test_on_one_machine_a_crash_is_answered_by_a_restart_at_once(robustrun):
+    robustrun.write("failing.py", FAILING)
+    finished = robustrun.run("--nproc-per-node=2", "failing.py", "crash", "1")
+    assert finished.code == 0, finished.errors
+    assert not lines(finished, "are checked")
+
+
+def test_a_policy_of_ones_own_and_what_it_says(robustrun):
+    robustrun.write("site.toml", '[ladder]\nevict = ["give up"]\n')
+    finished = run(robustrun, "--nnodes=2", "--spares=1", "--policy=site.toml")
+    assert finished.code == 94, finished.errors
+    assert lines(finished, "no restart: it would not help (uncorrectable ECC error)")
+    said = robustrun.run("policy", "--policy=site.toml")
+    assert said.code == 0
+    assert "If a machine is broken (evict):\n  1. end the run\n" in said.text
+
+
+def test_with_compat_torchrun_a_restart_is_all_that_is_done(robustrun):
+    finished = run(robustrun, "--nnodes=2", "--spares=1", "--compat=torchrun", "--max-restarts=1")
+    assert finished.code == 0, finished.errors
+    assert not lines(finished, "evicted")
+
+
+def test_a_damaged_policy_is_refused_before_anything_starts(robustrun):
+    robustrun.write("site.toml", '[ladder]\nevict = ["reboot"]\n')
+    finished = run(robustrun, "--nnodes=2", "--policy=site.toml")
+    assert finished.code == 2
+    assert "site.toml:2:10: a ladder has at most 16 steps" in finished.errors
+    assert not (robustrun.folder / "robustrun-runs").exists()
