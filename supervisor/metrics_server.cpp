@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -16,6 +15,7 @@
 #include <list>
 #include <utility>
 
+#include "base/io/accept_loop.h"
 #include "base/io/fd.h"
 
 namespace robustrun::supervisor {
@@ -118,52 +118,16 @@ class Visit : public std::enable_shared_from_this<Visit> {
   std::function<void(Visit*)> left_;
 };
 
-// The listening socket and whoever is there; the handlers of its waits keep it.
-class Counter : public std::enable_shared_from_this<Counter> {
+// Whoever asks; the loop that welcomes them is stopped before it goes.
+class Counter {
  public:
   Counter(net::any_io_executor executor, tcp protocol, std::function<std::string()> text,
           MetricsServer::Limits limits)
-      : executor_(executor),
-        protocol_(protocol),
-        socket_(executor),
-        pause_(executor),
-        text_(std::move(text)),
-        limits_(limits) {}
-
-  error_code take_over(base::Fd fd) {
-    error_code error;
-    socket_.assign(fd.get(), error);
-    if (!error) (void)fd.release();
-    return error;
-  }
-
-  void accept() {
-    socket_.async_wait(net::posix::stream_descriptor::wait_read,
-                       [self = shared_from_this()](const error_code& error) {
-                         if (!error && !self->closed_) self->take();
-                       });
-  }
-
-  void close() {
-    closed_ = true;
-    error_code ignored;
-    socket_.close(ignored);
-    pause_.cancel();
+      : executor_(executor), protocol_(protocol), text_(std::move(text)), limits_(limits) {}
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+  ~Counter() {
     for (const auto& visit : visits_) visit->abandon();
-    visits_.clear();
-  }
-
- private:
-  void take() {
-    // Asio's own accept leaves the descriptor inheritable.
-    base::Fd peer(
-        ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (peer) {
-      welcome(std::move(peer));
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return accept_later();
-    }
-    accept();
   }
 
   void welcome(base::Fd peer) {
@@ -182,6 +146,7 @@ class Counter : public std::enable_shared_from_this<Counter> {
     visit->begin(limits_.visit_max);
   }
 
+ private:
   Page page_for(const http::request<http::empty_body>& request) const {
     const std::string_view target(request.target().data(), request.target().size());
     if (target.substr(0, target.find('?')) != "/metrics") {
@@ -193,22 +158,11 @@ class Counter : public std::enable_shared_from_this<Counter> {
     return {http::status::ok, text_()};
   }
 
-  // The visitor is still waiting in the queue: without a pause this would spin.
-  void accept_later() {
-    pause_.expires_after(kVisitPause);
-    pause_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error && !self->closed_) self->accept();
-    });
-  }
-
   net::any_io_executor executor_;
   tcp protocol_;
-  net::posix::stream_descriptor socket_;
-  net::steady_timer pause_;
   std::function<std::string()> text_;
   MetricsServer::Limits limits_;
   std::list<std::shared_ptr<Visit>> visits_;  // the longest first
-  bool closed_ = false;
 };
 
 std::string shown_endpoint(const tcp::endpoint& at) {
@@ -240,13 +194,14 @@ base::Result<base::Fd> listen_at(const tcp::endpoint& at) {
 
 class ServerImpl final : public MetricsServer {
  public:
-  ServerImpl(std::shared_ptr<Counter> counter, std::string where)
-      : counter_(std::move(counter)), where_(std::move(where)) {}
-  ~ServerImpl() override { counter_->close(); }
+  ServerImpl(std::unique_ptr<Counter> counter, std::unique_ptr<base::AcceptLoop> loop,
+             std::string where)
+      : counter_(std::move(counter)), loop_(std::move(loop)), where_(std::move(where)) {}
   [[nodiscard]] std::string url() const override { return "http://" + where_ + "/metrics"; }
 
  private:
-  std::shared_ptr<Counter> counter_;
+  std::unique_ptr<Counter> counter_;
+  std::unique_ptr<base::AcceptLoop> loop_;
   std::string where_;
 };
 
@@ -264,12 +219,12 @@ base::Result<std::unique_ptr<MetricsServer>> MetricsServer::open(
   base::Fd fd = RR_TRY(listen_at(at));
   auto size = static_cast<socklen_t>(at.capacity());
   if (::getsockname(fd.get(), at.data(), &size) != 0) return cannot_serve(at, errno);
-  auto counter = std::make_shared<Counter>(executor, at.protocol(), std::move(text), limits);
-  if (const error_code failed = counter->take_over(std::move(fd))) {
-    return cannot_serve(at, failed.value());
-  }
-  counter->accept();
-  return std::make_unique<ServerImpl>(std::move(counter), shown_endpoint(at));
+  auto counter = std::make_unique<Counter>(executor, at.protocol(), std::move(text), limits);
+  auto loop = base::AcceptLoop::start(executor, std::move(fd), [to = counter.get()](base::Fd peer) {
+    to->welcome(std::move(peer));
+  });
+  if (!loop) return cannot_serve(at, loop.error().os_errno);
+  return std::make_unique<ServerImpl>(std::move(counter), *std::move(loop), shown_endpoint(at));
 }
 
 }  // namespace robustrun::supervisor

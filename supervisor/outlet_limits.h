@@ -11,7 +11,6 @@ namespace robustrun::supervisor {
 inline constexpr std::size_t kVisitorsMax = 16;
 inline constexpr std::size_t kVisitHeaderBytesMax = std::size_t{8} << 10;
 inline constexpr std::chrono::seconds kVisitMax{5};
-inline constexpr std::chrono::milliseconds kVisitPause{100};  // out of descriptors
 // A page is made anew after so long, however often it is asked for.
 inline constexpr std::chrono::milliseconds kMetricsFreshFor{500};
 inline constexpr std::chrono::seconds kMetricsFileInterval{15};

@@ -17,7 +17,7 @@ namespace robustrun::wire {
 class Acceptor {
  public:
   using OnConnection = std::function<void(base::Fd)>;   // non-blocking, CLOEXEC
-  // On every interface, any port. Without descriptors or memory it rests for kAcceptRetry.
+  // On every interface, any port. Without descriptors or memory it rests (base/io/accept_loop.h).
   static base::Result<std::unique_ptr<Acceptor>> open(boost::asio::any_io_executor executor,
                                                       OnConnection on_connection);
   virtual ~Acceptor() = default;

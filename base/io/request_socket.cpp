@@ -9,7 +9,7 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
@@ -18,6 +18,7 @@
 #include <set>
 #include <utility>
 
+#include "base/io/accept_loop.h"
 #include "base/io/fd.h"
 #include "base/io/limits.h"
 
@@ -144,21 +145,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string message_;
 };
 
-class Listener : public std::enable_shared_from_this<Listener>, public Connection::Owner {
+// Whoever asks.
+class Visitors : public Connection::Owner {
  public:
-  Listener(asio::any_io_executor executor, RequestSocket::Limits limits,
+  Visitors(asio::any_io_executor executor, RequestSocket::Limits limits,
            RequestSocket::Handlers handlers)
-      : executor_(executor),
-        socket_(executor),
-        pause_(executor),
-        limits_(limits),
-        handlers_(std::move(handlers)) {}
+      : executor_(executor), limits_(limits), handlers_(std::move(handlers)) {}
+  Visitors(const Visitors&) = delete;
+  Visitors& operator=(const Visitors&) = delete;
 
-  error_code take_over(Fd fd) {
-    error_code error;
-    socket_.assign(fd.get(), error);
-    if (!error) (void)fd.release();
-    return error;
+  void dismiss() {
+    for (const auto& connection : connections_) connection->abandon();
+    connections_.clear();
   }
 
   [[nodiscard]] const RequestSocket::Limits& limits() const override { return limits_; }
@@ -167,45 +165,14 @@ class Listener : public std::enable_shared_from_this<Listener>, public Connectio
     connections_.erase(connection);
   }
 
-  void accept() {
-    socket_.async_wait(asio::posix::stream_descriptor::wait_read,
-                       [self = shared_from_this()](const error_code& error) {
-                         if (!error && !self->closed_) self->take();
-                       });
-  }
-
-  void close() {
-    closed_ = true;
-    error_code ignored;
-    socket_.close(ignored);
-    pause_.cancel();
-    for (const auto& connection : connections_) connection->abandon();
-    connections_.clear();
+  void welcome(Fd peer) {
+    if (!is_ours(peer.get()) || connections_.size() >= limits_.connections_max) return;
+    auto connection = std::make_shared<Connection>(executor_, *this, std::move(peer));
+    connections_.insert(connection);
+    connection->read_length();
   }
 
  private:
-  void take() {
-    // Asio's own accept leaves the descriptor inheritable.
-    Fd peer(::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!peer && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-      return accept_later();
-    }
-    if (peer && is_ours(peer.get()) && connections_.size() < limits_.connections_max) {
-      auto connection = std::make_shared<Connection>(executor_, *this, std::move(peer));
-      connections_.insert(connection);
-      connection->read_length();
-    }
-    accept();
-  }
-
-  // The peer is still waiting in the queue: without a pause this would spin.
-  void accept_later() {
-    pause_.expires_after(kAcceptPause);
-    pause_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error && !self->closed_) self->accept();
-    });
-  }
-
   static bool is_ours(int fd) {
     ucred peer{};
     socklen_t size = sizeof peer;
@@ -213,12 +180,9 @@ class Listener : public std::enable_shared_from_this<Listener>, public Connectio
   }
 
   asio::any_io_executor executor_;
-  asio::posix::stream_descriptor socket_;
-  asio::steady_timer pause_;
   RequestSocket::Limits limits_;
   RequestSocket::Handlers handlers_;
   std::set<std::shared_ptr<Connection>> connections_;
-  bool closed_ = false;
 };
 
 Result<Fd> listen_at(const std::string& path, std::size_t backlog) {
@@ -248,15 +212,26 @@ Result<Fd> listen_at(const std::string& path, std::size_t backlog) {
 
 class RequestSocketImpl final : public RequestSocket {
  public:
-  RequestSocketImpl(std::shared_ptr<Listener> listener, std::string path)
-      : listener_(std::move(listener)), path_(std::move(path)) {}
+  RequestSocketImpl(asio::any_io_executor executor, std::shared_ptr<Visitors> visitors,
+                    std::unique_ptr<AcceptLoop> loop, std::string path)
+      : executor_(std::move(executor)),
+        visitors_(std::move(visitors)),
+        loop_(std::move(loop)),
+        path_(std::move(path)) {}
+  RequestSocketImpl(const RequestSocketImpl&) = delete;
+  RequestSocketImpl& operator=(const RequestSocketImpl&) = delete;
   ~RequestSocketImpl() override {
-    listener_->close();
+    loop_.reset();
+    visitors_->dismiss();
+    // A handler of theirs may be what closes us.
+    asio::post(executor_, [visitors = std::move(visitors_)] {});
     ::unlink(path_.c_str());
   }
 
  private:
-  std::shared_ptr<Listener> listener_;
+  asio::any_io_executor executor_;
+  std::shared_ptr<Visitors> visitors_;
+  std::unique_ptr<AcceptLoop> loop_;
   std::string path_;
 };
 
@@ -266,12 +241,11 @@ Result<std::unique_ptr<RequestSocket>> RequestSocket::open(boost::asio::any_io_e
                                                            const std::string& path, Limits limits,
                                                            Handlers handlers) {
   Fd fd = RR_TRY(listen_at(path, limits.connections_max));
-  auto listener = std::make_shared<Listener>(executor, limits, std::move(handlers));
-  if (const error_code error = listener->take_over(std::move(fd))) {
-    return fail_errno("cannot wait on the socket " + path, error.value());
-  }
-  listener->accept();
-  return std::make_unique<RequestSocketImpl>(std::move(listener), path);
+  auto visitors = std::make_shared<Visitors>(executor, limits, std::move(handlers));
+  auto loop = AcceptLoop::start(executor, std::move(fd),
+                                [to = visitors.get()](Fd peer) { to->welcome(std::move(peer)); });
+  if (!loop) return fail_errno("cannot wait on the socket " + path, loop.error().os_errno);
+  return std::make_unique<RequestSocketImpl>(executor, std::move(visitors), *std::move(loop), path);
 }
 
 }  // namespace robustrun::base

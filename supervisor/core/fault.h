@@ -62,8 +62,8 @@ struct FaultContext {
   bool trusts_looks = false;  // what it looks like may decide whose fault it is
 };
 
-// So sure that the script is not asked to pay for it: not when the machine is evicted, and not where
-// it may pass. On a broken machine that nothing can replace a restart is no better than any other.
+// So sure that the script does not pay for it: not when the machine is evicted, nor where it may
+// pass. On a broken machine that nothing can replace a restart is no better than any other.
 bool is_of_the_machine(const Classification& what);
 
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);

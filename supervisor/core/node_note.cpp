@@ -36,6 +36,12 @@ class NoteTaker {
     }
   }
 
+  // Of several that were evicted together the check says who was to blame.
+  void take(const Decision& decision, base::Nanos at) {
+    if (decision.rule != Rule::kNodeEvicted || decision.nodes.size() != 1) return;
+    note(decision.nodes.front(), at, NoteKind::kUnfit, decision.text);
+  }
+
   std::vector<NodeNote> notes;
 
  private:
@@ -99,6 +105,7 @@ std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries) {
   if (!taker.knows_run()) return {};
   for (const JournalEntry& entry : entries) {
     if (const auto* event = std::get_if<Event>(&entry.what)) taker.take(*event);
+    if (const auto* decision = std::get_if<Decision>(&entry.what)) taker.take(*decision, entry.at);
   }
   return std::move(taker.notes);
 }

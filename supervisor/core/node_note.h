@@ -15,7 +15,7 @@ namespace robustrun::supervisor {
 // What a machine is blamed for, or cleared by. Faults of the user's code are none of these.
 enum class NoteKind : std::uint8_t {
   kLost,     // it stopped answering while it was needed
-  kUnfit,    // a check found it unfit
+  kUnfit,    // a check found it unfit, or it was evicted alone
   kHang,     // a worker on it was convicted of holding the others up
   kSlow,     // a worker on it, or its link, was slower than its peers
   kCleared,  // it passed a full check: what was noted before does not count any more

@@ -52,6 +52,18 @@ TEST_CASE("a machine that does not answer is blamed, an agent that died alone is
   CHECK(note.wall_time == 1785578402s);
 }
 
+TEST_CASE("a machine that was evicted is blamed, of several at once none") {
+  Story story = three_nodes();
+  const auto evicted = [&](double at_ms, std::string text, std::vector<base::NodeId> nodes) {
+    story.entries.push_back(
+        {kStart + ms(at_ms),
+         Decision{Rule::kNodeEvicted, {}, std::move(text), {}, {}, {}, std::move(nodes)}});
+  };
+  evicted(1000, "n1 and n2 are evicted: nobody knows", {{0}, {1}});
+  evicted(2000, "n3 is evicted: it is broken", {{2}});
+  CHECK(noted(story) == "n3 unfit: n3 is evicted: it is broken");
+}
+
 TEST_CASE("a fault that shows many times is noted once, another one of the same host again") {
   Story story = three_nodes();
   story.event(1000, lost(false, "first"), 1);
