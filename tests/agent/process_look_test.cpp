@@ -43,7 +43,7 @@ TEST_CASE("descendants are counted, blocked and dead ones among them") {
   Subject parent({kBlocked, "child"});
   REQUIRE(parent.says("ready"));
   CHECK(wait_until([&] { return look_at_process(parent.pid(), "")->state.children_blocked == 1; }));
-  CHECK(look_at_process(parent.pid(), "")->state.state == "S");
+  CHECK(wait_until([&] { return look_at_process(parent.pid(), "")->state.state == "S"; }));
 }
 
 TEST_CASE(

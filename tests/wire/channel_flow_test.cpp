@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order on
   PairOver<Over> pair;
   Channel& reader = *pair.right.channel;
   reader.pause_reading();
-  constexpr std::uint32_t kCount = 200;
+  constexpr std::uint32_t kCount = 1000;  // more than the kernel's buffers ever hold
   for (std::uint32_t i = 0; i < kCount; ++i) pair.left.channel->send(output(20000, i));
   pair.loop.run_for(5ms);
   CHECK(pair.right.messages.empty());
