@@ -9,6 +9,7 @@
 #include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
 #include "supervisor/rank_layout.h"
+#include "tracer/analysis/last_words.h"
 
 namespace robustrun::supervisor {
 
@@ -85,10 +86,14 @@ Observation::Plan Driver::Impl::observation_of(wire::Observe question) const {
 // can say nothing more.
 void Driver::Impl::look_back(const LookBack& action) {
   const base::Nanos began = parts_.clock.now();
-  const auto tell = [self = weak_from_this(), attempt = action.attempt,
-                     began](tracer::Verdict verdict) {
+  const auto tell = [self = weak_from_this(), attempt = action.attempt, failed = action.failed,
+                     words = action.words, began](tracer::Verdict verdict) {
     auto driver = self.lock();
     if (!driver || driver->finished_) return;
+    if (verdict.finding != tracer::Finding::kMismatch) {
+      auto said = tracer::mismatch_in_words(driver->unseen_ranks({}), failed, words);
+      if (said) verdict = *std::move(said);
+    }
     RR_LOG(kDebug, {}, "a look back: {} {}", to_string(verdict.finding), verdict.sentence);
     driver->dispatch(Diagnosed{attempt, Diagnosed::Stage::kPostMortem, std::move(verdict),
                                driver->parts_.clock.now() - began});

@@ -3,6 +3,7 @@
 // they do and has it analyzed (supervisor/hang_watch.h), the core decides what follows.
 
 #include <cstdint>
+#include <string>
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
@@ -14,6 +15,8 @@ namespace robustrun::supervisor {
 // called last. Answered by Diagnosed::Stage::kPostMortem, which is waited for for kLookBackMax.
 struct LookBack {
   base::Attempt attempt;
+  base::Rank failed;
+  std::string words;  // its last, at most kLastWordsBytesMax
 };
 
 struct Diagnosed {

@@ -15,7 +15,7 @@ bool Job::Impl::asks_not_to_requeue(const WorkerExited& exited) const {
          exited.code == kExitDoNotRequeue;
 }
 
-void Job::Impl::break_down(Fault fault, bool look_back) {
+void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   outage.emplace(std::move(fault));
   // What follows is decided when the group is down, with all evidence; but workers are told by
   // now whether it is a restart, as far as can be seen.
@@ -28,7 +28,7 @@ void Job::Impl::break_down(Fault fault, bool look_back) {
   enter(JobState::kStopping);
   if (look_back) {
     outage->explained_by = now + kLookBackMax;
-    out.push_back(LookBack{attempt});
+    out.push_back(*std::move(look_back));
   }
   send_stops(SIGTERM, restart ? StopCause::kRestart : StopCause::kStop);
   arm_stop_timer();

@@ -5,11 +5,21 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/core/text.h"
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/job_impl.h"
 #include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+std::string last_words(const WorkerExited& exited) {
+  std::string words = base::join(exited.stderr_tail, "\n");
+  const std::size_t size = std::min(words.size(), kLastWordsBytesMax);
+  return words.substr(words.size() - size);
+}
+
+}  // namespace
 
 bool Job::Impl::note_seen(base::Rank rank) {
   WorkerState& worker = workers[rank.value];
@@ -48,9 +58,11 @@ void Job::Impl::worker_exited(const Event& event) {
   }
   if (asks_not_to_requeue(exited)) return do_not_requeue(event);
   Fault fault = worker_fault(exited, context(event.node));
-  const bool look_back =
-      exited.traced && plan.world_size() > 1 && fault.fault_class == FaultClass::kUser;
-  break_down(std::move(fault), look_back);
+  std::optional<LookBack> look_back;
+  if (exited.traced && plan.world_size() > 1 && fault.fault_class == FaultClass::kUser) {
+    look_back = LookBack{attempt, exited.rank, last_words(exited)};
+  }
+  break_down(std::move(fault), std::move(look_back));
 }
 
 // An agent may say so by itself once its last worker is reaped.

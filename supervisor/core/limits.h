@@ -40,6 +40,7 @@ inline constexpr std::uint32_t kPortConflictsMax = 3;
 
 // How long what workers called before one failed is waited for, once all of them are gone.
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(1500);
+inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
 // How long a placement may be worked out; then the nodes get their places without it.
 inline constexpr base::Nanos kPlacementMax = std::chrono::seconds(5);

@@ -49,6 +49,19 @@ TEST_CASE("the workers are asked what they called before they are stopped") {
   CHECK(place(LookBack{}) < place(StopWorkers{}));
 }
 
+TEST_CASE("the question has the last words of who failed, the newest of them") {
+  Failed h;
+  WorkerExited exit = killed(h.job.attempt().value, 1, 6);
+  exit.traced = true;
+  exit.stderr_tail = {std::string(2 * kLastWordsBytesMax, 'a'), "128 vs 64"};
+  h.tell_exit(exit);
+  REQUIRE(h.all<LookBack>().size() == 1);
+  const LookBack question = h.all<LookBack>()[0];
+  CHECK(question.failed == base::Rank{1});
+  CHECK(question.words.size() == kLastWordsBytesMax);
+  CHECK(question.words.ends_with("a\n128 vs 64"));
+}
+
 TEST_CASE("nobody is asked whose collectives are not seen, who is alone, or who is not to blame") {
   SUBCASE("nothing is traced") {
     Failed h;

@@ -56,15 +56,15 @@ std::array<std::vector<Link>, 2> links_of(const FleetView& view) {
   return links;
 }
 
-struct Slow {
+struct SlowLinks {
   std::vector<Link> links;
   double usual = 0;  // bytes/s
 };
 
-Slow slow_links(const FleetView& view, std::vector<Link> links) {
+SlowLinks slow_links(const FleetView& view, std::vector<Link> links) {
   if (links.size() < kTcpLinksLeast) return {};
   std::ranges::sort(links, {}, &Link::rate);
-  Slow slow;
+  SlowLinks slow;
   slow.usual = links[links.size() * 3 / 4].rate();
   std::vector<Edge> edges;
   for (const Link& link : links) {
@@ -74,7 +74,7 @@ Slow slow_links(const FleetView& view, std::vector<Link> links) {
   }
   if (slow.links.size() * 2 <= links.size()) return slow;
   const Common common = common_of(view, edges);
-  return common.ranks.empty() && common.nodes.empty() ? Slow{} : slow;
+  return common.ranks.empty() && common.nodes.empty() ? SlowLinks{} : slow;
 }
 
 std::string rate_text(double bytes_per_s) {
@@ -84,9 +84,9 @@ std::string rate_text(double bytes_per_s) {
 }  // namespace
 
 std::optional<Verdict> rule_slow_tcp(const Case& facts) {
-  Slow worst;
+  SlowLinks worst;
   for (const std::vector<Link>& links : links_of(facts.view)) {
-    Slow slow = slow_links(facts.view, links);
+    SlowLinks slow = slow_links(facts.view, links);
     if (slow.links.size() > worst.links.size()) worst = std::move(slow);
   }
   if (worst.links.empty()) return std::nullopt;
