@@ -188,6 +188,7 @@ class Agent {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
       welcome.workers = *std::move(own_workers_);
+      node_.own_command = true;
     }
     overlay_environment(welcome.workers.environment, node_environment_);
     auto runtime = RuntimeDirectory::make(welcome.workers.environment, welcome.workers.run_id);
@@ -212,6 +213,7 @@ class Agent {
     heartbeat_ticks_ = std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
+    node_.started_with = node_.workers;
     workers_.emplace(node_);
     preflight_.emplace(node_);
     injector_.emplace(

@@ -162,4 +162,7 @@ inline constexpr std::size_t kSysfsBytesMax = std::size_t{64} << 10;
 inline constexpr unsigned kPortDrawsMax = 256;
 inline constexpr std::size_t kPortCandidatesMin = 1024;  // fewer: take ports below 10000 as well
 
+// worker_version: the list of a version's code, kCodeFilesMax paths
+inline constexpr std::size_t kCodeListBytesMax = std::size_t{64} << 20;
+
 }  // namespace robustrun::agent

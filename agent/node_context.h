@@ -20,7 +20,9 @@ struct NodeContext {
   std::function<void(const wire::Message&)> send;
   std::string shim;               // absolute path of robustrun-shim
   std::string runtime_directory;  // records and sockets of this run, 0700, on this node
-  wire::WorkerTemplate workers;
+  wire::WorkerTemplate workers;   // of the attempt that runs, or ran last
+  wire::WorkerTemplate started_with{};   // what the run was started with
+  bool own_command = false;       // this agent starts its own alone (decisions.md 21)
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool

@@ -21,6 +21,7 @@
 #include "agent/shm_sweep.h"
 #include "agent/tracer_library.h"
 #include "agent/worker.h"
+#include "agent/worker_version.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "wire/listener.h"
@@ -101,13 +102,16 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   started_wall_time_ = node_.clock.wall_time();
   ras_look_.reset();
   looked_at_.reset();
+  node_.workers = order_->version && !node_.own_command
+                      ? with_version(node_.started_with, *order_->version)
+                      : node_.started_with;
   ras_address_ = choose_ras_address();
   paths_ = make_paths();
   check_and_start();
 }
 
-// The program may lie on a file system that hangs, so a thread looks for it. The order may have
-// been revoked, or replaced by another one, when it answers.
+// Program and code may lie on a file system that hangs, so a thread looks for it. The order may
+// have been revoked, or replaced by another one, when it answers.
 void WorkerSet::Impl::check_and_start() {
   auto found = std::make_shared<base::Status>();
   const auto done = [self = weak_from_this(), found, attempt = order_->attempt] {
@@ -120,8 +124,18 @@ void WorkerSet::Impl::check_and_start() {
     }
     set->start_next();
   };
-  const auto submitted = check_pool_.submit(
-      kSingleLane, [found, workers = node_.workers] { *found = check_program(workers); }, done);
+  const auto look = [found, workers = node_.workers, version = order_->version,
+                     own = node_.own_command] {
+    if (version && own) {
+      *found = base::fail(base::Errc::kPermission,
+                          "this machine joined without authentication and starts its own command "
+                          "alone: no other version of it");
+    } else if (version) {
+      *found = check_version(*version);
+    }
+    if (*found) *found = check_program(workers);
+  };
+  const auto submitted = check_pool_.submit(kSingleLane, look, done);
   if (!submitted) asio::post(node_.executor, done);
 }
 

@@ -24,7 +24,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"plan", Command::kPlan},
                                             {"diagnose", Command::kDiagnose},
                                             {"nodes", Command::kNodes},
-                                            {"policy", Command::kPolicy}}};
+                                            {"policy", Command::kPolicy},
+                                            {"update", Command::kUpdate}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

@@ -44,6 +44,9 @@ Subcommands (a script of the same name in this directory wins):
                             --lines N begins with the last N.
   stop [RUN]                Ends a run, as SIGTERM to its supervisor does.
                             --signal NAME, --grace TIME, --no-wait.
+  update [RUN]              Other code, variables or arguments for a run that
+                            goes on: --code, --env, --unset, --args, --now;
+                            --rollback, --list.
   diagnose [RUN]            Whom the workers of a run wait for, now; or with
                             --from PATH... whom a hung job waits for, by dumps
                             of PyTorch's Flight Recorder, reports of NCCL's RAS

@@ -173,6 +173,37 @@ Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
   return line;
 }
 
+// What is behind --args is the script's; a number behind --rollback is its own.
+Result<UpdateLine> parse_update_line(std::span<const std::string> argv) {
+  UpdateLine line;
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i] == "--args") {
+      line.arguments.emplace(argv.begin() + static_cast<std::ptrdiff_t>(i) + 1, argv.end());
+      break;
+    }
+    if (argv[i] != "--rollback") {
+      rest.push_back(argv[i]);
+      continue;
+    }
+    line.rolls_back = true;
+    if (i + 1 < argv.size() && parse_integer(argv[i + 1])) line.version = argv[++i];
+  }
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("--code", line.code);
+  app.add_option("--code-root", line.code_root);
+  app.add_option("--env", line.environment)->allow_extra_args(false);
+  app.add_option("--unset", line.unset)->allow_extra_args(false);
+  app.add_option("--within", line.within);
+  app.add_flag("--now", line.now);
+  app.add_flag("--list", line.list);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, rest); !status) return std::unexpected(status.error());
+  return line;
+}
+
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   HelpLine line;
   Parser app;

@@ -92,6 +92,23 @@ struct DiagnoseLine {
   bool help = false;
 };
 
+// `robustrun update [RUN] [options] [--args ARG...]`; texts as given.
+struct UpdateLine {
+  std::string run;
+  std::optional<std::string> code;
+  std::optional<std::string> code_root;
+  std::vector<std::string> environment;  // --env
+  std::vector<std::string> unset;
+  std::optional<std::vector<std::string>> arguments;  // all behind --args
+  bool rolls_back = false;
+  std::optional<std::string> version;  // of --rollback
+  bool now = false;
+  std::optional<std::string> within;
+  bool list = false;
+  bool json = false;
+  bool help = false;
+};
+
 // `robustrun help [--markdown]`
 struct HelpLine {
   bool markdown = false;
@@ -107,6 +124,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<NodesLine> parse_nodes_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 
 }  // namespace robustrun::cli

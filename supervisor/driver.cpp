@@ -14,6 +14,7 @@
 #include "supervisor/outlets.h"
 #include "supervisor/placer.h"
 #include "supervisor/translate.h"
+#include "supervisor/version_store.h"
 
 namespace robustrun::supervisor {
 
@@ -212,7 +213,18 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
     collectives_done_.reset();
     step_goal_sent_ = false;
   }
-  order(action.node, to_message(action, request_.routes));
+  wire::StartWorkers message = to_message(action, request_.routes);
+  if (action.version != 0) {
+    auto content = load_version(request_.run_directory, action.version);
+    if (!content) {
+      // As the agent would say it; nothing was ordered, so nothing is left there, either.
+      const std::string why =
+          fmt::format("version {} is lost: {}", action.version, content.error().what);
+      return dispatch(WorkerStartFailed{action.attempt, link.ranks.front(), 0, why}, action.node);
+    }
+    message.version = to_message(request_.run_directory, action.version, *content);
+  }
+  order(action.node, message);
 }
 
 void Driver::Impl::send(base::NodeId node, const wire::Message& message) {
@@ -254,6 +266,8 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kPlaced:
     case Rule::kHangPassed:
     case Rule::kNodeReturned:
+    case Rule::kUpdated:
+    case Rule::kUpdating:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:
@@ -272,6 +286,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kMachineFault:
     case Rule::kNodeEvicted:
     case Rule::kStopTimeCheck:
+    case Rule::kRolledBack:
     case Rule::kSignal:
     case Rule::kSecondSignal:
     case Rule::kPreempted:

@@ -11,6 +11,7 @@
 #include "supervisor/control_file.h"
 #include "supervisor/driver_impl.h"
 #include "supervisor/inject_command.h"
+#include "supervisor/update_request.h"
 
 namespace robustrun::supervisor {
 
@@ -57,6 +58,13 @@ void Driver::Impl::open_control() {
               [this](OutputNews& news) { tell_news(news); }});
   rows.push_back(until_finished(inject_row(*injector_)));
   rows.push_back(until_finished(diagnosis_row()));
+  const bool many = request_.spec.group.open ||
+                    request_.network.launch == NetworkPlan::Launch::kSsh ||
+                    request_.network.launch == NetworkPlan::Launch::kSlurm;
+  rows.push_back(
+      until_finished(update_row({[this]() -> const Job& { return job_; },
+                                 [this](UpdateRequested event) { dispatch(std::move(event)); },
+                                 request_.run_directory, many})));
   auto opened = ControlServer::open(
       parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
       std::move(rows));

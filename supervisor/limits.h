@@ -69,6 +69,10 @@ inline constexpr std::chrono::seconds kStepRateSample{1};
 // `robustrun stop` may give so much time.
 inline constexpr std::chrono::hours kStopGraceMax{24};
 
+// version_store: environment and arguments of one version, in bytes.
+inline constexpr std::size_t kVersionBytesMax = std::size_t{128} << 10;
+inline constexpr std::chrono::hours kUpdateWithinMax{24 * 366};
+
 // preflight_check: its steps. Each is longer than what an agent gives itself (agent/limits.h).
 inline constexpr std::chrono::seconds kCheckReadyMax{10};
 inline constexpr std::chrono::seconds kCheckFastMax{12};

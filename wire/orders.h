@@ -53,6 +53,29 @@ struct ReservePort {
   }
 };
 
+// What workers are started with in place of the same of WorkerTemplate (`robustrun update`).
+struct WorkerVersion {
+  std::uint32_t number = 0;
+  std::vector<std::string> environment{};  // NAME=VALUE
+  std::vector<std::string> unset{};  // names
+  std::string program{};  // of the script, absolute, within code_directory
+  std::string code_directory{};  // absolute; empty: the program is the template's
+  std::string code_digest{};  // of what must lie there (base/io/code_tree.h), or nothing starts
+  bool has_arguments = false;
+  std::vector<std::string> arguments{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "number", number);
+    v(2, "environment", environment);
+    v(3, "unset", unset);
+    v(4, "program", program);
+    v(5, "code_directory", code_directory);
+    v(6, "code_digest", code_digest);
+    v(7, "has_arguments", has_arguments);
+    v(8, "arguments", arguments);
+  }
+};
+
 struct StartWorkers {
   base::Attempt attempt;
   std::vector<WorkerSlot> slots;
@@ -61,6 +84,7 @@ struct StartWorkers {
   std::uint32_t world_size = 1;
   std::string master_addr;
   std::uint32_t master_port = 0;
+  std::optional<WorkerVersion> version{};  // none: all as in the template
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -70,6 +94,7 @@ struct StartWorkers {
     v(5, "world_size", world_size);
     v(6, "master_addr", master_addr);
     v(7, "master_port", master_port);
+    v(8, "version", version);
   }
 };
 

@@ -19,4 +19,9 @@ inline constexpr std::chrono::milliseconds kAcceptPause{100};
 // How long a killed tool may take to go; one in D state never does.
 inline constexpr std::chrono::milliseconds kToolKillWait{1000};
 
+// code_tree: a folder of code is small; data belongs elsewhere.
+inline constexpr std::size_t kCodeFilesMax = 20'000;
+inline constexpr std::size_t kCodeBytesMax = std::size_t{256} << 20;
+inline constexpr int kCodeDepthMax = 32;
+
 }  // namespace robustrun::base

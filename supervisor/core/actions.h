@@ -56,6 +56,7 @@ struct StartWorkers {
   std::uint32_t world_size = 1;
   std::string master_addr;
   std::uint32_t master_port = 0;
+  std::uint32_t version = 0;  // of what is run (versions.h)
 };
 
 // Who is who from this attempt on: before the first order of the attempt. Journaled, and shown as a

@@ -51,6 +51,9 @@ enum class Rule : std::uint8_t {
   kNodeEvicted,  // a machine takes no part from now on
   kNodeReturned,  // it does again: it was checked, and it is fit
   kStopTimeCheck,  // all nodes are checked before the restart
+  kUpdated,  // another version was asked for, or is used from now on
+  kUpdating,  // the group is started again for one
+  kRolledBack,  // the next attempt has an older one again
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -17,6 +17,7 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
+#include "supervisor/core/versions.h"
 #include "supervisor/core/worker_events.h"
 
 namespace robustrun::supervisor {
@@ -165,7 +166,7 @@ using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
-                 PlacementSolved, Diagnosed, NodeHealth>;
+                 PlacementSolved, Diagnosed, NodeHealth, UpdateRequested>;
 
 struct Event {
   base::Nanos at{};

@@ -123,4 +123,13 @@ struct Outage {
   }
 };
 
+// What is done when nothing of the attempt is left.
+struct OutageVerdict {
+  bool restart = false;
+  Rule rule = Rule::kRestart;
+  int exit_code = 0;
+  std::string text;
+  bool is_spent = true;  // the budget pays for the restart
+};
+
 }  // namespace robustrun::supervisor

@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 11;
-constexpr std::size_t kStimuli = 25;
+constexpr std::size_t kStimuli = 26;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -69,6 +69,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler dia = &I::diagnosed, dead = &I::looked_back;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
+  constexpr Handler upd = &I::update_requested;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
       // placing
@@ -97,6 +98,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, no, no, no, no, no, no, no, set},  // PlacementSolved
       {no, no, no, no, dia, dead, no, no, no, no, no},  // Diagnosed
       {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea},  // NodeHealth
+      {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd},  // UpdateRequested
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -117,6 +119,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<PlacementSolved>(body)) return Stimulus::kPlacementSolved;
   if (std::holds_alternative<Diagnosed>(body)) return Stimulus::kDiagnosed;
   if (std::holds_alternative<NodeHealth>(body)) return Stimulus::kNodeHealth;
+  if (std::holds_alternative<UpdateRequested>(body)) return Stimulus::kUpdateRequested;
   return static_cast<Stimulus>(body.index());
 }
 
@@ -210,6 +213,8 @@ JobState Job::state() const { return impl_->state; }
 base::Attempt Job::attempt() const { return impl_->attempt; }
 
 std::uint32_t Job::incarnation() const { return impl_->incarnation; }
+
+const Versions& Job::versions() const { return impl_->versions; }
 
 const Assignment* Job::assignment(base::Rank rank) const {
   const auto& workers = impl_->plan.workers;

@@ -58,6 +58,8 @@ class Job {
   [[nodiscard]] base::Attempt attempt() const;
   // Of the supervisor that counts: 1, and one more with every SupervisorResumed.
   [[nodiscard]] std::uint32_t incarnation() const;
+  // Of what it runs; empty before RunStarted.
+  [[nodiscard]] const Versions& versions() const;
   // Place of a rank (it keeps it over restarts of the same group); nullptr for an unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
   // Hash of the whole state: equal after a replay of the same journal.

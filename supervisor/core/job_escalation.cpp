@@ -71,7 +71,12 @@ Obstacles Job::Impl::obstacles() const {
   if (group.size() < 2) {
     all[static_cast<std::size_t>(Step::kCheck)] = "there is no other machine to compare with";
   }
-  all[static_cast<std::size_t>(Step::kRollBack)] = "the run was not updated";
+  if (!can_roll_back()) {
+    all[static_cast<std::size_t>(Step::kRollBack)] =
+        versions.all.size() == 1 ? "the run was not updated"
+        : versions.is_changing() ? "another version is used anyway"
+                                 : "no older version has worked";
+  }
   return all;
 }
 
@@ -100,6 +105,7 @@ StepChoice Job::Impl::next_step() {
 
 void Job::Impl::take_step(Step step) {
   escalation.take(step);
+  if (step == Step::kRollBack) return roll_back(outage->root.words);
   if (step == Step::kEvict) return evict(outage->nodes, *outage->looks_like);
   if (step != Step::kCheck) return;
   check_due = true;

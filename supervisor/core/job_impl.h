@@ -119,13 +119,15 @@ struct Job::Impl : JobMemory {
   bool note_ended(base::Rank rank);   // false: known already
   bool note_gone(base::NodeId node, const WorkersGone& body);
   void succeed();
+  // job_update.cpp
+  void update_requested(const Event& event);
+  void restart_for_update(const std::string& why);
+  void use_version();   // of the attempt that begins
+  void note_version_works();
+  [[nodiscard]] bool version_is_to_blame() const;   // for the outage
+  [[nodiscard]] bool can_roll_back() const;
+  void roll_back(std::string why);   // to the last version before the present one that worked
   // job_outage.cpp
-  struct Verdict {
-    bool restart = false;
-    Rule rule = Rule::kRestart;
-    int exit_code = 0;
-    std::string text;
-  };
   void worker_exited_stopping(const Event& event);
   void worker_exited_finishing(const Event& event);
   void start_failed_stopping(const Event& event);
@@ -135,7 +137,7 @@ struct Job::Impl : JobMemory {
   void add_fault(Fault fault);
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
-  [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] OutageVerdict verdict() const;
   [[nodiscard]] bool asks_not_to_requeue(const WorkerExited& exited) const;
   [[nodiscard]] base::Nanos restart_delay() const;
   // job_hang.cpp

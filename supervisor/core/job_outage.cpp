@@ -20,8 +20,8 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   // What follows is decided when the group is down, with all evidence; but workers are told by
   // now whether it is a restart, as far as can be seen.
   const bool restart = verdict().restart;
-  decide(outage->root.rule,
-         outage->root.words + (plan.world_size() > 1 ? "; the others are stopped" : ""),
+  const bool others_run = plan.world_size() > 1 && outage->root.rule != Rule::kUpdating;
+  decide(outage->root.rule, outage->root.words + (others_run ? "; the others are stopped" : ""),
          outage->evidence.lines(), {}, outage->looks_like);
   outage->said = outage->looks_like;
   kill_at = now + spec.deadlines.shutdown_grace;
@@ -78,12 +78,20 @@ void Job::Impl::stop_overdue(const Event&) {
   conclude_if_gone();
 }
 
-Job::Impl::Verdict Job::Impl::verdict() const {
+OutageVerdict Job::Impl::verdict() const {
   const Fault& root = outage->root;
   const std::uint32_t allowed = budget.policy().max_restarts;
   if (!unkillable.empty()) {
     return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
             unkillable.front() + ": nothing is started beside what is left"};
+  }
+  if (root.rule == Rule::kUpdating || (versions.now && versions.is_changing())) {
+    return {true, Rule::kRestart, kExitSuccess,
+            fmt::format("restart with version {}, not counted", versions.next), false};
+  }
+  if (version_is_to_blame() && !versions.is_changing() && versions.older(false)) {
+    return {true, Rule::kRestart, kExitSuccess,
+            fmt::format("restart with version {}, not counted", *versions.older(false)), false};
   }
   if (root.fault_class == FaultClass::kPermanent) {
     return {false, Rule::kBudgetExhausted, root.exit_code,
@@ -116,9 +124,10 @@ void Job::Impl::conclude_if_gone() {
     return set_timer(TimerId::kState, *outage->explained_by);
   }
   attribute();
-  StepChoice next = next_step();
+  StepChoice next;
+  if (verdict().is_spent) next = next_step();
   if (next.step == Step::kEvict) outage->root.fault_class = FaultClass::kInfrastructure;
-  const Verdict last = verdict();
+  const OutageVerdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();
   evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());
   // Said again only if what came later changed it.
@@ -130,15 +139,21 @@ void Job::Impl::conclude_if_gone() {
     return finish();
   }
   if (next.step == Step::kGiveUp) return give_up_by_policy(std::move(next), std::move(evidence));
+  if (version_is_to_blame()) {
+    versions.all[versions.present].failed = true;
+    if (!last.is_spent && !versions.is_changing()) roll_back(outage->root.words);
+  }
   take_step(next.step);
-  const base::Nanos delay = restart_delay();
+  const base::Nanos delay = last.is_spent ? restart_delay() : base::Nanos{};
   next.passed.push_back(fmt::format("end the run: {} of {} restarts were used before",
                                     budget.used(), budget.policy().max_restarts));
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
   if (delay > base::Nanos{}) text += " in " + seconds_in_words(delay);
   decide(Rule::kRestart, std::move(text), std::move(evidence), std::move(next.passed),
          std::move(looks_like));
-  budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
+  if (last.is_spent) {
+    budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
+  }
   outage.reset();
   ++attempt.value;
   launch_due();

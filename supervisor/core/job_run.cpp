@@ -104,6 +104,7 @@ void Job::Impl::note_progress() {
            fmt::format("{} of progress: all {} restarts are available again",
                        seconds_in_words(budget.policy().window), budget.policy().max_restarts));
   }
+  note_version_works();
   if (state == JobState::kRunning) maybe_grow();
 }
 

@@ -43,6 +43,7 @@ void Job::Impl::run_started(const Event& event) {
   wall_time = started.wall_time;
   started_at = now;
   budget = Budget(policy_of(spec));
+  versions.all.emplace_back().asked_at = now;
   for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) {
     NodeState& node = nodes.emplace_back();
     node.address = spec.nodes[i].address;
@@ -118,6 +119,7 @@ void Job::Impl::start_workers() {
   if (attempt == base::Attempt{}) {
     decide(Rule::kStart, "starting " + workers_in_words());
   }
+  use_version();
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     at(group[i]).gone = false;
     at(group[i]).ended = 0;
@@ -130,7 +132,9 @@ void Job::Impl::start_workers() {
 StartWorkers Job::Impl::start_order_of(std::uint32_t group_rank) const {
   const std::string& master =
       spec.master_addr.empty() ? at(group.front()).address : spec.master_addr;
-  return start_order(plan, group_rank, attempt, master, port);
+  StartWorkers order = start_order(plan, group_rank, attempt, master, port);
+  order.version = versions.present;
+  return order;
 }
 
 void Job::Impl::worker_started(const Event& event) {

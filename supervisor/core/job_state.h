@@ -128,6 +128,7 @@ struct JobMemory {
   std::array<std::uint64_t, kTimers> live_timers{};  // by TimerId; 0: none
   std::array<base::Nanos, kTimers> timers_at{};  // of the live ones
   std::uint32_t incarnation = 1;  // of the supervisor
+  Versions versions;
 
   // Simple questions to it.
   NodeState& at(base::NodeId node) { return nodes[node.value]; }
@@ -183,6 +184,7 @@ struct JobMemory {
     v(26, "live_timers", live_timers);
     v(33, "timers_at", timers_at);
     v(34, "incarnation", incarnation);
+    v(50, "versions", versions);
   }
 };
 

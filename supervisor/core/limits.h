@@ -38,6 +38,11 @@ inline constexpr std::size_t kRestartsKept = 5;
 // race this often: after them it is the script's own port, and counts like any failure.
 inline constexpr std::uint32_t kPortConflictsMax = 3;
 
+// Versions of a run (versions.h), and of one what it changes, in lines and words.
+inline constexpr std::size_t kVersionsMax = 256;
+inline constexpr std::size_t kVersionChangesMax = 64;
+inline constexpr std::size_t kVersionChangeBytesMax = 300;
+
 // How long what workers called before one failed is waited for, once all of them are gone.
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(1500);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;

@@ -49,6 +49,7 @@ class IncidentList {
   }
 
   void note(base::Nanos at, const Decision& decision) {
+    if (decision.rule == Rule::kUpdating) return;  // nothing failed
     const RuleRole role = role_of(decision.rule);
     if (role == RuleRole::kCause) {
       open_ = last_ = affected_by(decision.attempt.value);

@@ -69,6 +69,7 @@ struct Gatherer {
   void operator()(const PlacementSolved&) {}  // as above
   void operator()(const Diagnosed& body) { facts.diagnoses.emplace_back(event.at, &body); }
   void operator()(const NodeHealth&) {}  // as above
+  void operator()(const UpdateRequested&) {}  // as above
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -129,6 +130,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kHangConvicted:
     case Rule::kMismatch:
     case Rule::kMachineFault:
+    case Rule::kUpdating:
     case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:
@@ -147,6 +149,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kNotPlaced:
     case Rule::kNodeEvicted:
     case Rule::kStopTimeCheck:
+    case Rule::kRolledBack:
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:
@@ -160,6 +163,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kSlow:
     case Rule::kNodeHealth:
     case Rule::kNodeReturned:
+    case Rule::kUpdated:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

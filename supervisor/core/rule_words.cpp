@@ -45,13 +45,16 @@ std::string_view rule_word(Rule rule) {
     case Rule::kNodeEvicted: return "node_evicted";
     case Rule::kNodeReturned: return "node_returned";
     case Rule::kStopTimeCheck: return "stop_time_check";
+    case Rule::kUpdated: return "updated";
+    case Rule::kUpdating: return "updating";
+    case Rule::kRolledBack: return "rolled_back";
   }
   return "unknown";
 }
 
-// A node that is back is a cause of a restart, too, and no incident.
+// A node that is back and an update are causes of a restart, too, and no incidents.
 bool is_incident(Rule rule) {
-  return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew;
+  return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew && rule != Rule::kUpdating;
 }
 
 bool gives_up(Rule rule) { return role_of(rule) == RuleRole::kVerdict && rule != Rule::kRestart; }

@@ -73,6 +73,14 @@ class Cluster {
     if (scenario_.flaps > 0 || scenario_.breaks > 0) {
       queue_.after(minutes(1), [this] { follow_health(); });
     }
+    for (const Scenario::Update& update : scenario_.updates) {
+      queue_.at(update.at, [this, update] {
+        const auto newest = static_cast<std::uint32_t>(job_.versions().all.size());
+        tell({}, {},
+             core::UpdateRequested{
+                 std::min(update.version, newest), {"env A=1"}, {}, update.now, update.within});
+      });
+    }
     const auto over = [this] {
       return outcome_.exit_code ? queue_.now() > outcome_.duration + kAftermath
                                 : queue_.now() > scenario_.latest_end;

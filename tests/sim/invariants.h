@@ -139,8 +139,11 @@ class Invariants {
     if (decision.rule == core::Rule::kBudgetRefilled) {
       restarts_ = 0;  // what disturbed the run may only show later, so that stays
     }
-    if (decision.rule == core::Rule::kGroupGrew)
-      ++disturbances_;  // restarts nobody is to blame for
+    // Restarts nobody is to blame for.
+    if (decision.rule == core::Rule::kGroupGrew || decision.rule == core::Rule::kUpdating ||
+        decision.rule == core::Rule::kRolledBack || decision.rule == core::Rule::kUpdated) {
+      ++disturbances_;
+    }
     groups_.on_evicted(decision);
     if (decision.rule == core::Rule::kNodeEvicted) ++disturbances_;
     if (decision.rule == core::Rule::kWaitForNodes) groups_.on_wait();

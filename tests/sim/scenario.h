@@ -60,6 +60,14 @@ struct Scenario {
   };
   std::vector<Volunteer> volunteers;   // who come by themselves, to an open group
 
+  struct Update {
+    Nanos at;
+    std::uint32_t version;   // newer than all: a new one
+    bool now;
+    Nanos within;
+  };
+  std::vector<Update> updates;
+
   Nanos latest_end{};           // a run that lasts longer is stuck
 };
 
@@ -181,6 +189,12 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.spec.placement = supervisor::placement_use(s.placement);
     s.never_placed = dice.chance(0.2) ? 0.2 : 0.0;
     s.misplaced = dice.chance(0.2) ? 0.3 : 0.0;
+  }
+  for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(5) : 0; i > 0; --i) {
+    s.updates.push_back(
+        {dice.chance(0.5) ? dice.between({}, minutes(2)) : dice.between({}, hours(1)),
+         dice.chance(0.7) ? UINT32_MAX : static_cast<std::uint32_t>(dice.below(4)),
+         dice.chance(0.5), dice.one_of<Nanos>({Nanos{}, minutes(1), hours(1)})});
   }
   return s;
 }

@@ -136,6 +136,12 @@ const Row kRows[] = {
      [](const Harness&) -> EventBody {
        return NodeHealth{NodeHealth::Source::kNetwork, "eth0", "link is down", 0, false};
      }},
+    {"UpdateRequested", ".++++++..++",
+     [](const Harness&) -> EventBody { return UpdateRequested{1, {"env A=1"}, {}, false, {}}; }},
+    {"UpdateRequested, now", ".++++++..++",
+     [](const Harness&) -> EventBody { return UpdateRequested{1, {"env A=1"}, {}, true, {}}; }},
+    {"UpdateRequested of no such version", "...........",
+     [](const Harness&) -> EventBody { return UpdateRequested{7, {"env A=1"}, {}, true, {}}; }},
     {"NodeEnding", ".++++++..++",
      [](const Harness&) -> EventBody { return NodeEnding{"preempted"}; }},
 };

@@ -65,6 +65,10 @@ Diagnosed diagnosed() {
   return what;
 }
 
+UpdateRequested update() {
+  return {3, {"env LR=0.1", "code from /new"}, "ab12", true, std::chrono::hours(24)};
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -84,7 +88,7 @@ std::vector<JournalEntry> one_of_each() {
               {"beta"});
   story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
   story.event(8012, nodes_checked()).event(8013, placement());
-  story.event(8014, diagnosed());
+  story.event(8014, diagnosed()).event(8015, update());
   return story.entries;
 }
 
@@ -257,6 +261,18 @@ TEST_CASE("a verdict in a journal of before can be read") {
   CHECK(body.verdict.signature.kind == tracer::OpKind::kAllReduce);
   CHECK(body.verdict.signature.bytes() == 48'000'000);
   CHECK(body.verdict.runner_up.finding == tracer::Finding::kLinkStuck);
+}
+
+TEST_CASE("an update in a journal of before can be read") {
+  const auto readout = stored("kind22", {at_seven(update())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<UpdateRequested>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.version == 3);
+  CHECK(body.changes == std::vector<std::string>{"env LR=0.1", "code from /new"});
+  CHECK(body.digest == "ab12");
+  CHECK(body.now);
+  CHECK(body.within == std::chrono::hours(24));
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(heartbeat.at.count() == 0);
   CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
   CHECK_FALSE(wire::decode<wire::Observe>(old("Observe")).value().ras);
+  CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers")).value().version);
 }
 
 TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as we mean them") {
