@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "agent/health_limits.h"
-#include "base/core/text.h"
 #include "wire/limits.h"
 
 namespace robustrun::agent {
@@ -27,7 +26,7 @@ std::optional<wire::NodeHealth> FindingLimit::admit(wire::NodeHealth finding, Na
   quota.told.push_back(now);
   if (const std::uint32_t left_out = std::exchange(quota.left_out, 0); left_out > 0) {
     const std::string words = fmt::format(" (after {} that were left out)", left_out);
-    finding.line = base::printable(finding.line, wire::kHealthLineBytesMax - words.size());
+    finding.line = wire::short_text(finding.line, wire::kHealthLineBytesMax - words.size());
     finding.line += words;
   }
   return finding;

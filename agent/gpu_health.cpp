@@ -133,7 +133,8 @@ std::vector<NodeHealth> GpuHistory::take(const GpuSensors& now) {
   gpu.last = now;
   if (!now.lost.empty()) {
     if (gpu.last->pci.empty()) gpu.last->pci = before.pci;
-    if (before.lost.empty()) found.add(fmt::format("is lost: NVML says {}", now.lost));
+    if (before.lost.empty())
+      found.add(fmt::format("does not work: GPU is lost, NVML says {}", now.lost));
     return found.take();
   }
   if (!before.lost.empty()) found.add("answers again", true);

@@ -50,7 +50,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     add(nic_probe(root, node_.workers.environment), nics_);
     for (WatchedProbe& mount : mount_probes(root, node_.workers)) add(std::move(mount));
     add(pressure_probe(root, !kernel_log_));
-    add(clock_probe(node_.clock));
+    add(clock_probe(root, node_.clock));
     pool_.emplace(node_.executor, static_cast<unsigned>(probes_.size()), probes_.size());
     gpus_ = GpuWatch::start(node_, root, [this](GpuNews news) { on_gpu(std::move(news)); });
     tick();

@@ -41,7 +41,7 @@ constexpr auto kKernelTexts = std::to_array<KernelText>({
     {"critical medium error, dev ", "", Named::kWord, ", dev "},
     {"EXT4-fs error (device ", "", Named::kBracket, "(device "},
     {"EXT4-fs (", "Remounting filesystem read-only", Named::kBracket, "EXT4-fs ("},
-    {"XFS (", "Corruption", Named::kBracket, "XFS ("},
+    {"XFS (", "orruption", Named::kBracket, "XFS ("},
     {"XFS (", "log I/O error", Named::kBracket, "XFS ("},
     {"XFS (", "hutting down filesystem", Named::kBracket, "XFS ("},
     {"BTRFS", "error (device ", Named::kBracket, "(device "},
@@ -107,9 +107,9 @@ std::optional<KernelNews> news_of_xid(std::string_view text) {
   const auto code = base::parse_int<std::uint32_t>(rest.substr(0, rest.find_first_of(", ")));
   if (!code || *code == 0) return std::nullopt;
   KernelNews news;
-  news.pci = base::printable(pci, wire::kHealthSubjectBytesMax);
-  news.finding.subject = base::printable("GPU " + news.pci, wire::kHealthSubjectBytesMax);
-  news.finding.line = base::printable(text.substr(at), wire::kHealthLineBytesMax);
+  news.pci = wire::short_text(pci, wire::kHealthSubjectBytesMax);
+  news.finding.subject = wire::short_text("GPU " + news.pci, wire::kHealthSubjectBytesMax);
+  news.finding.line = wire::short_text(text.substr(at), wire::kHealthLineBytesMax);
   news.finding.xid = *code;
   news.topic = news.finding.subject + " xid " + std::to_string(*code);
   return news;
@@ -148,8 +148,8 @@ std::optional<KernelNews> kernel_news(const KernelRecord& record) {
   const std::string_view subject = subject_of(*row, record.text);
   if (is_unimportant(subject)) return std::nullopt;
   KernelNews news;
-  news.finding.subject = base::printable(subject, wire::kHealthSubjectBytesMax);
-  news.finding.line = base::printable(record.text, wire::kHealthLineBytesMax);
+  news.finding.subject = wire::short_text(subject, wire::kHealthSubjectBytesMax);
+  news.finding.line = wire::short_text(record.text, wire::kHealthLineBytesMax);
   news.finding.over = row->over;
   news.topic = std::to_string(row - kKernelTexts.begin()) + " " + news.finding.subject;
   return news;

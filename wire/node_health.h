@@ -4,8 +4,10 @@
 // An agent tells what it saw and never what should be done about it. It does so only if its
 // template says `health`: a supervisor that does not know this message asks for none.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace robustrun::wire {
 
@@ -26,5 +28,8 @@ struct NodeHealth {
   }
 };
 inline constexpr std::size_t kHealthSources = 7;
+
+// As printable() of base/core/text.h, at most `bytes_max` bytes of it; no character is cut.
+[[nodiscard]] std::string short_text(std::string_view bytes, std::size_t bytes_max);
 
 }  // namespace robustrun::wire

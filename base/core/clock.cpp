@@ -21,8 +21,6 @@ Nanos SystemClock::now() const { return read_clock(CLOCK_MONOTONIC); }
 
 Nanos SystemClock::wall_time() const { return read_clock(CLOCK_REALTIME); }
 
-Nanos SystemClock::since_boot() const { return read_clock(CLOCK_BOOTTIME); }
-
 std::uint64_t Rng::next() {
   state_ += 0x9e3779b97f4a7c15ULL;
   std::uint64_t z = state_;

@@ -17,15 +17,12 @@ class Clock {
   virtual ~Clock() = default;
   [[nodiscard]] virtual Nanos now() const = 0;         // monotonic
   [[nodiscard]] virtual Nanos wall_time() const = 0;   // since the Unix epoch, for people alone
-  // As now(), but it goes on while the machine is suspended.
-  [[nodiscard]] virtual Nanos since_boot() const { return now(); }
 };
 
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] Nanos now() const override;
   [[nodiscard]] Nanos wall_time() const override;
-  [[nodiscard]] Nanos since_boot() const override;
 };
 
 // splitmix64 (Steele, Lea, Flood, OOPSLA 2014): one seed, one sequence, on every platform.

@@ -181,19 +181,6 @@ std::string printable(std::string_view bytes) {
   return out;
 }
 
-std::string printable(std::string_view bytes, std::size_t bytes_max) {
-  constexpr std::size_t kCharacterBytesMax = 4;
-  std::string text = printable(bytes.substr(0, bytes_max + kCharacterBytesMax));
-  if (text.size() <= bytes_max) return text;
-  constexpr unsigned char kContinuation = 0xC0, kContinues = 0x80;
-  while (bytes_max > 0 &&
-         (static_cast<unsigned char>(text[bytes_max]) & kContinuation) == kContinues) {
-    --bytes_max;
-  }
-  text.resize(bytes_max);
-  return text;
-}
-
 std::string json_string(std::string_view bytes) {
   std::string out = "\"";
   out.reserve(bytes.size() + 2);

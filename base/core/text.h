@@ -7,7 +7,6 @@
 
 #include <charconv>
 #include <concepts>
-#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,8 +36,6 @@ std::string to_hex(std::string_view bytes);
 
 // Control characters and bytes that are no UTF-8 become \xNN; the rest is unchanged.
 std::string printable(std::string_view bytes);
-// The same, of at most `bytes_max` bytes; no character is cut.
-std::string printable(std::string_view bytes, std::size_t bytes_max);
 // A JSON string with its quotes; bytes that are no UTF-8 become the four characters \xNN.
 std::string json_string(std::string_view bytes);
 

@@ -168,6 +168,26 @@ TEST_CASE("a jump of the clock of day is told, slow correction and suspending ar
         Lines{"the clock of day jumped by -5.0 s"});
 }
 
+TEST_CASE("the machine's age is read to the hundredth of a second") {
+  CHECK(parse_uptime("350735.47 234388.90\n") == seconds(350735) + std::chrono::milliseconds(470));
+  for (const char* const text : {"", "350735", "1.5 2", "x.00 1", "-1.00 1", "1.-1 1",
+                                 "99999999999999999999.00 1", "9999999999999999.00 1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_uptime(text).has_value());
+  }
+}
+
+TEST_CASE("a short text ends with a whole character and shows everything") {
+  using wire::short_text;
+  CHECK(short_text("größe", 7) == "größe");
+  CHECK(short_text("größe", 6) == "größ");
+  CHECK(short_text("größe", 5) == "grö");
+  CHECK(short_text("größe", 4) == "grö");
+  CHECK(short_text("größe", 3) == "gr");
+  CHECK(short_text("\x1b[2J\n", 100) == "\\x1b[2J\\x0a");
+  CHECK(short_text("abc", 0).empty());
+}
+
 TEST_CASE("of one source so many a minute are told, and how many were not") {
   FindingLimit limit;
   NodeHealth disk{NodeHealth::Source::kDisk, "/data", "x", 0, false};

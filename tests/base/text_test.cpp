@@ -58,15 +58,6 @@ TEST_CASE("printable leaves UTF-8 alone and makes all other bytes visible") {
         "a");
 }
 
-TEST_CASE("printable text of a limited size ends with a whole character") {
-  CHECK(printable("größe", 100) == "größe");
-  CHECK(printable("größe", 7) == "größe");
-  CHECK(printable("größe", 6) == "größ");
-  CHECK(printable("größe", 5) == "grö");
-  CHECK(printable("\xff\xff", 5) == "\\xff\\");
-  CHECK(printable("abc", 0).empty());
-}
-
 TEST_CASE("json_string escapes what JSON and UTF-8 forbid") {
   CHECK(json_string("a\"b\\c\n\t\x01") == R"("a\"b\\c\n\t\u0001")");
   CHECK(json_string("\xff") == R"("\\xff")");
