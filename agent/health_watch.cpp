@@ -29,7 +29,6 @@ using base::Nanos;
 using wire::NodeHealth;
 
 constexpr const char* kRootVariable = "ROBUSTRUN_HEALTH_ROOT";
-constexpr const char* kKernelLogPath = "/dev/kmsg";
 
 class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
  public:

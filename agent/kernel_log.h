@@ -12,6 +12,8 @@
 
 namespace robustrun::agent {
 
+inline constexpr const char* kKernelLogPath = "/dev/kmsg";
+
 class KernelLog {
  public:
   // kPermission, kNotFound, …: it cannot be read here (kernel.dmesg_restrict, a container).

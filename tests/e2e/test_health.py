@@ -236,3 +236,15 @@ def test_what_is_off_looks_at_nothing(robustrun, start, option):
     files = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{job.agent()}/fd").iterdir()]
     assert str(machines.path("dev/kmsg")) not in files
     assert "Xid" not in job.stop().errors
+
+
+def test_a_full_check_says_where_the_kernel_log_cannot_be_read(robustrun):
+    machines = Machines(robustrun.folder)
+
+    def check():
+        return robustrun.run("check", "--preflight=full", env=machines.variables).errors
+
+    words = f"cannot read {machines.path('dev/kmsg')}"
+    assert words not in check()
+    machines.path("dev/kmsg").unlink()
+    assert words in check()
