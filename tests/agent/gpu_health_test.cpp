@@ -75,7 +75,8 @@ TEST_CASE("a GPU that is lost is told once, and that it answers again") {
   lost.index = 3;
   lost.lost = "15 (GPU is lost)";
   CHECK(told(history, healthy()).empty());
-  CHECK(told(history, lost) == Lines{"GPU 3 does not work: GPU is lost, NVML says 15 (GPU is lost)"});
+  CHECK(told(history, lost) ==
+        Lines{"GPU 3 does not work: GPU is lost, NVML says 15 (GPU is lost)"});
   CHECK(told(history, lost).empty());
   CHECK(history.name_of("0000:3b:00") == "GPU 3");  // the log may tell of it now
   CHECK(told(history, healthy()) == Lines{"GPU 3 answers again (over)"});
