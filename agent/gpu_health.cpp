@@ -107,6 +107,21 @@ std::string gpu_line(const GpuSensors& sensors) {
   return line;
 }
 
+base::Result<GpuNews> parse_xid_line(std::string_view line) {
+  constexpr std::size_t kWord = 0, kIndex = 1, kPci = 2, kCode = 3;
+  const auto words = base::split(line, ' ');
+  if (words.size() != 4 || words[kWord] != "xid") {
+    return base::fail(base::Errc::kCorrupt, "no line of an error");
+  }
+  const std::uint32_t index = RR_TRY(base::parse_int<std::uint32_t>(words[kIndex]));
+  const std::uint32_t code = RR_TRY(base::parse_int<std::uint32_t>(words[kCode]));
+  GpuNews news;
+  news.pci = base::printable(kernel_bus_id(words[kPci].substr(0, kVersionBytesMax)));
+  news.finding = {NodeHealth::Source::kGpu, fmt::format("GPU {}", index),
+                  fmt::format("NVRM: Xid (PCI:{}): {}, told by NVML", news.pci, code), code, false};
+  return news;
+}
+
 std::string throttle_words(std::uint64_t reasons) {
   std::string words;
   for (const auto& [bit, word] : kThrottleReasons) {
@@ -129,44 +144,48 @@ std::vector<NodeHealth> GpuHistory::take(const GpuSensors& now) {
   GpuFindings found(now.index);
   Gpu& gpu = gpus_[now.index];
   const GpuSensors before = gpu.last.value_or(GpuSensors{});
-  const bool is_first = !gpu.last;
   gpu.last = now;
   if (!now.lost.empty()) {
     if (gpu.last->pci.empty()) gpu.last->pci = before.pci;
-    if (before.lost.empty())
+    gpu.last->ecc = before.ecc;
+    gpu.last->nvlink = before.nvlink;
+    if (before.lost.empty()) {
       found.add(fmt::format("does not work: GPU is lost, NVML says {}", now.lost));
+    }
     return found.take();
   }
   if (!before.lost.empty()) found.add("answers again", true);
   // What was counted before the job is no news.
-  if (!is_first && now.ecc.value_or(0) > before.ecc.value_or(0)) {
+  if (now.ecc && before.ecc && *now.ecc > *before.ecc) {
     found.add(fmt::format("uncorrectable ECC error encountered: {} more, {} since its driver began",
-                          *now.ecc - before.ecc.value_or(0), *now.ecc));
+                          *now.ecc - *before.ecc, *now.ecc));
   }
   if (became(before.remap_failed, now.remap_failed)) found.add("row remapping failed");
   if (became(before.remap_pending, now.remap_pending)) {
     found.add("row remapping is pending: a reset is needed to repair its memory");
   }
-  if (!is_first && now.nvlink.value_or(0) >= before.nvlink.value_or(0) + kNvlinkErrorsMin) {
-    found.add(fmt::format("its NVLink error counters grow: {} more",
-                          *now.nvlink - before.nvlink.value_or(0)));
+  if (now.nvlink && before.nvlink && *now.nvlink >= *before.nvlink + kNvlinkErrorsMin) {
+    found.add(fmt::format("its NVLink error counters grow: {} more", *now.nvlink - *before.nvlink));
   }
   const bool hot = now.temperature_c && now.slowdown_c && *now.slowdown_c > 0 &&
                    *now.temperature_c >= *now.slowdown_c;
-  if (hot && !gpu.hot) {
+  if (hot && !std::exchange(gpu.hot, true)) {
     found.add(fmt::format("is at {} C, its slowdown threshold is {} C", *now.temperature_c,
                           *now.slowdown_c));
-  } else if (!hot && gpu.hot) {
-    found.add("has cooled down", true);
   }
-  gpu.hot = hot;
+  const bool is_cool =
+      now.temperature_c && now.slowdown_c && *now.temperature_c + kCooledByC <= *now.slowdown_c;
+  if (is_cool && std::exchange(gpu.hot, false)) found.add("has cooled down", true);
+  // A moment of it is everyday life under full load.
   const std::string reasons = throttle_words(now.throttled.value_or(0));
-  if (!reasons.empty() && !gpu.throttled) {
-    found.add("clocks are throttled: " + reasons);
-  } else if (reasons.empty() && gpu.throttled) {
-    found.add("clocks are throttled no more", true);
+  const bool is_other = reasons.empty() == gpu.throttled;
+  gpu.other_looks = is_other ? gpu.other_looks + 1 : 0;
+  if (gpu.other_looks >= (gpu.throttled ? kUnthrottledLooks : kThrottledLooks)) {
+    gpu.throttled = !gpu.throttled;
+    gpu.other_looks = 0;
+    found.add(gpu.throttled ? "clocks are throttled: " + reasons : "clocks are throttled no more",
+              !gpu.throttled);
   }
-  gpu.throttled = !reasons.empty();
   return found.take();
 }
 

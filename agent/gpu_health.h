@@ -30,6 +30,14 @@ struct GpuSensors {
 [[nodiscard]] base::Result<GpuSensors> parse_gpu_line(std::string_view line);
 [[nodiscard]] std::string gpu_line(const GpuSensors& sensors);
 
+struct GpuNews {
+  wire::NodeHealth finding;
+  std::string pci;  // of an Xid: as the kernel's log has it, "0000:3b:00"
+};
+
+// "xid 3 00000000:3b:00.0 79" of the helper, as the driver's line in the kernel's log would say it.
+[[nodiscard]] base::Result<GpuNews> parse_xid_line(std::string_view line);
+
 // Why clocks are lower than they should be: "hardware slowdown, power brake"; empty: they are not,
 // or for a reason that is no trouble (idle, power cap, the user's own settings).
 [[nodiscard]] std::string throttle_words(std::uint64_t reasons);
@@ -44,6 +52,7 @@ class GpuHistory {
   struct Gpu {
     std::optional<GpuSensors> last;
     bool hot = false, throttled = false;  // told
+    unsigned other_looks = 0;  // at clocks, in a row, that saw other than was told
   };
   std::map<std::uint32_t, Gpu> gpus_;  // at most kGpusMax
 };

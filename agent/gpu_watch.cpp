@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "agent/ask_program.h"
-#include "agent/gpu_health.h"
 #include "agent/health_limits.h"
 #include "agent/limits.h"
 #include "base/core/text.h"
@@ -152,21 +151,6 @@ class GpuWatchOwner final : public GpuWatch {
 };
 
 }  // namespace
-
-base::Result<GpuNews> parse_xid_line(std::string_view line) {
-  constexpr std::size_t kWord = 0, kIndex = 1, kPci = 2, kCode = 3;
-  const auto words = base::split(line, ' ');
-  if (words.size() != 4 || words[kWord] != "xid") {
-    return base::fail(base::Errc::kCorrupt, "no line of an error");
-  }
-  const std::uint32_t index = RR_TRY(base::parse_int<std::uint32_t>(words[kIndex]));
-  const std::uint32_t code = RR_TRY(base::parse_int<std::uint32_t>(words[kCode]));
-  GpuNews news;
-  news.pci = base::printable(kernel_bus_id(words[kPci].substr(0, kVersionBytesMax)));
-  news.finding = {NodeHealth::Source::kGpu, fmt::format("GPU {}", index),
-                  fmt::format("NVRM: Xid (PCI:{}): {}, told by NVML", news.pci, code), code, false};
-  return news;
-}
 
 std::unique_ptr<GpuWatch> GpuWatch::start(NodeContext& node, const std::string& root,
                                           OnNews on_news) {

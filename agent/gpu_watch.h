@@ -9,15 +9,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "agent/gpu_health.h"
 #include "agent/node_context.h"
 
 namespace robustrun::agent {
-
-struct GpuNews {
-  wire::NodeHealth finding;
-  std::string pci;  // of an Xid: as the kernel's log has it, "0000:3b:00"
-};
 
 class GpuWatch {
  public:
@@ -29,9 +26,5 @@ class GpuWatch {
   // "GPU 3", of a bus id of the kernel's log; empty: unknown.
   [[nodiscard]] virtual std::string name_of(std::string_view pci) const = 0;
 };
-
-// "xid 3 00000000:3b:00.0 79" of the helper, as the driver's line in the kernel's log would say it.
-// Pure.
-[[nodiscard]] base::Result<GpuNews> parse_xid_line(std::string_view line);
 
 }  // namespace robustrun::agent

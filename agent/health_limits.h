@@ -47,6 +47,9 @@ inline constexpr std::chrono::milliseconds kGpuEventWait{1000};
 inline constexpr std::chrono::seconds kGpuSilenceMax{30};   // of the helper: then it hangs
 inline constexpr std::chrono::minutes kGpuHelperAgain{5};   // after it ended or was killed
 inline constexpr std::chrono::seconds kXidEcho{10};  // the other source tells the same
+inline constexpr unsigned kThrottledLooks = 2;    // in a row: then it is told
+inline constexpr unsigned kUnthrottledLooks = 6;  // then it is over
+inline constexpr std::uint32_t kCooledByC = 5;    // below the threshold of slowing down
 inline constexpr std::uint64_t kNvlinkErrorsMin = 100;  // between two looks
 
 }  // namespace robustrun::agent

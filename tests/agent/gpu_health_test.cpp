@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "agent/gpu_watch.h"
 #include "agent/health_limits.h"
 #include "agent/limits.h"
 
@@ -100,18 +99,35 @@ TEST_CASE("errors of memory are told as they grow, repairs when they are due") {
   CHECK(told(history, gpu).empty());
 }
 
-TEST_CASE("heat and throttled clocks are told when they begin and when they end") {
+TEST_CASE("heat is told when it begins, and over when it is well below the threshold") {
   GpuHistory history;
   GpuSensors gpu = healthy();
   CHECK(told(history, gpu).empty());
   gpu.temperature_c = 90;
-  gpu.throttled = 0x40 | 0x08 | 0x4;
-  CHECK(told(history, gpu) ==
-        Lines{"GPU 3 is at 90 C, its slowdown threshold is 90 C",
-              "GPU 3 clocks are throttled: hardware slowdown, hardware thermal slowdown"});
+  CHECK(told(history, gpu) == Lines{"GPU 3 is at 90 C, its slowdown threshold is 90 C"});
+  gpu.temperature_c = 86;
   CHECK(told(history, gpu).empty());
-  CHECK(told(history, healthy()) ==
-        Lines{"GPU 3 has cooled down (over)", "GPU 3 clocks are throttled no more (over)"});
+  gpu.temperature_c = 95;
+  CHECK(told(history, gpu).empty());
+  gpu.temperature_c = 85;
+  CHECK(told(history, gpu) == Lines{"GPU 3 has cooled down (over)"});
+  CHECK(told(history, gpu).empty());
+}
+
+TEST_CASE("clocks that stay throttled are told, a moment of it is not") {
+  GpuHistory history;
+  GpuSensors slow = healthy();
+  slow.throttled = 0x40 | 0x08 | 0x4;
+  CHECK(told(history, slow).empty());
+  CHECK(told(history, healthy()).empty());
+  CHECK(told(history, slow).empty());
+  CHECK(told(history, slow) ==
+        Lines{"GPU 3 clocks are throttled: hardware slowdown, hardware thermal slowdown"});
+  CHECK(told(history, slow).empty());
+  for (unsigned i = 1; i < kUnthrottledLooks; ++i) CHECK(told(history, healthy()).empty());
+  CHECK(told(history, slow).empty());  // it counts anew
+  for (unsigned i = 1; i < kUnthrottledLooks; ++i) CHECK(told(history, healthy()).empty());
+  CHECK(told(history, healthy()) == Lines{"GPU 3 clocks are throttled no more (over)"});
   CHECK(throttle_words(0x1 | 0x2 | 0x4 | 0x10 | 0x100).empty());
   CHECK(throttle_words(0x80) == "power brake");
 }

@@ -214,16 +214,15 @@ def test_events_and_sensors_of_gpus_are_told_once(robustrun, start, nvml):
         "LD_LIBRARY_PATH": str(nvml), "NVML_MOCK": str(robustrun.write("gpus", "550.54.15 3\n")),
         "NVML_EVENTS": str(events), "NVML_SENSORS": str(sensors)})
     assert told(job, "GPU is lost")[1:3] == (SOURCE_GPU, "GPU 1")
-    assert told(job, "hardware thermal slowdown")[2] == "GPU 0"
     events.write_text("0 48\n")
     assert told(job, "Xid", 2.5) == (
         0, SOURCE_GPU, "GPU 0", "NVRM: Xid (PCI:0000:3b:00): 48, told by NVML", 48, False)
     machines.say("NVRM: Xid (PCI:0000:3b:00): 48, pid=1, DBE")  # the same, in the driver's words
     machines.say("NVRM: Xid (PCI:0000:3d:00): 63, pid=1, Row Remapper")
     assert told(job, "Row Remapper")[2] == "GPU 2"
-    sensors.write_text("temperature 0 95\n")
+    sensors.write_text("throttled 0 64\ntemperature 0 95\n")
     told(job, "GPU 0 is at 95 C")
-    assert told(job, "throttled no more")[5]
+    assert told(job, "hardware thermal slowdown")[2] == "GPU 0"
     assert len([one for one in findings(job) if one[4] == 48]) == 1
     assert "told by NVML" in job.stop().errors
     robustrun.expect_nothing_left()
