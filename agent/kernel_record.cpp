@@ -64,6 +64,7 @@ constexpr auto kKernelTexts = std::to_array<KernelText>({
     {"INFO: task ", " blocked for more than ", Named::kWord, "INFO: task "},
     {"temperature above threshold", "throttled", Named::kNone, "processor"},
     {"BUG: unable to handle ", "", Named::kNone, "kernel"},
+    {"general protection fault, probably for ", "", Named::kNone, "kernel"},
     {"kernel BUG at ", "", Named::kNone, "kernel"},
 });
 
