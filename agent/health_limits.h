@@ -19,7 +19,7 @@ inline constexpr std::size_t kHealthFileBytesMax = std::size_t{256} << 10;
 
 // kernel_log, kernel_news
 inline constexpr std::size_t kKernelLineBytesMax = 8192;  // CONSOLE_EXT_LOG_MAX of the kernel
-inline constexpr unsigned kKernelReadsPerLook = 4096;
+inline constexpr unsigned kKernelReadsPerLook = 1024;
 inline constexpr std::chrono::seconds kKernelRepeat{10};  // the same of the same thing: once
 inline constexpr std::size_t kKernelTopicsMax = 256;      // remembered for that
 

@@ -61,9 +61,10 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     Nanos due{};
     std::optional<Nanos> asked_at;  // a look is under way
     bool told = false;              // that it does not answer
+    bool again = false;             // at once, when that look has ended
   };
 
-  void add(WatchedProbe what) { probes_.push_back({std::move(what), {}, {}, false}); }
+  void add(WatchedProbe what) { probes_.push_back({std::move(what), {}, {}, false, false}); }
   void add(WatchedProbe what, std::size_t& place) {
     place = probes_.size();
     add(std::move(what));
@@ -83,7 +84,10 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     for (const std::string& line : kernel_log_->read_lines()) {
       const auto record = parse_kernel_record(line);
       if (!record) continue;
-      if (tells_of_link(*record)) probes_[nics_].due = {};
+      if (tells_of_link(*record)) {
+        probes_[nics_].due = {};
+        probes_[nics_].again = true;
+      }
       if (auto news = kernel_news(*record)) on_kernel(*std::move(news));
     }
   }
@@ -124,12 +128,14 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
         [self = shared_from_this(), place, found] {
           if (!self->dropped_) self->on_looked(place, *std::move(found));
         });
-    if (asked) probe.asked_at = now;
+    if (!asked) return;
+    probe.asked_at = now;
+    probe.again = false;
   }
 
   void on_looked(std::size_t place, std::vector<NodeHealth> found) {
     Probe& probe = probes_[place];
-    probe.due = *probe.asked_at + probe.what.every;
+    probe.due = probe.again ? Nanos{} : *probe.asked_at + probe.what.every;
     probe.asked_at.reset();
     if (std::exchange(probe.told, false)) tell(silence_of(probe, true));
     for (NodeHealth& each : found) tell(std::move(each));
