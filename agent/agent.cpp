@@ -20,6 +20,7 @@
 
 #include "agent/disturbed_link.h"
 #include "agent/environment.h"
+#include "agent/health_watch.h"
 #include "agent/home_link.h"
 #include "agent/inject.h"
 #include "agent/limits.h"
@@ -81,6 +82,7 @@ class Agent {
 
   ~Agent() {
     base::redirect_log({});
+    health_.reset();
     preflight_.reset();
     injector_.reset();
     workers_.reset();
@@ -184,6 +186,7 @@ class Agent {
     }
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
+      own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
@@ -216,6 +219,7 @@ class Agent {
     node_.started_with = node_.workers;
     workers_.emplace(node_);
     preflight_.emplace(node_);
+    if (node_.workers.health) health_ = HealthWatch::start(node_);
     injector_.emplace(
         node_,
         FaultInjector::Hands{[this](base::Attempt attempt, base::LocalRank rank) {
@@ -282,6 +286,7 @@ class Agent {
   std::optional<wire::WorkerTemplate> own_workers_;
   std::optional<FaultInjector> injector_;
   std::optional<Preflight> preflight_;
+  std::unique_ptr<HealthWatch> health_;  // none: nobody wants to know
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
   asio::signal_set signals_;

@@ -34,10 +34,12 @@ class Asked : public std::enable_shared_from_this<Asked> {
                           self->finish(std::unexpected(error));
                         });
     }
-    deadline_.expires_after(question_.within);
-    deadline_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error) self->on_timeout();
-    });
+    if (question_.within > std::chrono::milliseconds::zero()) {
+      deadline_.expires_after(question_.within);
+      deadline_.async_wait([self = shared_from_this()](error_code error) {
+        if (!error) self->on_timeout();
+      });
+    }
     read();
   }
 
@@ -83,6 +85,10 @@ class Asked : public std::enable_shared_from_this<Asked> {
   }
 
   void keep(std::size_t size) {
+    if (question_.on_text) {
+      if (done_) question_.on_text({chunk_.data(), size});
+      return;
+    }
     text_.append(chunk_.data(), std::min(size, question_.answer_max - text_.size()));
   }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/limits.h"
@@ -23,9 +24,11 @@ struct Question {
   std::vector<std::string> argv;          // the program's
   std::vector<std::string> environment;   // NAME=VALUE, complete
   std::string working_directory;
-  std::chrono::milliseconds within{};
+  std::chrono::milliseconds within{};     // 0: as long as it likes
   std::size_t answer_max = kAnswerBytesMax;  // the rest is read and dropped
   bool any_end = false;  // what it wrote is the answer, with whatever code it ended
+  // Gets what it writes as it comes, from the loop; may drop the program. Nothing is kept then.
+  std::function<void(std::string_view)> on_text{};
 };
 
 class AskedProgram {

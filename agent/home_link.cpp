@@ -80,7 +80,10 @@ class NetworkLink final : public HomeLink {
           }
         },
         message);
-    if (channel_) channel_->send(message);
+    if (channel_) return channel_->send(message);
+    if (std::holds_alternative<wire::NodeHealth>(message) && unheard_.size() < kUnheardMax) {
+      unheard_.push_back(message);
+    }
   }
   [[nodiscard]] bool congested() const override { return channel_ && channel_->congested(); }
   void set_limits(const Limits& limits) override {
@@ -135,6 +138,7 @@ class NetworkLink final : public HomeLink {
     supervisor_ = std::move(connected.supervisor);
     take(std::move(connected.channel));
     say_hello(*channel_);
+    for (const wire::Message& message : std::exchange(unheard_, {})) channel_->send(message);
   }
 
   void take(std::shared_ptr<wire::Channel> channel) {
@@ -291,6 +295,7 @@ class NetworkLink final : public HomeLink {
   std::shared_ptr<wire::Channel> rival_;  // of one that has not welcomed us yet
   std::uint32_t incarnation_ = 0;  // the highest of a supervisor that welcomed us
   std::vector<wire::Message> reports_;  // of hello_.attempt: at most a few per worker
+  std::vector<wire::Message> unheard_;  // about this machine, said while nobody was there
   base::Nanos lost_at_, progress_at_, heard_at_{};
   std::chrono::milliseconds wait_ = kRedialFirst;
   std::string last_error_ = "nobody answered";

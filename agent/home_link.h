@@ -46,7 +46,8 @@ class HomeLink {
                                                 Handlers handlers);
   virtual ~HomeLink() = default;
 
-  // Reports of the current attempt are kept and said again after a broken connection.
+  // Reports of the current attempt are kept and said again after a broken connection; so is what is
+  // noticed about this machine meanwhile.
   virtual void send(const wire::Message& message) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   // The supervisor welcomed us: from now on it may be away for a while.

@@ -13,25 +13,17 @@
 
 #include "agent/gpu_state.h"
 #include "agent/limits.h"
+#include "agent/nvml_library.h"
 
 namespace robustrun::agent {
 namespace {
 
-constexpr const char* kNvmlStateLibrary = "libnvidia-ml.so.1";
-constexpr int kGpuIsLost = 15;  // NVML_ERROR_GPU_IS_LOST
 constexpr unsigned kTextBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE, _UUID_V2_ has the same
 constexpr unsigned kProcesses = 256;  // of one GPU
 constexpr unsigned kMilliwatts = 1000;  // in a watt
-constexpr int kUncorrected = 1, kVolatile = 0;  // memory errors since the driver began
 
-struct Device;  // nvmlDevice_t points to one
 struct Utilization {
   unsigned gpu, memory;
-};
-struct PciInfo {  // nvmlPciInfo_t, version 3
-  std::array<char, 16> bus_id_legacy;
-  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-  std::array<char, 32> bus_id;
 };
 struct ProcessInfo {  // nvmlProcessInfo_t, of version 3 of the function
   unsigned pid;
@@ -39,69 +31,29 @@ struct ProcessInfo {  // nvmlProcessInfo_t, of version 3 of the function
   unsigned gpu_instance, compute_instance;
 };
 
-// The library's functions, each found when it is first needed.
-class Library {
- public:
-  explicit Library(void* handle) : handle_(handle) {}
+using ForText = int (*)(NvmlDevice*, char*, unsigned);
+using ForUtilization = int (*)(NvmlDevice*, Utilization*);
+using ForProcesses = int (*)(NvmlDevice*, unsigned*, ProcessInfo*);
 
-  // False when it is not there or refuses.
-  template <class... Parameters, class... Arguments>
-  bool call(int (*)(Parameters...), const char* name, Arguments... arguments) {
-    using Function = int (*)(Parameters...);
-    const auto function = reinterpret_cast<Function>(::dlsym(handle_, name));
-    code_ = function == nullptr ? kNoFunction : function(arguments...);
-    return code_ == 0;
-  }
-  [[nodiscard]] int code() const { return code_; }
-  [[nodiscard]] std::string words() const {
-    using Words = const char* (*)(int);
-    const auto function = reinterpret_cast<Words>(::dlsym(handle_, "nvmlErrorString"));
-    const char* const text = function == nullptr ? nullptr : function(code_);
-    return fmt::format("{} ({})", code_, text == nullptr ? "no words" : text);
-  }
-
- private:
-  static constexpr int kNoFunction = 13;  // NVML_ERROR_FUNCTION_NOT_FOUND
-  void* handle_;
-  int code_ = 0;
-};
-
-using ForNothing = int (*)();
-using ForNumber = int (*)(unsigned*);
-using ForDevice = int (*)(unsigned, Device**);
-using ForText = int (*)(Device*, char*, unsigned);
-using ForDeviceNumber = int (*)(Device*, unsigned*);
-using ForUtilization = int (*)(Device*, Utilization*);
-using ForPci = int (*)(Device*, PciInfo*);
-using ForEcc = int (*)(Device*, int, int, unsigned long long*);
-using ForProcesses = int (*)(Device*, unsigned*, ProcessInfo*);
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
-void describe_identity(Library& nvml, Device* device, std::string& out) {
+void describe_identity(NvmlLibrary& library, NvmlDevice* device, std::string& out) {
   std::array<char, kTextBytes> text{};
   for (const auto& [fact, function] :
        {std::pair{"name", "nvmlDeviceGetName"}, std::pair{"uuid", "nvmlDeviceGetUUID"}}) {
-    if (!nvml.call(ForText{}, function, device, text.data(), kTextBytes)) continue;
+    if (!library.call(ForText{}, function, device, text.data(), kTextBytes)) continue;
     text.back() = '\0';
     out += fmt::format("{} {}\n", fact, text.data());
   }
-  PciInfo pci{};
-  if (nvml.call(ForPci{}, "nvmlDeviceGetPciInfo_v3", device, &pci)) {
-    pci.bus_id.back() = '\0';
-    out += fmt::format("pci {}\n", lower(pci.bus_id.data()));
+  NvmlPciInfo pci{};
+  if (library.call(nvml::ForPci{}, "nvmlDeviceGetPciInfo_v3", device, &pci)) {
+    out += fmt::format("pci {}\n", nvml_bus_id(pci));
   }
 }
 
-void describe_processes(Library& nvml, Device* device, std::string& out) {
+void describe_processes(NvmlLibrary& library, NvmlDevice* device, std::string& out) {
   std::array<ProcessInfo, kProcesses> processes{};
   unsigned count = kProcesses;
-  if (!nvml.call(ForProcesses{}, "nvmlDeviceGetComputeRunningProcesses_v3", device, &count,
-                 processes.data())) {
+  if (!library.call(ForProcesses{}, "nvmlDeviceGetComputeRunningProcesses_v3", device, &count,
+                    processes.data())) {
     return;
   }
   for (unsigned i = 0; i < std::min(count, kProcesses); ++i) {
@@ -109,23 +61,24 @@ void describe_processes(Library& nvml, Device* device, std::string& out) {
   }
 }
 
-void describe_work(Library& nvml, Device* device, std::string& out) {
+void describe_work(NvmlLibrary& library, NvmlDevice* device, std::string& out) {
   Utilization busy{};
-  if (nvml.call(ForUtilization{}, "nvmlDeviceGetUtilizationRates", device, &busy)) {
+  if (library.call(ForUtilization{}, "nvmlDeviceGetUtilizationRates", device, &busy)) {
     out += fmt::format("utilisation_percent {}\n", busy.gpu);
-  } else if (nvml.code() == kGpuIsLost) {
-    out += fmt::format("error {}\n", nvml.words());
+  } else if (library.code() == kNvmlGpuIsLost) {
+    out += fmt::format("error {}\n", library.words());
   }
   unsigned milliwatts = 0;
-  if (nvml.call(ForDeviceNumber{}, "nvmlDeviceGetPowerUsage", device, &milliwatts)) {
+  if (library.call(nvml::ForDeviceNumber{}, "nvmlDeviceGetPowerUsage", device, &milliwatts)) {
     out += fmt::format("power_w {}\n", milliwatts / kMilliwatts);
   }
-  if (nvml.call(ForDeviceNumber{}, "nvmlDeviceGetEnforcedPowerLimit", device, &milliwatts)) {
+  if (library.call(nvml::ForDeviceNumber{}, "nvmlDeviceGetEnforcedPowerLimit", device,
+                   &milliwatts)) {
     out += fmt::format("power_limit_w {}\n", milliwatts / kMilliwatts);
   }
   unsigned long long errors = 0;
-  if (nvml.call(ForEcc{}, "nvmlDeviceGetTotalEccErrors", device, kUncorrected, kVolatile,
-                &errors) &&
+  if (library.call(nvml::ForEcc{}, "nvmlDeviceGetTotalEccErrors", device, kNvmlUncorrected,
+                   kNvmlVolatile, &errors) &&
       errors > 0) {
     out += fmt::format("error {} uncorrected memory errors since its driver began\n", errors);
   }
@@ -133,30 +86,37 @@ void describe_work(Library& nvml, Device* device, std::string& out) {
 
 }  // namespace
 
+std::string nvml_bus_id(NvmlPciInfo& pci) {
+  pci.bus_id.back() = '\0';
+  std::string text = pci.bus_id.data();
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
 std::string list_gpu_states() {
-  void* const handle = ::dlopen(kNvmlStateLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* const handle = ::dlopen(kNvmlLibrary, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {};
-  Library nvml(handle);
-  if (!nvml.call(ForNothing{}, "nvmlInit_v2")) {
-    return fmt::format("refused nvmlInit failed with {}\n", nvml.words());
+  NvmlLibrary library(handle);
+  if (!library.call(nvml::ForNothing{}, "nvmlInit_v2")) {
+    return fmt::format("refused nvmlInit failed with {}\n", library.words());
   }
   unsigned count = 0;
   std::string out;
-  if (!nvml.call(ForNumber{}, "nvmlDeviceGetCount_v2", &count)) {
-    return fmt::format("refused nvmlDeviceGetCount failed with {}\n", nvml.words());
+  if (!library.call(nvml::ForNumber{}, "nvmlDeviceGetCount_v2", &count)) {
+    return fmt::format("refused nvmlDeviceGetCount failed with {}\n", library.words());
   }
   for (unsigned i = 0; i < std::min<unsigned>(count, kGpusMax); ++i) {
     out += fmt::format("gpu {}\n", i);
-    Device* device = nullptr;
-    if (!nvml.call(ForDevice{}, "nvmlDeviceGetHandleByIndex_v2", i, &device)) {
-      out += fmt::format("error {}\n", nvml.words());
+    NvmlDevice* device = nullptr;
+    if (!library.call(nvml::ForDevice{}, "nvmlDeviceGetHandleByIndex_v2", i, &device)) {
+      out += fmt::format("error {}\n", library.words());
       continue;
     }
-    describe_identity(nvml, device, out);
-    describe_work(nvml, device, out);
-    describe_processes(nvml, device, out);
+    describe_identity(library, device, out);
+    describe_work(library, device, out);
+    describe_processes(library, device, out);
   }
-  static_cast<void>(nvml.call(ForNothing{}, "nvmlShutdown"));
+  static_cast<void>(library.call(nvml::ForNothing{}, "nvmlShutdown"));
   return out;
 }
 

@@ -6,10 +6,13 @@
 #include "agent/ask_program.h"
 #include "agent/check_program.h"
 #include "agent/gpu_probe.h"
+#include "agent/health_watch.h"
+#include "agent/kernel_log.h"
 #include "agent/limits.h"
 #include "agent/local_facts.h"
 #include "agent/nvml.h"
 #include "agent/software.h"
+#include "base/io/log.h"
 #include "probe/limits.h"
 
 namespace robustrun::agent {
@@ -55,6 +58,7 @@ class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
     deadline_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
       if (!error) self->finish();
     });
+    if (full_) look_at_kernel_log();
     ask_files();
     ask_interpreter(within);
     ask_gpus(within);
@@ -70,6 +74,13 @@ class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
   }
 
  private:
+  void look_at_kernel_log() {
+    const auto log = KernelLog::open(health_root(node_) + kKernelLogPath);
+    if (log) return;
+    RR_LOG(kWarn, {}, "{}: what the kernel says of this machine will not be noticed",
+           log.error().what);
+  }
+
   void ask_files() {
     ++open_;
     auto files = std::make_shared<Files>();

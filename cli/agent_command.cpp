@@ -8,6 +8,7 @@
 #include "agent/gpu_state.h"
 #include "agent/limits.h"
 #include "agent/nvml.h"
+#include "agent/nvml_health.h"
 #include "base/core/build_id.h"
 #include "base/io/fd.h"
 #include "base/io/marked.h"
@@ -68,6 +69,11 @@ int agent_command(std::string_view option) {
   }
   if (option == "--gpu-states") {
     print(agent::list_gpu_states());
+    return 0;
+  }
+  if (option == "--watch-gpus") {
+    agent::watch_gpus(
+        [](std::string_view text) { return base::write_all(STDOUT_FILENO, text).has_value(); });
     return 0;
   }
   if (option.empty()) return agent::run_agent(base::Fd(kChannelFd));

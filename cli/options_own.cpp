@@ -207,6 +207,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
   {.id = kPolicy, .name = "policy", .values = "FILE", .group = kFailures,
    .help = "What is done about faults, where it differs from what `robustrun policy` says: "
            "docs/policy.md."},
+  {.id = kHealth, .name = "health", .type = kChoice, .values = "on|off", .native = "on",
+   .compat = "off", .group = kFailures,
+   .help = "Watch the machines while the job runs: kernel log, GPUs, links, file systems, memory, "
+           "clock (docs/health.md)."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -189,6 +189,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   RR_TRY(check_omp(settings));
   workers.omp = settings.text(OptionId::kOmp);
   workers.trace = settings.text(OptionId::kTrace) != "off";
+  workers.health = settings.text(OptionId::kHealth) != "off";
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));

@@ -28,7 +28,8 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
                              std::is_same_v<T, wire::WorkerStartFailed>) {
           if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
         } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
-                             std::is_same_v<T, wire::PortReserved>) {
+                             std::is_same_v<T, wire::PortReserved> ||
+                             std::is_same_v<T, wire::NodeHealth>) {
           dispatch(to_event(report), node);
         } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
                              std::is_same_v<T, wire::NodeChecked> ||

@@ -1,5 +1,7 @@
 #include "supervisor/translate.h"
 
+#include "wire/limits.h"
+
 namespace robustrun::supervisor {
 namespace {
 
@@ -11,6 +13,19 @@ Oom to_oom(wire::OomKiller killer) {
     case wire::OomKiller::kCgroup: return Oom::kCgroup;
   }
   return Oom::kUnknown;  // a value of a newer agent
+}
+
+NodeHealth::Source to_source(wire::NodeHealth::Source source) {
+  switch (source) {
+    case wire::NodeHealth::Source::kKernel: return NodeHealth::Source::kKernel;
+    case wire::NodeHealth::Source::kGpu: return NodeHealth::Source::kGpu;
+    case wire::NodeHealth::Source::kNetwork: return NodeHealth::Source::kNetwork;
+    case wire::NodeHealth::Source::kDisk: return NodeHealth::Source::kDisk;
+    case wire::NodeHealth::Source::kMemory: return NodeHealth::Source::kMemory;
+    case wire::NodeHealth::Source::kProcessor: return NodeHealth::Source::kProcessor;
+    case wire::NodeHealth::Source::kClock: return NodeHealth::Source::kClock;
+  }
+  return NodeHealth::Source::kKernel;  // a value of a newer agent
 }
 
 wire::StopReason to_reason(StopCause cause) {
@@ -61,6 +76,16 @@ WorkersGone to_event(const wire::WorkersGone& message) {
 
 PortReserved to_event(const wire::PortReserved& message) {
   return {message.attempt, message.port, message.error};
+}
+
+NodeHealth to_event(const wire::NodeHealth& message) {
+  NodeHealth event;
+  event.source = to_source(message.source);
+  event.subject = wire::short_text(message.subject, wire::kHealthSubjectBytesMax);
+  event.line = wire::short_text(message.line, wire::kHealthLineBytesMax);
+  event.xid = message.xid;
+  event.over = message.over;
+  return event;
 }
 
 wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes) {

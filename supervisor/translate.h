@@ -15,6 +15,7 @@ WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank ra
 WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank);
 WorkersGone to_event(const wire::WorkersGone& message);
 PortReserved to_event(const wire::PortReserved& message);
+NodeHealth to_event(const wire::NodeHealth& message);  // its texts printable, and short
 
 // `routes` by local rank; a rank beyond them gets the default route.
 wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes);

@@ -51,6 +51,10 @@ inline constexpr std::chrono::milliseconds kTcpUserTimeout{20000};
 inline constexpr int kKeepaliveIdleS = 10;
 inline constexpr int kKeepaliveIntervalS = 5;
 
+// Of one finding about a machine; what is longer is cut by both sides.
+inline constexpr std::size_t kHealthSubjectBytesMax = 128;
+inline constexpr std::size_t kHealthLineBytesMax = 512;
+
 // Calls between peers in a pre-flight check.
 inline constexpr std::size_t kPeerVisitorsMax = 256;   // further ones wait in the kernel's queue
 inline constexpr std::chrono::milliseconds kPeerVisitMax{

@@ -3,14 +3,15 @@
 //
 // The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
 // a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
-// check before a run in preflight.h, those about collectives in observation.h;
-// docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
-// arguments, paths and output need not be UTF-8.
+// check before a run in preflight.h, those about collectives in observation.h, those
+// of the machine's health in node_health.h; docs/formats/robustrun.proto is the same in protobuf's
+// schema language. Strings are bytes: arguments, paths and output need not be UTF-8.
 
 #include <variant>
 
 #include "wire/enrolment.h"
 #include "wire/injection.h"
+#include "wire/node_health.h"
 #include "wire/observation.h"
 #include "wire/orders.h"
 #include "wire/preflight.h"
@@ -31,6 +32,6 @@ using Message =
                  WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye, Enrol, Enrolled, Refused,
                  Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
-                 Observe, Observed, RasAnswer>;
+                 Observe, Observed, RasAnswer, NodeHealth>;
 
 }  // namespace robustrun::wire

@@ -1,6 +1,7 @@
 /* libnvidia-ml.so.1 for tests, with the real library's names and calling convention. What it says
  * is in the file that NVML_MOCK names: "DRIVER COUNT", "fail CODE" or "hang". GPU 1 is lost, and
- * GPU 2 knows less than the others. */
+ * GPU 2 knows less than the others. NVML_EVENTS names a file of "GPU XID" lines, each an event; what
+ * sensors say is in the file that NVML_SENSORS names: "NAME GPU VALUE" lines, read at every call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,5 +111,95 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
     processes[i].usedGpuMemory = ~0ull;
     processes[i].gpuInstanceId = processes[i].computeInstanceId = ~0u;
   }
+  return 0;
+}
+
+/* What follows is of nvml.h as of driver 550: events, temperatures, remapped rows, NVLink. */
+typedef struct nvmlEventSet_st {
+  long done; /* of the file of events */
+} *nvmlEventSet_t;
+typedef struct {
+  nvmlDevice_t device;
+  unsigned long long eventType, eventData;
+  unsigned gpuInstanceId, computeInstanceId;
+} nvmlEventData_t;
+
+static unsigned long long sensor(const char *name, unsigned gpu, unsigned long long otherwise) {
+  const char *path = getenv("NVML_SENSORS");
+  FILE *file = path ? fopen(path, "r") : NULL;
+  char found[80];
+  unsigned index;
+  unsigned long long value, last = otherwise;
+  while (file && fscanf(file, "%79s %u %llu", found, &index, &value) == 3)
+    if (strcmp(found, name) == 0 && index == gpu) last = value;
+  if (file) fclose(file);
+  return last;
+}
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
+  *set = calloc(1, sizeof **set);
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
+                                      nvmlEventSet_t set) {
+  return device && types == 0x8 && set ? 0 : 2; /* INVALID_ARGUMENT */
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms) {
+  const char *path = getenv("NVML_EVENTS");
+  for (unsigned waited = 0;; waited += 20) {
+    FILE *file = path ? fopen(path, "r") : NULL;
+    unsigned gpu, xid;
+    int got = file && fseek(file, set->done, SEEK_SET) == 0 && fscanf(file, "%u %u\n", &gpu, &xid) == 2;
+    if (got) set->done = ftell(file);
+    if (file) fclose(file);
+    if (got) {
+      memset(data, 0, sizeof *data);
+      data->device = &devices[gpu];
+      data->eventType = 0x8;
+      data->eventData = xid;
+      return 0;
+    }
+    if (sensor("hang", 0, 0)) pause();
+    if (waited >= timeout_ms) return 10; /* TIMEOUT */
+    usleep(20000);
+  }
+}
+
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor_type, unsigned *degrees) {
+  if (sensor_type != 0) return 2;
+  if (sensor("lost", device->index, 0)) return 15; /* GPU_IS_LOST */
+  *degrees = (unsigned)sensor("temperature", device->index, 45);
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int type, unsigned *degrees) {
+  *degrees = 90;
+  return type == 1 && device->index != 2 ? 0 : 3;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device,
+                                                       unsigned long long *reasons) {
+  *reasons = sensor("throttled", device->index, 1);
+  return device->index == 2 ? 3 : 0;
+}
+
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned *corrected,
+                                       unsigned *uncorrected, unsigned *pending, unsigned *failed) {
+  *corrected = *uncorrected = 0;
+  *pending = (unsigned)sensor("pending", device->index, 0);
+  *failed = (unsigned)sensor("failed", device->index, 0);
+  return device->index == 2 ? 3 : 0;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link, unsigned *active) {
+  *active = link == 0;
+  return device->index == 2 || link >= 2 ? 2 : 0;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, int counter,
+                                             unsigned long long *errors) {
+  *errors = counter == 2 && link == 0 ? sensor("nvlink", device->index, 7) : 0;
   return 0;
 }

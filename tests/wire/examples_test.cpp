@@ -43,7 +43,8 @@ WorkerTemplate worker_template() {
           .virtual_local_rank = true,
           .numa_memory = "prefer",
           .stdin_rank = 0,
-          .trace_dispatcher = true};
+          .trace_dispatcher = true,
+          .health = true};
 }
 
 WorkerExited worker_exited() {
@@ -102,7 +103,7 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-5",
+      {"Welcome", "Welcome-6",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -277,6 +278,12 @@ std::vector<Example> observation_kinds() {
                  .report = "{}",
                  .missing = "nobody listens there",
                  .is_shared = true}},
+      {"NodeHealth", "NodeHealth",
+       NodeHealth{.source = NodeHealth::Source::kNetwork,
+                  .subject = "eth0",
+                  .line = "eth0: its link is down",
+                  .xid = 79,
+                  .over = true}},
   };
 }
 

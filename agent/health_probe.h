@@ -1,0 +1,29 @@
+#pragma once
+// One thing of the machine that is looked at now and then.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "wire/node_health.h"
+
+namespace robustrun::agent {
+
+// Looked at on a thread of the pool, never twice at a time; what it remembers is its own.
+class HealthProbe {
+ public:
+  virtual ~HealthProbe() = default;
+  // What has changed since the last look. Blocks as long as what it looks at does.
+  virtual std::vector<wire::NodeHealth> look(base::Nanos now) = 0;
+};
+
+struct WatchedProbe {
+  wire::NodeHealth::Source source;
+  std::string subject;  // what does not answer when a look does not end
+  std::chrono::milliseconds every;
+  std::shared_ptr<HealthProbe> probe;
+};
+
+}  // namespace robustrun::agent
