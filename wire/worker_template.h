@@ -24,6 +24,9 @@ enum class StreamRoute : std::uint8_t {
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
 
+// Which nodes keep standby workers: none, those outside the group alone, or all.
+enum class StandbyMode : std::uint8_t { kOff, kSpares, kAll };
+
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
@@ -50,6 +53,7 @@ struct WorkerTemplate {
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
   bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
   bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
+  StandbyMode standby = StandbyMode::kOff;
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -76,6 +80,7 @@ struct WorkerTemplate {
     v(22, "numa_memory", numa_memory);
     v(23, "trace", trace);
     v(24, "trace_dispatcher", trace_dispatcher);
+    v(25, "standby", standby);
   }
 };
 
