@@ -43,7 +43,8 @@ WorkerTemplate worker_template() {
           .virtual_local_rank = true,
           .numa_memory = "prefer",
           .stdin_rank = 0,
-          .trace_dispatcher = true};
+          .trace_dispatcher = true,
+          .standby = StandbyMode::kAll};
 }
 
 WorkerExited worker_exited() {
@@ -102,7 +103,7 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-5",
+      {"Welcome", "Welcome-6",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -132,8 +133,12 @@ std::vector<Example> first_kinds() {
                     .world_size = 16,
                     .master_addr = "10.0.0.1",
                     .master_port = 29400}},
-      {"WorkerStarted", "WorkerStarted",
-       WorkerStarted{.attempt = Attempt{1}, .local_rank = LocalRank{2}, .pid = 4711, .at = 1s}},
+      {"WorkerStarted", "WorkerStarted-2",
+       WorkerStarted{.attempt = Attempt{1},
+                     .local_rank = LocalRank{2},
+                     .pid = 4711,
+                     .at = 1s,
+                     .warm = true}},
       {"WorkerStartFailed", "WorkerStartFailed",
        WorkerStartFailed{.attempt = Attempt{1},
                          .local_rank = LocalRank{2},
