@@ -36,7 +36,7 @@ if __name__ == "__main__":
         process.join()
     status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
     facts = {
-        "pid": os.getpid(), "warm": "torch" in first_line, "version": VERSION,
+        "pid": os.getpid(), "warm": "torch" in first_line, "version": 1,
         "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "flags": str(sys.flags),
         "name": __name__, "file": __file__, "doc": __doc__, "spec": str(__spec__),
         "main": sys.modules["__main__"].__dict__ is globals(),
@@ -49,7 +49,7 @@ if __name__ == "__main__":
         "stdin": os.readlink("/proc/self/fd/0"),
         "kinds": [os.readlink(f"/proc/self/fd/{n}").split(":")[0] for n in (1, 2)],
         "faulthandler": os.path.exists(
-            os.environ["ROBUSTRUN_RECORD"].replace(".record", ".stack")),
+            os.environ.get("ROBUSTRUN_RECORD", "").replace(".record", ".stack")),
     }
     with open(f"facts.{rank}.{attempt}.part", "w") as file:
         json.dump(facts, file)
@@ -58,7 +58,7 @@ if __name__ == "__main__":
     print("trouble", file=sys.stderr)
     while not os.path.exists(f"go.{attempt}"):
         time.sleep(0.01)
-""".replace("VERSION", "1")
+"""
 # Of one start alone; the rest of what a program sees has to be the same.
 OF_ONE = {"MASTER_PORT", "ROBUSTRUN_RECORD", "ROBUSTRUN_SOCKET", "ROBUSTRUN_FLIGHT_SOCKET",
           "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ROBUSTRUN_RUN_ID", "NCCL_RAS_ADDR"}
@@ -92,7 +92,7 @@ def is_waiting(pid):
     return "libtorch_cpu" in maps and sleeps_in == "45"  # recvfrom
 
 
-def waiting(robustrun, of=None, besides=()):
+def waiting(robustrun, besides=()):
     def find():
         pids = [pid for pid in standbys(robustrun) if pid not in besides and is_waiting(pid)]
         return len(pids) == WORKERS and pids
