@@ -77,7 +77,7 @@ base::Status StandbyImpl::launch(NodeContext& node) {
   cgroup_ = Cgroup::make("standby-" + node.workers.run_id, plan_.rank,
                          base::Attempt{static_cast<std::uint32_t>(plan_.serial)});
   Environment environment(plan_.spawn.environment);
-  environment.set("ROBUSTRUN_STANDBY", path + ":" + plan_.modules);
+  environment.set("ROBUSTRUN_STANDBY_SOCKET", path + ":" + plan_.modules);
 
   ShimOptions options;
   options.shim = node.shim;

@@ -207,10 +207,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
   {.id = kPolicy, .name = "policy", .values = "FILE", .group = kFailures,
    .help = "What is done about faults, where it differs from what `robustrun policy` says: "
            "docs/policy.md."},
-  {.id = kStandby, .name = "standby", .type = kChoice, .values = "off|spares|all",
+  {.id = kStandby, .name = "standby", .type = kChoice, .values = "off|all",
    .native = "all", .compat = "off", .group = kFailures,
    .help = "Keep interpreters that have imported already what workers import, for the next "
-           "restart: on spare nodes, or on all. None where they would need too much memory."},
+           "restart, on all nodes that run workers. None where they would need too much memory."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

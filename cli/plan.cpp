@@ -190,10 +190,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.omp = settings.text(OptionId::kOmp);
   workers.trace = settings.text(OptionId::kTrace) != "off";
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
-  const std::string standby = settings.text(OptionId::kStandby);
-  workers.standby = standby == "all"      ? wire::StandbyMode::kAll
-                    : standby == "spares" ? wire::StandbyMode::kSpares
-                                          : wire::StandbyMode::kOff;
+  if (settings.text(OptionId::kStandby) == "all") workers.standby = wire::StandbyMode::kAll;
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);

@@ -24,8 +24,8 @@ enum class StreamRoute : std::uint8_t {
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
 
-// Which nodes keep standby workers: none, those outside the group alone, or all.
-enum class StandbyMode : std::uint8_t { kOff, kSpares, kAll };
+// Which nodes keep standby workers: none, or all that run workers.
+enum class StandbyMode : std::uint8_t { kOff, kAll };
 
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {

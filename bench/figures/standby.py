@@ -66,7 +66,7 @@ def waiting_standbys(marker):
     for entry in pathlib.Path("/proc").iterdir():
         try:
             variables = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
-            if marker not in variables or b"ROBUSTRUN_STANDBY=" not in variables:
+            if marker not in variables or b"ROBUSTRUN_STANDBY_SOCKET=" not in variables:
                 continue
             waits = (entry / "wchan").read_text() == "unix_stream_read_generic" or \
                 (entry / "syscall").read_text().startswith("45 ")

@@ -17,7 +17,7 @@ def run(write_no_bytecode):
     mode, program = sys.argv[1:3]
     fresh_start = [_first_word(), "-u"] + sys.argv
     namespace = _clean_main(mode)
-    if "ROBUSTRUN_STANDBY" in os.environ:
+    if "ROBUSTRUN_STANDBY_SOCKET" in os.environ:
         _stand_by(write_no_bytecode, fresh_start, mode, program)
     _observe()
     sys.dont_write_bytecode = write_no_bytecode

@@ -18,7 +18,7 @@ _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "T
 
 def wait(command, mode, program):
     """Returns in the worker; in nobody's, when the agent has gone. `command`: a fresh start."""
-    socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY").partition(":")
+    socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
     names, changed = _modules.read(list_path)
     own = _modules.changed_variables()  # the interpreter's, such as LC_CTYPE
     stamps = _stamps(mode, program)

@@ -77,8 +77,6 @@ TEST_CASE("standby workers are kept natively, and as asked for") {
   World world;
   using wire::StandbyMode;
   CHECK(plan(world, {"train.py"})->request.workers.standby == StandbyMode::kAll);
-  CHECK(plan(world, {"--standby=spares", "train.py"})->request.workers.standby ==
-        StandbyMode::kSpares);
   CHECK(plan(world, {"--standby=off", "train.py"})->request.workers.standby == StandbyMode::kOff);
   CHECK(plan(world, {"--compat=torchrun", "train.py"})->request.workers.standby ==
         StandbyMode::kOff);

@@ -77,7 +77,7 @@ def standbys(robustrun):
     found = []
     for pid in robustrun.marked():
         if b"boot.py" in b" ".join(command_of(pid)[:3]) and command_of(pid)[0].find(b"shim") < 0:
-            if b"ROBUSTRUN_STANDBY=" in read_environ(pid):
+            if b"ROBUSTRUN_STANDBY_SOCKET=" in read_environ(pid):
                 found.append(pid)
     return sorted(found)
 
