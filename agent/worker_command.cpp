@@ -102,7 +102,6 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
              const WorkerFiles& files) {
   env.set("ROBUSTRUN_RUN_ID", workers.run_id);
   env.set("ROBUSTRUN_ATTEMPT", std::to_string(start.attempt.value));
-  env.unset("ROBUSTRUN_STANDBY_SOCKET");  // of a standby that has started a robustrun of its own
   set_or_unset(env, "ROBUSTRUN_RECORD", files.record);
   set_or_unset(env, "ROBUSTRUN_SOCKET", files.socket);
   set_or_unset(env, "ROBUSTRUN_FLIGHT_SOCKET", files.flight);
