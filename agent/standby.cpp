@@ -133,8 +133,8 @@ Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
   // Written in part, if at all, when it dies just now; and then it is a worker that died.
   std::exchange(order_, nullptr)(std::move(message), nullptr);
   shim_->set_handlers({});
-  return {std::move(shim_), std::move(door_), std::move(cgroup_), std::move(out_), std::move(err_),
-          pid_};
+  return {std::move(shim_), std::move(door_), std::move(cgroup_),
+          std::move(out_),  std::move(err_),  pid_};
 }
 
 }  // namespace

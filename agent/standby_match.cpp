@@ -136,8 +136,8 @@ std::string changed_path(const std::vector<Ready::Stamp>& stamps) {
   for (const Ready::Stamp& stamp : stamps) {
     struct stat now{};
     if (::stat(stamp.path.c_str(), &now) != 0) return stamp.path;
-    const std::int64_t modified = std::int64_t{now.st_mtim.tv_sec} * 1'000'000'000 +
-                                  std::int64_t{now.st_mtim.tv_nsec};
+    const std::int64_t modified =
+        std::int64_t{now.st_mtim.tv_sec} * 1'000'000'000 + std::int64_t{now.st_mtim.tv_nsec};
     if (now.st_ino != stamp.inode || modified != stamp.modified_ns) return stamp.path;
   }
   return {};

@@ -22,8 +22,7 @@ StandbySet::~StandbySet() = default;
 
 bool StandbySet::is_wanted() const {
   return !given_up_ && node_.workers.standby == wire::StandbyMode::kAll &&
-         !node_.workers.python_path.empty() &&
-         node_.workers.mode != wire::LaunchMode::kExecutable;
+         !node_.workers.python_path.empty() && node_.workers.mode != wire::LaunchMode::kExecutable;
 }
 
 std::string StandbySet::modules_path(std::uint32_t rank) const {

@@ -54,12 +54,12 @@ class StandbySet {
   struct Slot {
     base::Rank rank;
     std::optional<Spawn> spawn;  // as the worker of the last attempt was started
-    std::string list;            // where that one leaves its modules; empty: it started warm
-    bool has_modules = false;    // modules_path() is there
+    std::string list;  // where that one leaves its modules; empty: it started warm
+    bool has_modules = false;  // modules_path() is there
     bool is_asked = false;
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt
-    std::uint64_t standby = 0;   // key of all_; 0: none
+    std::uint64_t standby = 0;  // key of all_; 0: none
   };
   using Slots = std::map<std::uint32_t, Slot>;  // by local rank
 

@@ -1,5 +1,6 @@
 #pragma once
-// One worker, started afresh or from a standby: its shim, its two captured streams, its progress record, its socket and cgroup.
+// One worker, started afresh or from a standby: its shim, its two captured streams, its progress
+// record, its socket and cgroup.
 //
 // Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or
 // WorkerStartFailed is sent → WorkerExited is sent as soon as the worker is dead, with its last

@@ -22,8 +22,12 @@ namespace {
 Spawn worker() {
   Spawn spawn;
   spawn.argv = {"/usr/bin/python3", "-u", "/r/boot.py", "script", "train.py"};
-  spawn.environment = {"HOME=/root", "RANK=1", "MASTER_PORT=4000", "OMP_NUM_THREADS=2",
-                       "ROBUSTRUN_RECORD=/run/1.0.record", "TORCHELASTIC_ERROR_FILE=/log/0.json"};
+  spawn.environment = {"HOME=/root",
+                       "RANK=1",
+                       "MASTER_PORT=4000",
+                       "OMP_NUM_THREADS=2",
+                       "ROBUSTRUN_RECORD=/run/1.0.record",
+                       "TORCHELASTIC_ERROR_FILE=/log/0.json"};
   spawn.working_directory = "/job";
   spawn.cpus = "0-3";
   spawn.out = spawn.err = wire::StreamRoute::kFileAndConsole;
@@ -52,9 +56,9 @@ std::string why_not(const Spawn& wanted, const Strings& read = {}) {
 
 TEST_CASE("a standby has its worker's environment, without the names of that one's files") {
   const Spawn standby = standby_spawn(worker());
-  CHECK(standby.environment ==
-        Strings{"HOME=/root", "RANK=1", "MASTER_PORT=4000", "OMP_NUM_THREADS=2",
-                "ROBUSTRUN_RECORD=", "TORCHELASTIC_ERROR_FILE="});
+  CHECK(standby.environment == Strings{"HOME=/root", "RANK=1", "MASTER_PORT=4000",
+                                       "OMP_NUM_THREADS=2",
+                                       "ROBUSTRUN_RECORD=", "TORCHELASTIC_ERROR_FILE="});
   CHECK(standby.argv == worker().argv);
   CHECK(standby.cpus == "0-3");
 }

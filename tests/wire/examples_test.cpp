@@ -134,11 +134,8 @@ std::vector<Example> first_kinds() {
                     .master_addr = "10.0.0.1",
                     .master_port = 29400}},
       {"WorkerStarted", "WorkerStarted-2",
-       WorkerStarted{.attempt = Attempt{1},
-                     .local_rank = LocalRank{2},
-                     .pid = 4711,
-                     .at = 1s,
-                     .warm = true}},
+       WorkerStarted{
+           .attempt = Attempt{1}, .local_rank = LocalRank{2}, .pid = 4711, .at = 1s, .warm = true}},
       {"WorkerStartFailed", "WorkerStartFailed",
        WorkerStartFailed{.attempt = Attempt{1},
                          .local_rank = LocalRank{2},
