@@ -43,7 +43,8 @@ if __name__ == "__main__":
         "cwd": os.getcwd(), "environment": dict(os.environ),
         "inherited": os.popen("env | sort").read().splitlines(),
         "started": started, "threads": torch.get_num_threads(),
-        "signals": [str(signal.getsignal(n)).split(" at ")[0] for n in range(1, 65) if n not in (32, 33)],
+        "signals": [str(signal.getsignal(n)).split(" at ")[0]
+                    for n in range(1, 65) if n not in (32, 33)],
         "masks": [status[name] for name in ("SigBlk", "SigIgn", "SigCgt")],
         "affinity": sorted(os.sched_getaffinity(0)), "session": os.getsid(0) == os.getpid(),
         "stdin": os.readlink("/proc/self/fd/0"),

@@ -86,7 +86,8 @@ class Standby:
         self.process = subprocess.Popen(
             [sys.executable, "-u", str(BOOT), mode, script, *arguments], cwd=folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=clean_environment(ROBUSTRUN_STANDBY_SOCKET=f"{folder}/sock:{folder}/list", **environment))
+            env=clean_environment(ROBUSTRUN_STANDBY_SOCKET=f"{folder}/sock:{folder}/list",
+                                  **environment))
 
     def ready(self):
         """Field -> values of its first message."""
