@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from conftest import command_of, is_alive, read_environ, wait_for
+from conftest import command_of, is_alive, is_standby, wait_for
 
 pytest.importorskip("torch")
 
@@ -75,12 +75,8 @@ def facts(robustrun, attempt):
 
 def standbys(robustrun):
     """Pids of interpreters that wait, or import."""
-    found = []
-    for pid in robustrun.marked():
-        if b"boot.py" in b" ".join(command_of(pid)[:3]) and command_of(pid)[0].find(b"shim") < 0:
-            if b"ROBUSTRUN_STANDBY_SOCKET=" in read_environ(pid):
-                found.append(pid)
-    return sorted(found)
+    return sorted(pid for pid in robustrun.marked()
+                  if b"shim" not in command_of(pid)[0] and is_standby(pid))
 
 
 def is_waiting(pid):
