@@ -20,9 +20,6 @@ namespace {
 namespace asio = boost::asio;
 using wire::FaultKind;
 
-// The boot module's; beside the stack signal's default, SIGRTMIN+8.
-int fault_signal() { return SIGRTMIN + 9; }
-
 std::string in_seconds(base::Nanos time) {
   return fmt::format("{:.3g} s", std::chrono::duration<double>(time).count());
 }
@@ -32,10 +29,10 @@ std::string no_python_fault(const Victim& victim, std::uint32_t stack_signal) {
   if (victim.record_path().empty()) {
     return "the script runs without our boot module (--inject=off, or no Python script)";
   }
-  if (stack_signal == static_cast<std::uint32_t>(fault_signal())) {
+  if (stack_signal == static_cast<std::uint32_t>(boot_signal())) {
     return "its signal, SIGRTMIN+9, is the one of --stack-signal: choose another one there";
   }
-  if (!signal_state(victim.pid(), fault_signal()).is_caught) {
+  if (!signal_state(victim.pid(), boot_signal()).is_caught) {
     return "the worker has no handler for SIGRTMIN+9: its script has not begun, or took it away";
   }
   return {};
@@ -153,7 +150,7 @@ void FaultInjector::Impl::order_in_python(const wire::Inject& order) {
   if (auto written = base::write_file_atomically(path, text, 0600); !written) {
     return refuse(order, written.error().what);
   }
-  victim->signal_itself(fault_signal());
+  victim->signal_itself(boot_signal());
   wait_until_taken(order, pid, path, node_.clock.now() + kFaultTakenMax);
 }
 

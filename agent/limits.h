@@ -36,6 +36,13 @@ inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report
 // worker_set
 inline constexpr std::uint32_t kSingleLane = 0;  // of a pool for one kind of work
 
+// standby, standby_set
+inline constexpr std::chrono::seconds kStandbyReadyMax{300};   // imports, from a slow file system
+inline constexpr std::chrono::seconds kModulesAfter{10};  // of user code without a step
+inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;
+inline constexpr std::uint64_t kStandbyMemoryShare = 10;  // one part in ten of what is available
+inline constexpr std::size_t kMeminfoBytesMax = std::size_t{64} << 10;
+
 // error_file
 inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kJsonDepthMax = 64;  // lists and objects within each other

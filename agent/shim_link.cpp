@@ -99,6 +99,7 @@ class Session : public std::enable_shared_from_this<Session> {
   base::Status start();
   void close();
   void send(const shim::Order& order);
+  void set_handlers(ShimLink::Handlers handlers) { handlers_ = std::move(handlers); }
   [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
@@ -259,6 +260,7 @@ class Link final : public ShimLink {
     session_->send({shim::Order::Kind::kSignalGroup, signal});
   }
   void kill_tree() override { session_->send({shim::Order::Kind::kKillTree, 0}); }
+  void set_handlers(Handlers handlers) override { session_->set_handlers(std::move(handlers)); }
   [[nodiscard]] pid_t shim_pid() const override { return session_->pid(); }
 
  private:

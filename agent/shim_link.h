@@ -50,6 +50,8 @@ class ShimLink {
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,
                                                        Handlers handlers);
+  // From now on these are called, instead of those of start().
+  virtual void set_handlers(Handlers handlers) = 0;
   virtual ~ShimLink() = default;  // closes the lifeline: the shim kills its tree
   virtual void signal_group(int signal) = 0;
   virtual void signal_worker(int signal) = 0;  // the worker itself, not its children

@@ -1,11 +1,16 @@
 #pragma once
 // A worker as a fault on purpose sees it (inject.h).
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
 
 namespace robustrun::agent {
+
+// The boot module's handler takes orders that lie beside the record; the stack signal's default is
+// SIGRTMIN+8.
+inline int boot_signal() { return SIGRTMIN + 9; }
 
 class Victim {
  public:

@@ -14,13 +14,13 @@
 #include "agent/event_choice.h"
 #include "agent/last_look.h"
 #include "agent/limits.h"
-#include "agent/log_pump.h"
 #include "agent/oom.h"
 #include "agent/process_look.h"
 #include "agent/shim_link.h"
 #include "agent/tracer_library.h"
 #include "agent/worker_command.h"
 #include "agent/worker_snapshot.h"
+#include "agent/worker_stream.h"
 #include "agent/worker_words.h"
 #include "base/io/log.h"
 #include "tracer/collectives_reader.h"
@@ -28,15 +28,6 @@
 
 namespace robustrun::agent {
 namespace {
-
-bool captured(wire::StreamRoute route) {
-  return route == wire::StreamRoute::kConsole || route == wire::StreamRoute::kFile ||
-         route == wire::StreamRoute::kFileAndConsole;
-}
-
-bool to_file(wire::StreamRoute route) {
-  return route == wire::StreamRoute::kFile || route == wire::StreamRoute::kFileAndConsole;
-}
 
 class WorkerImpl final : public Worker {
  public:
@@ -72,6 +63,9 @@ class WorkerImpl final : public Worker {
     if (events_) events_->trace_in_full(in_full);
   }
   [[nodiscard]] bool uses_nccl() const override;
+  [[nodiscard]] const tracer::Reading* reading() const override {
+    return reported_ && !exited_ ? &*reported_ : nullptr;
+  }
   void set_congested(bool congested) override {
     for (auto& pump : {out_.get(), err_.get()}) {
       if (pump != nullptr) pump->set_congested(congested);
@@ -86,13 +80,13 @@ class WorkerImpl final : public Worker {
   }
 
  private:
-  struct Stream {
-    base::Fd write_end;  // for the shim; ours is closed after the start
-    int fd = -1;         // what the shim gets
-  };
-  base::Result<Stream> open_stream(const Plan& plan, bool is_stderr);
+  base::Result<WorkerStream> open_stream(const Plan& plan, bool is_stderr, base::Fd source);
   [[nodiscard]] int stdin_fd() const;
-  LogPump::Handlers pump_handlers(bool is_stderr, bool console);
+  [[nodiscard]] base::Result<Spawn> make_spawn(const Plan& plan) const;
+  base::Status start_fresh(const Plan& plan, Spawn spawn);
+  base::Status start_warm(const Plan& plan, Standby::Taken standby);
+  ShimLink::Handlers shim_handlers();
+  void started(pid_t pid, bool warm);
   base::Status open_channels(const Plan& plan);
   [[nodiscard]] tracer::RankSnapshot describe() const;
   [[nodiscard]] Suspect as_suspect();
@@ -121,6 +115,7 @@ class WorkerImpl final : public Worker {
   std::optional<Cgroup> cgroup_;
   std::optional<OomWatch> oom_;
   std::unique_ptr<ShimLink> shim_;
+  std::unique_ptr<base::RequestSocket> door_;  // of a worker that was a standby
   pid_t pid_ = 0;
   std::optional<base::Nanos> stopped_at_;
   bool exited_ = false;
@@ -145,6 +140,7 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
       node_.executor, files.socket,
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
   files.stacks = stem + ".stack";
+  files.modules = stem + ".modules";
   if (!node_.workers.trace) return {};
   files.ras_address = plan.ras_address;
   if (chooses_events(node_.workers)) {
@@ -158,47 +154,17 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
   return {};
 }
 
-base::Result<WorkerImpl::Stream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr) {
-  const wire::StreamRoute route = is_stderr ? slot_.err : slot_.out;
-  if (route == wire::StreamRoute::kInherit) {
-    return Stream{{}, is_stderr ? STDERR_FILENO : STDOUT_FILENO};
-  }
-  if (!captured(route)) return Stream{};
-  base::FdPair pipe = RR_TRY(base::make_pipe());
-  LogPumpOptions options;
-  options.source = std::move(pipe.first);
-  if (to_file(route)) options.file = is_stderr ? paths_.stderr_log : paths_.stdout_log;
-  options.to_console = route != wire::StreamRoute::kFile;
-  options.tail_lines = is_stderr ? kStderrTailLines : 0;
-  options.filters = is_stderr ? node_.workers.stderr_filters : node_.workers.stdout_filters;
-  if (!options.filters.empty()) {
-    options.filter_file = is_stderr ? plan.paths.filtered_stderr : plan.paths.filtered_stdout;
-    options.filter_prefix = line_prefix(node_.workers, slot_);
-  }
-  const bool console = options.to_console;
-  (is_stderr ? err_ : out_) = RR_TRY(LogPump::open(node_.executor, node_.pool, std::move(options),
-                                                   pump_handlers(is_stderr, console)));
-  ++pumps_running_;
-  const int fd = pipe.second.get();
-  return Stream{std::move(pipe.second), fd};
-}
-
-LogPump::Handlers WorkerImpl::pump_handlers(bool is_stderr, bool console) {
-  LogPump::Handlers handlers;
-  if (console) {
-    handlers.on_console = [this, is_stderr](std::string_view bytes, bool partial) {
-      node_.send(
-          wire::Output{slot_.rank, slot_.local_rank, is_stderr, partial, std::string(bytes)});
-    };
-  }
-  handlers.on_trouble = [this](const std::string& what) {
-    RR_LOG(kWarn, ({.rank = slot_.rank}), "{}", what);
-  };
-  handlers.on_finished = [this] {
+base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr,
+                                                   base::Fd source) {
+  WorkerStreamPlan wanted{slot_, plan.paths, paths_, is_stderr, {}, std::move(source)};
+  wanted.on_finished = [this] {
     --pumps_running_;
     finish_if_gone();
   };
-  return handlers;
+  WorkerStream stream = RR_TRY(open_worker_stream(node_, std::move(wanted)));
+  if (stream.pump) ++pumps_running_;
+  (is_stderr ? err_ : out_) = std::move(stream.pump);
+  return stream;
 }
 
 int WorkerImpl::stdin_fd() const {
@@ -206,10 +172,7 @@ int WorkerImpl::stdin_fd() const {
   return chosen || node_.workers.compat ? STDIN_FILENO : -1;
 }
 
-base::Status WorkerImpl::launch(const Plan& plan) {
-  RR_TRY(open_channels(plan));
-  const Stream out = RR_TRY(open_stream(plan, false));
-  const Stream err = RR_TRY(open_stream(plan, true));
+base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
   WorkerCommand command =
       RR_TRY(make_worker_command(node_.workers, plan.start, slot_, files_, plan.usable_cpus));
   if (slot_.local_rank.value == 0 && attempt_.value == 0) {
@@ -219,25 +182,67 @@ base::Status WorkerImpl::launch(const Plan& plan) {
                      notice);
     }
   }
+  return Spawn{std::move(command.argv),
+               std::move(command.environment),
+               node_.workers.working_directory,
+               plan.cpus,
+               plan.memory,
+               stdin_fd(),
+               slot_.out,
+               slot_.err};
+}
+
+base::Status WorkerImpl::launch(const Plan& plan) {
+  RR_TRY(open_channels(plan));
+  Spawn spawn = RR_TRY(make_spawn(plan));
+  if (auto standby = plan.standbys.take(slot_, spawn, files_.modules)) {
+    return start_warm(plan, *std::move(standby));
+  }
+  return start_fresh(plan, std::move(spawn));
+}
+
+base::Status WorkerImpl::start_fresh(const Plan& plan, Spawn spawn) {
+  const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
+  const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
   cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);
   oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
 
   ShimOptions options;
   options.shim = node_.shim;
-  options.argv = std::move(command.argv);
-  options.environment = std::move(command.environment);
-  options.working_directory = node_.workers.working_directory;
-  options.in_fd = stdin_fd();
+  options.argv = std::move(spawn.argv);
+  options.environment = std::move(spawn.environment);
+  options.working_directory = std::move(spawn.working_directory);
+  options.in_fd = spawn.in_fd;
   options.out_fd = out.fd;
   options.err_fd = err.fd;
   if (cgroup_) options.cgroup = cgroup_->path();
-  options.cpus = plan.cpus;
-  options.memory = plan.memory;
+  options.cpus = std::move(spawn.cpus);
+  options.memory = std::move(spawn.memory);
+  shim_ = RR_TRY(ShimLink::start(node_.executor, options, shim_handlers()));
+  return {};
+}
+
+// It has what a fresh one would have: only its streams and its life are ours from now on.
+base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
+  door_ = std::move(standby.door);
+  cgroup_ = std::move(standby.cgroup);
+  oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
+  RR_TRY(open_stream(plan, false, std::move(standby.out)));
+  RR_TRY(open_stream(plan, true, std::move(standby.err)));
+  shim_ = std::move(standby.shim);
+  shim_->set_handlers(shim_handlers());
+  started(standby.pid, true);
+  return {};
+}
+
+void WorkerImpl::started(pid_t pid, bool warm) {
+  pid_ = pid;
+  node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm});
+}
+
+ShimLink::Handlers WorkerImpl::shim_handlers() {
   ShimLink::Handlers handlers;
-  handlers.on_started = [this](pid_t pid) {
-    pid_ = pid;
-    node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now()});
-  };
+  handlers.on_started = [this](pid_t pid) { started(pid, false); };
   handlers.on_start_failed = [this](int os_errno, const std::string& what) {
     node_.send(wire::WorkerStartFailed{attempt_, slot_.local_rank, os_errno, what});
   };
@@ -250,8 +255,7 @@ base::Status WorkerImpl::launch(const Plan& plan) {
   handlers.on_gone = [this](unsigned killed, const std::string& unkillable) {
     on_tree_gone(killed, unkillable);
   };
-  shim_ = RR_TRY(ShimLink::start(node_.executor, options, std::move(handlers)));
-  return {};
+  return handlers;
 }
 
 void WorkerImpl::stop(const wire::StopWorkers& order) {
@@ -371,7 +375,7 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
   }
   socket_.reset();
   if (record_) record_->unlink();
-  for (const std::string& left : {files_.stacks, files_.flight}) {
+  for (const std::string& left : {files_.stacks, files_.flight, files_.modules}) {
     if (!left.empty()) ::unlink(left.c_str());
   }
   if (cgroup_) cgroup_->remove();

@@ -1,5 +1,6 @@
 #pragma once
-// One worker: its shim, its two captured streams, its progress record, its socket and cgroup.
+// One worker, started afresh or from a standby: its shim, its two captured streams, its progress
+// record, its socket and cgroup.
 //
 // Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or
 // WorkerStartFailed is sent → WorkerExited is sent as soon as the worker is dead, with its last
@@ -10,6 +11,7 @@
 
 #include "agent/attempt_dirs.h"
 #include "agent/node_context.h"
+#include "agent/standby_set.h"
 #include "agent/victim.h"
 #include "base/core/result.h"
 #include "wire/messages.h"
@@ -19,6 +21,7 @@ namespace robustrun::agent {
 class Worker : public Victim {
  public:
   struct Plan {
+    StandbySet& standbys;            // one of them may become the worker
     const wire::StartWorkers& start;
     const wire::WorkerSlot& slot;
     const AttemptPaths& paths;       // log files of the attempt
@@ -53,6 +56,8 @@ class Worker : public Victim {
   virtual void trace_in_full(bool in_full) = 0;
   // It has communicators of NCCL.
   [[nodiscard]] virtual bool uses_nccl() const = 0;
+  // Its progress record as it was read last; null: it has not begun, or is dead.
+  [[nodiscard]] virtual const tracer::Reading* reading() const = 0;
   virtual void set_congested(bool congested) = 0;
   [[nodiscard]] virtual bool gone() const = 0;
   [[nodiscard]] virtual base::LocalRank local_rank() const = 0;

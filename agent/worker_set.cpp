@@ -19,6 +19,7 @@
 #include "agent/ras_address.h"
 #include "agent/ras_look.h"
 #include "agent/shm_sweep.h"
+#include "agent/standby_set.h"
 #include "agent/tracer_library.h"
 #include "agent/worker.h"
 #include "agent/worker_version.h"
@@ -35,6 +36,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   explicit Impl(NodeContext& node)
       : node_(node),
         grace_(node.executor),
+        standbys_(node, [this] { finish_if_empty(); }),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1) {}
 
@@ -56,6 +58,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void answer_ras(const wire::Observe& question, const base::Result<std::string>& report) const;
   [[nodiscard]] base::Result<RasAddress> ras_address() const;
   void choose_events();
+  void prepare_standbys();
   void check_and_start();
   void start_next();
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
@@ -67,6 +70,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 
   NodeContext& node_;
   asio::steady_timer grace_;
+  StandbySet standbys_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
@@ -107,33 +111,41 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
                       : node_.started_with;
   ras_address_ = choose_ras_address();
   paths_ = make_paths();
+  standbys_.begin(*order_);
   check_and_start();
 }
 
 // Program and code may lie on a file system that hangs, so a thread looks for it. The order may
 // have been revoked, or replaced by another one, when it answers.
 void WorkerSet::Impl::check_and_start() {
-  auto found = std::make_shared<base::Status>();
+  struct Found {
+    base::Status program;
+    std::string changed;  // since the standbys were made
+  };
+  auto found = std::make_shared<Found>();
   const auto done = [self = weak_from_this(), found, attempt = order_->attempt] {
     auto set = self.lock();
     if (!set || set->gone_ || set->stopping_ || set->order_->attempt != attempt) return;
-    if (*found) *found = set->bind_cpus();
-    if (!*found) {
-      set->start_failed(set->order_->slots.front(), found->error());
+    if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
+    if (found->program) found->program = set->bind_cpus();
+    if (!found->program) {
+      set->start_failed(set->order_->slots.front(), found->program.error());
       set->stopping_ = true;
     }
     set->start_next();
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
-                     own = node_.own_command] {
+                     own = node_.own_command, stamps = standbys_.stamps()] {
     if (version && own) {
-      *found = base::fail(base::Errc::kPermission,
-                          "this machine joined without authentication and starts its own command "
-                          "alone: no other version of it");
+      found->program =
+          base::fail(base::Errc::kPermission,
+                     "this machine joined without authentication and starts its own command "
+                     "alone: no other version of it");
     } else if (version) {
-      *found = check_version(*version);
+      found->program = check_version(*version);
     }
-    if (*found) *found = check_program(workers);
+    if (found->program) found->program = check_program(workers);
+    found->changed = changed_path(stamps);
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);
   if (!submitted) asio::post(node_.executor, done);
@@ -172,7 +184,7 @@ base::Status WorkerSet::Impl::bind_cpus() {
 void WorkerSet::Impl::start_next() {
   if (stopping_ || next_slot_ >= order_->slots.size()) return finish_if_empty();
   const wire::WorkerSlot& slot = order_->slots[next_slot_++];
-  Worker::Plan plan{*order_, slot, paths_, {}, usable_cpus_};
+  Worker::Plan plan{standbys_, *order_, slot, paths_, {}, usable_cpus_};
   plan.ras_address = ras_address_;
   const std::size_t local = slot.local_rank.value;
   if (local < bindings_.cpus.size()) plan.cpus = bindings_.cpus[local];
@@ -205,6 +217,7 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
   }
   if (gone_) return report_gone();  // the answer was lost, or the attempt ended by itself
   stopping_ = true;
+  standbys_.pause();
   if (order.grace <= base::Nanos::zero()) {
     for (auto& worker : workers_) worker->kill();
   } else {
@@ -228,6 +241,7 @@ void WorkerSet::Impl::kill_all(std::function<void()> done) {
   on_empty_ = std::move(done);
   stopping_ = true;
   for (auto& worker : workers_) worker->kill();
+  standbys_.end();
   finish_if_empty();
 }
 
@@ -252,7 +266,7 @@ void WorkerSet::Impl::finish_if_empty() {
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
     sweep_shared_memory();
-  } else if (gone_ && on_empty_) {
+  } else if (gone_ && on_empty_ && standbys_.empty()) {
     std::exchange(on_empty_, nullptr)();
   }
 }
@@ -285,7 +299,16 @@ bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
   choose_events();
+  prepare_standbys();
   return progress;
+}
+
+void WorkerSet::Impl::prepare_standbys() {
+  for (auto& worker : workers_) {
+    const tracer::Reading* const reading = worker->reading();
+    if (reading != nullptr) standbys_.look(worker->local_rank(), *worker, *reading);
+  }
+  if (!stopping_) standbys_.prepare();
 }
 
 // Something is suspected: one of our workers is overdue, or the supervisor looks at all.

@@ -211,6 +211,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .compat = "off", .group = kFailures,
    .help = "Watch the machines while the job runs: kernel log, GPUs, links, file systems, memory, "
            "clock (docs/health.md)."},
+  {.id = kStandby, .name = "standby", .type = kChoice, .values = "off|all",
+   .native = "all", .compat = "off", .group = kFailures,
+   .help = "Keep interpreters that have imported already what workers import, for the next "
+           "restart, on all nodes that run workers. None where they would need too much memory."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -110,6 +110,7 @@ enum class OptionId : std::uint8_t {
   kFaults,
   kPolicy,
   kHealth,
+  kStandby,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

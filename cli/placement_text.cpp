@@ -11,6 +11,7 @@
 #include "cli/placement_gain.h"
 #include "topo/picture_svg.h"
 #include "topo/picture_text.h"
+#include "topo/spare_count.h"
 #include "topo/step_time.h"
 
 namespace robustrun::cli {
@@ -326,6 +327,9 @@ std::string placement_summary(const PlacementPlan& plan, std::size_t columns) {
   }
   out += others_text(plan, "Spares:", plan.placement.spares, columns);
   out += others_text(plan, "Not used:", unused_of(plan), columns);
+  out += fmt::format("Spares that cover 99 % of days: {} (at {} failures per machine and day)\n",
+                     topo::spares_that_cover(static_cast<std::uint32_t>(placement.nodes.size())),
+                     topo::kDailyFailureRate);
   if (plan.chosen) out += "\n" + comparison(plan);
   return out;
 }

@@ -191,6 +191,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.trace = settings.text(OptionId::kTrace) != "off";
   workers.health = settings.text(OptionId::kHealth) != "off";
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
+  if (settings.text(OptionId::kStandby) == "all") workers.standby = wire::StandbyMode::kAll;
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);

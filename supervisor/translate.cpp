@@ -40,7 +40,7 @@ wire::StopReason to_reason(StopCause cause) {
 }  // namespace
 
 WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank) {
-  return {message.attempt, rank, message.pid};
+  return {message.attempt, rank, message.pid, message.warm};
 }
 
 WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank) {

@@ -58,12 +58,14 @@ struct WorkerStarted {
   base::LocalRank local_rank;
   std::int32_t pid = 0;
   base::Nanos at{};
+  bool warm = false;  // it was a standby worker
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "local_rank", local_rank);
     v(3, "pid", pid);
     v(4, "at", at);
+    v(5, "warm", warm);
   }
 };
 

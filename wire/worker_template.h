@@ -24,6 +24,9 @@ enum class StreamRoute : std::uint8_t {
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
 
+// Which nodes keep standby workers: none, or all that run workers.
+enum class StandbyMode : std::uint8_t { kOff, kAll };
+
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
@@ -51,6 +54,7 @@ struct WorkerTemplate {
   bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
   bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
   bool health = false;  // the agent watches its machine and sends NodeHealth
+  StandbyMode standby = StandbyMode::kOff;
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -78,6 +82,7 @@ struct WorkerTemplate {
     v(23, "trace", trace);
     v(24, "trace_dispatcher", trace_dispatcher);
     v(25, "health", health);
+    v(26, "standby", standby);
   }
 };
 

@@ -34,7 +34,8 @@ def _put_step(record, n, metrics):
     if record.by_script or not words[layout.STEPS]:  # else an optimizer has counted this one
         words[layout.STEPS] += 1
     record.by_script = True
-    if not words[layout.FIRST_STEP_AT_NS]:
+    is_first = not words[layout.FIRST_STEP_AT_NS]
+    if is_first:
         words[layout.FIRST_STEP_AT_NS] = now
     words[layout.LAST_STEP_AT_NS] = now
     words[layout.HAS_STEP] = 1
@@ -45,6 +46,8 @@ def _put_step(record, n, metrics):
             if where:
                 record.reals[where] = value
     words[layout.SEQUENCE] = locked + 1
+    if is_first:
+        layout.after_first_step()
 
 
 def _new_metric(record, name):

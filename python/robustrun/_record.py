@@ -64,6 +64,8 @@ class Record:
             words[FIRST_STEP_AT_NS] = now
         words[LAST_STEP_AT_NS] = now
         words[SEQUENCE] = locked + 1
+        if not steps:
+            after_first_step()
 
 
 def attach():
@@ -79,6 +81,13 @@ def mark_user_code():
     record = current()
     if record is not None:
         record.words[USER_CODE_AT_NS] = monotonic_ns()
+
+
+def after_first_step():
+    """By now the program has imported what it needs: a standby worker may want to know."""
+    from . import _modules
+
+    _modules.write_if_wanted(os.environ.get("ROBUSTRUN_RECORD", ""))
 
 
 def current():

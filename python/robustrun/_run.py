@@ -15,9 +15,12 @@ _OUR_FRAMES = 2  # below the user's first: boot.py and run()
 
 def run(write_no_bytecode):
     mode, program = sys.argv[1:3]
+    fresh_start = [_first_word(), "-u"] + sys.argv
+    namespace = _clean_main(mode)
+    if "ROBUSTRUN_STANDBY_SOCKET" in os.environ:
+        _stand_by(write_no_bytecode, fresh_start, mode, program)
     _observe()
     sys.dont_write_bytecode = write_no_bytecode
-    namespace = _clean_main()
     if mode == "module":
         start, arguments = _prepare_module(program, namespace)
     else:
@@ -40,6 +43,15 @@ def _leave_last_words():
     flight = sys.modules.get(__package__ + "._flight")
     if flight is not None:
         flight.leave_last_words()
+
+
+def _stand_by(write_no_bytecode, fresh_start, mode, program):
+    """Until this is to be a worker."""
+    from . import _standby
+
+    sys.dont_write_bytecode = write_no_bytecode
+    _standby.wait(fresh_start, mode, program)
+    sys.dont_write_bytecode = False
 
 
 def _observe():
@@ -84,14 +96,19 @@ def _stack_file():
 
 
 def _listen_for_faults():
-    """`robustrun inject`: until it is used this is one handler that nobody calls."""
+    """For `robustrun inject` and for standby workers: one handler that hardly anybody calls."""
     order, worker = os.environ.get("ROBUSTRUN_RECORD"), os.getpid()
     if not order:
         return
     import _signal  # signal itself would cost a millisecond
 
     def on_signal(number, frame):
-        if os.getpid() == worker:
+        if os.getpid() != worker:
+            return
+        from . import _modules
+
+        _modules.write_if_wanted(order)
+        if os.path.exists(order + ".fault"):
             from . import _faults
 
             _faults.obey(order + ".fault")
@@ -117,23 +134,23 @@ def _watch_collectives():
         _groups.install()
 
 
-def _clean_main():
+def _clean_main(mode):
     """Undoes what boot.py left in __main__ and in sys; returns the dictionary of __main__."""
     namespace = sys.modules["__main__"].__dict__
     for name in [name for name in namespace if not name.startswith("__")]:
         del namespace[name]
     del sys.path[0]  # boot.py's own entry, then Python's for boot.py
-    if not _safe_path():
+    if not safe_path():
         del sys.path[0]
     if hasattr(sys, "orig_argv"):  # 3.10
         where = len(sys.orig_argv) - len(sys.argv)
-        module = ["-m"] if sys.argv[1] == "module" else []
+        module = ["-m"] if mode == "module" else []
         sys.orig_argv[where : where + 2] = module
     del sys.argv[:2]
     return namespace
 
 
-def _safe_path():
+def safe_path():
     return getattr(sys.flags, "safe_path", bool(sys.flags.isolated))  # 3.11, -P
 
 
@@ -143,7 +160,7 @@ def _prepare_module(module, namespace):
     for name in ("__file__", "__cached__"):
         namespace.pop(name, None)
     sys.argv[0] = "-m"  # until runpy has found the file, as with the real -m
-    if not _safe_path():
+    if not safe_path():
         try:
             sys.path.insert(0, os.getcwd())
         except OSError:
@@ -164,7 +181,7 @@ def _prepare_script(script, namespace):
         code = compile(source, path, "exec", dont_inherit=True)
     except Exception:
         _become_plain_python()
-    if not _safe_path():
+    if not safe_path():
         sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
     namespace["__file__"] = path
     namespace["__loader__"] = type(namespace["__loader__"])("__main__", path)
@@ -190,8 +207,11 @@ def _is_container(path):
 
 
 def _become_plain_python():
-    first = getattr(sys, "orig_argv", [sys.executable])[0]
-    os.execv(sys.executable, [first, "-u"] + sys.argv)
+    os.execv(sys.executable, [_first_word(), "-u"] + sys.argv)
+
+
+def _first_word():
+    return getattr(sys, "orig_argv", [sys.executable])[0]
 
 
 def _hide_our_frames():

@@ -132,6 +132,7 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
           made.text = body.why;
         } else if constexpr (std::is_same_v<Body, WorkerStarted>) {
           made.event = "worker_started";
+          if (body.warm) made.text = "warm";
         } else if constexpr (std::is_same_v<Body, WorkerStartFailed>) {
           made.event = "worker_start_failed";
           made.text = body.what;

@@ -76,6 +76,7 @@ struct Incident {
   // there was none.
   std::string injected;
   std::optional<Classification> looks_like;  // none: no worker failed, or an older journal
+  std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -96,6 +97,7 @@ struct Incident {
     v(16, "alternatives", alternatives);
     v(17, "injected", injected);
     v(18, "looks_like", looks_like);
+    v(19, "warm", warm);
   }
 };
 

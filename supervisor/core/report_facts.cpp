@@ -38,7 +38,10 @@ struct Gatherer {
   void operator()(const AgentJoined&) {}
   void operator()(const AgentLost&) {}
   void operator()(const PortReserved& body) { keep_latest(of(body.attempt).reserved, event.at); }
-  void operator()(const WorkerStarted& body) { keep_latest(of(body.attempt).started, event.at); }
+  void operator()(const WorkerStarted& body) {
+    keep_latest(of(body.attempt).started, event.at);
+    if (body.warm) of(body.attempt).warm.insert(body.rank);
+  }
   void operator()(const WorkerStartFailed& body) {
     of(body.attempt)
         .failures.push_back({body.rank, event.node, event.at, event.at, nullptr, &body});

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ struct AttemptFacts {
   std::optional<base::Nanos> gone;       // last node without workers
   std::optional<base::Nanos> reserved;   // MASTER_PORT
   std::optional<base::Nanos> started;    // last worker
+  std::set<base::Rank> warm;             // that were standby workers
   std::optional<base::Nanos> user_code, first_step, caught_up;  // by the last rank
   std::vector<const Progress*> progress;  // in order
 };

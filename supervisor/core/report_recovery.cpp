@@ -110,6 +110,7 @@ void describe_recovery(const Facts& facts, const AttemptFacts& failed, const Att
   incident.recovery = elapsed(seen_at, phases.last());
   phases.until("catch up", next.caught_up);
   incident.phases = phases.take();
+  incident.warm = static_cast<std::uint32_t>(next.warm.size());
   count_lost_steps(failed, next, incident);
 }
 

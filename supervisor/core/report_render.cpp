@@ -97,9 +97,11 @@ std::string recovery_words(const Incident& incident) {
     return std::ranges::find(incident.phases, name, &Phase::name) != incident.phases.end();
   };
   const std::string time = duration_words(incident.recovery);
-  if (has("first step")) return time + " until the first step";
-  if (has("interpreter start")) return time + " until the script ran again";
-  if (has("start processes")) return time + " until the workers were started again";
+  const std::string warm =
+      incident.warm == 0 ? "" : ", " + counted(incident.warm, "worker") + " started warm";
+  if (has("first step")) return time + " until the first step" + warm;
+  if (has("interpreter start")) return time + " until the script ran again" + warm;
+  if (has("start processes")) return time + " until the workers were started again" + warm;
   return "began, but no worker was started again";
 }
 

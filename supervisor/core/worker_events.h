@@ -15,11 +15,13 @@ struct WorkerStarted {
   base::Attempt attempt;
   base::Rank rank;
   std::int32_t pid = 0;
+  bool warm = false;  // it was a standby worker
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "rank", rank);
     v(3, "pid", pid);
+    v(4, "warm", warm);
   }
 };
 

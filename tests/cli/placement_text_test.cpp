@@ -56,6 +56,7 @@ TEST_CASE("the summary compares with both usual orders and the bound") {
           "           of it is communication\n"
           "Spares:    n2 (1)\n"
           "Not used:  n4 (1)\n"
+          "Spares that cover 99 % of days: 0 (at 0.0012 failures per machine and day)\n"
           "\n"
           "switches touched, widest group  placed  natural order  lexicographic\n"
           "  dp groups, leaf                    0     2 (mean 2)     2 (mean 2)\n"
@@ -71,7 +72,8 @@ TEST_CASE("without a topology there are the natural order and its table") {
   const PlacementPlan placed = plan({"--hosts=n[1-2]"});
   CHECK(placement_summary(placed, 80) ==
         "Network:   nothing is known of it (no topology); natural order\n"
-        "Job:       2 ranks on 2 nodes of 2: dp=2\n");
+        "Job:       2 ranks on 2 nodes of 2: dp=2\n"
+        "Spares that cover 99 % of days: 0 (at 0.0012 failures per machine and day)\n");
   CHECK(placement_table(placed, 80) ==
         "place  ranks  node\n"
         "    0      0  n1\n"

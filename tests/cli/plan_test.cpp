@@ -73,6 +73,15 @@ TEST_CASE("memory of workers has a policy only if that is asked for") {
   CHECK(plan(world, {"--numa-memory=bind", "train.py"})->request.workers.numa_memory == "bind");
 }
 
+TEST_CASE("standby workers are kept natively, and as asked for") {
+  World world;
+  using wire::StandbyMode;
+  CHECK(plan(world, {"train.py"})->request.workers.standby == StandbyMode::kAll);
+  CHECK(plan(world, {"--standby=off", "train.py"})->request.workers.standby == StandbyMode::kOff);
+  CHECK(plan(world, {"--compat=torchrun", "train.py"})->request.workers.standby ==
+        StandbyMode::kOff);
+}
+
 TEST_CASE("a detached run has its console in its directory, and no terminal") {
   World world;
   const auto made = plan(world, {"--detach", "--nproc-per-node=2", "train.py"});

@@ -62,6 +62,16 @@ def command_of(pid):
         return []
 
 
+def is_standby(pid):
+    """An interpreter that has not become a worker: it has no progress record."""
+    if b"ROBUSTRUN_STANDBY_SOCKET=" not in read_environ(pid):
+        return False
+    try:
+        return ".record" not in pathlib.Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return False
+
+
 @dataclasses.dataclass
 class Finished:
     code: int

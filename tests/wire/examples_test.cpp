@@ -44,7 +44,8 @@ WorkerTemplate worker_template() {
           .numa_memory = "prefer",
           .stdin_rank = 0,
           .trace_dispatcher = true,
-          .health = true};
+          .health = true,
+          .standby = StandbyMode::kAll};
 }
 
 WorkerExited worker_exited() {
@@ -141,8 +142,9 @@ std::vector<Example> first_kinds() {
                                              .code_digest = "ab12",
                                              .has_arguments = true,
                                              .arguments = {"--lr", "\xff not UTF-8", ""}}}},
-      {"WorkerStarted", "WorkerStarted",
-       WorkerStarted{.attempt = Attempt{1}, .local_rank = LocalRank{2}, .pid = 4711, .at = 1s}},
+      {"WorkerStarted", "WorkerStarted-2",
+       WorkerStarted{
+           .attempt = Attempt{1}, .local_rank = LocalRank{2}, .pid = 4711, .at = 1s, .warm = true}},
       {"WorkerStartFailed", "WorkerStartFailed",
        WorkerStartFailed{.attempt = Attempt{1},
                          .local_rank = LocalRank{2},

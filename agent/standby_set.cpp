@@ -1,0 +1,185 @@
+#include "agent/standby_set.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "agent/limits.h"
+#include "agent/process_look.h"
+#include "base/io/log.h"
+
+namespace robustrun::agent {
+
+StandbySet::StandbySet(NodeContext& node, std::function<void()> on_empty)
+    : node_(node), on_empty_(std::move(on_empty)) {}
+
+StandbySet::~StandbySet() = default;
+
+bool StandbySet::is_wanted() const {
+  return !given_up_ && node_.workers.standby == wire::StandbyMode::kAll &&
+         !node_.workers.python_path.empty() && node_.workers.mode != wire::LaunchMode::kExecutable;
+}
+
+std::string StandbySet::modules_path(std::uint32_t rank) const {
+  return fmt::format("{}/standby.{}.modules", node_.runtime_directory, rank);
+}
+
+void StandbySet::kill(Slot& slot) {
+  if (const auto found = all_.find(std::exchange(slot.standby, 0)); found != all_.end()) {
+    if (found->first == importing_) importing_ = 0;
+    found->second->kill();
+  }
+}
+
+void StandbySet::begin(const wire::StartWorkers& order) {
+  for (auto& [rank, slot] : slots_) {
+    const auto is_same = [&](const auto& now) { return now.local_rank.value == rank; };
+    if (std::ranges::none_of(order.slots, is_same) || slot.standby == importing_) kill(slot);
+  }
+  std::erase_if(slots_, [&](const auto& slot) {
+    return std::ranges::none_of(
+        order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
+  });
+  paused_ = false;
+}
+
+std::vector<Ready::Stamp> StandbySet::stamps() const {
+  for (const auto& [rank, slot] : slots_) {
+    const auto found = all_.find(slot.standby);
+    // They were made within seconds, from the same.
+    if (found != all_.end() && found->second->is_ready()) return found->second->ready().stamps;
+  }
+  return {};
+}
+
+void StandbySet::discard(const std::string& why) {
+  RR_LOG(kInfo, {}, "workers start without standbys, which are out of date: {}", why);
+  for (auto& [rank, slot] : slots_) kill(slot);
+}
+
+std::optional<Standby::Taken> StandbySet::take(const wire::WorkerSlot& worker, const Spawn& wanted,
+                                               const std::string& list) {
+  if (!is_wanted()) return std::nullopt;
+  Slot& slot = slots_[worker.local_rank.value];
+  slot.rank = worker.rank;
+  slot.spawn = standby_spawn(wanted);
+  slot.is_asked = slot.has_progress = slot.has_failed = false;
+  slot.list.clear();
+  if (const auto found = all_.find(slot.standby); found != all_.end()) {
+    Standby& standby = *found->second;
+    if (standby.is_ready()) {
+      auto changes = become(standby.spawn(), wanted, standby.ready().read);
+      if (changes) {
+        auto taken = standby.take(*changes);
+        all_.erase(found);
+        slot.standby = 0;
+        return taken;
+      }
+      RR_LOG(kDebug, ({.rank = worker.rank}), "its standby is not used: {}", changes.error().what);
+    }
+    kill(slot);
+  }
+  const base::Fd made(::open(list.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (made) slot.list = list;
+  slot.has_modules = false;
+  return std::nullopt;
+}
+
+void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Reading& reading) {
+  const auto found = slots_.find(rank.value);
+  if (found == slots_.end() || !reading.user_code_at) return;
+  Slot& slot = found->second;
+  const bool is_old = node_.clock.now() - *reading.user_code_at >= kModulesAfter;
+  if (reading.steps == 0 && !is_old) return;
+  slot.has_progress = true;
+  if (slot.has_modules || slot.list.empty()) return;
+  take_modules(rank.value, slot);
+  if (slot.has_modules || slot.is_asked || !is_old) return;
+  const auto signal = static_cast<std::uint32_t>(boot_signal());
+  if (node_.workers.stack_signal == signal) return;  // it would mean something else
+  if (!signal_state(worker.pid(), boot_signal()).is_caught) return;
+  slot.is_asked = true;
+  worker.signal_itself(boot_signal());
+}
+
+// It is the worker's until then, and goes with it.
+void StandbySet::take_modules(std::uint32_t rank, Slot& slot) {
+  struct stat status{};
+  if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
+  slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
+}
+
+void StandbySet::prepare() {
+  if (!is_wanted() || paused_ || importing_ != 0 || slots_.empty()) return;
+  const auto is_due = [](const auto& slot) {
+    return slot.second.has_progress && slot.second.has_modules;
+  };
+  if (!std::ranges::all_of(slots_, is_due)) return;
+  for (auto& [rank, slot] : slots_) {
+    if (slot.standby != 0 || slot.has_failed || !may_wait(*slot.spawn)) continue;
+    return start(rank, slot);
+  }
+}
+
+void StandbySet::start(std::uint32_t rank, Slot& slot) {
+  const std::uint64_t serial = ++serial_;
+  Standby::Plan plan;
+  plan.spawn = *slot.spawn;
+  plan.modules = modules_path(rank);
+  plan.stem = fmt::format("{}/standby.{}", node_.runtime_directory, serial);
+  plan.rank = slot.rank;
+  plan.serial = serial;
+  auto standby = Standby::start(node_, std::move(plan),
+                                {[this, serial](const Ready& ready) { on_ready(serial, ready); },
+                                 [this, serial] { on_gone(serial); }});
+  if (!standby) {
+    slot.has_failed = true;
+    RR_LOG(kDebug, ({.rank = slot.rank}), "no standby worker: {}", standby.error().what);
+    return;
+  }
+  all_.emplace(serial, *std::move(standby));
+  importing_ = slot.standby = serial;
+}
+
+void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
+  if (serial != importing_) return;  // it was to die
+  importing_ = 0;
+  if (!ready.refusal.empty()) return give_up(ready.refusal);
+  const auto meminfo = base::read_file("/proc/meminfo", kMeminfoBytesMax);
+  const std::uint64_t available = meminfo ? available_kb(*meminfo) : 0;
+  if (!fits(ready.memory_kb, slots_.size(), available)) {
+    give_up(fmt::format("{} of {} MiB each are more than a tenth of the {} MiB available",
+                        slots_.size(), ready.memory_kb >> 10, available >> 10));
+  }
+}
+
+void StandbySet::on_gone(std::uint64_t serial) {
+  for (auto& [rank, slot] : slots_) {
+    if (slot.standby != serial) continue;
+    slot.standby = 0;
+    slot.has_failed = true;  // the next attempt's may fare better
+  }
+  if (importing_ == serial) importing_ = 0;
+  all_.erase(serial);
+  if (all_.empty()) on_empty_();
+}
+
+void StandbySet::give_up(const std::string& why) {
+  given_up_ = true;
+  RR_LOG(kInfo, {}, "no standby workers are kept, so a restart starts interpreters: {}", why);
+  for (auto& [rank, slot] : slots_) kill(slot);
+}
+
+void StandbySet::pause() { paused_ = true; }
+
+void StandbySet::end() {
+  given_up_ = true;
+  for (auto& [rank, slot] : slots_) kill(slot);
+}
+
+}  // namespace robustrun::agent

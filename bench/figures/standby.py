@@ -1,0 +1,144 @@
+"""Restart with standby workers: from SIGKILL of one rank until every rank is back, of a script that
+imports torch; against torchrun, nvidia-resiliency-ext's ft_launcher, and ourselves without."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import (
+    PYTHON,
+    ROBUSTRUN,
+    TORCHRUN,
+    Figure,
+    Scratch,
+    clean_environment,
+    in_turns,
+    median_ratio,
+    wait_for,
+)
+
+COUNT = 2
+# Notes when its first line ran, and when it had what it imports; trains a step; waits to be killed.
+SCRIPT = """
+import time
+first_line = time.monotonic_ns()
+import torch
+imported = time.monotonic_ns()
+import os
+rank, attempt = os.environ["RANK"], os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+weight.sum().backward()
+optimizer.step()
+with open(f"start.{rank}.{attempt}.part", "w") as note:
+    note.write(f"{os.getpid()} {first_line} {imported}")
+os.rename(f"start.{rank}.{attempt}.part", f"start.{rank}.{attempt}")
+while attempt == "0":
+    time.sleep(1)
+"""
+TORCHRUN_SHARE, FT_SHARE = 1 / 5, 1 / 3
+# What ft_launcher needs beyond torch, which the environment has.
+FT_PACKAGES = ("nvidia-resiliency-ext", "pyyaml", "psutil", "pynvml", "defusedxml", "packaging")
+FT_LAUNCHER = [PYTHON, "-m", "nvidia_resiliency_ext.fault_tolerance.launcher",
+               "--ignore-missing-fault-tol-cfg"]
+SETTLED_S = 5.0  # nothing of the start is under way any more
+
+
+def notes(folder, attempt):
+    def read():
+        try:
+            return [[int(word) for word in (folder / f"start.{rank}.{attempt}").read_text().split()]
+                    for rank in range(COUNT)]
+        except OSError:
+            return None
+
+    return wait_for(read, 120)
+
+
+def waiting_standbys(marker):
+    """Interpreters of this run that hold torch and wait for an order."""
+    found = 0
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            variables = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+            if marker not in variables or b"ROBUSTRUN_STANDBY_SOCKET=" not in variables:
+                continue
+            waits = (entry / "wchan").read_text() == "unix_stream_read_generic" or \
+                (entry / "syscall").read_text().startswith("45 ")
+            found += waits and "libtorch_cpu" in (entry / "maps").read_text()
+        except OSError:
+            continue
+    return found
+
+
+def recovery_ms(command, ready=None, **variables):
+    """Until the first line of every rank, and until all have their imports."""
+    with Scratch() as folder:
+        (folder / "job.py").write_text(SCRIPT)
+        variables["RR_BENCH_MARKER"] = folder.name
+        process = subprocess.Popen(
+            [*command, f"--nproc-per-node={COUNT}", "--max-restarts=3", "job.py"],
+            cwd=folder, env=clean_environment(**variables), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        victim = notes(folder, 0)[COUNT - 1][0]
+        if ready:
+            wait_for(lambda: ready(folder.name.encode()) == COUNT, 120)
+        time.sleep(SETTLED_S)
+        killed = time.monotonic_ns()
+        os.kill(victim, signal.SIGKILL)
+        back = notes(folder, 1)
+        process.wait(120)
+        return tuple((max(note[which] for note in back) - killed) / 1e6 for which in (1, 2))
+
+
+@contextlib.contextmanager
+def ft_launcher():
+    """Its variables, or None where it cannot be had or does not run."""
+    with tempfile.TemporaryDirectory(prefix="robustrun-bench-ft-") as folder:
+        try:
+            subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--target",
+                            folder, *FT_PACKAGES], check=True, timeout=180, capture_output=True)
+            variables = {"PYTHONPATH": folder}
+            subprocess.run([*FT_LAUNCHER, "--help"], check=True, timeout=60, capture_output=True,
+                           env=clean_environment(**variables))
+            recovery_ms(FT_LAUNCHER, **variables)
+            yield variables
+        except (OSError, subprocess.SubprocessError, SystemExit) as why:
+            print(f"ft_launcher does not run here: {why}", file=sys.stderr)
+            yield None
+
+
+def compare(rounds, ft):
+    """Readings of ours with standbys, without, torchrun and ft_launcher."""
+    measures = [lambda: recovery_ms([ROBUSTRUN], waiting_standbys),
+                lambda: recovery_ms([ROBUSTRUN, "--standby=off"]),
+                lambda: recovery_ms(TORCHRUN)]
+    if ft is not None:
+        measures.append(lambda: recovery_ms(FT_LAUNCHER, **ft))
+    return in_turns(rounds, *measures)
+
+
+def measure(quick):
+    with ft_launcher() as ft:
+        readings = compare(3 if quick else 10, ft)
+    figures = []
+    for which, until in enumerate(("first line", "imports done")):
+        warm, cold, torchrun, *peer = ([each[which] for each in of] for of in readings)
+        share = median_ratio(warm, torchrun)
+        figures.append(Figure(f"warm, until {until}", "ms", warm, torchrun,
+                              f"at most {TORCHRUN_SHARE:.3g} of torchrun",
+                              share <= TORCHRUN_SHARE))
+        figures.append(Figure(f"warm against --standby=off, until {until}", "ms", warm, cold,
+                              "faster", median_ratio(warm, cold) < 1))
+        if peer:
+            share = median_ratio(warm, peer[0])
+            figures.append(Figure(f"warm against ft_launcher, until {until}", "ms", warm, peer[0],
+                                  f"at most {FT_SHARE:.3g}", share <= FT_SHARE))
+    if ft is None:
+        figures[0].note = "ft_launcher does not run here"
+    return figures

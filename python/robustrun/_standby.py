@@ -1,0 +1,160 @@
+"""A standby worker: imports what the job's workers import, and waits to become one of them.
+
+It has all that a fresh worker would have but for what an attempt alone decides, which it is told at
+the end of wait() (docs/formats/standby.md). Nothing of the user's runs before that: no script, and
+no module from its folder. Imports nothing of the standard library, as the boot module.
+"""
+
+import os
+import sys
+
+from . import _modules
+
+VERSION = b"ready 1"
+# Read by libraries in C while they are loaded, where nobody sees it.
+_READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
+              "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
+
+
+def wait(command, mode, program):
+    """Returns in the worker; in nobody's, when the agent has gone. `command`: a fresh start."""
+    socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
+    names, changed = _modules.read(list_path)
+    own = _modules.changed_variables()  # the interpreter's, such as LC_CTYPE
+    stamps = _stamps(mode, program)
+    with _Watch() as watch:
+        _import_all(names)
+    fields = [VERSION, b"memory_kb=%d" % _memory_kb()]
+    fields += [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
+    fields += stamps
+    early = _set_before_imports([name for name in changed if name not in own], watch)
+    if early:
+        text = "the script sets %s, which counts only before imports" % early
+        fields.append(b"refusal=" + os.fsencode(text))
+    order = _ask(socket_path, b"\0".join(fields))
+    if order is None:
+        os._exit(0)
+    for change in order.split(b"\0")[:-1]:
+        name, equals, value = change.partition(b"=")
+        if equals:
+            os.environ[os.fsdecode(name)] = os.fsdecode(value)
+        else:
+            os.environ.pop(os.fsdecode(name), None)
+    sys.path_importer_cache.clear()  # what lies there now, not when it was looked at
+    if _is_shadowed(mode, program):
+        os.execv(sys.executable, command)
+
+
+class _Watch:
+    """Which variables the imports read, and which they set."""
+
+    def __enter__(self):
+        self.read, self.written = read, written = set(), set()
+        kind = type(os.environ)
+        self._kind = kind
+        self._own = own = kind.__getitem__, kind.__setitem__, kind.__delitem__
+
+        def getitem(self, name):
+            read.add(os.fsdecode(name))
+            return own[0](self, name)
+
+        def setitem(self, name, value):
+            own[1](self, name, value)
+            written.add(os.fsdecode(name))
+
+        def delitem(self, name):
+            own[2](self, name)
+            written.add(os.fsdecode(name))
+
+        kind.__getitem__, kind.__setitem__, kind.__delitem__ = getitem, setitem, delitem
+        return self
+
+    def __exit__(self, *exception):
+        kind = self._kind
+        kind.__getitem__, kind.__setitem__, kind.__delitem__ = self._own
+
+
+def _import_all(names):
+    for name in names:
+        if name not in sys.modules:
+            try:
+                __import__(name)
+            except BaseException:
+                pass  # the script's own import says what is wrong, if it wants the module at all
+
+
+def _set_before_imports(changed, watch):
+    """A variable that the script, not an import, has set, and that imports read."""
+    for name in changed:
+        is_read = name in watch.read or name.startswith(_READ_IN_C)
+        if is_read and name not in watch.written:
+            return name
+    return None
+
+
+def _stamps(mode, program):
+    paths = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), *_modules.library_roots()[1:]]
+    if mode != "module":
+        paths.append(os.path.abspath(program))
+    stamps = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        stamps.append(b"stamp=%d %d " % (found.st_ino, found.st_mtime_ns) + os.fsencode(path))
+    return stamps
+
+
+def _memory_kb():
+    try:
+        with open("/proc/self/smaps_rollup", "rb") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith(b"Pss:"))
+    except (OSError, StopIteration):  # Linux before 4.14
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def _is_shadowed(mode, program):
+    """A module of the script's folder would have been imported instead of one that was."""
+    from . import _run
+
+    if _run.safe_path():
+        return False
+    from _frozen_importlib_external import PathFinder
+
+    if mode == "module":
+        folder = os.getcwd()
+    else:
+        path = os.path.realpath(program)
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+    for name in {name.partition(".")[0] for name in sys.modules} - {"__main__", "robustrun"}:
+        spec = PathFinder.find_spec(name, [folder])
+        if spec is not None and spec.loader is not None:  # else a mere folder of that name
+            return True
+    return False
+
+
+def _ask(path, message):
+    """Sends one message; returns the reply, or None when there is none any more."""
+    import _socket  # socket itself would be one more module that the script did not import
+
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+        connection.sendall(len(message).to_bytes(4, "little") + message)
+        return _receive(connection, int.from_bytes(_receive(connection, 4), "little"))
+    except (OSError, EOFError):
+        return None
+    finally:
+        connection.close()
+
+
+def _receive(connection, size):
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data

@@ -1,0 +1,265 @@
+"""A standby worker: what it imports beforehand, what it is told, and that nobody sees a difference
+to a fresh start."""
+
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import types
+
+import pytest
+from conftest import BOOT, PACKAGE, clean_environment
+
+sys.path.insert(0, str(PACKAGE))
+from robustrun import _modules  # noqa: E402
+
+SITE = "/opt/env/lib/python3.11/site-packages"
+ROOTS = ["/opt/env/lib/python3.11", SITE]
+
+
+def module(name, origin, has_location=True, spec_name=None):
+    made = types.ModuleType(name)
+    made.__spec__ = types.SimpleNamespace(name=spec_name or name, origin=origin,
+                                          has_location=has_location)
+    return made
+
+
+def choose(folder, *modules):
+    return _modules.choose({made.__name__: made for made in modules}, folder, ROOTS)
+
+
+def test_modules_of_the_interpreter_and_of_site_packages_are_chosen_in_order():
+    assert choose(
+        "/home/me/job",
+        module("zlib", "built-in", False),
+        module("torch", SITE + "/torch/__init__.py"),
+        module("json", "/opt/env/lib/python3.11/json/__init__.py"),
+        module("abc", "frozen", False),
+    ) == ["zlib", "torch", "json", "abc"]
+
+
+@pytest.mark.parametrize("made", [
+    module("helper", "/home/me/job/helper.py"),
+    module("editable", "/home/me/other/editable/__init__.py"),
+    module("neighbour", "/opt/env/lib/python3.11x/neighbour.py"),
+    module("space", None, False),
+    module("os.path", "/opt/env/lib/python3.11/posixpath.py", spec_name="posixpath"),
+    module("__main__", SITE + "/main.py"),
+    module("robustrun._run", SITE + "/robustrun/_run.py"),
+    module("two words", SITE + "/two.py"),
+    module("odd", 7),
+    types.ModuleType("made_by_hand"),
+], ids=lambda made: made.__name__)
+def test_nothing_else_is_chosen(made):
+    assert choose("/home/me/job", made) == []
+
+
+def test_an_environment_below_the_scripts_folder_is_no_user_code():
+    torch = module("torch", SITE + "/torch/__init__.py")
+    assert choose("/opt/env", torch, module("mine", "/opt/env/mine.py")) == ["torch"]
+    assert choose("/opt/env/lib", torch) == ["torch"]
+
+
+def test_a_script_within_site_packages_keeps_its_own_folder_to_itself():
+    inner = module("pkg.helper", SITE + "/pkg/helper.py")
+    assert choose(SITE + "/pkg", inner, module("torch", SITE + "/torch/__init__.py")) == ["torch"]
+
+
+def test_nothing_is_imported_beforehand_where_the_order_of_imports_matters():
+    torch = module("torch", SITE + "/torch/__init__.py")
+    assert choose("/home/me/job", torch, module("gevent", SITE + "/gevent/__init__.py")) == []
+
+
+class Standby:
+    """boot.py as the agent starts it, and the agent's end of its socket."""
+
+    def __init__(self, folder, script, listed, arguments=(), mode="script", **environment):
+        self.folder = folder
+        (folder / "list").write_text(listed)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(folder / "sock"))
+        self.socket.listen()
+        self.socket.settimeout(30)
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", str(BOOT), mode, script, *arguments], cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=clean_environment(ROBUSTRUN_STANDBY_SOCKET=f"{folder}/sock:{folder}/list",
+                                  **environment))
+
+    def ready(self):
+        """Field -> values of its first message."""
+        self.peer, _ = self.socket.accept()
+        self.peer.settimeout(30)
+        size = int.from_bytes(self.peer.recv(4, socket.MSG_WAITALL), "little")
+        head, *fields = self.peer.recv(size, socket.MSG_WAITALL).split(b"\0")
+        assert head == b"ready 1"
+        found = {}
+        for field in fields:
+            name, _, value = field.decode().partition("=")
+            found.setdefault(name, []).append(value)
+        return found
+
+    def become(self, *changes):
+        order = b"".join(change.encode() + b"\0" for change in changes)
+        self.peer.sendall(len(order).to_bytes(4, "little") + order)
+        return self.finish()
+
+    def finish(self):
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out.decode(), err.decode()
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+        self.socket.close()
+
+
+@pytest.fixture
+def standby(tmp_path):
+    made = []
+
+    def start(script, *modules, variables=(), **more):
+        lines = ["robustrun-modules 1", *(f"module {name}" for name in modules),
+                 *(f"variable {name}" for name in variables)]
+        made.append(Standby(tmp_path, script, "\n".join(lines) + "\n", **more))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+FACTS = """
+import json, os, signal, sys
+print(json.dumps({
+    "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "flags": str(sys.flags),
+    "main": sorted((k, repr(v)) for k, v in globals().items() if k not in
+                   ("json", "os", "signal", "sys")),
+    "same": sys.modules["__main__"].__dict__ is globals(), "cwd": os.getcwd(),
+    "environment": list(os.environ.items()), "bytecode": sys.dont_write_bytecode,
+    "meta_path": str(sys.meta_path), "stdin": os.readlink("/proc/self/fd/0"),
+    "files": sorted(os.listdir("/proc/self/fd")),
+    "signals": [str(signal.getsignal(n)) for n in range(1, 65) if n not in (32, 33)],
+    "blocked": str(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+    "streams": [(s.encoding, s.line_buffering, s.write_through, s.seekable())
+                for s in (sys.stdout, sys.stderr)],
+}))
+"""
+
+
+def test_the_script_sees_what_it_would_see_after_a_fresh_start(standby, tmp_path):
+    (tmp_path / "job.py").write_text(FACTS)
+    command = [sys.executable, "-u", str(BOOT), "script", "job.py", "α", "b c"]
+    fresh = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
+                           check=True, env=clean_environment(RANK="3", B="x", C="1"))
+    waiting = standby("job.py", "decimal", "json", "signal", arguments=["α", "b c"], RANK="1",
+                      B="x", GONE="y", C="0")
+    waiting.ready()
+    code, out, err = waiting.become("RANK=3", "GONE", "C=1")
+    assert (code, err) == (0, "")
+    ours, theirs = (json.loads(re.sub(" at 0x[0-9a-f]+", "", text))
+                    for text in (out, fresh.stdout.decode()))
+    ours["environment"] = dict(ours["environment"])
+    theirs["environment"] = dict(theirs["environment"])
+    assert ours == theirs
+
+
+def test_modules_are_there_before_the_order_and_a_missing_one_is_no_trouble(standby, tmp_path):
+    (tmp_path / "job.py").write_text("import sys; print('decimal' in sys.modules)\n"
+                                     "import no_such_module\n")
+    waiting = standby("job.py", "no_such_module", "decimal")
+    ready = waiting.ready()
+    assert int(ready["memory_kb"][0]) > 1000 and "refusal" not in ready
+    code, out, err = waiting.become()
+    assert (code, out) == (1, "True\n")
+    assert "No module named 'no_such_module'" in err
+
+
+def test_the_script_is_read_when_it_is_to_run(standby, tmp_path):
+    (tmp_path / "job.py").write_text("print('old')")
+    waiting = standby("job.py")
+    waiting.ready()
+    (tmp_path / "job.py").write_text("print('new')")
+    assert waiting.become() == (0, "new\n", "")
+
+
+def test_a_module_of_the_users_of_the_same_name_wins(standby, tmp_path):
+    (tmp_path / "job.py").write_text("import decimal; print(decimal.__file__)")
+    waiting = standby("job.py", "decimal")
+    waiting.ready()
+    (tmp_path / "decimal.py").write_text("")  # after it was imported from elsewhere
+    assert waiting.become() == (0, f"{tmp_path}/decimal.py\n", "")
+
+
+def test_what_imports_read_and_where_they_came_from_is_told(standby, tmp_path):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "reader.py").write_text(
+        "import os\nos.getenv('RANK'), 'A' in os.environ, os.environb.get(b'B')\n"
+        "os.environ.setdefault('SET_BY_IMPORT', '1')\n")
+    (tmp_path / "job.py").write_text("import os; print(os.environ['SET_BY_IMPORT'])")
+    waiting = standby("job.py", "reader", variables=["SET_BY_IMPORT", "UNREAD"],
+                      PYTHONPATH=str(libraries))
+    ready = waiting.ready()
+    assert {"RANK", "A", "B"} <= set(ready["read"]) and "UNREAD" not in ready["read"]
+    paths = [stamp.split(" ", 2)[2] for stamp in ready["stamp"]]
+    assert {str(tmp_path / "job.py"), str(libraries), sys.executable} <= set(paths)
+    for stamp in ready["stamp"]:
+        inode, modified, path = stamp.split(" ", 2)
+        found = os.stat(path)
+        assert (int(inode), int(modified)) == (found.st_ino, found.st_mtime_ns)
+    assert "refusal" not in ready
+    assert waiting.become() == (0, "1\n", "")
+
+
+@pytest.mark.parametrize("name", ["COLOUR", "OMP_NUM_THREADS"])
+def test_a_variable_that_the_script_sets_before_its_imports_forbids_them(standby, tmp_path, name):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "reader.py").write_text("import os\nos.environ.get('COLOUR')\n")
+    (tmp_path / "job.py").write_text("")
+    waiting = standby("job.py", "reader", variables=[name], PYTHONPATH=str(libraries))
+    assert waiting.ready()["refusal"] == [f"the script sets {name}, which counts only before "
+                                          "imports"]
+
+
+def test_a_standby_whose_agent_is_gone_ends(standby, tmp_path):
+    (tmp_path / "job.py").write_text("print('never')")
+    waiting = standby("job.py")
+    waiting.ready()
+    waiting.peer.close()
+    assert waiting.finish() == (0, "", "")
+
+
+def test_a_module_is_run_as_the_main_one(standby, tmp_path):
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "__main__.py").write_text("import sys; print(__spec__.name, sys.argv[1:])")
+    waiting = standby("pkg", "decimal", mode="module", arguments=["x"])
+    waiting.ready()
+    assert waiting.become() == (0, "pkg.__main__ ['x']\n", "")
+
+
+def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
+    record = tmp_path / "0.0.record"
+    wanted = tmp_path / "0.0.modules"
+    program = ("import os, sys, decimal; sys.path.insert(0, %r)\n"
+               "from robustrun import _modules\n"
+               "os.environ['NEW'] = '1'; os.environ['SAME'] = 'x'; del os.environ['HOME']\n"
+               "print(_modules.write_if_wanted(%r), _modules.write_if_wanted(%r))"
+               % (str(PACKAGE), str(record), str(record)))
+
+    def run():
+        return subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True,
+                              text=True, check=True, env=clean_environment(SAME="x", HOME="/"))
+
+    assert run().stdout == "False False\n" and not wanted.exists()
+    wanted.touch()
+    assert run().stdout == "True False\n"
+    modules, variables = _modules.read(wanted)
+    assert "decimal" in modules and "robustrun._modules" not in modules
+    assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
+    assert not pathlib.Path(f"{wanted}.part").exists()
