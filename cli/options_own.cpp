@@ -207,6 +207,11 @@ constexpr auto kOwnRows = std::to_array<Option>({
   {.id = kPolicy, .name = "policy", .values = "FILE", .group = kFailures,
    .help = "What is done about faults, where it differs from what `robustrun policy` says: "
            "docs/policy.md."},
+  {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "NAME=TEXT,...",
+   .group = kFailures,
+   .help = "Numbers to read from the output of rank 0, as if the script had called robustrun.step: "
+           "'loss=iter *loss: {value},grad_norm=norm={value}'. In the text {value} is the number, "
+           "* any bytes, ,, a comma; what is watched: docs/metrics.md."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -109,6 +109,7 @@ enum class OptionId : std::uint8_t {
   kOnIncident,
   kFaults,
   kPolicy,
+  kLineMetrics,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

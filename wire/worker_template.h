@@ -50,6 +50,7 @@ struct WorkerTemplate {
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
   bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
   bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
+  std::vector<std::string> metrics;  // NAME=PATTERN with {value}, for lines of rank 0
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -76,6 +77,7 @@ struct WorkerTemplate {
     v(22, "numa_memory", numa_memory);
     v(23, "trace", trace);
     v(24, "trace_dispatcher", trace_dispatcher);
+    v(25, "metrics", metrics);
   }
 };
 

@@ -51,6 +51,7 @@ enum class Rule : std::uint8_t {
   kNodeEvicted,  // a machine takes no part from now on
   kNodeReturned,  // it does again: it was checked, and it is fit
   kStopTimeCheck,  // all nodes are checked before the restart
+  kMetricAlarm,  // a number that the script reports, or its pace, goes wrong, or is right again
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

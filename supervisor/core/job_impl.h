@@ -112,6 +112,7 @@ struct Job::Impl : JobMemory {
   void worker_exited(const Event& event);
   void workers_gone(const Event& event);
   void progress(const Event& event);
+  void metric_alarm(const Event& event);
   void uptime(const Event& event);
   void note_progress();
   void arm_uptime_timer();

@@ -45,6 +45,7 @@ std::string_view rule_word(Rule rule) {
     case Rule::kNodeEvicted: return "node_evicted";
     case Rule::kNodeReturned: return "node_returned";
     case Rule::kStopTimeCheck: return "stop_time_check";
+    case Rule::kMetricAlarm: return "metric_alarm";
   }
   return "unknown";
 }

@@ -32,6 +32,7 @@ enum class Stimulus : std::uint8_t {
   kPlacementSolved,
   kDiagnosed,
   kNodeHealth,
+  kMetricAlarm,
 };
 
 }  // namespace robustrun::supervisor

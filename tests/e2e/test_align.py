@@ -1,4 +1,4 @@
-"""The bit-wise alignment test with real torch: who computes other bits, or damages bytes, is named."""
+"""The alignment test with real torch: who computes other bits, or damages bytes, is named."""
 
 import json
 import os

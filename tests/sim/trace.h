@@ -73,6 +73,10 @@ struct EventWords {
   std::string operator()(const core::NodeHealth& e) const {
     return fmt::format("health: {}{}", e.line, e.over ? " (over)" : "");
   }
+  std::string operator()(const core::MetricAlarm& e) const {
+    return fmt::format("metric {}: {} ({}{})", e.name, e.value, static_cast<int>(e.kind),
+                       e.over ? ", over" : "");
+  }
   std::string operator()(const core::TimerFired& e) const {
     return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
   }

@@ -65,6 +65,10 @@ Diagnosed diagnosed() {
   return what;
 }
 
+MetricAlarm metric_alarm() {
+  return {base::Attempt{1}, "loss", MetricAlarm::Kind::kJump, 12.5, 2.25, 5, true};
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -84,7 +88,7 @@ std::vector<JournalEntry> one_of_each() {
               {"beta"});
   story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
   story.event(8012, nodes_checked()).event(8013, placement());
-  story.event(8014, diagnosed());
+  story.event(8014, diagnosed()).event(8015, metric_alarm());
   return story.entries;
 }
 
@@ -257,6 +261,19 @@ TEST_CASE("a verdict in a journal of before can be read") {
   CHECK(body.verdict.signature.kind == tracer::OpKind::kAllReduce);
   CHECK(body.verdict.signature.bytes() == 48'000'000);
   CHECK(body.verdict.runner_up.finding == tracer::Finding::kLinkStuck);
+}
+
+TEST_CASE("an alarm of a metric in a journal of before can be read") {
+  const auto readout = stored("kind21", {at_seven(metric_alarm())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<MetricAlarm>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.name == "loss");
+  CHECK(body.kind == MetricAlarm::Kind::kJump);
+  CHECK(body.value == 12.5);
+  CHECK(body.usual == 2.25);
+  CHECK(body.readings == 5);
+  CHECK(body.over);
 }
 
 }  // namespace
