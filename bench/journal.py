@@ -23,7 +23,8 @@ RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "R
          "GroupShrunk", "GroupGrew", "WaitForNodes", "SpareChanged", "Resumed", "Preempted",
          "NodeEnding", "Preflight", "PreflightWarning", "NodeUnfit", "Placed", "NotPlaced",
          "HangSuspected", "HangConvicted", "HangPassed", "Slow", "Mismatch",
-         "NodeHealth", "MachineFault", "NodeEvicted", "NodeReturned", "StopTimeCheck", "MetricAlarm")
+         "NodeHealth", "MachineFault", "NodeEvicted", "NodeReturned", "StopTimeCheck",
+         "MetricAlarm")
 
 
 @dataclasses.dataclass
