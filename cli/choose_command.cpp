@@ -10,7 +10,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 15> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 16> kNames = {{{"run", Command::kRun},
                                             {"report", Command::kReport},
                                             {"inject", Command::kInject},
                                             {"resume", Command::kResume},
@@ -24,7 +24,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"plan", Command::kPlan},
                                             {"diagnose", Command::kDiagnose},
                                             {"nodes", Command::kNodes},
-                                            {"policy", Command::kPolicy}}};
+                                            {"policy", Command::kPolicy},
+                                            {"replay", Command::kReplay}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

@@ -28,7 +28,8 @@ enum class Command : std::uint8_t {
   kPlan,
   kDiagnose,
   kNodes,
-  kPolicy
+  kPolicy,
+  kReplay
 };
 
 struct Choice {
@@ -65,6 +66,8 @@ int diagnose_command(std::span<const std::string> argv, const Surroundings& arou
 int nodes_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun policy [options]`: what would be done about faults, in words.
 int policy_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun replay [options] [SCRIPT...]`: which machine it is that makes a job go wrong.
+int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus and
 // --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).

@@ -75,4 +75,17 @@ std::string policy_help() {
          "changes of FILE. docs/policy.md has the keys.\n";
 }
 
+std::string replay_help() {
+  return "usage: robustrun replay --hosts LIST [--unit N] [options] [SCRIPT [ARGS...]]\n\n"
+         "Which machine makes a job go wrong that shows nothing by itself? Runs SCRIPT (the job,\n"
+         "made smaller), or without one the bit-wise alignment test, on groups of the hosts at\n"
+         "the same time, then on other groups; one faulty machine is the one that the groups\n"
+         "that failed have in common. A run fails that ends with anything but 0, also by its\n"
+         "--time-limit (default 10 minutes). The suspects are printed, one a line; all else goes\n"
+         "to stderr. Other options are those of a run.\n\n"
+         "  --unit N   machines that one copy of the model takes: groups hold a multiple of it\n\n"
+         "Exit codes: 0 no group failed, 3 one machine is named, 4 there are several candidates,\n"
+         "1 the replay could not be done, 2 bad input, 128 + n signal n ended it.\n";
+}
+
 }  // namespace robustrun::cli

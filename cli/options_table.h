@@ -128,6 +128,8 @@ enum class OptionId : std::uint8_t {
   kColourBy,
   kExplain,
   kLose,
+  // of `robustrun replay` alone
+  kUnit,
   kHelp,
   kVersion,
   kCount,
@@ -156,9 +158,10 @@ enum class Group : std::uint8_t {
   kSelf,
   kCheck,
   kSubmit,
-  kPlan
+  kPlan,
+  kReplay
 };
-inline constexpr std::size_t kGroupCount = 9;
+inline constexpr std::size_t kGroupCount = 10;
 
 struct Option {
   OptionId id;

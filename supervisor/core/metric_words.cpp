@@ -1,5 +1,4 @@
-// Numbers that go wrong, as metric_watch.h found: they are said. Nothing is stopped because of
-// them.
+#include "supervisor/core/metric_words.h"
 
 #include <fmt/core.h>
 
