@@ -111,7 +111,7 @@ base::Status Replay::run_wave(Phase& phase, const std::vector<std::size_t>& wave
   const auto ended =
       RR_TRY(run_side_by_side(runs, folder_, limit_ + kReplayGrace, signals_, around_));
   stopped_by_ = ended.stopped_by;
-  if (stopped_by_ != 0) return base::fail(base::Errc::kClosed, "stopped");
+  if (stopped_by_ != 0) return base::fail(base::Errc::kUnavailable, "stopped");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const base::ExitStatus& end = ended.ends[i];
     const ReplayGroup& group = phase.groups[wave[i]];
@@ -226,7 +226,7 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    return complain({base::Errc::kIo, 0, "cannot make " + folder + ": " + error.message()});
+    return complain({base::Errc::kUnavailable, 0, "cannot make " + folder + ": " + error.message()});
   auto signals = SignalReader::open({SIGINT, SIGTERM, SIGHUP});
   if (!signals) return complain(signals.error());
   say(fmt::format("{} machines, {} groups of {} in each phase; logs in {}", hosts.size(), shape->n,

@@ -6,7 +6,7 @@
 
 Every rank trains the same small model from the same numbers (_align_model.py) and hashes what it
 gets. Rank 0 compares: whoever differs from itself, or from the majority, is outvoted
-(_align_vote.py). What equality takes for granted is in docs/operations.md.
+(_align_vote.py). What equality takes for granted is in docs/alignment.md.
 
 Exit codes: 0 no difference; 10 this rank (robustrun's: some rank) is outvoted; 11 ranks differ and
 nothing says which is right; 1 the test could not be done; 2 wrong options.
