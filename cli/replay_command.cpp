@@ -226,7 +226,8 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    return complain({base::Errc::kUnavailable, 0, "cannot make " + folder + ": " + error.message()});
+    return complain(
+        {base::Errc::kUnavailable, 0, "cannot make " + folder + ": " + error.message()});
   auto signals = SignalReader::open({SIGINT, SIGTERM, SIGHUP});
   if (!signals) return complain(signals.error());
   say(fmt::format("{} machines, {} groups of {} in each phase; logs in {}", hosts.size(), shape->n,
