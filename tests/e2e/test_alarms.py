@@ -7,7 +7,7 @@ REPORTING = """
 import robustrun, time
 for step in range(90):
     loss = 2 + 0.01 * (step % 7) if step < 40 else float("nan") if step < 60 else 1.9 + step / 1e3
-    %s
+    REPORT
     time.sleep(0.12)
 """
 
@@ -17,7 +17,7 @@ def alarms_of(robustrun):
 
 
 def test_a_loss_that_is_not_a_number_is_said_everywhere_and_nothing_is_stopped(robustrun):
-    robustrun.write("job.py", REPORTING % "robustrun.step(step, loss=loss)")
+    robustrun.write("job.py", REPORTING.replace("REPORT", "robustrun.step(step, loss=loss)"))
     finished = robustrun.run("--events=events", "job.py")
     assert finished.code == 0, finished.errors
     assert "loss is not a number: nan, 3 readings in a row, usual 2.0" in finished.errors
@@ -31,8 +31,9 @@ def test_a_loss_that_is_not_a_number_is_said_everywhere_and_nothing_is_stopped(r
 
 
 def test_numbers_are_read_from_the_output_of_a_script_that_knows_nothing_of_us(robustrun):
-    robustrun.write("job.py", REPORTING.replace("import robustrun, time", "import time")
-                    % "print(f'iteration {step} | lm loss: {loss:.4f} | ok', flush=True)")
+    line = "print(f'iteration {step} | lm loss: {loss:.4f} | ok', flush=True)"
+    script = REPORTING.replace("import robustrun, time", "import time").replace("REPORT", line)
+    robustrun.write("job.py", script)
     finished = robustrun.run("--line-metrics=loss=iteration *| lm loss: {value} |", "job.py")
     assert finished.code == 0, finished.errors
     assert alarms_of(robustrun) == [("loss", "not a number", False), ("loss", "not a number", True)]
