@@ -24,6 +24,10 @@ inline constexpr std::size_t kFileQueueBytesMax = std::size_t{512} << 10;
 inline constexpr std::chrono::seconds kFileStallMax{5};
 inline constexpr std::chrono::seconds kFileRetryAfter{1};
 
+// --line-metrics: what is looked at of a line, as long as a name may be (robustrun.step's limit).
+inline constexpr std::size_t kMetricLineBytesMax = std::size_t{4} << 10;
+inline constexpr std::size_t kMetricNameBytesMax = 24;
+
 inline constexpr std::size_t kTailBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kTailLineBytesMax = std::size_t{4} << 10;  // longer ones are cut
 

@@ -209,6 +209,7 @@ void Pump::enlarge_pipe() {
 void Pump::took(std::string_view fresh, std::string_view with_rest) {
   if (file_) file_->append(fresh);
   if (options_.tail_lines > 0) tail_.append(fresh);
+  if (handlers_.on_bytes) handlers_.on_bytes(fresh);
   if (filter_) {
     std::string matches;
     filter_->feed(fresh, matches);

@@ -46,6 +46,8 @@ struct LogPumpOptions {
 class LogPump {
  public:
   struct Handlers {
+    // All that comes, as it comes; may be empty.
+    std::function<void(std::string_view bytes)> on_bytes;
     // At most kLogReadBytes + kLineBytesMax. `partial`: does not end with the end of a line.
     std::function<void(std::string_view bytes, bool partial)> on_console;
     std::function<void(const std::string& what)> on_trouble;  // for the log; once per kind

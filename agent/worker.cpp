@@ -104,6 +104,7 @@ class WorkerImpl final : public Worker {
   std::string last_words_;  // a file of the worker's, kept for as long as this is
   WorkerFiles files_;
   std::optional<tracer::Reading> reported_;
+  std::optional<LineMetrics> line_metrics_;       // of rank 0, where they are asked for
   std::optional<EventChoice> events_;             // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
@@ -127,6 +128,7 @@ class WorkerImpl final : public Worker {
 base::Status WorkerImpl::open_channels(const Plan& plan) {
   WorkerFiles& files = files_;
   files.error_file = paths_.error_file;
+  if (slot_.rank == base::Rank{0}) line_metrics_ = line_metrics_of(node_.workers);
   if (node_.workers.python_path.empty()) return {};
   // Both names carry the attempt: a worker of an older one must never meet a newer's.
   const std::string stem = node_.runtime_directory + "/" + std::to_string(slot_.rank.value) + "." +
@@ -157,6 +159,7 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
 base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr,
                                                    base::Fd source) {
   WorkerStreamPlan wanted{slot_, plan.paths, paths_, is_stderr, {}, std::move(source)};
+  wanted.on_bytes = feeder(line_metrics_, is_stderr);
   wanted.on_finished = [this] {
     --pumps_running_;
     finish_if_gone();
@@ -279,11 +282,14 @@ bool WorkerImpl::report_progress() {
   if (!record_ || exited_) return false;
   auto reading = record_->read();
   if (collectives_) collectives_->look(reading ? reading->steps : 0);
-  if (!reading || (reported_ && *reported_ == *reading)) return false;
-  if (reading->worker_pid == 0) return false;  // has not begun
+  const bool has_lines = line_metrics_ && line_metrics_->has_news();
+  if (!reading || (reported_ && *reported_ == *reading && !has_lines)) return false;
+  if (reading->worker_pid == 0 && !has_lines) return false;  // has not begun
   const bool stepped = !reported_ || reported_->steps != reading->steps;
   reported_ = *std::move(reading);
-  node_.send(progress_of(attempt_, slot_.local_rank, *reported_));
+  wire::WorkerProgress progress = progress_of(attempt_, slot_.local_rank, *reported_);
+  if (line_metrics_) add_line_metrics(*line_metrics_, progress);
+  node_.send(progress);
   return stepped;
 }
 

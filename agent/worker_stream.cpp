@@ -27,6 +27,7 @@ LogPump::Handlers stream_handlers(NodeContext& node, WorkerStreamPlan& plan, boo
   handlers.on_trouble = [rank](const std::string& what) {
     RR_LOG(kWarn, ({.rank = rank}), "{}", what);
   };
+  handlers.on_bytes = std::move(plan.on_bytes);
   handlers.on_finished = std::move(plan.on_finished);
   return handlers;
 }

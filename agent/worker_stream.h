@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "agent/attempt_dirs.h"
 #include "agent/log_pump.h"
@@ -24,6 +25,7 @@ struct WorkerStreamPlan {
   bool is_stderr = false;
   std::function<void()> on_finished;  // as of LogPump; not called when nothing is captured
   base::Fd source{};  // read end of the pipe of a process that runs; invalid: a pipe is made
+  std::function<void(std::string_view)> on_bytes{};  // as of LogPump
 };
 
 struct WorkerStream {

@@ -1,5 +1,7 @@
 #include "agent/worker_words.h"
 
+#include <algorithm>
+
 #include "base/core/text_template.h"
 
 namespace robustrun::agent {
@@ -25,6 +27,29 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
   progress.last_step_at = reading.last_step_at;
   for (const auto& [name, value] : reading.metrics) progress.metrics.push_back({name, value});
   return progress;
+}
+
+std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers) {
+  std::vector<LinePattern> patterns;
+  for (const std::string& text : workers.metrics) {
+    if (auto pattern = parse_line_pattern(text)) patterns.push_back(*std::move(pattern));
+  }
+  if (patterns.empty()) return std::nullopt;
+  return LineMetrics(std::move(patterns));
+}
+
+std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines, bool is_stderr) {
+  if (!lines) return {};
+  return [&lines, is_stderr](std::string_view bytes) { lines->feed(is_stderr, bytes); };
+}
+
+void add_line_metrics(const LineMetrics& lines, wire::WorkerProgress& progress) {
+  progress.lines = lines.lines();
+  for (const auto& [name, value] : lines.values()) {
+    if (std::ranges::find(progress.metrics, name, &wire::Metric::name) == progress.metrics.end()) {
+      progress.metrics.push_back({name, value});
+    }
+  }
 }
 
 }  // namespace robustrun::agent

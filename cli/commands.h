@@ -29,7 +29,8 @@ enum class Command : std::uint8_t {
   kDiagnose,
   kNodes,
   kPolicy,
-  kUpdate
+  kUpdate,
+  kReplay
 };
 
 struct Choice {
@@ -68,6 +69,8 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
 int policy_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun update [RUN]`: other code, environment or arguments for a run that goes on.
 int update_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun replay [options] [SCRIPT...]`: which machine it is that makes a job go wrong.
+int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus and
 // --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).

@@ -33,6 +33,10 @@ constexpr supervisor::FirstAction kActions[] = {
     supervisor::FirstAction::kRollBack, supervisor::FirstAction::kCheck,
     supervisor::FirstAction::kTolerate, supervisor::FirstAction::kGiveUp};
 
+// What the core finds out itself (supervisor/core/fault_class.h, classify_finding).
+constexpr std::string_view kFindings[] = {"hang", "mismatch",     "slow",
+                                          "jump", "not a number", "slower"};
+
 class FaultReader {
  public:
   explicit FaultReader(const std::string& path) : path_(path) {}
@@ -125,8 +129,8 @@ class FaultReader {
   Status found(const TomlEntry& entry, Words& out) const {
     for (const TomlValue& value : each(entry)) {
       const bool known = value.type == TomlType::kString &&
-                         (value.text == "hang" || value.text == "mismatch" || value.text == "slow");
-      if (!known) return wrong_type(entry, "\"hang\", \"mismatch\" or \"slow\"");
+                         std::ranges::find(kFindings, value.text) != std::end(kFindings);
+      if (!known) return wrong_type(entry, fmt::format("one of {}", fmt::join(kFindings, ", ")));
       out.push_back(value.text);
     }
     return {};

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kNameColumns = 28;
 constexpr std::array<Group, kGroupCount> kGroups = {
     Group::kWhat, Group::kRendezvous, Group::kPlacement, Group::kFailures, Group::kOutput,
-    Group::kSelf, Group::kCheck,      Group::kSubmit,    Group::kPlan};
+    Group::kSelf, Group::kCheck,      Group::kSubmit,    Group::kPlan,     Group::kReplay};
 
 constexpr std::string_view kIntroduction =
     "Starts the workers of a distributed PyTorch job, on this machine or on many, starts them "
@@ -54,6 +54,8 @@ Subcommands (a script of the same name in this directory wins):
   nodes [HOST...]           Which hosts failed earlier runs, and how. --json,
                             --node-history DIR.
   policy [--policy FILE]    What is done about which fault, in words.
+  replay [options] [SCRIPT] Which machine makes a job go wrong: the alignment test,
+                            or SCRIPT, on groups of the hosts, in two phases.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

@@ -18,6 +18,10 @@ inline constexpr std::size_t kFaultTextBytesMax = 300;
 inline constexpr std::size_t kRungsMax = 16;  // of one ladder of the policy
 inline constexpr std::uint32_t kStepTimesMax = 1000;
 inline constexpr std::int64_t kXidMax = 999'999;
+// robustrun replay: of one group's run; and until it is killed, when it does not end by itself.
+inline constexpr std::chrono::minutes kReplayLimit{10};
+inline constexpr std::chrono::minutes kReplayGrace{2};
+inline constexpr std::size_t kLineMetricsMax = 16;  // as many as a record holds
 inline constexpr std::uint32_t kWorkersPerNodeMax = 4096;
 inline constexpr std::size_t kRunNameBytesMax = 128;   // of a run directory's name
 inline constexpr int kRunDirectoryTries = 8;           // names tried when one is taken

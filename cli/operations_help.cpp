@@ -73,34 +73,49 @@ std::string policy_help() {
   return "usage: robustrun policy [--policy FILE]\n\n"
          "Says what a run with these options would do about faults: the shipped policy with the\n"
          "changes of FILE. docs/policy.md has the keys.\n";
-  std::string update_help() {
-    return "usage: robustrun update [RUN] [--now | --within TIME] [--code DIR [--code-root DIR]]\n"
-           "                        [--env NAME=VALUE]... [--unset NAME]... [--args ARG...]\n"
-           "       robustrun update [RUN] --rollback [VERSION] [--now | --within TIME]\n"
-           "       robustrun update [RUN] --list [--json]\n\n"
-           "Gives the workers of a run other code, variables or arguments, without a new start of "
-           "the\n"
-           "run: from the next restart on, or at once. When they fail with it before first "
-           "progress, "
-           "the\n"
-           "run goes back to the version before by itself. RUN is a run's id or directory; without "
-           "it,\n"
-           "the one below ./robustrun-runs that goes on.\n\n"
-           "  --now               the workers are stopped and started again for it\n"
-           "  --within TIME       otherwise at the latest after this time [24h; 0: no limit]\n"
-           "  --code DIR          the script and what lies beside it are taken from a copy of DIR\n"
-           "  --code-root DIR     what DIR stands for: where the script's path begins in it [the\n"
-           "                      run's working directory, or the script's folder outside of "
-           "that]\n"
-           "  --env NAME=VALUE    set a variable; again for more\n"
-           "  --unset NAME        take a variable away; again for more\n"
-           "  --args ARG...       all arguments of the script; the last option\n"
-           "  --rollback VERSION  go back to a version; without a number to the one before\n"
-           "  --list              the versions: number, when, what changed, and what became of it\n"
-           "  --json              that list as JSON\n\n"
-           "Prints the version's number. Exit codes: 0 done, 1 the run does not take it or cannot "
-           "be\n"
-           "reached, 2 bad input or no such run.\n";
-  }
+}
+
+std::string update_help() {
+  return "usage: robustrun update [RUN] [--now | --within TIME] [--code DIR [--code-root DIR]]\n"
+         "                        [--env NAME=VALUE]... [--unset NAME]... [--args ARG...]\n"
+         "       robustrun update [RUN] --rollback [VERSION] [--now | --within TIME]\n"
+         "       robustrun update [RUN] --list [--json]\n\n"
+         "Gives the workers of a run other code, variables or arguments, without a new start of "
+         "the\n"
+         "run: from the next restart on, or at once. When they fail with it before first "
+         "progress, "
+         "the\n"
+         "run goes back to the version before by itself. RUN is a run's id or directory; without "
+         "it,\n"
+         "the one below ./robustrun-runs that goes on.\n\n"
+         "  --now               the workers are stopped and started again for it\n"
+         "  --within TIME       otherwise at the latest after this time [24h; 0: no limit]\n"
+         "  --code DIR          the script and what lies beside it are taken from a copy of DIR\n"
+         "  --code-root DIR     what DIR stands for: where the script's path begins in it [the\n"
+         "                      run's working directory, or the script's folder outside of "
+         "that]\n"
+         "  --env NAME=VALUE    set a variable; again for more\n"
+         "  --unset NAME        take a variable away; again for more\n"
+         "  --args ARG...       all arguments of the script; the last option\n"
+         "  --rollback VERSION  go back to a version; without a number to the one before\n"
+         "  --list              the versions: number, when, what changed, and what became of it\n"
+         "  --json              that list as JSON\n\n"
+         "Prints the version's number. Exit codes: 0 done, 1 the run does not take it or cannot "
+         "be\n"
+         "reached, 2 bad input or no such run.\n";
+}
+
+std::string replay_help() {
+  return "usage: robustrun replay --hosts LIST [--unit N] [options] [SCRIPT [ARGS...]]\n\n"
+         "Which machine makes a job go wrong that shows nothing by itself? Runs SCRIPT (the job,\n"
+         "made smaller), or without one the bit-wise alignment test, on groups of the hosts at\n"
+         "the same time, then on other groups; one faulty machine is the one that the groups\n"
+         "that failed have in common. A run fails that ends with anything but 0, also by its\n"
+         "--time-limit (default 10 minutes). The suspects are printed, one a line; all else goes\n"
+         "to stderr. Other options are those of a run.\n\n"
+         "  --unit N   machines that one copy of the model takes: groups hold a multiple of it\n\n"
+         "Exit codes: 0 no group failed, 3 one machine is named, 4 there are several candidates,\n"
+         "1 the replay could not be done, 2 bad input, 128 + n signal n ended it.\n";
+}
 
 }  // namespace robustrun::cli

@@ -215,6 +215,11 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .native = "all", .compat = "off", .group = kFailures,
    .help = "Keep interpreters that have imported already what workers import, for the next "
            "restart, on all nodes that run workers. None where they would need too much memory."},
+  {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "NAME=TEXT,...",
+   .group = kFailures,
+   .help = "Numbers to read from the output of rank 0, as if the script had called robustrun.step: "
+           "'loss=iter *loss: {value},grad_norm=norm={value}'. In the text {value} is the number, "
+           "* any bytes, ,, a comma; what is watched: docs/metrics.md."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -48,6 +48,7 @@ const char* title(Group group) {
     case kCheck: return "For robustrun check alone";
     case kSubmit: return "For robustrun submit alone";
     case kPlan: return "For robustrun plan alone";
+    case kReplay: return "For robustrun replay alone";
   }
   return "";
 }

@@ -111,6 +111,7 @@ enum class OptionId : std::uint8_t {
   kPolicy,
   kHealth,
   kStandby,
+  kLineMetrics,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone
@@ -129,6 +130,8 @@ enum class OptionId : std::uint8_t {
   kColourBy,
   kExplain,
   kLose,
+  // of `robustrun replay` alone
+  kUnit,
   kHelp,
   kVersion,
   kCount,
@@ -157,9 +160,10 @@ enum class Group : std::uint8_t {
   kSelf,
   kCheck,
   kSubmit,
-  kPlan
+  kPlan,
+  kReplay
 };
-inline constexpr std::size_t kGroupCount = 9;
+inline constexpr std::size_t kGroupCount = 10;
 
 struct Option {
   OptionId id;

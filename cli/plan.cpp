@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "agent/line_metrics.h"
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "cli/fault_file.h"
@@ -167,6 +168,21 @@ Result<std::string> python_path(const Settings& settings, wire::LaunchMode mode,
                           path));
 }
 
+Result<std::vector<std::string>> line_metrics(const Settings& settings) {
+  std::vector<std::string> patterns = parse_filters(settings.text(OptionId::kLineMetrics));
+  if (patterns.size() > kLineMetricsMax) {
+    return cannot_use(settings, OptionId::kLineMetrics,
+                      fmt::format("these are more than {}", kLineMetricsMax));
+  }
+  for (const std::string& pattern : patterns) {
+    if (const auto parsed = agent::parse_line_pattern(pattern); !parsed) {
+      return cannot_use(settings, OptionId::kLineMetrics,
+                        "'" + base::printable(pattern) + "': " + parsed.error().what);
+    }
+  }
+  return patterns;
+}
+
 Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surroundings& around,
                                           const Program& program, const Places& places) {
   wire::WorkerTemplate workers;
@@ -194,6 +210,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   if (settings.text(OptionId::kStandby) == "all") workers.standby = wire::StandbyMode::kAll;
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
+  workers.metrics = RR_TRY(line_metrics(settings));
   workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);
   workers.max_restarts =
       static_cast<std::uint32_t>(settings.integer(OptionId::kMaxRestarts).value_or(0));
@@ -281,10 +298,10 @@ void warn_of_unused(const Settings& settings, RunPlan& plan) {
 }  // namespace
 
 bool is_denied_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kDenied = {
-      "ROBUSTRUN_SECRET_FILE",   "ROBUSTRUN_RUN_ID",          "ROBUSTRUN_ATTEMPT",
-      "ROBUSTRUN_RECORD",        "ROBUSTRUN_SOCKET",          "ROBUSTRUN_STACK_SIGNAL",
-      "ROBUSTRUN_FLIGHT_SOCKET", "ROBUSTRUN_TRACE_DISPATCHER"};
+  constexpr std::array<std::string_view, 9> kDenied = {
+      "ROBUSTRUN_SECRET_FILE",  "ROBUSTRUN_RUN_ID",        "ROBUSTRUN_ATTEMPT",
+      "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",        "ROBUSTRUN_SOCKET",
+      "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET", "ROBUSTRUN_TRACE_DISPATCHER"};
   return std::ranges::find(kDenied, name) != kDenied.end();
 }
 

@@ -160,6 +160,7 @@ namespace {
 const char* subcommand_of(Group group) {
   if (group == Group::kCheck) return "check";
   if (group == Group::kSubmit) return "submit";
+  if (group == Group::kReplay) return "replay";
   return group == Group::kPlan ? "plan" : nullptr;
 }
 

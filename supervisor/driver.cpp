@@ -281,6 +281,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kHangSuspected:
     case Rule::kHangConvicted:
     case Rule::kSlow:
+    case Rule::kMetricAlarm:
     case Rule::kMismatch:
     case Rule::kNodeHealth:
     case Rule::kMachineFault:

@@ -165,6 +165,8 @@ wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
   const LeaseTimes& lease = request_.network.lease;
   welcome.heartbeat_interval = lease.interval;
   welcome.incarnation = job_.incarnation();
+  // What a program may call its node by: the name that everything here says.
+  welcome.workers.environment.push_back("ROBUSTRUN_NODE=" + node_name(node));
   if (!door_) return welcome;
   welcome.endpoints = door_->endpoints();
   welcome.silence_max = lease.lost_after;

@@ -89,6 +89,9 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
     if (*at) **at += offset;
   }
   for (Progress& mark : progress_.take(rank, report)) dispatch(std::move(mark), node);
+  for (MetricAlarm& alarm : progress_.watch(rank, report, parts_.clock.now())) {
+    dispatch(std::move(alarm));
+  }
   if (request_.spec.stop_after_steps && !step_goal_sent_ &&
       progress_.steps_done() >= *request_.spec.stop_after_steps) {
     step_goal_sent_ = true;

@@ -56,6 +56,8 @@ constexpr std::uint32_t kKind<NodeHealth> = 20;
 template <>
 constexpr std::uint32_t kKind<UpdateRequested> = 22;
 template <>
+constexpr std::uint32_t kKind<MetricAlarm> = 21;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

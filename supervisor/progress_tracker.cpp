@@ -61,6 +61,18 @@ std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerP
   return marks;
 }
 
+std::vector<MetricAlarm> ProgressTracker::watch(base::Rank rank,
+                                                const wire::WorkerProgress& reading,
+                                                base::Nanos now) {
+  if (rank != base::Rank{0} || reading.attempt != attempt_) return {};
+  MetricReading taken{reading.attempt, reading.steps,        reading.step,
+                      reading.lines,   reading.last_step_at, {}};
+  for (const wire::Metric& metric : reading.metrics) {
+    taken.metrics.emplace_back(metric.name, metric.value);
+  }
+  return metrics_.take(taken, now);
+}
+
 std::optional<Progress> ProgressTracker::summary() {
   if (!changed_) return std::nullopt;
   changed_ = false;

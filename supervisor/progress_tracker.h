@@ -10,6 +10,7 @@
 
 #include "base/core/ids.h"
 #include "supervisor/core/events.h"
+#include "supervisor/core/metric_watch.h"
 #include "wire/messages.h"
 
 namespace robustrun::supervisor {
@@ -19,6 +20,9 @@ class ProgressTracker {
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
   // Marks reached by this reading, in order. A reading of another attempt gives none.
   std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading);
+  // What rank 0's numbers say of the job (core/metric_watch.h); nothing of other ranks'.
+  std::vector<MetricAlarm> watch(base::Rank rank, const wire::WorkerProgress& reading,
+                                 base::Nanos now);
   // The newest state as a kSummary mark; nullopt when nothing changed since the last mark.
   std::optional<Progress> summary();
   // The newest state, whether it changed or not.
@@ -36,6 +40,7 @@ class ProgressTracker {
   base::Attempt attempt_;
   std::vector<wire::WorkerProgress> newest_;   // by rank
   std::optional<std::int64_t> furthest_step_;  // of all attempts before
+  MetricWatch metrics_;
   bool user_code_ = false;
   bool first_step_ = false;
   bool caught_up_ = false;

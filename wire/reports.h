@@ -104,6 +104,7 @@ struct WorkerProgress {
   std::optional<base::Nanos> first_step_at;
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
+  std::uint64_t lines = 0;  // of its output that held a metric (WorkerTemplate::metrics)
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -114,6 +115,7 @@ struct WorkerProgress {
     v(6, "first_step_at", first_step_at);
     v(7, "last_step_at", last_step_at);
     v(8, "metrics", metrics);
+    v(9, "lines", lines);
   }
 };
 

@@ -55,6 +55,7 @@ struct WorkerTemplate {
   bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
   bool health = false;  // the agent watches its machine and sends NodeHealth
   StandbyMode standby = StandbyMode::kOff;
+  std::vector<std::string> metrics;  // NAME=PATTERN with {value}, for lines of rank 0
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -83,6 +84,7 @@ struct WorkerTemplate {
     v(24, "trace_dispatcher", trace_dispatcher);
     v(25, "health", health);
     v(26, "standby", standby);
+    v(27, "metrics", metrics);
   }
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 // What the core wants done. Actions are idempotent and carry node, generation and attempt where
-// they apply; the shell carries them out in order. A Decision is journaled and shown to the user;
-// nobody re-derives it.
+// they apply; the shell carries them out in order. A Decision is journaled and shown to the user.
 
 #include <cstdint>
 #include <optional>

@@ -54,6 +54,7 @@ enum class Rule : std::uint8_t {
   kUpdated,  // another version was asked for, or is used from now on
   kUpdating,  // the group is started again for one
   kRolledBack,  // the next attempt has an older one again
+  kMetricAlarm,  // a number that the script reports, or its pace, goes wrong, or is right again
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -15,6 +15,7 @@
 #include "supervisor/core/diagnosis.h"
 #include "supervisor/core/health.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/core/metric_alarm.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
 #include "supervisor/core/versions.h"
@@ -166,7 +167,7 @@ using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
-                 PlacementSolved, Diagnosed, NodeHealth, UpdateRequested>;
+                 PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm>;
 
 struct Event {
   base::Nanos at{};

@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 11;
-constexpr std::size_t kStimuli = 26;
+constexpr std::size_t kStimuli = 27;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -66,7 +66,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
   constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
   constexpr Handler ne = &I::node_ending;
-  constexpr Handler dia = &I::diagnosed, dead = &I::looked_back;
+  constexpr Handler dia = &I::diagnosed, dead = &I::looked_back, odd = &I::metric_alarm;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
   constexpr Handler upd = &I::update_requested;
@@ -99,6 +99,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, no, dia, dead, no, no, no, no, no},  // Diagnosed
       {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea},  // NodeHealth
       {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd},  // UpdateRequested
+      {no, no, no, no, odd, no, no, no, no, no, no},  // MetricAlarm
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -120,6 +121,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<Diagnosed>(body)) return Stimulus::kDiagnosed;
   if (std::holds_alternative<NodeHealth>(body)) return Stimulus::kNodeHealth;
   if (std::holds_alternative<UpdateRequested>(body)) return Stimulus::kUpdateRequested;
+  if (std::holds_alternative<MetricAlarm>(body)) return Stimulus::kMetricAlarm;
   return static_cast<Stimulus>(body.index());
 }
 

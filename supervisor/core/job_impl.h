@@ -112,6 +112,7 @@ struct Job::Impl : JobMemory {
   void worker_exited(const Event& event);
   void workers_gone(const Event& event);
   void progress(const Event& event);
+  void metric_alarm(const Event& event);
   void uptime(const Event& event);
   void note_progress();
   void arm_uptime_timer();
@@ -133,7 +134,8 @@ struct Job::Impl : JobMemory {
   void start_failed_stopping(const Event& event);
   void workers_gone_stopping(const Event& event);
   void stop_overdue(const Event& event);
-  void break_down(Fault fault, std::optional<LookBack> look_back = {});  // starting or running → kStopping
+  void break_down(Fault fault,
+                  std::optional<LookBack> look_back = {});  // starting or running → kStopping
   void add_fault(Fault fault);
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);

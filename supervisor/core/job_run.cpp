@@ -7,8 +7,10 @@
 
 #include "base/core/text.h"
 #include "supervisor/core/exit_code.h"
+#include "supervisor/core/fault_class.h"
 #include "supervisor/core/job_impl.h"
 #include "supervisor/core/limits.h"
+#include "supervisor/core/metric_words.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -106,6 +108,16 @@ void Job::Impl::note_progress() {
   }
   note_version_works();
   if (state == JobState::kRunning) maybe_grow();
+}
+
+// It is said; nothing is stopped because of it.
+void Job::Impl::metric_alarm(const Event& event) {
+  const auto& alarm = body<MetricAlarm>(event);
+  const std::string text = in_words(alarm);
+  if (alarm.over) return decide(Rule::kMetricAlarm, text);
+  decide(
+      Rule::kMetricAlarm, text, {}, {},
+      classify_finding(found_word(alarm.kind), fmt::format("\"{}\" (rank 0)", text), spec.faults));
 }
 
 // Workers that say nothing of steps are taken to make progress by living.

@@ -94,4 +94,27 @@ inline constexpr std::size_t kNamesShownMax = 3;
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 
+// metric_watch: readings in a row that raise and end an alarm, and what they are compared with. A
+// gradient may overflow often in a row while a loss scaler of mixed precision seeks its scale
+// (torch's begins at 65536 and halves).
+inline constexpr std::size_t kWatchedMetricsMax = 16;
+inline constexpr std::uint32_t kNotANumberReadings = 3;
+inline constexpr std::uint32_t kGradientOverflowsMax = 20;
+inline constexpr std::uint32_t kMetricReadingsToClear = 5;
+inline constexpr double kMetricJump = 5;  // times the median (ByteRobust)
+inline constexpr double kMetricJumpOver = 2.5;
+inline constexpr double kMetricDeviations = 6;  // scaled median absolute deviations
+inline constexpr std::uint32_t kMetricJumpReadings = 5;
+inline constexpr std::size_t kMetricHistoryMin = 20;
+inline constexpr std::size_t kMetricHistoryMax = 64;
+inline constexpr double kCostRise = 1.25;
+inline constexpr double kCostRiseOver = 1.1;
+inline constexpr std::size_t kCostReadingsMin = 5;  // of a window
+inline constexpr std::size_t kCostReadingsMax = 256;
+inline constexpr base::Nanos kCostWindowMin = std::chrono::seconds(10);
+inline constexpr std::size_t kCostWindowsToLearn = 6;
+inline constexpr std::size_t kCostWindowsKept = 60;
+inline constexpr std::uint32_t kCostWindowsToRaise = 3;
+inline constexpr std::uint32_t kCostWindowsToClear = 2;
+
 }  // namespace robustrun::supervisor

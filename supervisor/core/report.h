@@ -11,6 +11,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
+#include "supervisor/core/report_alarms.h"
 #include "supervisor/core/report_evictions.h"
 #include "supervisor/core/report_hang.h"
 #include "supervisor/core/report_injected.h"
@@ -135,6 +136,7 @@ struct RunReport {
   std::vector<HangReport> hangs;  // in order
   TimeReport time;  // what the duration was spent with
   std::vector<Eviction> evictions;  // in order
+  std::vector<AlarmReport> alarms;  // in order
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -160,6 +162,7 @@ struct RunReport {
     v(21, "hangs", hangs);
     v(22, "time", time);
     v(23, "evictions", evictions);
+    v(24, "alarms", alarms);
   }
 };
 

@@ -276,6 +276,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.incidents = incidents.finish();
   report.injected = injected_faults(facts);
   report.hangs = hang_reports(facts);
+  report.alarms = alarm_reports(facts);
   report.time = account_time(facts, entries);
   report.evictions = evictions(facts, entries);
   for (const auto& [at, body] : facts.takeovers) {

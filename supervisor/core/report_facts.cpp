@@ -73,6 +73,7 @@ struct Gatherer {
   void operator()(const Diagnosed& body) { facts.diagnoses.emplace_back(event.at, &body); }
   void operator()(const NodeHealth&) {}  // as above
   void operator()(const UpdateRequested&) {}  // as above
+  void operator()(const MetricAlarm& body) { facts.alarms.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
     if (body.id == TimerId::kBackoff) facts.backoffs_over.push_back(event.at);
@@ -167,6 +168,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kNodeHealth:
     case Rule::kNodeReturned:
     case Rule::kUpdated:
+    case Rule::kMetricAlarm:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -51,6 +51,7 @@ struct Facts {
   std::vector<std::pair<base::Nanos, const FaultInjected*>> injected;  // in order
   std::vector<std::pair<base::Nanos, const SupervisorResumed*>> takeovers;  // in order
   std::vector<std::pair<base::Nanos, const Diagnosed*>> diagnoses;  // in order
+  std::vector<std::pair<base::Nanos, const MetricAlarm*>> alarms;  // in order
   std::vector<std::string> node_names;             // by NodeId
   std::vector<const GroupFormed*> groups;          // in order
 };

@@ -232,6 +232,9 @@ std::string render_report(const RunReport& report, bool colour, int width,
   std::vector<std::string> hangs;
   for (const HangReport& hang : report.hangs) hangs.push_back(hang_words(hang));
   show_list("hangs", hangs, page);
+  std::vector<std::string> alarms;
+  for (const AlarmReport& alarm : report.alarms) alarms.push_back(alarm_words(alarm));
+  show_list("alarms", alarms, page);
   const std::size_t count = report.incidents.size();
   const bool all = count <= kIncidentsFirst + kIncidentsLast;
   for (std::size_t i = 0; i < count; ++i) {

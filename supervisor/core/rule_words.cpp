@@ -48,6 +48,7 @@ std::string_view rule_word(Rule rule) {
     case Rule::kUpdated: return "updated";
     case Rule::kUpdating: return "updating";
     case Rule::kRolledBack: return "rolled_back";
+    case Rule::kMetricAlarm: return "metric_alarm";
   }
   return "unknown";
 }

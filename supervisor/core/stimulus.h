@@ -33,6 +33,7 @@ enum class Stimulus : std::uint8_t {
   kDiagnosed,
   kNodeHealth,
   kUpdateRequested,
+  kMetricAlarm,
 };
 
 }  // namespace robustrun::supervisor

@@ -72,96 +72,101 @@ struct EventWords {
   }
   std::string operator()(const core::NodeHealth& e) const {
     return fmt::format("health: {}{}", e.line, e.over ? " (over)" : "");
-    std::string operator()(const core::UpdateRequested& e) const {
-      return fmt::format("version {} is asked for{}", e.version, e.now ? ", now" : "");
-    }
-    std::string operator()(const core::TimerFired& e) const {
-      return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
-    }
-  };
-
-  struct ActionWords {
-    std::string operator()(const core::LaunchAgent& a) const {
-      return fmt::format("n{} launch agent g{}", a.node.value, a.generation.value);
-    }
-    std::string operator()(const core::ReservePort& a) const {
-      return fmt::format("n{} a{} reserve port", a.node.value, a.attempt.value);
-    }
-    std::string operator()(const core::StartWorkers& a) const {
-      return fmt::format("n{} a{} start {} of {} at {}:{} with version {}", a.node.value,
-                         a.attempt.value, a.workers.size(), a.world_size, a.master_addr,
-                         a.master_port, a.version);
-    }
-    std::string operator()(const core::GroupFormed& a) const {
-      std::string text = fmt::format("a{} group:", a.attempt.value);
-      for (const core::GroupMember& member : a.members) {
-        text += fmt::format(" n{} from {}", member.node.value, member.first_rank);
-      }
-      return text + fmt::format(", {} spares", a.spares.size());
-    }
-    std::string operator()(const core::StopWorkers& a) const {
-      return fmt::format("n{} a{} stop, signal {}, grace {}", a.node.value, a.attempt.value,
-                         a.signal, a.grace.count());
-    }
-    std::string operator()(const core::ForwardSignal& a) const {
-      return fmt::format("n{} a{} forward {}", a.node.value, a.attempt.value, a.signal);
-    }
-    std::string operator()(const core::DismissAgent& a) const {
-      return fmt::format("n{} dismiss", a.node.value);
-    }
-    std::string operator()(const core::AdoptNode& a) const {
-      return fmt::format("n{} adopt g{} ({})", a.node.value, a.generation.value,
-                         static_cast<int>(a.agent));
-    }
-    std::string operator()(const core::SetTimer& a) const {
-      return fmt::format("timer {} #{} at {}", static_cast<int>(a.id), a.sequence, a.at.count());
-    }
-    std::string operator()(const core::Decision& a) const {
-      return fmt::format("decision {}: {}", static_cast<int>(a.rule), a.text);
-    }
-    std::string operator()(const core::CheckNodes& a) const {
-      return fmt::format("check {} of {} nodes", a.check, a.nodes.size());
-    }
-    std::string operator()(const core::NodesJudged& a) const {
-      std::string text = fmt::format("check {}:", a.check);
-      for (const core::NodeVerdict& verdict : a.verdicts) {
-        text += fmt::format(" n{} {}", verdict.node.value, static_cast<int>(verdict.level));
-      }
-      return text;
-    }
-    std::string operator()(const core::SolvePlacement& a) const {
-      return fmt::format("place {:016x}: {} of {} nodes", a.digest, a.places, a.candidates.size());
-    }
-    std::string operator()(const core::LookBack& a) const {
-      return fmt::format("a{} look back", a.attempt.value);
-    }
-    std::string operator()(const core::Finish& a) const {
-      return fmt::format("finish {}", a.exit_code);
-    }
-  };
-
-  inline std::string words_of(const core::Event& event) {
-    return fmt::format("n{} g{} {}", event.node.value, event.generation.value,
-                       std::visit(EventWords{}, event.body));
   }
-  inline std::string words_of(const core::Action& action) {
-    return std::visit(ActionWords{}, action);
+  std::string operator()(const core::MetricAlarm& e) const {
+    return fmt::format("metric {}: {} ({}{})", e.name, e.value, static_cast<int>(e.kind),
+                       e.over ? ", over" : "");
   }
+  std::string operator()(const core::UpdateRequested& e) const {
+    return fmt::format("version {} is asked for{}", e.version, e.now ? ", now" : "");
+  }
+  std::string operator()(const core::TimerFired& e) const {
+    return fmt::format("timer {} #{}", static_cast<int>(e.id), e.sequence);
+  }
+};
 
-  class Trace {
-   public:
-    explicit Trace(bool print) : print_(print) {}
-    void line(Nanos at, const char* sign, const std::string& text) {
-      hash_ = base::hash64(text, hash_ ^ static_cast<std::uint64_t>(at.count()));
-      if (print_) {
-        fmt::print("{:12.6f} {} {}\n", std::chrono::duration<double>(at).count(), sign, text);
-      }
+struct ActionWords {
+  std::string operator()(const core::LaunchAgent& a) const {
+    return fmt::format("n{} launch agent g{}", a.node.value, a.generation.value);
+  }
+  std::string operator()(const core::ReservePort& a) const {
+    return fmt::format("n{} a{} reserve port", a.node.value, a.attempt.value);
+  }
+  std::string operator()(const core::StartWorkers& a) const {
+    return fmt::format("n{} a{} start {} of {} at {}:{} with version {}", a.node.value,
+                       a.attempt.value, a.workers.size(), a.world_size, a.master_addr,
+                       a.master_port, a.version);
+  }
+  std::string operator()(const core::GroupFormed& a) const {
+    std::string text = fmt::format("a{} group:", a.attempt.value);
+    for (const core::GroupMember& member : a.members) {
+      text += fmt::format(" n{} from {}", member.node.value, member.first_rank);
     }
-    [[nodiscard]] std::uint64_t hash() const { return hash_; }
+    return text + fmt::format(", {} spares", a.spares.size());
+  }
+  std::string operator()(const core::StopWorkers& a) const {
+    return fmt::format("n{} a{} stop, signal {}, grace {}", a.node.value, a.attempt.value, a.signal,
+                       a.grace.count());
+  }
+  std::string operator()(const core::ForwardSignal& a) const {
+    return fmt::format("n{} a{} forward {}", a.node.value, a.attempt.value, a.signal);
+  }
+  std::string operator()(const core::DismissAgent& a) const {
+    return fmt::format("n{} dismiss", a.node.value);
+  }
+  std::string operator()(const core::AdoptNode& a) const {
+    return fmt::format("n{} adopt g{} ({})", a.node.value, a.generation.value,
+                       static_cast<int>(a.agent));
+  }
+  std::string operator()(const core::SetTimer& a) const {
+    return fmt::format("timer {} #{} at {}", static_cast<int>(a.id), a.sequence, a.at.count());
+  }
+  std::string operator()(const core::Decision& a) const {
+    return fmt::format("decision {}: {}", static_cast<int>(a.rule), a.text);
+  }
+  std::string operator()(const core::CheckNodes& a) const {
+    return fmt::format("check {} of {} nodes", a.check, a.nodes.size());
+  }
+  std::string operator()(const core::NodesJudged& a) const {
+    std::string text = fmt::format("check {}:", a.check);
+    for (const core::NodeVerdict& verdict : a.verdicts) {
+      text += fmt::format(" n{} {}", verdict.node.value, static_cast<int>(verdict.level));
+    }
+    return text;
+  }
+  std::string operator()(const core::SolvePlacement& a) const {
+    return fmt::format("place {:016x}: {} of {} nodes", a.digest, a.places, a.candidates.size());
+  }
+  std::string operator()(const core::LookBack& a) const {
+    return fmt::format("a{} look back", a.attempt.value);
+  }
+  std::string operator()(const core::Finish& a) const {
+    return fmt::format("finish {}", a.exit_code);
+  }
+};
 
-   private:
-    bool print_;
-    std::uint64_t hash_ = 0;
-  };
+inline std::string words_of(const core::Event& event) {
+  return fmt::format("n{} g{} {}", event.node.value, event.generation.value,
+                     std::visit(EventWords{}, event.body));
+}
+inline std::string words_of(const core::Action& action) {
+  return std::visit(ActionWords{}, action);
+}
+
+class Trace {
+ public:
+  explicit Trace(bool print) : print_(print) {}
+  void line(Nanos at, const char* sign, const std::string& text) {
+    hash_ = base::hash64(text, hash_ ^ static_cast<std::uint64_t>(at.count()));
+    if (print_) {
+      fmt::print("{:12.6f} {} {}\n", std::chrono::duration<double>(at).count(), sign, text);
+    }
+  }
+  [[nodiscard]] std::uint64_t hash() const { return hash_; }
+
+ private:
+  bool print_;
+  std::uint64_t hash_ = 0;
+};
 
 }  // namespace robustrun::sim

@@ -69,6 +69,10 @@ UpdateRequested update() {
   return {3, {"env LR=0.1", "code from /new"}, "ab12", true, std::chrono::hours(24)};
 }
 
+MetricAlarm metric_alarm() {
+  return {base::Attempt{1}, "loss", MetricAlarm::Kind::kJump, 12.5, 2.25, 5, true};
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -88,7 +92,7 @@ std::vector<JournalEntry> one_of_each() {
               {"beta"});
   story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
   story.event(8012, nodes_checked()).event(8013, placement());
-  story.event(8014, diagnosed()).event(8015, update());
+  story.event(8014, diagnosed()).event(8015, update()).event(8016, metric_alarm());
   return story.entries;
 }
 
@@ -273,6 +277,19 @@ TEST_CASE("an update in a journal of before can be read") {
   CHECK(body.digest == "ab12");
   CHECK(body.now);
   CHECK(body.within == std::chrono::hours(24));
+}
+
+TEST_CASE("an alarm of a metric in a journal of before can be read") {
+  const auto readout = stored("kind21", {at_seven(metric_alarm())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<MetricAlarm>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.name == "loss");
+  CHECK(body.kind == MetricAlarm::Kind::kJump);
+  CHECK(body.value == 12.5);
+  CHECK(body.usual == 2.25);
+  CHECK(body.readings == 5);
+  CHECK(body.over);
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+"""Numbers of a training that go wrong: said on the console, in the report and among the events."""
+
+import json
+
+# Reports a loss, or prints it, and becomes NaN.
+REPORTING = """
+import robustrun, time
+for step in range(90):
+    loss = 2 + 0.01 * (step % 7) if step < 40 else float("nan") if step < 60 else 1.9 + step / 1e3
+    REPORT
+    time.sleep(0.12)
+"""
+
+
+def alarms_of(robustrun):
+    return [(a["metric"], a["kind"], a["over"]) for a in robustrun.report()["alarms"]]
+
+
+def test_a_loss_that_is_not_a_number_is_said_everywhere_and_nothing_is_stopped(robustrun):
+    robustrun.write("job.py", REPORTING.replace("REPORT", "robustrun.step(step, loss=loss)"))
+    finished = robustrun.run("--events=events", "job.py")
+    assert finished.code == 0, finished.errors
+    assert "loss is not a number: nan, 3 readings in a row, usual 2.0" in finished.errors
+    assert "looks like: NaN value" in finished.errors
+    assert "loss is a number again" in finished.errors
+    assert alarms_of(robustrun) == [("loss", "not a number", False), ("loss", "not a number", True)]
+    assert robustrun.report()["incidents"] == []
+    events = [json.loads(line) for line in (robustrun.folder / "events").read_text().splitlines()]
+    said = [event["text"] for event in events if event.get("rule") == "metric_alarm"]
+    assert len(said) == 2 and said[0].startswith("loss is not a number")
+
+
+def test_numbers_are_read_from_the_output_of_a_script_that_knows_nothing_of_us(robustrun):
+    line = "print(f'iteration {step} | lm loss: {loss:.4f} | ok', flush=True)"
+    script = REPORTING.replace("import robustrun, time", "import time").replace("REPORT", line)
+    robustrun.write("job.py", script)
+    finished = robustrun.run("--line-metrics=loss=iteration *| lm loss: {value} |", "job.py")
+    assert finished.code == 0, finished.errors
+    assert alarms_of(robustrun) == [("loss", "not a number", False), ("loss", "not a number", True)]
+    metrics = {metric["name"]: metric["value"] for metric in robustrun.report()["metrics"]}
+    assert metrics["loss"] > 1.9
+
+
+def test_a_healthy_training_is_silent(robustrun):
+    robustrun.write("job.py", """
+import robustrun, time
+for step in range(60):
+    robustrun.step(step, loss=11 / (1 + step / 5), grad_norm=1 + 30 / (1 + step))
+    time.sleep(1 if step % 20 == 19 else 0.06)
+""")
+    finished = robustrun.run("job.py")
+    assert finished.code == 0, finished.errors
+    assert alarms_of(robustrun) == []
+
+
+def test_a_wrong_pattern_is_refused(robustrun):
+    robustrun.write("job.py", "")
+    finished = robustrun.run("--line-metrics=loss=lm loss", "job.py")
+    assert finished.code == 2
+    assert "it lacks {value}" in finished.errors
