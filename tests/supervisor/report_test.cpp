@@ -70,6 +70,15 @@ TEST_CASE("the phases of a recovery add up to its time") {
   CHECK(sum == incident.recovery + ms(1600));
 }
 
+TEST_CASE("a recovery says how many workers started warm, each counted once") {
+  CHECK(build_report(recovered().entries).incidents.at(0).warm == 0);
+  Story story = recovered();
+  for (const std::uint32_t rank : {0U, 1U, 1U}) {
+    story.event(12399, WorkerStarted{Attempt{1}, Rank{rank}, 4240, true});
+  }
+  CHECK(build_report(story.entries).incidents.at(0).warm == 2);
+}
+
 TEST_CASE("steps lost are those done twice") {
   const Incident incident = build_report(recovered().entries).incidents.at(0);
   CHECK(incident.step_before == 120);
