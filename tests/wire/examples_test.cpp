@@ -43,7 +43,8 @@ WorkerTemplate worker_template() {
           .virtual_local_rank = true,
           .numa_memory = "prefer",
           .stdin_rank = 0,
-          .trace_dispatcher = true};
+          .trace_dispatcher = true,
+          .metrics = {"loss=loss: {value}"}};
 }
 
 WorkerExited worker_exited() {
@@ -102,7 +103,7 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-5",
+      {"Welcome", "Welcome-6",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -148,16 +149,16 @@ std::vector<Example> first_kinds() {
 
 std::vector<Example> middle_kinds() {
   return {
-      {"WorkerProgress", "WorkerProgress",
-       WorkerProgress{
-           .attempt = Attempt{1},
-           .local_rank = LocalRank{2},
-           .steps = 1ULL << 63,
-           .step = -5,
-           .user_code_at = 1ns,
-           .first_step_at = 2ns,
-           .last_step_at = 3ns,
-           .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}}}},
+      {"WorkerProgress-2", "WorkerProgress",
+       WorkerProgress{.attempt = Attempt{1},
+                      .local_rank = LocalRank{2},
+                      .steps = 1ULL << 63,
+                      .step = -5,
+                      .user_code_at = 1ns,
+                      .first_step_at = 2ns,
+                      .last_step_at = 3ns,
+                      .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}},
+                      .lines = 7}},
       {"WorkerExited", "WorkerExited", worker_exited()},
       {"WorkersGone", "WorkersGone",
        WorkersGone{.attempt = Attempt{1},

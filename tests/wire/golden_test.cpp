@@ -95,6 +95,8 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(second.endpoints.empty());
   CHECK(wire::decode<wire::Welcome>(old("Welcome-3")).value().workers.numa_memory.empty());
   CHECK(wire::decode<wire::Welcome>(old("Welcome-4")).value().workers.trace);
+  CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.metrics.empty());
+  CHECK(wire::decode<wire::WorkerProgress>(old("WorkerProgress")).value().lines == 0);
   CHECK_FALSE(wire::decode<wire::CheckNode>(old("CheckNode")).value().gpus);
   CHECK_FALSE(wire::decode<wire::NodeChecked>(old("NodeChecked")).value().facts.probe.asked);
   const auto heartbeat = wire::decode<wire::Heartbeat>(old("Heartbeat")).value();
