@@ -95,8 +95,8 @@ std::string update_help() {
          "  --rollback VERSION  go back to a version; without a number to the one before\n"
          "  --list              the versions: number, when, what changed, and what became of it\n"
          "  --json              that list as JSON\n\n"
-         "Prints the version's number. Exit codes: 0 done, 1 the run does not take it or cannot be\n"
-         "reached, 2 bad input or no such run.\n";
+         "Prints the version's number. Exit codes: 0 done, 1 the run does not take it or cannot\n"
+         "be reached, 2 bad input or no such run.\n";
 }
 
 std::string replay_help() {

@@ -34,7 +34,7 @@ constexpr std::array kReplaced = {
     OptionId::kNnodes,      OptionId::kSpares,      OptionId::kNodesMin, OptionId::kRank0,
     OptionId::kMaxRestarts, OptionId::kTimeLimit,   OptionId::kRunDir,   OptionId::kSummaryJson,
     OptionId::kMetricsPort, OptionId::kMetricsFile, OptionId::kEvents,   OptionId::kOnIncident,
-    OptionId::kDryRun,      OptionId::kUnit};
+    OptionId::kDryRun,      OptionId::kUnit,        OptionId::kDetach,   OptionId::kPrintConfig};
 
 struct Phase {
   std::vector<ReplayGroup> groups;

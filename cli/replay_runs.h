@@ -1,7 +1,7 @@
 #pragma once
 // Several runs of robustrun at the same time, each on hosts of its own, each bounded in time: for
-// `robustrun replay`. Blocks; everything that it starts has ended when it returns, and ends with
-// this process should that be killed.
+// `robustrun replay`. Blocks; everything that it starts has ended when it returns. Should this
+// process be killed, its runs end by limits of their own (--time-limit).
 
 #include <optional>
 #include <string>

@@ -45,7 +45,8 @@ WorkerTemplate worker_template() {
           .stdin_rank = 0,
           .trace_dispatcher = true,
           .health = true,
-          .standby = StandbyMode::kAll};
+          .standby = StandbyMode::kAll,
+          .metrics = {"loss=loss: {value}"}};
 }
 
 WorkerExited worker_exited() {
@@ -159,16 +160,16 @@ std::vector<Example> first_kinds() {
 
 std::vector<Example> middle_kinds() {
   return {
-      {"WorkerProgress", "WorkerProgress",
-       WorkerProgress{
-           .attempt = Attempt{1},
-           .local_rank = LocalRank{2},
-           .steps = 1ULL << 63,
-           .step = -5,
-           .user_code_at = 1ns,
-           .first_step_at = 2ns,
-           .last_step_at = 3ns,
-           .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}}}},
+      {"WorkerProgress-2", "WorkerProgress",
+       WorkerProgress{.attempt = Attempt{1},
+                      .local_rank = LocalRank{2},
+                      .steps = 1ULL << 63,
+                      .step = -5,
+                      .user_code_at = 1ns,
+                      .first_step_at = 2ns,
+                      .last_step_at = 3ns,
+                      .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}},
+                      .lines = 7}},
       {"WorkerExited", "WorkerExited", worker_exited()},
       {"WorkersGone", "WorkersGone",
        WorkersGone{.attempt = Attempt{1},

@@ -98,6 +98,8 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.standby ==
         wire::StandbyMode::kOff);
   CHECK_FALSE(wire::decode<wire::WorkerStarted>(old("WorkerStarted")).value().warm);
+  CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.metrics.empty());
+  CHECK(wire::decode<wire::WorkerProgress>(old("WorkerProgress")).value().lines == 0);
   CHECK_FALSE(wire::decode<wire::CheckNode>(old("CheckNode")).value().gpus);
   CHECK_FALSE(wire::decode<wire::NodeChecked>(old("NodeChecked")).value().facts.probe.asked);
   const auto heartbeat = wire::decode<wire::Heartbeat>(old("Heartbeat")).value();
