@@ -54,8 +54,8 @@ Subcommands (a script of the same name in this directory wins):
   nodes [HOST...]           Which hosts failed earlier runs, and how. --json,
                             --node-history DIR.
   policy [--policy FILE]    What is done about which fault, in words.
-  replay [options] [SCRIPT] Which machine makes a job go wrong: the alignment test,
-                            or SCRIPT, on groups of the hosts, in two phases.
+  replay [options] [SCRIPT] Which machine makes a job go wrong: the alignment
+                            test, or SCRIPT, on groups of hosts, in two phases.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

@@ -15,9 +15,9 @@
 namespace robustrun::supervisor {
 
 struct UpdateOrder {
-  std::string stage;   // version_store.h; empty: go back
+  std::string stage{};   // version_store.h; empty: go back
   // None: from the version that the next attempt would have to the one before it that worked.
-  std::optional<std::uint32_t> back_to;
+  std::optional<std::uint32_t> back_to{};
   bool now = false;
   base::Nanos within{};   // 0: whenever there is a restart
 };

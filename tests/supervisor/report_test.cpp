@@ -73,9 +73,12 @@ TEST_CASE("the phases of a recovery add up to its time") {
 TEST_CASE("a recovery says how many workers started warm, each counted once") {
   CHECK(build_report(recovered().entries).incidents.at(0).warm == 0);
   Story story = recovered();
+  const JournalEntry finish = story.entries.back();
+  story.entries.pop_back();
   for (const std::uint32_t rank : {0U, 1U, 1U}) {
     story.event(12399, WorkerStarted{Attempt{1}, Rank{rank}, 4240, true});
   }
+  story.entries.push_back(finish);
   CHECK(build_report(story.entries).incidents.at(0).warm == 2);
 }
 
