@@ -1,5 +1,6 @@
 // What a standby worker says of itself: any bytes become that or an error, and what may be logged
-// of it is printable. Seeds: tests/fuzz/seeds/standby
+// of it is printable.
+// Seeds: tests/fuzz/seeds/standby
 
 #include <cstdint>
 #include <cstdlib>
