@@ -86,6 +86,7 @@ class Asked : public std::enable_shared_from_this<Asked> {
 
   void keep(std::size_t size) {
     if (question_.on_text) {
+      if (size > 0) text_.assign(chunk_.data(), size);
       if (done_) question_.on_text({chunk_.data(), size});
       return;
     }

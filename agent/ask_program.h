@@ -27,7 +27,8 @@ struct Question {
   std::chrono::milliseconds within{};     // 0: as long as it likes
   std::size_t answer_max = kAnswerBytesMax;  // the rest is read and dropped
   bool any_end = false;  // what it wrote is the answer, with whatever code it ended
-  // Gets what it writes as it comes, from the loop; may drop the program. Nothing is kept then.
+  // Gets what it writes as it comes, from the loop; may drop the program. Only the last piece is
+  // kept then.
   std::function<void(std::string_view)> on_text{};
 };
 

@@ -44,7 +44,10 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
         node_.shim, {node_.executable, "agent", "--watch-gpus"}, node_.workers.environment, {}, {}};
     question.on_text = [this](std::string_view text) { take(text); };
     program_ = AskedProgram::ask(node_.executor, std::move(question),
-                                 [this](const base::Result<std::string>&) { stop(); });
+                                 [this](const base::Result<std::string>& end) {
+                                   if (!end) tell_refusal(end.error().what);
+                                   stop();
+                                 });
     check();
   }
 
@@ -105,16 +108,17 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
       tell(fmt::format("{} answers again", kLibraryName), true);
     }
     if (line == "none") is_useless_ = true;
-    if (line.starts_with(kRefused) && !std::exchange(refusal_told_, true)) {
-      tell(fmt::format("{} does not work: {}", kLibraryName,
-                       base::printable(line.substr(kRefused.size(), kFactBytesMax))),
-           false);
-    }
+    if (line.starts_with(kRefused)) tell_refusal(line.substr(kRefused.size(), kFactBytesMax));
     if (auto xid = parse_xid_line(line)) return on_news_(*std::move(xid));
     const auto sensors = parse_gpu_line(line);
     if (!sensors) return;
     refusal_told_ = false;
     for (NodeHealth& finding : history_.take(*sensors)) on_news_({std::move(finding), {}});
+  }
+
+  void tell_refusal(const std::string& why) {
+    if (std::exchange(refusal_told_, true)) return;
+    tell(fmt::format("{} does not work: {}", kLibraryName, base::printable(why)), false);
   }
 
   void tell(std::string line, bool over) {

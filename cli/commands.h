@@ -72,8 +72,8 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
 // `robustrun replay [options] [SCRIPT...]`: which machine it is that makes a job go wrong.
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
-// --stdin-credential, with a line on standard input that says where to call. --list-gpus and
-// --gpu-states: helpers of an agent (agent/nvml.h, gpu_state.h).
+// --stdin-credential, with a line on standard input that says where to call. --list-gpus,
+// --gpu-states and --watch-gpus: helpers of an agent (agent/nvml.h, gpu_state.h, nvml_health.h).
 int agent_command(std::string_view option);
 
 // Carries out a plan: joins a run that another machine leads, or leads one.

@@ -39,8 +39,8 @@ bool is_socket(int fd) {
 // A script may be called "agent": only a supervisor hands us a socket, or one of these options.
 bool called_as_agent(const std::vector<std::string>& argv) {
   if (argv.size() < 2 || argv[1] != "agent") return false;
-  constexpr std::array<std::string_view, 3> kOptions = {"--stdin-credential", "--list-gpus",
-                                                        "--gpu-states"};
+  constexpr std::array<std::string_view, 4> kOptions = {"--stdin-credential", "--list-gpus",
+                                                        "--gpu-states", "--watch-gpus"};
   if (argv.size() == 3) return std::ranges::find(kOptions, argv[2]) != kOptions.end();
   return argv.size() == 2 && is_socket(kChannelFd);
 }

@@ -91,5 +91,11 @@ TEST_CASE("a library that refuses is quoted") {
   CHECK(machine.told[0] == "NVML does not work: 18 (Driver/library version mismatch)");
 }
 
+TEST_CASE("a helper that dies is told of, with its last words") {
+  Machine machine("echo 'driver is gone' >&2\nexit 3\n");
+  REQUIRE(machine.tells(1));
+  CHECK(machine.told[0] == "NVML does not work: exit code 3: driver is gone");
+}
+
 }  // namespace
 }  // namespace robustrun::agent::gpu_watch_test

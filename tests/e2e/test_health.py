@@ -229,12 +229,15 @@ def test_events_and_sensors_of_gpus_are_told_once(robustrun, start, nvml):
 
 
 @pytest.mark.parametrize("option", ["--health=off", "--compat=torchrun"])
-def test_what_is_off_looks_at_nothing(robustrun, start, option):
+def test_what_is_off_looks_at_nothing(robustrun, option):
     machines = Machines(robustrun.folder)
-    job = start(machines, option)
+    robustrun.write("wait.py", "import time\nopen('begun', 'w')\ntime.sleep(1000)\n")
+    job = start_job(robustrun, option, "wait.py", env=machines.variables)
+    job.wait((robustrun.folder / "begun").exists, "the worker's start")
     files = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{job.agent()}/fd").iterdir()]
     assert str(machines.path("dev/kmsg")) not in files
-    assert "Xid" not in job.stop().errors
+    job.stop()
+    robustrun.expect_nothing_left()
 
 
 def test_a_full_check_says_where_the_kernel_log_cannot_be_read(robustrun):
