@@ -149,7 +149,7 @@ std::vector<Example> first_kinds() {
 
 std::vector<Example> middle_kinds() {
   return {
-      {"WorkerProgress-2", "WorkerProgress",
+      {"WorkerProgress", "WorkerProgress-2",
        WorkerProgress{.attempt = Attempt{1},
                       .local_rank = LocalRank{2},
                       .steps = 1ULL << 63,
