@@ -41,11 +41,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-std::string host_name() {
-  char name[256] = "";
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 class Agent {
  public:
   using MakeLink = std::function<std::unique_ptr<HomeLink>(Agent&, HomeLink::Handlers)>;
@@ -82,7 +77,6 @@ class Agent {
 
   ~Agent() {
     base::redirect_log({});
-    health_.reset();
     preflight_.reset();
     injector_.reset();
     workers_.reset();
@@ -93,7 +87,10 @@ class Agent {
   void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
-  [[nodiscard]] static std::string host() { return host_name(); }
+  [[nodiscard]] static std::string host() {
+    char name[256] = "";
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+  }
   [[nodiscard]] bool welcomed() const { return workers_.has_value(); }
   // The run's, once the supervisor has dismissed us.
   [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
