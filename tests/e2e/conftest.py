@@ -220,6 +220,16 @@ def robustrun(tmp_path):
     runner.close()
 
 
+@pytest.fixture(scope="session")
+def nvml(tmp_path_factory):
+    """A folder with a libnvidia-ml.so.1 of the test's."""
+    folder = tmp_path_factory.mktemp("nvml")
+    source = pathlib.Path(__file__).parent / "nvml_mock.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source],
+                   check=True)
+    return folder
+
+
 @pytest.fixture
 def nodes(robustrun):
     """Starts jobs of several nodes on this machine, each node an agent of its own that calls home

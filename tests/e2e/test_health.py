@@ -5,7 +5,6 @@ import contextlib
 import ctypes
 import os
 import pathlib
-import subprocess
 
 import pytest
 from nodes import lockstep, start_job
@@ -193,16 +192,6 @@ def test_a_mount_that_is_still_dead_at_the_end_does_not_keep_the_run(robustrun, 
         told(job, "does not answer")
         job.stop(timeout=20)
         robustrun.expect_nothing_left(10)
-
-
-@pytest.fixture(scope="module")
-def nvml(tmp_path_factory):
-    """A folder with a libnvidia-ml.so.1 of the test's."""
-    folder = tmp_path_factory.mktemp("nvml")
-    source = pathlib.Path(__file__).parent / "nvml_mock.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source],
-                   check=True)
-    return folder
 
 
 def test_events_and_sensors_of_gpus_are_told_once(robustrun, start, nvml):
