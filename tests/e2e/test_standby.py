@@ -133,7 +133,8 @@ def test_a_restart_takes_workers_that_were_there_before(robustrun):
     assert "2 workers started warm" in robustrun.run("report", str(robustrun.newest_run())).text
     log = robustrun.newest_run() / "logs" / "attempt_1" / "0"
     assert (log / "stdout.log").read_text() == "rank 0 attempt 1\n"
-    assert (log / "stderr.log").read_text() == "trouble\n"
+    # multiprocessing's tracker may complain of what was killed.
+    assert (log / "stderr.log").read_text().splitlines()[0] == "trouble"
     assert "rank 1 attempt 2" in finished.text
 
 
