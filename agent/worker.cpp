@@ -255,9 +255,7 @@ ShimLink::Handlers WorkerImpl::shim_handlers() {
   handlers.on_notice = [this](const std::string& what) {
     RR_LOG(kWarn, ({.rank = slot_.rank}), "{}", what);
   };
-  handlers.on_gone = [this](unsigned killed, const std::string& unkillable) {
-    on_tree_gone(killed, unkillable);
-  };
+  handlers.on_gone = std::bind_front(&WorkerImpl::on_tree_gone, this);
   return handlers;
 }
 
@@ -287,9 +285,7 @@ bool WorkerImpl::report_progress() {
   if (reading->worker_pid == 0 && !has_lines) return false;  // has not begun
   const bool stepped = !reported_ || reported_->steps != reading->steps;
   reported_ = *std::move(reading);
-  wire::WorkerProgress progress = progress_of(attempt_, slot_.local_rank, *reported_);
-  if (line_metrics_) add_line_metrics(*line_metrics_, progress);
-  node_.send(progress);
+  node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, *reported_)));
   return stepped;
 }
 

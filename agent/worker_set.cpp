@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "agent/attempt_dirs.h"
-#include "agent/check_program.h"
 #include "agent/environment.h"
 #include "agent/limits.h"
 #include "agent/numa.h"
@@ -136,15 +135,7 @@ void WorkerSet::Impl::check_and_start() {
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
                      own = node_.own_command, stamps = standbys_.stamps()] {
-    if (version && own) {
-      found->program =
-          base::fail(base::Errc::kPermission,
-                     "this machine joined without authentication and starts its own command "
-                     "alone: no other version of it");
-    } else if (version) {
-      found->program = check_version(*version);
-    }
-    if (found->program) found->program = check_program(workers);
+    found->program = check_start(workers, version, own);
     found->changed = changed_path(stamps);
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);

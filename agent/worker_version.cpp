@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "agent/check_program.h"
 #include "agent/environment.h"
 #include "agent/limits.h"
 #include "base/io/code_tree.h"
@@ -44,6 +45,17 @@ base::Status check_version(const wire::WorkerVersion& version) {
       "`robustrun update --code` needs a run directory that all nodes see",
       version.number, error.what);
   return std::unexpected(std::move(error));
+}
+
+base::Status check_start(const wire::WorkerTemplate& workers,
+                         const std::optional<wire::WorkerVersion>& version, bool own_command) {
+  if (version && own_command) {
+    return base::fail(base::Errc::kPermission,
+                      "this machine joined without authentication and starts its own command "
+                      "alone: no other version of it");
+  }
+  if (version) RR_TRY(check_version(*version));
+  return check_program(workers);
 }
 
 }  // namespace robustrun::agent

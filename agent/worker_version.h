@@ -1,6 +1,8 @@
 #pragma once
 // What another version of the run makes of this node's workers (`robustrun update`).
 
+#include <optional>
+
 #include "base/core/result.h"
 #include "wire/orders.h"
 
@@ -13,5 +15,11 @@ namespace robustrun::agent {
 // Whether this machine sees the version's code, exactly as it was when it was handed in. Reads and
 // hashes all of it: blocks.
 [[nodiscard]] base::Status check_version(const wire::WorkerVersion& version);
+
+// Whether workers of that version, or as the run was started, can be started here: by code and
+// program (check_program.h). `own_command`: this machine joined without authentication. Blocks.
+[[nodiscard]] base::Status check_start(const wire::WorkerTemplate& workers,
+                                       const std::optional<wire::WorkerVersion>& version,
+                                       bool own_command);
 
 }  // namespace robustrun::agent

@@ -43,13 +43,16 @@ std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines, 
   return [&lines, is_stderr](std::string_view bytes) { lines->feed(is_stderr, bytes); };
 }
 
-void add_line_metrics(const LineMetrics& lines, wire::WorkerProgress& progress) {
-  progress.lines = lines.lines();
-  for (const auto& [name, value] : lines.values()) {
+wire::WorkerProgress with_lines(const std::optional<LineMetrics>& lines,
+                                wire::WorkerProgress progress) {
+  if (!lines) return progress;
+  progress.lines = lines->lines();
+  for (const auto& [name, value] : lines->values()) {
     if (std::ranges::find(progress.metrics, name, &wire::Metric::name) == progress.metrics.end()) {
       progress.metrics.push_back({name, value});
     }
   }
+  return progress;
 }
 
 }  // namespace robustrun::agent

@@ -23,7 +23,8 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
 // For the pump of one stream; empty without `lines`, which has to live as long.
 [[nodiscard]] std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines,
                                                            bool is_stderr);
-// What the script says by robustrun.step under the same name counts.
-void add_line_metrics(const LineMetrics& lines, wire::WorkerProgress& progress);
+// With the numbers of its lines. What the script says by robustrun.step under the same name counts.
+wire::WorkerProgress with_lines(const std::optional<LineMetrics>& lines,
+                                wire::WorkerProgress progress);
 
 }  // namespace robustrun::agent

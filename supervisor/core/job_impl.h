@@ -186,8 +186,6 @@ struct Job::Impl : JobMemory {
   void adopt_nodes();
   void order_again();
   void arm_timers_again();
-
-  // Small change.
   void enter(JobState next);
   void set_timer(TimerId id, base::Nanos at);
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
