@@ -64,8 +64,9 @@ void Job::Impl::stop_overdue(const Event&) {
     const base::NodeId node{i};
     if (at(node).gone) continue;
     drop_agent(node, "it did not stop its workers in time", true);
-    // Whoever has the place next: its workers die with the agent.
-    if (spec.nodes[i].volunteer) {
+    // Whoever has the place next: its workers die with the agent. One that takes no part any more
+    // is not started again for that.
+    if (spec.nodes[i].volunteer || at(node).unfit) {
       out.push_back(DismissAgent{node});
     } else {
       at(node).retry_at = now;

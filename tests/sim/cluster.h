@@ -73,7 +73,7 @@ class Cluster {
     if (scenario_.flaps > 0 || scenario_.breaks > 0) {
       queue_.after(minutes(1), [this] { follow_health(); });
     }
-    for (const Scenario::Update& update : scenario_.updates) {
+    for (const UpdateWish& update : scenario_.updates) {
       queue_.at(update.at, [this, update] {
         const auto newest = static_cast<std::uint32_t>(job_.versions().all.size());
         tell({}, {},

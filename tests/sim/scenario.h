@@ -9,6 +9,7 @@
 #include "supervisor/placement_request.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/network.h"
+#include "tests/sim/update_wish.h"
 #include "tests/supervisor/policy_words.h"
 
 namespace robustrun::sim {
@@ -60,13 +61,7 @@ struct Scenario {
   };
   std::vector<Volunteer> volunteers;   // who come by themselves, to an open group
 
-  struct Update {
-    Nanos at;
-    std::uint32_t version;   // newer than all: a new one
-    bool now;
-    Nanos within;
-  };
-  std::vector<Update> updates;
+  std::vector<UpdateWish> updates;
 
   Nanos latest_end{};           // a run that lasts longer is stuck
 };
@@ -190,12 +185,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.never_placed = dice.chance(0.2) ? 0.2 : 0.0;
     s.misplaced = dice.chance(0.2) ? 0.3 : 0.0;
   }
-  for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(5) : 0; i > 0; --i) {
-    s.updates.push_back(
-        {dice.chance(0.5) ? dice.between({}, minutes(2)) : dice.between({}, hours(1)),
-         dice.chance(0.7) ? UINT32_MAX : static_cast<std::uint32_t>(dice.below(4)),
-         dice.chance(0.5), dice.one_of<Nanos>({Nanos{}, minutes(1), hours(1)})});
-  }
+  s.updates = draw_updates(dice);
   return s;
 }
 

@@ -32,6 +32,20 @@ TEST_CASE("a machine that says it is broken is evicted while its workers still r
   CHECK(h.group == std::vector<std::uint32_t>{0, 2});
 }
 
+TEST_CASE("an evicted machine that does not stop its workers is not started again") {
+  Harness h(policy_spec({1, 1, 1}, 2, 2));
+  h.run();
+  h.tell_exit(exited(0, 0, 1));
+  h.tell(notices("broken"), 1);
+  REQUIRE(h.decided(Rule::kNodeEvicted));
+  h.gone(0);
+  h.fire(TimerId::kState);
+  REQUIRE(h.decided(Rule::kRestart));
+  for (const LaunchAgent& launch : h.all<LaunchAgent>()) CHECK(launch.node.value != 1);
+  REQUIRE(h.all<DismissAgent>().size() == 1);
+  CHECK(h.all<DismissAgent>()[0].node.value == 1);
+}
+
 TEST_CASE("where the run cannot do without it, it goes on, and says so") {
   Harness h(policy_spec({1, 1}, 2, 2));
   h.run();
