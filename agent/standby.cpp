@@ -79,17 +79,11 @@ base::Status StandbyImpl::launch(NodeContext& node) {
   Environment environment(plan_.spawn.environment);
   environment.set("ROBUSTRUN_STANDBY_SOCKET", path + ":" + plan_.modules);
 
-  ShimOptions options;
-  options.shim = node.shim;
-  options.argv = plan_.spawn.argv;
+  ShimOptions options = shim_options(node, plan_.spawn);
   options.environment = std::move(environment).take();
-  options.working_directory = plan_.spawn.working_directory;
-  options.in_fd = plan_.spawn.in_fd;
   options.out_fd = out.second.get();
   options.err_fd = err.second.get();
   if (cgroup_) options.cgroup = cgroup_->path();
-  options.cpus = plan_.spawn.cpus;
-  options.memory = plan_.spawn.memory;
   shim_ = RR_TRY(ShimLink::start(node.executor, options, shim_handlers()));
   patience_.expires_after(kStandbyReadyMax);
   patience_.async_wait([this](const boost::system::error_code& error) {
@@ -138,6 +132,18 @@ Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
 }
 
 }  // namespace
+
+ShimOptions shim_options(const NodeContext& node, const Spawn& spawn) {
+  ShimOptions options;
+  options.shim = node.shim;
+  options.argv = spawn.argv;
+  options.environment = spawn.environment;
+  options.working_directory = spawn.working_directory;
+  options.in_fd = spawn.in_fd;
+  options.cpus = spawn.cpus;
+  options.memory = spawn.memory;
+  return options;
+}
 
 base::Result<std::unique_ptr<Standby>> Standby::start(NodeContext& node, Plan plan,
                                                       Handlers handlers) {

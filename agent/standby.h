@@ -54,4 +54,7 @@ class Standby {
   virtual void kill() = 0;
 };
 
+// How a process like that is started, but for its cgroup, 1 and 2.
+ShimOptions shim_options(const NodeContext& node, const Spawn& spawn);
+
 }  // namespace robustrun::agent

@@ -90,12 +90,12 @@ std::optional<Standby::Taken> StandbySet::take(const wire::WorkerSlot& worker, c
   return std::nullopt;
 }
 
-void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Reading& reading) {
+void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Reading* reading) {
   const auto found = slots_.find(rank.value);
-  if (found == slots_.end() || !reading.user_code_at) return;
+  if (found == slots_.end() || reading == nullptr || !reading->user_code_at) return;
   Slot& slot = found->second;
-  const bool is_old = node_.clock.now() - *reading.user_code_at >= kModulesAfter;
-  if (reading.steps == 0 && !is_old) return;
+  const bool is_old = node_.clock.now() - *reading->user_code_at >= kModulesAfter;
+  if (reading->steps == 0 && !is_old) return;
   slot.has_progress = true;
   if (slot.has_modules || slot.list.empty()) return;
   take_modules(rank.value, slot);

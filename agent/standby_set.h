@@ -41,8 +41,9 @@ class StandbySet {
   // and may leave its list of modules in the file `list`, which is made for that.
   std::optional<Standby::Taken> take(const wire::WorkerSlot& slot, const Spawn& wanted,
                                      const std::string& list);
-  // Ten times a second, for each worker that runs; then once.
-  void look(base::LocalRank rank, Victim& worker, const tracer::Reading& reading);
+  // Ten times a second, for each worker (`reading`: null while it has no record to read); then
+  // once.
+  void look(base::LocalRank rank, Victim& worker, const tracer::Reading* reading);
   void prepare();
   // The attempt ends: none is started before the next one.
   void pause();

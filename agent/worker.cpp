@@ -83,7 +83,7 @@ class WorkerImpl final : public Worker {
   base::Result<WorkerStream> open_stream(const Plan& plan, bool is_stderr, base::Fd source);
   [[nodiscard]] int stdin_fd() const;
   [[nodiscard]] base::Result<Spawn> make_spawn(const Plan& plan) const;
-  base::Status start_fresh(const Plan& plan, Spawn spawn);
+  base::Status start_fresh(const Plan& plan, const Spawn& spawn);
   base::Status start_warm(const Plan& plan, Standby::Taken standby);
   ShimLink::Handlers shim_handlers();
   void started(pid_t pid, bool warm);
@@ -197,30 +197,23 @@ base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
 
 base::Status WorkerImpl::launch(const Plan& plan) {
   RR_TRY(open_channels(plan));
-  Spawn spawn = RR_TRY(make_spawn(plan));
+  const Spawn spawn = RR_TRY(make_spawn(plan));
   if (auto standby = plan.standbys.take(slot_, spawn, files_.modules)) {
     return start_warm(plan, *std::move(standby));
   }
-  return start_fresh(plan, std::move(spawn));
+  return start_fresh(plan, spawn);
 }
 
-base::Status WorkerImpl::start_fresh(const Plan& plan, Spawn spawn) {
+base::Status WorkerImpl::start_fresh(const Plan& plan, const Spawn& spawn) {
   const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
   const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
   cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);
   oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
 
-  ShimOptions options;
-  options.shim = node_.shim;
-  options.argv = std::move(spawn.argv);
-  options.environment = std::move(spawn.environment);
-  options.working_directory = std::move(spawn.working_directory);
-  options.in_fd = spawn.in_fd;
+  ShimOptions options = shim_options(node_, spawn);
   options.out_fd = out.fd;
   options.err_fd = err.fd;
   if (cgroup_) options.cgroup = cgroup_->path();
-  options.cpus = std::move(spawn.cpus);
-  options.memory = std::move(spawn.memory);
   shim_ = RR_TRY(ShimLink::start(node_.executor, options, shim_handlers()));
   return {};
 }

@@ -295,10 +295,7 @@ bool WorkerSet::Impl::report_progress() {
 }
 
 void WorkerSet::Impl::prepare_standbys() {
-  for (auto& worker : workers_) {
-    const tracer::Reading* const reading = worker->reading();
-    if (reading != nullptr) standbys_.look(worker->local_rank(), *worker, *reading);
-  }
+  for (auto& worker : workers_) standbys_.look(worker->local_rank(), *worker, worker->reading());
   if (!stopping_) standbys_.prepare();
 }
 
