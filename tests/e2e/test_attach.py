@@ -81,8 +81,8 @@ def test_lines_are_folded_for_whoever_attaches(detached):
 def test_a_foreground_run_can_be_watched_from_elsewhere(robustrun):
     robustrun.write("job.py", SCRIPT)
     running = robustrun.start("job.py")
-    wait_for(lambda: (robustrun.folder / "robustrun-runs").exists()
-             and (robustrun.newest_run() / "control").exists(), what="the run's start")
+    wait_for(lambda: list(robustrun.folder.glob("robustrun-runs/*/control")),
+             what="the run's start")
     with open(robustrun.folder / "shown", "wb") as out:  # the only run: no name is needed
         attached = robustrun.start("attach", "--lines=100000", stdout=out)
     wait_for((robustrun.folder / "shown").read_bytes, what="some output")

@@ -1,5 +1,6 @@
 // A policy in TOML: any bytes become a policy or an error that names the file; and any policy can
-// be followed, for any number of faults. Seeds: configs
+// be followed, for any number of faults.
+// Seeds: configs
 
 #include <cstdint>
 #include <cstdlib>
