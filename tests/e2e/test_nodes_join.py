@@ -1,7 +1,9 @@
 """torchrun's own way: the same command on every node, by hand. Three commands on one machine."""
 
+import contextlib
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -14,23 +16,16 @@ SECRET = "sixteen or more bytes that people share\n"
 
 
 def free_port(count=1):
-    """The first of so many free ports in a row."""
+    """The first of so many free ports in a row, none of which the kernel gives to others."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            first = probe.getsockname()[1]
-            taken = []
+        first = random.randrange(20000, 32000)
+        with contextlib.ExitStack() as taken:
             try:
-                for port in range(first + 1, first + count):
-                    one = socket.socket()
-                    taken.append(one)
-                    one.bind(("127.0.0.1", port))
-                return first
+                for port in range(first, first + count):
+                    taken.enter_context(socket.socket()).bind(("127.0.0.1", port))
             except OSError:
                 continue
-            finally:
-                for one in taken:
-                    one.close()
+            return first
 
 
 class Meeting:
@@ -208,6 +203,7 @@ def test_the_static_form(robustrun):
                   f"--master-port={port}", f"--secret-file={secret}", "show.py", run=f"n{rank}")
         for rank in (2, 0, 1)
     ]
+    jobs.sort(key=lambda job: job.run.name)  # the leader knows best what went wrong
     ends = [job.finish() for job in jobs]
     assert [end.code for end in ends] == [0, 0, 0], "\n".join(end.errors for end in ends)
     # Ranks are as asked for, whoever came first.
