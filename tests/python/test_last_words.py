@@ -30,7 +30,8 @@ def left_by(job):
 def test_a_program_that_fails_leaves_what_it_called(ranks, end, code, words):
     job = ranks(CALLS + end + "\n")
     for ended, _, error in job.finish():
-        assert ended == code and error.endswith(words)
+        # torch may abort by itself when an interpreter ends with a group (pytorch#190489).
+        assert (ended == code and error.endswith(words)) or (ended == -6 and words in error)
         assert "robustrun" not in error
     left = left_by(job)
     assert [path.name for path in left] == ["0.0.flight", "1.0.flight"]
