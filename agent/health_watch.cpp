@@ -126,7 +126,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
         static_cast<base::BlockingPool::Lane>(place),
         [found, now, looked_at = probe.what.probe] { *found = looked_at->look(now); },
         [self = shared_from_this(), place, found] {
-          if (!self->dropped_) self->on_looked(place, *std::move(found));
+          if (!self->dropped_) self->on_looked(place, std::move(*found));
         });
     if (!asked) return;
     probe.asked_at = now;

@@ -37,7 +37,7 @@ inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report
 inline constexpr std::uint32_t kSingleLane = 0;  // of a pool for one kind of work
 
 // standby, standby_set
-inline constexpr std::chrono::seconds kStandbyReadyMax{300};   // imports, from a slow file system
+inline constexpr std::chrono::seconds kStandbyReadyMax{300};  // imports, from a slow file system
 inline constexpr std::chrono::seconds kModulesAfter{10};  // of user code without a step
 inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;
 inline constexpr std::uint64_t kStandbyMemoryShare = 10;  // one part in ten of what is available
@@ -91,16 +91,16 @@ inline constexpr std::chrono::seconds kInFullAfterLook{30};
 // A report that is sent on: about 10,000 ranks of one communicator.
 inline constexpr std::size_t kRasSentBytesMax = std::size_t{8} << 20;
 inline constexpr std::chrono::milliseconds kRasAnswerMax{500};  // to one line
-inline constexpr std::chrono::milliseconds kRasPause{100};       // between two attempts
+inline constexpr std::chrono::milliseconds kRasPause{100};  // between two attempts
 inline constexpr std::size_t kRasLineMax = 256;
 inline constexpr std::size_t kRasPieceBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kRasReportBytesMax = std::size_t{64} << 20;  // 16,384 ranks: 40 MB
 
 // preflight, gpu_probe, ask_program, local_facts, exchange
-inline constexpr std::chrono::milliseconds kReachMax{3000};   // of one call at a peer
+inline constexpr std::chrono::milliseconds kReachMax{3000};  // of one call at a peer
 inline constexpr std::size_t kCallsAtOnce = 64;
-inline constexpr std::size_t kPeersMax = 4096;                // calls in one check
-inline constexpr std::chrono::seconds kFactsFastMax{5};       // versions, GPUs, disks
+inline constexpr std::size_t kPeersMax = 4096;  // calls in one check
+inline constexpr std::chrono::seconds kFactsFastMax{5};  // versions, GPUs, disks
 inline constexpr std::chrono::seconds kFactsFullMax{90};  // an import from a slow file system
 inline constexpr std::chrono::milliseconds kFactsMargin{
     500};  // programs answer, or are killed, first
