@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "tests/support/sanitized.h"
 #include "tests/topo/shown.h"
 #include "topo/limits.h"
 
@@ -247,7 +248,8 @@ TEST_CASE("a hundred thousand nodes take well under a second") {
   const auto cluster = build_cluster({"", std::move(said), {}, {}}).value();
   const std::clock_t took = std::clock() - start;
   CHECK(cluster.nodes.size() == 100'000);
-  CHECK(took < 2 * CLOCKS_PER_SEC);  // 0.1 s, but for sanitizers
+  CHECK(took <
+        (robustrun::test::kSanitized ? 20 : 2) * CLOCKS_PER_SEC);  // 0.1 s on a quiet machine
 }
 
 }  // namespace robustrun::topo::description_test
