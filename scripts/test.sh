@@ -59,7 +59,7 @@ tsan() {
   build build/tsan --target test_base test_wire test_agent test_supervisor test_tracer || return
   # The thread sanitizer cannot live with as random addresses as newer kernels give.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
-  for tests in test_base test_wire "test_agent -sf=*/log_*" "test_supervisor -sf=*/console_*" \
+  for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
       "test_tracer -sf=*/plugin_*"; do
     echo "tsan: $tests"
     # shellcheck disable=SC2086
