@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/core/text.h"
 #include "supervisor/limits.h"
@@ -27,13 +29,24 @@ std::string holder_of(int file) {
   return base::printable(base::trim(std::string_view(text.data(), static_cast<std::size_t>(size))));
 }
 
+// The lock of a process that was killed is held until the last of its threads is gone, which is a
+// moment later than others see it dead.
+bool lock_soon(int file) {
+  const auto end = std::chrono::steady_clock::now() + kLockPatience;
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kLockRetry);
+  }
+  return true;
+}
+
 }  // namespace
 
 base::Result<RunLock> RunLock::take(const std::string& run_directory) {
   const std::string path = run_directory + "/lock";
   base::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return base::fail_errno("cannot open " + path, errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_soon(file.get())) {
     if (errno == EWOULDBLOCK) {
       return base::fail(base::Errc::kConflict,
                         fmt::format("the run has a supervisor: {}", holder_of(file.get())));

@@ -11,8 +11,8 @@ namespace robustrun::supervisor {
 
 class RunLock {
  public:
-  // kConflict, with who holds it, when there is a supervisor; kUnavailable when the file system
-  // knows no locks.
+  // kConflict, with who holds it, when there is a supervisor, after waiting two seconds for its
+  // end; kUnavailable when the file system knows no locks.
   static base::Result<RunLock> take(const std::string& run_directory);
 
  private:

@@ -45,7 +45,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   }
   const std::uint32_t troubles = dropped.losses + dropped.failed_launches;
   const auto others = std::ranges::count_if(
-      nodes, [](const NodeState& other) { return other.agent != Agent::kLost; });
+      nodes, [](const NodeState& other) { return other.agent != Agent::kLost && !other.unfit; });
   const bool needed = others < std::int64_t{min_nodes()};
   const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);

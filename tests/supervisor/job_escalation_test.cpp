@@ -57,6 +57,22 @@ TEST_CASE("a broken machine is evicted, and a spare takes its place and its rank
   CHECK_FALSE(h.decided(Rule::kNodeReplaced));
 }
 
+TEST_CASE("an evicted machine is no reason to let a needed one wait") {
+  Harness h(policy_spec({1, 1, 1}, 2, 2));
+  h.run();
+  fail(h, "broken", 1);
+  REQUIRE(h.decided(Rule::kNodeEvicted));
+  go_on(h);
+  for (int loss = 0; loss < 3; ++loss) {
+    h.tell(AgentLost{"killed by SIGKILL", true}, 0);
+    REQUIRE(h.all<LaunchAgent>().size() == 1);
+    CHECK(h.all<LaunchAgent>().front().node == base::NodeId{0});
+    h.tell(AgentJoined{20, {}, 0}, 0);
+    h.all_gone();
+    go_on(h);
+  }
+}
+
 TEST_CASE("an evicted machine that did not stop its workers in time is told to go") {
   Harness h(policy_spec({1, 1, 1}, 2, 2));
   h.run();
