@@ -1,17 +1,14 @@
 """Restart with standby workers: from SIGKILL of one rank until every rank is back, of a script that
 imports torch; against torchrun, nvidia-resiliency-ext's ft_launcher, and ourselves without."""
 
-import contextlib
 import os
 import pathlib
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
+from ft_peer import FT_LAUNCHER, ft_launcher
 from harness import (
-    PYTHON,
     ROBUSTRUN,
     TORCHRUN,
     Figure,
@@ -42,10 +39,6 @@ while attempt == "0":
     time.sleep(1)
 """
 TORCHRUN_SHARE, FT_SHARE = 1 / 5, 1 / 3
-# What ft_launcher needs beyond torch, which the environment has.
-FT_PACKAGES = ("nvidia-resiliency-ext", "pyyaml", "psutil", "pynvml", "defusedxml", "packaging")
-FT_LAUNCHER = [PYTHON, "-m", "nvidia_resiliency_ext.fault_tolerance.launcher",
-               "--ignore-missing-fault-tol-cfg"]
 SETTLED_S = 5.0  # nothing of the start is under way any more
 
 
@@ -94,23 +87,6 @@ def recovery_ms(command, ready=None, **variables):
         back = notes(folder, 1)
         process.wait(120)
         return tuple((max(note[which] for note in back) - killed) / 1e6 for which in (1, 2))
-
-
-@contextlib.contextmanager
-def ft_launcher():
-    """Its variables, or None where it cannot be had or does not run."""
-    with tempfile.TemporaryDirectory(prefix="robustrun-bench-ft-") as folder:
-        try:
-            subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--target",
-                            folder, *FT_PACKAGES], check=True, timeout=180, capture_output=True)
-            variables = {"PYTHONPATH": folder}
-            subprocess.run([*FT_LAUNCHER, "--help"], check=True, timeout=60, capture_output=True,
-                           env=clean_environment(**variables))
-            recovery_ms(FT_LAUNCHER, **variables)
-            yield variables
-        except (OSError, subprocess.SubprocessError, SystemExit) as why:
-            print(f"ft_launcher does not run here: {why}", file=sys.stderr)
-            yield None
 
 
 def compare(rounds, ft):
