@@ -112,9 +112,10 @@ struct SignalReceived {
   }
 };
 
-// kNodes: an agent's hello is overdue, or a lost node is to be tried again.
-enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes };
-inline constexpr std::size_t kTimers = 5;
+// kNodes: an agent's hello is overdue, or a lost node is to be tried again. kSlow: the next round of
+// the vote on who slows the job down, or the time to replace whom it named.
+enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes, kSlow };
+inline constexpr std::size_t kTimers = 6;
 
 struct TimerFired {
   TimerId id = TimerId::kState;
