@@ -51,7 +51,11 @@ std::string rung_in_words(const Rung& rung, const Policy& policy) {
 }
 
 std::string duration_in_words(base::Nanos time) {
-  return fmt::format("{:.4g} min", std::chrono::duration<double, std::ratio<60>>(time).count());
+  if (time < std::chrono::minutes(1)) {
+    return fmt::format("{:.4g} s", std::chrono::duration<double>(time).count());
+  }
+  const double minutes = std::chrono::duration<double, std::ratio<60>>(time).count();
+  return minutes < 120 ? fmt::format("{:.4g} min", minutes) : fmt::format("{:.4g} h", minutes / 60);
 }
 
 std::string slow_in_words(const supervisor::SlowPolicy& slow) {

@@ -54,7 +54,7 @@ void PaceWatch::close_window(base::Nanos period) {
 
 base::Nanos PaceWatch::usual() const {
   if (!before_.empty()) return median(before_);
-  return periods_.size() < kPaceWindowsToLearn ? base::Nanos{} : median(periods_);
+  return is_slow() ? median(periods_) : base::Nanos{};
 }
 
 bool PaceWatch::take_recovery() { return std::exchange(recovered_, false); }

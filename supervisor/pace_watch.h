@@ -19,8 +19,8 @@ class PaceWatch {
   [[nodiscard]] bool is_slow() const { return slow_windows_ >= kWindowsInRow; }
   // Somebody has looked: from now on this is the group's pace.
   void accept();
-  // Of a step. Now: in the newest window; before: while nothing was slow, for as long as that is
-  // no habit (kPaceWindowsKept windows at another pace). 0: not known.
+  // Of a step: in the newest window; and before the group became slow, 0 when it is not. A slower
+  // pace that was accepted counts as slow for kPaceWindowsKept windows.
   [[nodiscard]] base::Nanos period() const { return newest_; }
   [[nodiscard]] base::Nanos usual() const;
   // True once after a pace that was accepted as slower is over.

@@ -21,7 +21,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-using Phase = SlowVote::Phase;
+using SlowPhase = SlowVote::Phase;
 
 // Machines that a verdict names; not all of them: that says nothing.
 std::vector<base::NodeId> named_by(const tracer::Verdict& verdict, const JobMemory& job) {
@@ -83,12 +83,12 @@ std::vector<std::string> tally(const JobMemory& job) {
 // The verdict that is said anyway is the first round.
 std::string Job::Impl::begin_vote(const Diagnosed& what) {
   const SlowPolicy& policy = spec.policy.slow;
-  if (slow.phase != Phase::kClosed || !spec.policy.is_on() || policy.rounds == 0) return {};
+  if (slow.phase != SlowPhase::kClosed || !spec.policy.is_on() || policy.rounds == 0) return {};
   if (what.usual <= base::Nanos{} || what.period <= what.usual || group.size() < 2) return {};
   const std::vector<base::NodeId> named = named_by(what.verdict, *this);
   if (named.empty()) return {};
   SlowVote vote;
-  vote.phase = Phase::kVoting;
+  vote.phase = SlowPhase::kVoting;
   vote.asked = vote.heard = 1;
   vote.usual = what.usual;
   vote.period = what.period;
@@ -103,7 +103,7 @@ std::string Job::Impl::begin_vote(const Diagnosed& what) {
 
 void Job::Impl::slow_timer(const Event&) {
   const SlowPolicy& policy = spec.policy.slow;
-  if (slow.phase == Phase::kDraining) {
+  if (slow.phase == SlowPhase::kDraining) {
     if (now >= slow.drain_at) return replace_slow();
     out.push_back(LookAtPace{attempt});
     return set_timer(TimerId::kSlow, std::min(now + policy.every, slow.drain_at));
@@ -116,14 +116,14 @@ void Job::Impl::slow_timer(const Event&) {
 }
 
 void Job::Impl::hear_round(const Diagnosed& what) {
-  if (slow.phase == Phase::kClosed) return;
+  if (slow.phase == SlowPhase::kClosed) return;
   if (what.period > base::Nanos{}) slow.period = what.period;
   if (slow.has_recovered()) {
     live_timers[static_cast<std::size_t>(TimerId::kSlow)] = 0;
-    slow.phase = Phase::kClosed;
+    slow.phase = SlowPhase::kClosed;
     return decide(Rule::kSlowOver, pace_in_words(slow) + ": no machine is replaced", tally(*this));
   }
-  if (slow.phase != Phase::kVoting || slow.heard >= slow.asked) return;
+  if (slow.phase != SlowPhase::kVoting || slow.heard >= slow.asked) return;
   ++slow.heard;
   const std::vector<base::NodeId> named = named_by(what.verdict, *this);
   if (!named.empty()) slow.sentence = what.verdict.sentence;
@@ -134,7 +134,7 @@ void Job::Impl::hear_round(const Diagnosed& what) {
 void Job::Impl::end_vote() {
   const SlowPolicy& policy = spec.policy.slow;
   live_timers[static_cast<std::size_t>(TimerId::kSlow)] = 0;
-  slow.phase = Phase::kClosed;
+  slow.phase = SlowPhase::kClosed;
   slow.named = slow.majority(policy.rounds);
   if (slow.named.empty()) {
     return decide(Rule::kSlowUnclear,
@@ -171,7 +171,7 @@ void Job::Impl::end_vote() {
                               obstacle.empty() ? std::string() : "; " + obstacle),
                   std::move(evidence));
   }
-  slow.phase = Phase::kDraining;
+  slow.phase = SlowPhase::kDraining;
   slow.drain_at = now + policy.drain_within;
   decide(Rule::kSlowDrain,
          fmt::format("{} and {} replaced in {}, unless the job recovers before: {}",
@@ -184,7 +184,7 @@ void Job::Impl::end_vote() {
 }
 
 void Job::Impl::replace_slow() {
-  slow.phase = Phase::kClosed;
+  slow.phase = SlowPhase::kClosed;
   const std::string obstacle = eviction_obstacle(slow.named, false);
   if (!obstacle.empty()) {
     slow.kept = slow.named;
