@@ -64,7 +64,8 @@ class PolicyReader {
       }
       for (const TomlEntry& entry : table.value.entries) RR_TRY(take(table.key, entry));
       if (!is_known(table.key)) {
-        return unknown(table, {"ladder", "tolerate", "blame", "suspect", "forget", "check", "slow"});
+        return unknown(table,
+                       {"ladder", "tolerate", "blame", "suspect", "forget", "check", "slow"});
       }
     }
     return std::move(policy_);

@@ -151,9 +151,8 @@ Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& ve
 }
 
 Diagnosed HangWatch::round(const tracer::Verdict* verdict, base::Nanos learnt_in) const {
-  return {attempt_,  Diagnosed::Stage::kRound,
-          verdict != nullptr ? *verdict : tracer::Verdict(),
-          learnt_in, pace_.period(), pace_.usual()};
+  return {attempt_,  Diagnosed::Stage::kRound, verdict != nullptr ? *verdict : tracer::Verdict(),
+          learnt_in, pace_.period(),           pace_.usual()};
 }
 
 void HangWatch::calm_down() {

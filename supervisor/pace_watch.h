@@ -33,7 +33,7 @@ class PaceWatch {
   std::uint64_t steps_ = 0;  // when the window began
   base::Nanos began_{};
   std::deque<base::Nanos> periods_;  // of windows that were not slow, oldest first
-  std::deque<base::Nanos> before_;   // likewise, before a slower pace was accepted; mostly empty
+  std::deque<base::Nanos> before_;  // likewise, before a slower pace was accepted; mostly empty
   base::Nanos newest_{};
   bool recovered_ = false;
   int slow_windows_ = 0;  // in a row, until now

@@ -58,9 +58,9 @@ std::string names_of(const std::vector<base::NodeId>& nodes, const JobMemory& jo
 std::string accusation(const JobMemory& job) {
   std::uint32_t least = job.slow.asked;
   for (const base::NodeId node : job.slow.named) least = std::min(least, job.slow.rounds_of(node));
-  return fmt::format("{} {} the job down (named in {} of {} looks)",
-                     names_of(job.slow.named, job), job.slow.named.size() == 1 ? "slows" : "slow",
-                     least, job.spec.policy.slow.rounds);
+  return fmt::format("{} {} the job down (named in {} of {} looks)", names_of(job.slow.named, job),
+                     job.slow.named.size() == 1 ? "slows" : "slow", least,
+                     job.spec.policy.slow.rounds);
 }
 
 std::string pace_in_words(const SlowVote& vote) {
@@ -157,19 +157,18 @@ void Job::Impl::end_vote() {
              : fmt::format("a restart costs {} (assumed: this run had none)",
                            duration_words(policy.assumed_price))};
   for (std::string& line : tally(*this)) evidence.push_back(std::move(line));
-  const std::string costs =
-      fmt::format("a restart without {} costs {} and would gain {}",
-                  slow.named.size() == 1 ? "it" : "them", duration_words(balance.price),
-                  duration_words(balance.gain));
+  const std::string costs = fmt::format(
+      "a restart without {} costs {} and would gain {}", slow.named.size() == 1 ? "it" : "them",
+      duration_words(balance.price), duration_words(balance.gain));
   const std::string obstacle = eviction_obstacle(slow.named, false);
   if (!balance.is_worth_it() || !obstacle.empty()) {
     if (slow.named == slow.kept) return;
     slow.kept = slow.named;
-    return decide(Rule::kSlowKept,
-                  fmt::format("{} and {}: {}{}", accusation(*this),
-                              slow.named.size() == 1 ? "stays" : "stay", costs,
-                              obstacle.empty() ? std::string() : "; " + obstacle),
-                  std::move(evidence));
+    return decide(
+        Rule::kSlowKept,
+        fmt::format("{} and {}: {}{}", accusation(*this), slow.named.size() == 1 ? "stays" : "stay",
+                    costs, obstacle.empty() ? std::string() : "; " + obstacle),
+        std::move(evidence));
   }
   slow.phase = SlowPhase::kDraining;
   slow.drain_at = now + policy.drain_within;
@@ -192,13 +191,12 @@ void Job::Impl::replace_slow() {
                   fmt::format("{} and {} after all: {}", accusation(*this),
                               slow.named.size() == 1 ? "stays" : "stay", obstacle));
   }
-  Fault fault = infrastructure_fault(
-      Rule::kSlowEvicted,
-      fmt::format("{}: all workers are stopped, to go on without {}", accusation(*this),
-                  slow.named.size() == 1 ? "it" : "them"),
-      context(slow.named.front()));
-  fault.looks_like =
-      classify_finding("slow", fmt::format("\"{}\"", slow.sentence), spec.faults);
+  Fault fault =
+      infrastructure_fault(Rule::kSlowEvicted,
+                           fmt::format("{}: all workers are stopped, to go on without {}",
+                                       accusation(*this), slow.named.size() == 1 ? "it" : "them"),
+                           context(slow.named.front()));
+  fault.looks_like = classify_finding("slow", fmt::format("\"{}\"", slow.sentence), spec.faults);
   fault.nodes = slow.named;
   break_down(std::move(fault));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Who slows a job down, and whether a restart without that machine is worth its price. Pure data and
-// arithmetic; job_slow.cpp asks, counts and decides.
+// Who slows a job down, and whether a restart without that machine is worth its price. Pure data
+// and arithmetic; job_slow.cpp asks, counts and decides.
 //
 // After ByteRobust's rule for fail-slow (arXiv 2509.16293, section 5): looks at all workers in five
 // rounds, ten seconds apart; who is named most often goes. Here that must be more than half of the
@@ -31,18 +31,18 @@ struct SlowFlags {
 // Of one attempt; a new one begins with an empty vote.
 struct SlowVote {
   enum class Phase : std::uint8_t {
-    kClosed,    // until the next verdict
-    kVoting,    // rounds are asked for and counted
+    kClosed,  // until the next verdict
+    kVoting,  // rounds are asked for and counted
     kDraining,  // `named` will be replaced at `drain_at`, unless the job recovers
   };
   Phase phase = Phase::kClosed;
   std::uint32_t asked = 0, heard = 0;  // rounds, with the verdict that began the vote
-  std::vector<SlowFlags> flags;        // ascending by node
-  base::Nanos usual{}, period{};       // of the steps: before it became slow, and now
-  std::string sentence;                // of the newest verdict that named somebody
-  std::vector<base::NodeId> named;     // ascending; by the vote
+  std::vector<SlowFlags> flags;  // ascending by node
+  base::Nanos usual{}, period{};  // of the steps: before it became slow, and now
+  std::string sentence;  // of the newest verdict that named somebody
+  std::vector<base::NodeId> named;  // ascending; by the vote
   base::Nanos drain_at{};
-  std::vector<base::NodeId> kept;      // of whom it was said why they stay
+  std::vector<base::NodeId> kept;  // of whom it was said why they stay
 
   // A round that names these machines.
   void count(const std::vector<base::NodeId>& machines);
@@ -71,7 +71,7 @@ struct SlowVote {
 // done again, or until the first step where steps have no numbers. The newest kRestartPricesKept.
 struct RestartPrices {
   std::optional<base::Nanos> began;  // of the failure whose price is not settled
-  bool runs = false;                 // the attempt after it does steps
+  bool runs = false;  // the attempt after it does steps
   std::vector<base::Nanos> prices;
 
   void note_failure(base::Nanos now);
@@ -90,10 +90,10 @@ struct RestartPrices {
 };
 
 struct SlowBalance {
-  double lost = 0;          // share of the time: 0 to 1
+  double lost = 0;  // share of the time: 0 to 1
   base::Nanos remaining{};  // until the job's end, at the pace it has now
-  base::Nanos gain{};       // of the remaining time, with the pace of before
-  base::Nanos price{};      // of a restart
+  base::Nanos gain{};  // of the remaining time, with the pace of before
+  base::Nanos price{};  // of a restart
   [[nodiscard]] bool is_worth_it() const { return gain > price; }
 };
 

@@ -105,10 +105,10 @@ TEST_CASE("errors say where, what is wrong and what there may be") {
 
 TEST_CASE("the policy in words names every step and every limit") {
   const std::string words = policy_text(shipped());
-  for (const char* const part : {"a machine is broken (evict)", "1. take the machine to blame out",
-                                 "check all nodes", "go back to the version", "end the run",
-                                 "2 times within 5 min", "3 failures within 60 min",
-                                 "5 looks at all workers"}) {
+  for (const char* const part :
+       {"a machine is broken (evict)", "1. take the machine to blame out", "check all nodes",
+        "go back to the version", "end the run", "2 times within 5 min", "3 failures within 60 min",
+        "5 looks at all workers"}) {
     CAPTURE(part);
     CHECK(words.find(part) != std::string::npos);
   }

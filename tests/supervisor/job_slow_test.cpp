@@ -62,7 +62,8 @@ TEST_CASE("five rounds ten seconds apart: whoever is named in most is replaced b
   CHECK(h.decided(Rule::kSlow));
   REQUIRE_FALSE(h.evidence(Rule::kSlow).empty());
   CHECK(h.evidence(Rule::kSlow).back() ==
-        "steps take 500 ms, 200 ms before: 5 looks, one every 10.0 s, decide whether a machine is "
+        "steps take 500.0 ms, 200.0 ms before: 5 looks, one every 10.00 s, decide whether a "
+        "machine is "
         "replaced");
   for (const std::uint32_t rank : {2U, 1U, 2U}) {
     h.round(slow_rank(rank));
@@ -70,21 +71,23 @@ TEST_CASE("five rounds ten seconds apart: whoever is named in most is replaced b
   }
   h.round(slow_rank(2));
   CHECK(h.now - began < 50s);
-  CHECK(h.text(Rule::kSlowDrain) ==
-        "node2 slows the job down (named in 4 of 5 looks) and is replaced in 1 min 00 s, unless the "
-        "job recovers before: a restart without it costs 5 min 00 s and would gain 14 h 24 min");
+  CHECK(
+      h.text(Rule::kSlowDrain) ==
+      "node2 slows the job down (named in 4 of 5 looks) and is replaced in 1 min 00 s, unless the "
+      "job recovers before: a restart without it costs 5 min 00 s and would gain 14 h 24 min");
   const auto evidence = h.evidence(Rule::kSlowDrain);
   REQUIRE(evidence.size() == 6);
   CHECK(evidence[0] == "the others wait for rank 2");
-  CHECK(evidence[1] == "steps take 500 ms, 200 ms before: 60 % of the time is lost");
+  CHECK(evidence[1] == "steps take 500.0 ms, 200.0 ms before: 60 % of the time is lost");
   CHECK(evidence[2] == "24 h 00 min of the job are left (assumed)");
   CHECK(evidence[3] == "a restart costs 5 min 00 s (assumed: this run had none)");
   CHECK(evidence[4] == "node1 was named in 1 of 5 looks");
   CHECK(h.job.state() == JobState::kRunning);
 
   h.let_drain();
-  CHECK(h.text(Rule::kSlowEvicted) == "node2 slows the job down (named in 4 of 5 looks): all "
-                                      "workers are stopped, to go on without it");
+  CHECK(h.text(Rule::kSlowEvicted) ==
+        "node2 slows the job down (named in 4 of 5 looks): all "
+        "workers are stopped, to go on without it");
   for (const StopWorkers& stop : h.all<StopWorkers>()) CHECK(stop.cause == StopCause::kPreempt);
   for (const std::uint32_t node : {0U, 1U, 2U}) h.gone(node);
   h.gone(3);
@@ -98,8 +101,9 @@ TEST_CASE("five rounds ten seconds apart: whoever is named in most is replaced b
 TEST_CASE("without a majority nothing is replaced, and only another verdict begins again") {
   Slowed h;
   h.vote({2, 1, 2, 1, 3});
-  CHECK(h.text(Rule::kSlowUnclear) == "steps take 500 ms, 200 ms before, and no machine is "
-                                      "replaced: none was named in more than half of 5 looks");
+  CHECK(h.text(Rule::kSlowUnclear) ==
+        "steps take 500.0 ms, 200.0 ms before, and no machine is "
+        "replaced: none was named in more than half of 5 looks");
   CHECK(h.evidence(Rule::kSlowUnclear).size() == 3);
   h.tell(TimerFired{TimerId::kSlow, h.timers[static_cast<std::size_t>(TimerId::kSlow)].sequence});
   CHECK(h.actions.empty());
@@ -129,8 +133,9 @@ TEST_CASE("what is not worth a restart is said once, with the numbers") {
   spec.time_limit = 6min;
   Slowed h(spec);
   h.vote({2, 2, 2, 2, 2});
-  CHECK(h.text(Rule::kSlowKept).find("and stays: a restart without it costs 5 min 00 s and would "
-                                     "gain 2 min 3") != std::string::npos);
+  CHECK(h.text(Rule::kSlowKept)
+            .find("and stays: a restart without it costs 5 min 00 s and would "
+                  "gain 2 min 3") != std::string::npos);
   CHECK(h.evidence(Rule::kSlowKept)[2].ends_with("(--time-limit)"));
   h.vote({2, 2, 2, 2, 2});
   CHECK(h.actions.empty());
@@ -158,7 +163,8 @@ TEST_CASE("a job that recovers ends the vote and the wait for the restart") {
     h.vote(is_decided ? std::vector<std::uint32_t>{2, 2, 2, 2, 2}
                       : std::vector<std::uint32_t>{2, 2});
     h.round(tracer::Verdict{}, 210ms);
-    CHECK(h.text(Rule::kSlowOver) == "steps take 210 ms, 200 ms before: no machine is replaced");
+    CHECK(h.text(Rule::kSlowOver) ==
+          "steps take 210.0 ms, 200.0 ms before: no machine is replaced");
     h.tell(TimerFired{TimerId::kSlow, h.timers[static_cast<std::size_t>(TimerId::kSlow)].sequence});
     CHECK(h.actions.empty());
     CHECK(h.job.state() == JobState::kRunning);
@@ -167,8 +173,9 @@ TEST_CASE("a job that recovers ends the vote and the wait for the restart") {
 
 TEST_CASE("the price is the median of what this run's own restarts have cost") {
   Slowed h;
+  std::uint32_t version = 0;
   for (const base::Nanos cost : {40s, 20s, 30s}) {
-    h.tell_exit(exited(h.job.attempt().value, 0, 1));
+    h.tell(UpdateRequested{++version, {"env A=1"}, {}, true, {}});
     const base::Nanos failed = h.now;
     h.recover();
     h.now = failed + cost;
@@ -176,7 +183,7 @@ TEST_CASE("the price is the median of what this run's own restarts have cost") {
     h.now += 60s;
   }
   h.vote({2, 2, 2, 2, 2});
-  CHECK(h.evidence(Rule::kSlowDrain)[3] == "a restart costs 30.0 s (median of 3 of this run)");
+  CHECK(h.evidence(Rule::kSlowDrain)[3] == "a restart costs 30.00 s (median of 3 of this run)");
 }
 
 TEST_CASE("steps that are left are known from --stop-after-steps") {
