@@ -120,7 +120,7 @@ struct JobMemory {
   base::Nanos progress_at{};  // progress is counted from here on
   std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps, and when that was heard
   base::Nanos steps_done_at{};
-  SlowVote slow;
+  SlowVote vote;
   RestartPrices prices;
 
   std::optional<Outage> outage;
@@ -192,7 +192,7 @@ struct JobMemory {
     v(50, "versions", versions);
     v(51, "steps_done", steps_done);
     v(52, "steps_done_at", steps_done_at);
-    v(53, "slow", slow);
+    v(53, "vote", vote);
     v(54, "prices", prices);
   }
 };

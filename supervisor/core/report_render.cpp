@@ -221,7 +221,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
   page.item("time", time_words(report.time));
-  page.item("start cost", cost_words(report.costs, kCostOfStart));
+  page.item("start", cost_words(report.costs, kCostOfStart));
   page.item("restarts", cost_words(report.costs, kCostOfRestarts));
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {

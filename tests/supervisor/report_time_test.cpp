@@ -186,8 +186,8 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
         body.attempt = {attempt()};
         body.mark = static_cast<Mark>(dice.below(4));
         body.reached_at = base::Nanos(static_cast<std::int64_t>(dice.next()));
-        for (std::uint32_t i = 0; i < 3; ++i) {
-          body.nodes.push_back({{i}, base::Nanos(static_cast<std::int64_t>(dice.next()))});
+        for (std::uint32_t node = 0; node < 3; ++node) {
+          body.nodes.push_back({{node}, base::Nanos(static_cast<std::int64_t>(dice.next()))});
         }
         story.event(at(), body);
         break;
