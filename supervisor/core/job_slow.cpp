@@ -160,7 +160,8 @@ void Job::Impl::end_vote() {
   const std::string costs = fmt::format(
       "a restart without {} costs {} and would gain {}", vote.named.size() == 1 ? "it" : "them",
       duration_words(balance.price), duration_words(balance.gain));
-  const std::string obstacle = eviction_obstacle(vote.named, false);
+  const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
+                                                     : eviction_obstacle(vote.named, false);
   if (!balance.is_worth_it() || !obstacle.empty()) {
     if (vote.named == vote.kept) return;
     vote.kept = vote.named;
@@ -184,7 +185,8 @@ void Job::Impl::end_vote() {
 
 void Job::Impl::replace_slow() {
   vote.phase = SlowPhase::kClosed;
-  const std::string obstacle = eviction_obstacle(vote.named, false);
+  const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
+                                                     : eviction_obstacle(vote.named, false);
   if (!obstacle.empty()) {
     vote.kept = vote.named;
     return decide(Rule::kSlowKept,

@@ -156,6 +156,13 @@ TEST_CASE("without a spare it stays, and is told why; also when the spare is los
   CHECK(h.job.state() == JobState::kRunning);
 }
 
+TEST_CASE("a restart that would repeat what has ended well is not worth it") {
+  Slowed h;
+  h.tell_exit(exited(0, 0, 0));
+  h.vote({2, 2, 2, 2, 2});
+  CHECK(h.text(Rule::kSlowKept).ends_with("; workers have ended well already"));
+}
+
 TEST_CASE("a job that recovers ends the vote and the wait for the restart") {
   for (const bool is_decided : {false, true}) {
     CAPTURE(is_decided);
