@@ -89,7 +89,7 @@ std::string Job::Impl::begin_vote(const Diagnosed& what) {
   if (named.empty()) return {};
   SlowVote fresh;
   fresh.phase = SlowPhase::kVoting;
-  fresh.asked = vote.heard = 1;
+  fresh.asked = fresh.heard = 1;
   fresh.usual = what.usual;
   fresh.period = what.period;
   fresh.sentence = what.verdict.sentence;

@@ -136,7 +136,7 @@ TEST_CASE("what is not worth a restart is said once, with the numbers") {
   CHECK(h.text(Rule::kSlowKept)
             .find("and stays: a restart without it costs 5 min 00 s and would "
                   "gain 2 min 3") != std::string::npos);
-  CHECK(h.evidence(Rule::kSlowKept)[2].ends_with("(--time-limit)"));
+  CHECK(h.evidence(Rule::kSlowKept).at(2).ends_with("(--time-limit)"));
   h.vote({2, 2, 2, 2, 2});
   CHECK(h.actions.empty());
   h.vote({1, 1, 1, 1, 1});  // another machine
@@ -190,7 +190,7 @@ TEST_CASE("the price is the median of what this run's own restarts have cost") {
     h.now += 60s;
   }
   h.vote({2, 2, 2, 2, 2});
-  CHECK(h.evidence(Rule::kSlowDrain)[3] == "a restart costs 30.00 s (median of 3 of this run)");
+  CHECK(h.evidence(Rule::kSlowDrain).at(3) == "a restart costs 30.00 s (median of 3 of this run)");
 }
 
 TEST_CASE("steps that are left are known from --stop-after-steps") {
@@ -200,7 +200,7 @@ TEST_CASE("steps that are left are known from --stop-after-steps") {
   h.tell(Progress{h.job.attempt(), Progress::Mark::kSummary, h.now, 900, 900, {}, {}});
   h.vote({2, 2, 2, 2, 2});
   CHECK(h.decided(Rule::kSlowKept));
-  CHECK(h.evidence(Rule::kSlowKept)[2].ends_with("(--stop-after-steps)"));
+  CHECK(h.evidence(Rule::kSlowKept).at(2).ends_with("(--stop-after-steps)"));
 }
 
 TEST_CASE("a link without a culprit accuses both ends, which are tested after their eviction") {
