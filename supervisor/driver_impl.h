@@ -152,7 +152,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void journal(const JournalEntry& entry);
   void arm_summary();
   [[nodiscard]] const std::string& node_name(base::NodeId node) const;
-
   Parts parts_;
   std::optional<Journal> journal_;
   const RunRequest& request_;
