@@ -219,6 +219,19 @@ TEST_CASE("a link without a culprit accuses both ends, which are tested after th
   CHECK(h.all<CheckNodes>()[0].nodes == std::vector<base::NodeId>{{1}, {2}});
 }
 
+TEST_CASE("who is late by seconds looks like one who never comes, and is voted on all the same") {
+  Slowed h;
+  auto absent = slow_rank(2);
+  absent.finding = tracer::Finding::kNeverEntered;
+  h.tell(h.look(Stage::kSuspected, absent));
+  CHECK(h.decided(Rule::kHangSuspected));
+  auto unclear = absent;
+  unclear.finding = tracer::Finding::kUndecided;
+  h.round(unclear);  // names nobody
+  for (int i = 0; i < 3; ++i) h.round(absent);
+  CHECK(h.text(Rule::kSlowDrain).starts_with("node2 slows the job down (named in 4 of 5 looks)"));
+}
+
 TEST_CASE("nothing is voted on without a pace to compare with, a policy, or anybody else") {
   const auto is_quiet = [](Slowed& h, const Diagnosed& what) {
     h.tell(what);

@@ -170,7 +170,7 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
         break;
       case 2: story.event(at(), exited(attempt(), 0, ExitStatus::Kind::kExited, 1, at())); break;
       case 3: {
-        Diagnosed body = diagnosed(static_cast<Diagnosed::Stage>(dice.below(3)),
+        Diagnosed body = diagnosed(static_cast<Diagnosed::Stage>(dice.below(5)),
                                    base::Nanos(static_cast<std::int64_t>(dice.next() >> 1)));
         body.attempt = {attempt()};
         story.event(at(), body);
