@@ -25,7 +25,8 @@ RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "R
          "NodeEnding", "Preflight", "PreflightWarning", "NodeUnfit", "Placed", "NotPlaced",
          "HangSuspected", "HangConvicted", "HangPassed", "Slow", "Mismatch",
          "NodeHealth", "MachineFault", "NodeEvicted", "NodeReturned", "StopTimeCheck",
-         "Updated", "Updating", "RolledBack", "MetricAlarm")
+         "Updated", "Updating", "RolledBack", "MetricAlarm", "SlowUnclear", "SlowKept", "SlowDrain",
+         "SlowEvicted", "SlowOver")
 
 
 @dataclasses.dataclass

@@ -64,7 +64,8 @@ class PolicyReader {
       }
       for (const TomlEntry& entry : table.value.entries) RR_TRY(take(table.key, entry));
       if (!is_known(table.key)) {
-        return unknown(table, {"ladder", "tolerate", "blame", "suspect", "forget", "check"});
+        return unknown(table,
+                       {"ladder", "tolerate", "blame", "suspect", "forget", "check", "slow"});
       }
     }
     return std::move(policy_);
@@ -73,7 +74,7 @@ class PolicyReader {
  private:
   static bool is_known(std::string_view table) {
     return table == "ladder" || table == "tolerate" || table == "blame" || table == "suspect" ||
-           table == "forget" || table == "check";
+           table == "forget" || table == "check" || table == "slow";
   }
 
   Status take(std::string_view table, const TomlEntry& entry) {
@@ -85,7 +86,24 @@ class PolicyReader {
     if (table == "suspect") return only(entry, "within", policy_.suspected_for);
     if (table == "forget") return only(entry, "after", policy_.forgotten_after);
     if (table == "check") return depth(entry);
+    if (table == "slow") return slow(entry);
     return {};
+  }
+
+  Status slow(const TomlEntry& entry) {
+    supervisor::SlowPolicy& slow = policy_.slow;
+    if (entry.key == "rounds") return count(entry, slow.rounds);
+    const std::pair<const char*, base::Nanos*> times[] = {
+        {"every", &slow.every},
+        {"drain_within", &slow.drain_within},
+        {"assumed_remaining", &slow.assumed_remaining},
+        {"assumed_price", &slow.assumed_price}};
+    std::vector<std::string> keys = {"rounds"};
+    for (const auto& [key, value] : times) {
+      if (entry.key == key) return time(entry, *value);
+      keys.emplace_back(key);
+    }
+    return unknown(entry, keys);
   }
 
   Status ladder(const TomlEntry& entry) {
@@ -128,6 +146,10 @@ class PolicyReader {
   Status limit(const TomlEntry& entry, std::uint32_t& times, base::Nanos& within) const {
     if (entry.key == "within") return time(entry, within);
     if (entry.key != "times") return unknown(entry, {"times", "within"});
+    return count(entry, times);
+  }
+
+  Status count(const TomlEntry& entry, std::uint32_t& times) const {
     const TomlValue& value = entry.value;
     if (value.type != TomlKind::kInteger || value.integer < 0 || value.integer > kStepTimesMax) {
       return wrong_type(entry, fmt::format("a number from 0 to {}", kStepTimesMax));

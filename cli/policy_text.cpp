@@ -51,7 +51,22 @@ std::string rung_in_words(const Rung& rung, const Policy& policy) {
 }
 
 std::string duration_in_words(base::Nanos time) {
-  return fmt::format("{:.4g} min", std::chrono::duration<double, std::ratio<60>>(time).count());
+  if (time < std::chrono::minutes(1)) {
+    return fmt::format("{:.4g} s", std::chrono::duration<double>(time).count());
+  }
+  const double minutes = std::chrono::duration<double, std::ratio<60>>(time).count();
+  return minutes < 120 ? fmt::format("{:.4g} min", minutes) : fmt::format("{:.4g} h", minutes / 60);
+}
+
+std::string slow_in_words(const supervisor::SlowPolicy& slow) {
+  return fmt::format(
+      "When steps have become slower and a machine is named for it, {} looks at all workers, one "
+      "every {}, are compared: who is named in more than half of them is replaced {} later, if a "
+      "spare is there and the time that is left (--time-limit, --stop-after-steps; else {}) times "
+      "the share that is lost is more than the median restart of this run has cost (without one: "
+      "{}).\n",
+      slow.rounds, duration_in_words(slow.every), duration_in_words(slow.drain_within),
+      duration_in_words(slow.assumed_remaining), duration_in_words(slow.assumed_price));
 }
 
 }  // namespace
@@ -83,6 +98,7 @@ std::string policy_text(const Policy& policy) {
   }
   out += fmt::format("What a machine says of itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));
+  if (policy.slow.rounds > 0) out += slow_in_words(policy.slow);
   return out;
 }
 

@@ -139,6 +139,8 @@ void Driver::Impl::perform(const Action& action) {
           solve_placement(what);
         } else if constexpr (std::is_same_v<T, LookBack>) {
           look_back(what);
+        } else if constexpr (std::is_same_v<T, LookAtPace>) {
+          look_at_pace(what);
         } else {
           static_assert(std::is_same_v<T, Finish>);
           journal({parts_.clock.now(), what});
@@ -265,6 +267,9 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kPreflight:
     case Rule::kPlaced:
     case Rule::kHangPassed:
+    case Rule::kSlowUnclear:
+    case Rule::kSlowKept:
+    case Rule::kSlowOver:
     case Rule::kNodeReturned:
     case Rule::kUpdated:
     case Rule::kUpdating:
@@ -281,6 +286,8 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kHangSuspected:
     case Rule::kHangConvicted:
     case Rule::kSlow:
+    case Rule::kSlowDrain:
+    case Rule::kSlowEvicted:
     case Rule::kMetricAlarm:
     case Rule::kMismatch:
     case Rule::kNodeHealth:

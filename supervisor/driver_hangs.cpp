@@ -55,6 +55,15 @@ void Driver::Impl::watch_for_hangs() {
   });
 }
 
+// For a vote on who slows the job down. Without an answer the round names nobody.
+void Driver::Impl::look_at_pace(const LookAtPace& action) {
+  const base::Nanos began = parts_.clock.now();
+  look_at_workers([this, attempt = action.attempt, began](const tracer::Verdict* verdict) {
+    if (attempt != job_.attempt() || job_.state() != JobState::kRunning) return;
+    dispatch(hang_watch_.round(verdict, parts_.clock.now() - began));
+  });
+}
+
 // `done` gets null when nothing could be found out. Who asks while others wait for a look, gets the
 // verdict of that one: a worker is looked at once at a time.
 void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> done) {

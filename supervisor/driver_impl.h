@@ -38,7 +38,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
         hang_watch_(request.hangs),
         timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
                 asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-                asio::steady_timer(parts_.executor)},
+                asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
         summary_timer_(parts_.executor),
         lease_timer_(parts_.executor),
         farewell_timer_(parts_.executor) {
@@ -128,6 +128,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] ControlServer::Row diagnosis_row();
   [[nodiscard]] Observation::Plan observation_of(wire::Observe question) const;
   void look_back(const LookBack& action);
+  void look_at_pace(const LookAtPace& action);
   // What agents say.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
@@ -151,7 +152,6 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void journal(const JournalEntry& entry);
   void arm_summary();
   [[nodiscard]] const std::string& node_name(base::NodeId node) const;
-
   Parts parts_;
   std::optional<Journal> journal_;
   const RunRequest& request_;

@@ -54,6 +54,7 @@ void HangWatch::note_overdue(base::Rank rank, std::uint64_t comm, bool over, bas
 
 void HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
   pace_.note(steps, now);
+  if (pace_.take_recovery()) said_slow_.reset();  // a next time is news
   if (steps == steps_) return;
   if (steps < steps_) {  // something else is counted from now on
     steps_ = steps;
@@ -146,7 +147,12 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
 
 Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
                                base::Nanos now) const {
-  return {attempt_, stage, verdict, now - *looking_since_};
+  return {attempt_, stage, verdict, now - *looking_since_, pace_.period(), pace_.usual()};
+}
+
+Diagnosed HangWatch::round(const tracer::Verdict* verdict, base::Nanos learnt_in) const {
+  return {attempt_,  Diagnosed::Stage::kRound, verdict != nullptr ? *verdict : tracer::Verdict(),
+          learnt_in, pace_.period(),           pace_.usual()};
 }
 
 void HangWatch::calm_down() {

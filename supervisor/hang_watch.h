@@ -43,6 +43,8 @@ class HangWatch {
   // Nothing came of it.
   void give_up_look(base::Nanos now);
   // What is to be journaled and told of this verdict, in order; mostly nothing.
+  // The same for a look that the core has asked for (LookAtPace); null: nothing came of it.
+  [[nodiscard]] Diagnosed round(const tracer::Verdict* verdict, base::Nanos learnt_in) const;
   std::vector<Diagnosed> take(const tracer::Verdict& verdict, base::Nanos now);
 
  private:

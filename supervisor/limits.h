@@ -97,6 +97,7 @@ inline constexpr std::size_t kPaceWindowsToLearn = 8;
 inline constexpr std::size_t kPaceWindowsKept = 50;
 inline constexpr std::int64_t kPacePerCent = 100;
 inline constexpr std::int64_t kPaceSlowerPerCent = 30;
+inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
 // Who waits for less does so as usual (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
 // Places where a group was held up and went on: known after so many times, for half as long again.

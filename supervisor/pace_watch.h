@@ -19,6 +19,12 @@ class PaceWatch {
   [[nodiscard]] bool is_slow() const { return slow_windows_ >= kWindowsInRow; }
   // Somebody has looked: from now on this is the group's pace.
   void accept();
+  // Of a step: in the newest window; and before the group became slow, 0 when it is not. A slower
+  // pace that was accepted counts as slow for kPaceWindowsKept windows.
+  [[nodiscard]] base::Nanos period() const { return newest_; }
+  [[nodiscard]] base::Nanos usual() const;
+  // True once after a pace that was accepted as slower is over.
+  bool take_recovery();
 
  private:
   static constexpr int kWindowsInRow = 3;
@@ -27,6 +33,9 @@ class PaceWatch {
   std::uint64_t steps_ = 0;  // when the window began
   base::Nanos began_{};
   std::deque<base::Nanos> periods_;  // of windows that were not slow, oldest first
+  std::deque<base::Nanos> before_;  // likewise, before a slower pace was accepted; mostly empty
+  base::Nanos newest_{};
+  bool recovered_ = false;
   int slow_windows_ = 0;  // in a row, until now
 };
 

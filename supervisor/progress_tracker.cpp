@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace robustrun::supervisor {
 namespace {
@@ -27,20 +28,35 @@ void ProgressTracker::begin_attempt(base::Attempt attempt, std::uint32_t world_s
   }
   attempt_ = attempt;
   newest_.assign(world_size, {});
+  node_of_.assign(world_size, {});
   user_code_ = first_step_ = changed_ = false;
   caught_up_ = !furthest_step_;
 }
 
-std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerProgress& reading) {
+std::vector<NodeMark> ProgressTracker::by_node(Moment moment) const {
+  std::map<base::NodeId, base::Nanos> latest;
+  for (std::size_t rank = 0; rank < newest_.size(); ++rank) {
+    base::Nanos& at = latest[node_of_[rank]];
+    at = std::max(at, (newest_[rank].*moment).value_or(base::Nanos{}));
+  }
+  std::vector<NodeMark> marks;
+  for (const auto& [node, at] : latest) marks.push_back({node, at});
+  return marks;
+}
+
+std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerProgress& reading,
+                                            base::NodeId node) {
   std::vector<Progress> marks;
   if (reading.attempt != attempt_ || rank.value >= newest_.size()) return marks;
   newest_[rank.value] = reading;
+  node_of_[rank.value] = node;
   changed_ = true;
   if (!user_code_) {
     if (const auto at = reached_by_all(newest_, &wire::WorkerProgress::user_code_at)) {
       user_code_ = true;
       marks.push_back(mark(Progress::Mark::kUserCode));
       marks.back().reached_at = *at;
+      marks.back().nodes = by_node(&wire::WorkerProgress::user_code_at);
     }
   }
   if (!first_step_) {
@@ -48,6 +64,7 @@ std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerP
       first_step_ = true;
       marks.push_back(mark(Progress::Mark::kFirstStep));
       marks.back().reached_at = *at;
+      marks.back().nodes = by_node(&wire::WorkerProgress::first_step_at);
     }
   }
   if (!caught_up_) {

@@ -19,7 +19,8 @@ class ProgressTracker {
  public:
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
   // Marks reached by this reading, in order. A reading of another attempt gives none.
-  std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading);
+  std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading,
+                             base::NodeId node = {});
   // What rank 0's numbers say of the job (core/metric_watch.h); nothing of other ranks'.
   std::vector<MetricAlarm> watch(base::Rank rank, const wire::WorkerProgress& reading,
                                  base::Nanos now);
@@ -36,9 +37,13 @@ class ProgressTracker {
  private:
   [[nodiscard]] Progress mark(Progress::Mark kind) const;
   [[nodiscard]] std::optional<std::int64_t> least_step() const;
+  using Moment = std::optional<base::Nanos> wire::WorkerProgress::*;
+  // All ranks have got there.
+  [[nodiscard]] std::vector<NodeMark> by_node(Moment moment) const;
 
   base::Attempt attempt_;
   std::vector<wire::WorkerProgress> newest_;   // by rank
+  std::vector<base::NodeId> node_of_;          // likewise
   std::optional<std::int64_t> furthest_step_;  // of all attempts before
   MetricWatch metrics_;
   bool user_code_ = false;

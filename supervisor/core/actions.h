@@ -140,6 +140,6 @@ struct Finish {
 
 using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
                             DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode,
-                            CheckNodes, NodesJudged, SolvePlacement, LookBack>;
+                            CheckNodes, NodesJudged, SolvePlacement, LookBack, LookAtPace>;
 
 }  // namespace robustrun::supervisor

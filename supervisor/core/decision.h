@@ -55,6 +55,11 @@ enum class Rule : std::uint8_t {
   kUpdating,  // the group is started again for one
   kRolledBack,  // the next attempt has an older one again
   kMetricAlarm,  // a number that the script reports, or its pace, goes wrong, or is right again
+  kSlowUnclear,  // a vote on who slows the job down named no machine
+  kSlowKept,  // it named one that stays: it is not worth a restart, or nothing can replace it
+  kSlowDrain,  // or one that will be replaced soon
+  kSlowEvicted,  // which ends the attempt
+  kSlowOver,  // the job is as fast as before again: nothing is replaced
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

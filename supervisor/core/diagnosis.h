@@ -19,23 +19,35 @@ struct LookBack {
   std::string words;  // its last, at most kLastWordsBytesMax
 };
 
+// Action: one more round of a vote on who slows the job down (slow_vote.h). Answered by
+// Diagnosed::Stage::kRound, mostly within a second; a round without an answer names nobody.
+struct LookAtPace {
+  base::Attempt attempt;
+};
+
 struct Diagnosed {
   enum class Stage : std::uint8_t {
     kSuspected,   // this is how it looks: the user is told
     kConvicted,   // it will not come right by itself: the attempt ends
     kPassed,      // it has come right by itself
     kPostMortem,  // the answer to LookBack, while the attempt is being stopped
+    kRound,       // the answer to LookAtPace
   };
   base::Attempt attempt;
   Stage stage = Stage::kSuspected;
   tracer::Verdict verdict;     // of kPassed the last one before; of kPostMortem mostly kNothing
   base::Nanos learnt_in{};     // from the question to the workers' agents to the verdict
+  // Of the group's steps: now, and as it used to be before it became slow; 0: not known.
+  base::Nanos period{};
+  base::Nanos usual{};
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "stage", stage);
     v(3, "verdict", verdict);
     v(4, "learnt_in", learnt_in);
+    v(5, "period", period);
+    v(6, "usual", usual);
   }
 };
 

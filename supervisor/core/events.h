@@ -59,6 +59,17 @@ struct PortReserved {
   }
 };
 
+// When the last rank of a node got to a mark.
+struct NodeMark {
+  base::NodeId node;
+  base::Nanos at{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "node", node);
+    v(2, "at", at);
+  }
+};
+
 // A mark of the whole group's progress, made by the driver from many readings and journaled:
 // user code running on every rank, first step, one summary a minute, and at every failure.
 struct Progress {
@@ -70,6 +81,7 @@ struct Progress {
   std::optional<std::int64_t> step;  // least of all ranks, the script's own number
   std::vector<std::string> metric_names;  // of rank 0, newest reading
   std::vector<double> metric_values;
+  std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -79,6 +91,7 @@ struct Progress {
     v(5, "step", step);
     v(6, "metric_names", metric_names);
     v(7, "metric_values", metric_values);
+    v(8, "nodes", nodes);
   }
 };
 
@@ -112,9 +125,10 @@ struct SignalReceived {
   }
 };
 
-// kNodes: an agent's hello is overdue, or a lost node is to be tried again.
-enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes };
-inline constexpr std::size_t kTimers = 5;
+// kNodes: an agent's hello is overdue, or a lost node is to be tried again. kSlow: the next round
+// of the vote on who slows the job down, or the time to replace whom it named.
+enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes, kSlow };
+inline constexpr std::size_t kTimers = 6;
 
 struct TimerFired {
   TimerId id = TimerId::kState;

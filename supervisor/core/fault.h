@@ -104,6 +104,11 @@ struct Outage {
   [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
   // What the first of them came of was found out: nothing that is added later comes before it.
   void explain(Rule rule, std::string words, std::string signature);
+  // What workers are told by the stop: nothing of a slow one has failed, and all may save before.
+  [[nodiscard]] StopCause stop_cause(bool restart) const {
+    if (root.rule == Rule::kSlowEvicted) return StopCause::kPreempt;
+    return restart ? StopCause::kRestart : StopCause::kStop;
+  }
   // What it looks like, and whose machines are to blame, turned out to be something else.
   void trace_to(Classification what, std::vector<base::NodeId> nodes);
   // What the root looks like; if that follows from another's failure, the first that does not.

@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 11;
-constexpr std::size_t kStimuli = 27;
+constexpr std::size_t kStimuli = 28;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -69,7 +69,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler dia = &I::diagnosed, dead = &I::looked_back, odd = &I::metric_alarm;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
-  constexpr Handler upd = &I::update_requested;
+  constexpr Handler upd = &I::update_requested, slo = &I::slow_timer;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
       // placing
@@ -100,6 +100,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea},  // NodeHealth
       {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd},  // UpdateRequested
       {no, no, no, no, odd, no, no, no, no, no, no},  // MetricAlarm
+      {no, no, no, no, slo, no, no, no, no, no, no},  // TimerFired: slow
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -109,6 +110,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
     return signal->forward_only ? Stimulus::kUserSignal : Stimulus::kEndSignal;
   }
   if (const auto* timer = std::get_if<TimerFired>(&body)) {
+    if (timer->id == TimerId::kSlow) return Stimulus::kSlowTimer;
     return static_cast<Stimulus>(static_cast<std::size_t>(Stimulus::kStateTimer) +
                                  static_cast<std::size_t>(timer->id));
   }
@@ -163,7 +165,7 @@ void Job::Impl::handle(const Event& event) {
 
 void Job::Impl::enter(JobState next) {
   state = next;
-  for (const TimerId id : {TimerId::kState, TimerId::kBackoff, TimerId::kUptime}) {
+  for (const TimerId id : {TimerId::kState, TimerId::kBackoff, TimerId::kUptime, TimerId::kSlow}) {
     live_timers[static_cast<std::size_t>(id)] = 0;
   }
 }

@@ -23,6 +23,7 @@ bool is_of_the_script(const Classification& looks) {
 // What was noticed about a machine shortly before explains a failure that nothing else does.
 void Job::Impl::attribute() {
   if (!spec.policy.is_on() || !outage->looks_like) return;
+  if (outage->root.rule == Rule::kSlowEvicted) return;  // nothing failed
   const Classification& own = *outage->looks_like;
   const bool is_clear = own.confidence == Confidence::kHigh && !own.sequel;
   if (is_clear) return;

@@ -37,19 +37,25 @@ Classification looks(const tracer::Verdict& verdict, const std::vector<FaultRow>
 void Job::Impl::diagnosed(const Event& event) {
   const auto& what = body<Diagnosed>(event);
   switch (what.stage) {
-    case Diagnosed::Stage::kSuspected:
-      if (is_slowness(what.verdict.finding)) {
-        return decide(Rule::kSlow, in_words(what.verdict), what.verdict.evidence,
-                      runner_up(what.verdict), looks(what.verdict, spec.faults));
-      }
-      return decide(Rule::kHangSuspected, in_words(what.verdict), what.verdict.evidence,
-                    runner_up(what.verdict));
+    case Diagnosed::Stage::kSuspected: return suspect(what);
     case Diagnosed::Stage::kPassed:
       return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
                     {in_words(what.verdict)});
     case Diagnosed::Stage::kConvicted: return convict(what.verdict);
     case Diagnosed::Stage::kPostMortem: return;  // of workers that are there again
+    case Diagnosed::Stage::kRound: return hear_round(what);
   }
+}
+
+// Who is late by a second or more in a job that has become slower looks like one who never comes.
+void Job::Impl::suspect(const Diagnosed& what) {
+  std::vector<std::string> evidence = what.verdict.evidence;
+  std::string next = begin_vote(what);
+  if (!next.empty()) evidence.push_back(std::move(next));
+  const bool is_slow = is_slowness(what.verdict.finding);
+  decide(is_slow ? Rule::kSlow : Rule::kHangSuspected, in_words(what.verdict), std::move(evidence),
+         runner_up(what.verdict),
+         is_slow ? std::optional(looks(what.verdict, spec.faults)) : std::nullopt);
 }
 
 void Job::Impl::convict(const tracer::Verdict& verdict) {

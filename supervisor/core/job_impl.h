@@ -14,18 +14,14 @@ namespace robustrun::supervisor {
 
 struct Job::Impl : JobMemory {
   using Handler = void (Impl::*)(const Event&);
-
   base::Nanos now{};
   std::vector<Action> out;
-
   static Handler handler(JobState state, Stimulus stimulus);
   static Stimulus stimulus_of(const EventBody& body);
   // Of the present generation, attempt and timer, and about something that exists.
   [[nodiscard]] bool is_current(const Event& event) const;
   void handle(const Event& event);
-
   void ignore(const Event&) {}
-
   // job_agents.cpp
   void agent_joined(const Event& event);
   void node_ending(const Event& event);
@@ -45,7 +41,6 @@ struct Job::Impl : JobMemory {
   // Says so, and what is done about it; launches it again if that is due.
   void report_loss(base::NodeId node, std::string text);
   void arm_nodes_timer();
-
   // job_group.cpp
   void node_offered(const Event& event);
   void join_agents();        // → kJoining, or on at once
@@ -66,7 +61,6 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] std::string missing_in_words(std::size_t there) const;
   [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
   [[nodiscard]] Evidence troubles() const;
-
   // job_preflight.cpp
   void nodes_checked(const Event& event);
   [[nodiscard]] bool wants_check(const GroupChoice& choice) const;
@@ -83,7 +77,6 @@ struct Job::Impl : JobMemory {
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
   void announce_findings(const std::vector<NodeVerdict>& verdicts);
   void end_check(std::vector<NodeVerdict> verdicts);
-
   // job_placement.cpp
   void placement_solved(const Event& event);
   void placement_overdue(const Event& event);
@@ -144,8 +137,15 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] base::Nanos restart_delay() const;
   // job_hang.cpp
   void diagnosed(const Event& event);
+  void suspect(const Diagnosed& what);
   void convict(const tracer::Verdict& verdict);
   void looked_back(const Event& event);
+  // job_slow.cpp
+  std::string begin_vote(const Diagnosed& what);   // what is done from now on; empty: nothing
+  void hear_round(const Diagnosed& what);
+  void slow_timer(const Event& event);
+  void end_vote();
+  void replace_slow();
   // job_health.cpp
   void node_health(const Event& event);
   void node_health_working(const Event& event);   // starting or running

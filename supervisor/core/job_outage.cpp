@@ -20,17 +20,19 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   // What follows is decided when the group is down, with all evidence; but workers are told by
   // now whether it is a restart, as far as can be seen.
   const bool restart = verdict().restart;
-  const bool others_run = plan.world_size() > 1 && outage->root.rule != Rule::kUpdating;
+  const bool others_run = plan.world_size() > 1 && outage->root.rule != Rule::kUpdating &&
+                          outage->root.rule != Rule::kSlowEvicted;
   decide(outage->root.rule, outage->root.words + (others_run ? "; the others are stopped" : ""),
          outage->evidence.lines(), {}, outage->looks_like);
   outage->said = outage->looks_like;
+  prices.note_failure(now);
   kill_at = now + spec.deadlines.shutdown_grace;
   enter(JobState::kStopping);
   if (look_back) {
     outage->explained_by = now + kLookBackMax;
     out.push_back(*std::move(look_back));
   }
-  send_stops(SIGTERM, restart ? StopCause::kRestart : StopCause::kStop);
+  send_stops(SIGTERM, outage->stop_cause(restart));
   arm_stop_timer();
   if (restart) launch_due();
   conclude_if_gone();
@@ -90,6 +92,10 @@ OutageVerdict Job::Impl::verdict() const {
     return {true, Rule::kRestart, kExitSuccess,
             fmt::format("restart with version {}, not counted", versions.next), false};
   }
+  if (root.rule == Rule::kSlowEvicted) {
+    return {true, Rule::kRestart, kExitSuccess, "restart, not counted because nothing failed",
+            false};
+  }
   if (version_is_to_blame() && !versions.is_changing() && versions.older(false)) {
     return {true, Rule::kRestart, kExitSuccess,
             fmt::format("restart with version {}, not counted", *versions.older(false)), false};
@@ -127,6 +133,9 @@ void Job::Impl::conclude_if_gone() {
   attribute();
   StepChoice next;
   if (verdict().is_spent) next = next_step();
+  if (outage->root.rule == Rule::kSlowEvicted && eviction_obstacle(outage->nodes, false).empty()) {
+    next.step = Step::kEvict;
+  }
   if (next.step == Step::kEvict) outage->root.fault_class = FaultClass::kInfrastructure;
   const OutageVerdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();

@@ -70,7 +70,7 @@ void Job::Impl::order_again() {
     if (!at(group[i]).gone) out.push_back(start_order_of(i));
   }
   if (state == JobState::kStopping) {
-    send_stops(SIGTERM, verdict().restart ? StopCause::kRestart : StopCause::kStop);
+    send_stops(SIGTERM, outage->stop_cause(verdict().restart));
   } else if (state == JobState::kFinishing) {
     send_stops(SIGTERM, end_cause());
   }

@@ -89,6 +89,13 @@ void Job::Impl::progress(const Event& event) {
   const auto& mark = body<Progress>(event);
   script_runs = script_runs || mark.mark == Progress::Mark::kUserCode;
   const bool first_step = mark.mark == Progress::Mark::kFirstStep;
+  if (first_step) prices.note_first_step(mark.reached_at, now);
+  if (mark.mark == Progress::Mark::kCaughtUp) prices.note_caught_up(mark.reached_at, now);
+  if (spec.stop_after_steps) {
+    steps_done =
+        mark.step ? static_cast<std::uint64_t>(std::max<std::int64_t>(*mark.step, 0)) : mark.steps;
+    steps_done_at = now;
+  }
   if (!first_step && mark.steps <= steps) return;
   has_progress_source = true;
   steps = std::max(steps, mark.steps);

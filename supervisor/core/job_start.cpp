@@ -113,6 +113,7 @@ void Job::Impl::start_workers() {
   running_nodes = static_cast<std::uint32_t>(group.size());
   made_progress = script_runs = false;
   steps = 0;
+  vote = {};
   attempt_started = now;
   progress_at = now;
   unkillable.clear();

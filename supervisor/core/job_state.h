@@ -13,6 +13,7 @@
 #include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
 #include "supervisor/core/job.h"
+#include "supervisor/core/slow_vote.h"
 
 namespace robustrun::supervisor {
 
@@ -117,6 +118,10 @@ struct JobMemory {
   bool script_runs = false;  // in this attempt, was seen on every rank
   std::uint64_t steps = 0;
   base::Nanos progress_at{};  // progress is counted from here on
+  std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps, and when that was heard
+  base::Nanos steps_done_at{};
+  SlowVote vote;
+  RestartPrices prices;
 
   std::optional<Outage> outage;
   std::vector<std::string> unkillable;
@@ -185,6 +190,10 @@ struct JobMemory {
     v(33, "timers_at", timers_at);
     v(34, "incarnation", incarnation);
     v(50, "versions", versions);
+    v(51, "steps_done", steps_done);
+    v(52, "steps_done_at", steps_done_at);
+    v(53, "vote", vote);
+    v(54, "prices", prices);
   }
 };
 

@@ -94,6 +94,10 @@ inline constexpr std::size_t kNamesShownMax = 3;
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 
+// slow_vote: restarts whose price is remembered, and steps that are as fast as before again.
+inline constexpr std::size_t kRestartPricesKept = 16;
+inline constexpr double kPaceRecovered = 1.1;
+
 // metric_watch: readings in a row that raise and end an alarm, and what they are compared with. A
 // gradient may overflow often in a row while a loss scaler of mixed precision seeks its scale
 // (torch's begins at 65536 and halves).

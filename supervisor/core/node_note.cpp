@@ -80,6 +80,7 @@ class NoteTaker {
 
   void take_diagnosis(const Diagnosed& diagnosed, base::Nanos at) {
     const tracer::Verdict& verdict = diagnosed.verdict;
+    if (diagnosed.stage == Diagnosed::Stage::kRound) return;  // the vote's result counts
     const bool is_slow = tracer::is_slowness(verdict.finding);
     if (diagnosed.stage != Diagnosed::Stage::kConvicted && !is_slow) return;
     for (const std::string& host : verdict.nodes) {

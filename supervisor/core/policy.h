@@ -47,6 +47,25 @@ struct Ladder {
   }
 };
 
+// When a machine that slows the others down is worth a restart without it (slow_vote.h).
+struct SlowPolicy {
+  std::uint32_t rounds = 5;  // of looks at all workers, to be sure which machine it is; 0: never
+  base::Nanos every = std::chrono::seconds(10);
+  // From the decision to the restart: that long the job may still come right by itself.
+  base::Nanos drain_within = std::chrono::minutes(1);
+  // Where nothing says how long the job will go on, and what a restart of it costs.
+  base::Nanos assumed_remaining = std::chrono::hours(24);
+  base::Nanos assumed_price = std::chrono::minutes(10);
+  template <class V>
+  void fields(V& v) {
+    v(1, "rounds", rounds);
+    v(2, "every", every);
+    v(3, "drain_within", drain_within);
+    v(4, "assumed_remaining", assumed_remaining);
+    v(5, "assumed_price", assumed_price);
+  }
+};
+
 struct Policy {
   std::vector<Ladder> ladders;  // of an action without one, and beyond the last rung: restart
   // Of findings that are tolerated, so many of a node within this long have no consequence.
@@ -61,6 +80,7 @@ struct Policy {
   // After so much progress the ladders are climbed from below again.
   base::Nanos forgotten_after = std::chrono::minutes(10);
   PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
+  SlowPolicy slow;
 
   // Without ladders every failure is answered by a restart, as long as the budget allows it.
   [[nodiscard]] bool is_on() const { return !ladders.empty(); }
@@ -74,6 +94,7 @@ struct Policy {
     v(6, "suspected_for", suspected_for);
     v(7, "forgotten_after", forgotten_after);
     v(8, "check", check);
+    v(9, "slow", slow);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
 #include "supervisor/core/report_alarms.h"
+#include "supervisor/core/report_costs.h"
 #include "supervisor/core/report_evictions.h"
 #include "supervisor/core/report_hang.h"
 #include "supervisor/core/report_injected.h"
@@ -137,6 +138,7 @@ struct RunReport {
   TimeReport time;  // what the duration was spent with
   std::vector<Eviction> evictions;  // in order
   std::vector<AlarmReport> alarms;  // in order
+  std::vector<PhaseCost> costs;  // of the start, then of restarts
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -163,6 +165,7 @@ struct RunReport {
     v(22, "time", time);
     v(23, "evictions", evictions);
     v(24, "alarms", alarms);
+    v(25, "costs", costs);
   }
 };
 

@@ -279,6 +279,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.alarms = alarm_reports(facts);
   report.time = account_time(facts, entries);
   report.evictions = evictions(facts, entries);
+  report.costs = phase_costs(facts, entries);
   for (const auto& [at, body] : facts.takeovers) {
     report.takeovers.push_back(
         {body->incarnation, elapsed(facts.first_at, at), body->away, body->host});

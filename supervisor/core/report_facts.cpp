@@ -70,7 +70,10 @@ struct Gatherer {
   void operator()(const NodeEnding&) {}
   void operator()(const NodesChecked&) {}  // the decisions say what it means
   void operator()(const PlacementSolved&) {}  // as above
-  void operator()(const Diagnosed& body) { facts.diagnoses.emplace_back(event.at, &body); }
+  void operator()(const Diagnosed& body) {
+    const bool is_round = body.stage == Diagnosed::Stage::kRound;  // decisions say what came of it
+    if (!is_round) facts.diagnoses.emplace_back(event.at, &body);
+  }
   void operator()(const NodeHealth&) {}  // as above
   void operator()(const UpdateRequested&) {}  // as above
   void operator()(const MetricAlarm& body) { facts.alarms.emplace_back(event.at, &body); }
@@ -135,6 +138,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kMismatch:
     case Rule::kMachineFault:
     case Rule::kUpdating:
+    case Rule::kSlowEvicted:
     case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:
@@ -169,6 +173,10 @@ RuleRole role_of(Rule rule) {
     case Rule::kNodeReturned:
     case Rule::kUpdated:
     case Rule::kMetricAlarm:
+    case Rule::kSlowUnclear:
+    case Rule::kSlowKept:
+    case Rule::kSlowDrain:
+    case Rule::kSlowOver:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -14,6 +14,7 @@ const char* in_words(Diagnosed::Stage stage) {
     case Diagnosed::Stage::kConvicted: return "convicted";
     case Diagnosed::Stage::kPassed: return "passed";
     case Diagnosed::Stage::kPostMortem: return "post-mortem";
+    case Diagnosed::Stage::kRound: return "round";
   }
   return "unknown";  // of a newer version
 }

@@ -221,6 +221,8 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
   page.item("time", time_words(report.time));
+  page.item("start", cost_words(report.costs, kCostOfStart));
+  page.item("restarts", cost_words(report.costs, kCostOfRestarts));
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {
     page.item("dropped", fmt::format("{} of the workers' output could not be written",

@@ -118,6 +118,7 @@ class Troubles {
         break;
       }
       case Diagnosed::Stage::kPostMortem: break;  // of a failure, which is told anyway
+      case Diagnosed::Stage::kRound: break;       // the job goes on
     }
   }
 

@@ -49,6 +49,11 @@ std::string_view rule_word(Rule rule) {
     case Rule::kUpdating: return "updating";
     case Rule::kRolledBack: return "rolled_back";
     case Rule::kMetricAlarm: return "metric_alarm";
+    case Rule::kSlowUnclear: return "slow_unclear";
+    case Rule::kSlowKept: return "slow_kept";
+    case Rule::kSlowDrain: return "slow_drain";
+    case Rule::kSlowEvicted: return "slow_evicted";
+    case Rule::kSlowOver: return "slow_over";
   }
   return "unknown";
 }

@@ -89,6 +89,8 @@ void TimeFold::take(const JournalEntry& entry) {
 }
 
 void TimeFold::take(const Event& event) {
+  const auto* diagnosed = std::get_if<Diagnosed>(&event.body);
+  if (diagnosed != nullptr && diagnosed->stage == Diagnosed::Stage::kRound) return;
   const auto keep_bare = [&](auto bare) {
     keep({event.at, Event{event.at, event.node, event.generation, std::move(bare)}});
   };

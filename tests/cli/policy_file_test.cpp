@@ -41,13 +41,17 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   CHECK(policy.tolerated_within == std::chrono::minutes(5));
   CHECK(ladder_of(policy, FirstAction::kCheck).rungs.front().step == Step::kCheck);
   CHECK(ladder_of(policy, FirstAction::kRollBack).rungs.front().step == Step::kRollBack);
+  // Section 5: five rounds, ten seconds apart.
+  CHECK(policy.slow.rounds == 5);
+  CHECK(policy.slow.every == std::chrono::seconds(10));
 }
 
 TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   const auto policy = parse_policy(
       "[ladder]\ncheck = [\"check x2\", \"give up\"]\n[tolerate]\ntimes = 0\nwithin = \"90s\"\n"
       "[blame]\ntimes = 5\n[suspect]\nwithin = \"1m\"\n[forget]\nafter = \"1h\"\n"
-      "[check]\ndepth = \"gpu\"\n",
+      "[check]\ndepth = \"gpu\"\n"
+      "[slow]\nrounds = 3\nevery = \"2s\"\ndrain_within = \"4s\"\nassumed_price = \"5s\"\n",
       "site.toml", shipped());
   REQUIRE(policy);
   const auto& check = ladder_of(*policy, FirstAction::kCheck);
@@ -64,6 +68,11 @@ TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   CHECK(policy->suspected_for == std::chrono::minutes(1));
   CHECK(policy->forgotten_after == std::chrono::hours(1));
   CHECK(policy->check == supervisor::PreflightDepth::kGpu);
+  CHECK(policy->slow.rounds == 3);
+  CHECK(policy->slow.every == std::chrono::seconds(2));
+  CHECK(policy->slow.drain_within == std::chrono::seconds(4));
+  CHECK(policy->slow.assumed_price == std::chrono::seconds(5));
+  CHECK(policy->slow.assumed_remaining == std::chrono::hours(24));
   CHECK(read("").ladders.empty());
 }
 
@@ -87,20 +96,27 @@ TEST_CASE("errors say where, what is wrong and what there may be") {
   CHECK(error_of("[forget]\nafter = \"0\"\n").starts_with("site.toml:2:1: after has to be"));
   CHECK(error_of("[check]\ndepth = \"off\"\n") ==
         "site.toml:2:1: depth has to be one of \"fast\", \"full\", \"gpu\"");
+  CHECK(error_of("[slow]\nround = 3\n")
+            .starts_with("site.toml:2:1: unknown key 'round' (did you mean rounds?)"));
+  CHECK(error_of("[slow]\nevery = 0\n").starts_with("site.toml:2:1: every has to be a time"));
+  CHECK(error_of("[slow]\nrounds = \"5\"\n").starts_with("site.toml:2:1: rounds has to be a"));
   CHECK(error_of("[check\n").starts_with("site.toml:1:"));
 }
 
 TEST_CASE("the policy in words names every step and every limit") {
   const std::string words = policy_text(shipped());
-  for (const char* const part : {"a machine is broken (evict)", "1. take the machine to blame out",
-                                 "check all nodes", "go back to the version", "end the run",
-                                 "2 times within 5 min", "3 failures within 60 min"}) {
+  for (const char* const part :
+       {"a machine is broken (evict)", "1. take the machine to blame out", "check all nodes",
+        "go back to the version", "end the run", "2 times within 5 min", "3 failures within 60 min",
+        "5 looks at all workers"}) {
     CAPTURE(part);
     CHECK(words.find(part) != std::string::npos);
   }
   Policy changed = shipped();
   changed.blamed = 0;
+  changed.slow.rounds = 0;
   CHECK(policy_text(changed).find("failures within") == std::string::npos);
+  CHECK(policy_text(changed).find("looks at all") == std::string::npos);
   CHECK(policy_text(Policy{}).starts_with("Every failure is answered by a restart"));
 }
 

@@ -14,7 +14,8 @@ the environment below), the others wait for it. FAULT, at that rank and step:
     order         calls a broadcast in its place
     inversion     uses two groups in the opposite order
     crash         raises an exception
-    slow          is late for every collective from then on (SLOW_S)
+    slow          is late for every collective from then on (SLOW_S); with SLOW_MACHINE=FILE (to
+                  be made by it) so is whoever runs on that machine later, and nobody else
     input         waits for standard input, as in a debugger
 
 Environment: PAUSES="checkpoint,evaluation,straggler,pause" (healthy ones), PAUSE_EVERY (steps),
@@ -133,6 +134,28 @@ def err(samples):
         raise RuntimeError("an error on purpose")
 
 
+def machine():
+    """Where an agent is a machine: its process, the parent of our shim."""
+    with open("/proc/%d/stat" % os.getppid()) as file:
+        return file.read().rpartition(")")[2].split()[1]
+
+
+def is_slow(step, is_victim):
+    path = os.environ.get("SLOW_MACHINE")
+    if FAULT != "slow" or (path and not is_victim and not os.path.exists(path)):
+        return False
+    if is_victim and step < AT:
+        return False
+    if not path:
+        return is_victim
+    if is_victim and step == AT:
+        with open(path + ".new", "w") as file:
+            file.write(machine())
+        os.rename(path + ".new", path)
+    with open(path) as file:
+        return file.read() == machine()
+
+
 def main():
     seconds = float(os.environ.get("GLOO_TIMEOUT_S", "0"))
     timeout = datetime.timedelta(seconds=seconds) if seconds else None
@@ -150,7 +173,7 @@ def main():
         if strays:
             print("fault", FAULT, RANK, step, time.time(), flush=True)
             err(samples)
-        if is_victim and FAULT == "slow" and step >= AT:
+        if is_slow(step, is_victim):
             time.sleep(float(os.environ.get("SLOW_S", "0.2")))
         inputs, targets = next(loader)
         torch.nn.functional.mse_loss(model(inputs), targets).backward()

@@ -136,6 +136,8 @@ class Cluster {
   void check_nodes(const core::CheckNodes& order);
   void place_nodes(const core::SolvePlacement& question);
   void look_back(const core::LookBack& question);
+  [[nodiscard]] core::Diagnosed look_at_pace(core::Diagnosed::Stage stage,
+                                             std::uint64_t round) const;
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);

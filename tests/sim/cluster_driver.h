@@ -96,6 +96,12 @@ inline void Cluster::perform(const core::Action& action) {
     place_nodes(*question);
   } else if (const auto* back = std::get_if<core::LookBack>(&action)) {
     look_back(*back);
+  } else if (std::holds_alternative<core::LookAtPace>(action)) {
+    const std::uint64_t round = journal_.size();
+    if (round % 5 == 0) return;  // not every look is answered
+    queue_.after(milliseconds(80), [this, round] {
+      tell({}, {}, look_at_pace(core::Diagnosed::Stage::kRound, round));
+    });
   } else if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
     arm(*timer);
   } else if (const auto* finish = std::get_if<core::Finish>(&action)) {
@@ -121,19 +127,6 @@ inline void Cluster::check_nodes(const core::CheckNodes& order) {
   if (dice_.chance(scenario_.lost)) return;
   queue_.after(dice_.between(milliseconds(50), seconds(20)),
                [this, result] { tell({}, {}, result); });
-}
-
-// As the shell does it: nothing found, different calls, nothing at all, or too late. Without dice,
-// as others' fates do not depend on it.
-inline void Cluster::look_back(const core::LookBack& question) {
-  core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};
-  const std::uint32_t kind = question.attempt.value % 4;
-  if (kind == 3) return;
-  if (kind == 1) {
-    found.verdict.finding = tracer::Finding::kMismatch;
-    found.verdict.sentence = "ranks disagree";
-  }
-  queue_.after(kind == 2 ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
 }
 
 // As the shell does it, soon or too late; now and then with something that is no answer.
@@ -190,6 +183,7 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
         steps_ == 0 ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
     steps_ += 30;
     tell({}, {}, core::Progress{attempt, mark, queue_.now(), steps_, {}, {}, {}});
+    if (scenario_.seed % 4 == 0) tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));
     const auto goal = scenario_.spec.stop_after_steps;
     if (goal && steps_ >= *goal) tell({}, {}, core::StepGoalReached{attempt, steps_});
   }

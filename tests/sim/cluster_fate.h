@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of the workers of an attempt if nobody intervenes.
+// What becomes of the workers of an attempt if nobody intervenes, and who of them is slow.
 
 #include <cerrno>
 #include <csignal>
@@ -77,6 +77,33 @@ inline void Cluster::draw_victim(std::vector<WorkerPlan>& plans) {
     plan.life = std::min(plan.life, victim.life + dice_.between({}, seconds(5)));
     if (plan.end.code == 0) plan.end.code = 1;
   }
+}
+
+// In a quarter of the runs somebody is slow: always the same, anybody, or for a while. Without
+// dice.
+inline core::Diagnosed Cluster::look_at_pace(core::Diagnosed::Stage stage,
+                                             std::uint64_t round) const {
+  core::Diagnosed found{job_.attempt(), stage, {}, {}, seconds(5), seconds(2)};
+  const std::uint64_t kind = scenario_.seed / 4 % 3;
+  const std::uint64_t rank = kind == 1 ? round : scenario_.seed;
+  if (kind == 2 && round % 3 == 0) found.period = seconds(2);
+  found.verdict.finding = tracer::Finding::kSlowRank;
+  found.verdict.culprits = {{static_cast<std::uint32_t>(rank % std::max(world_size_, 1U))}};
+  found.verdict.sentence = "a rank is slow";
+  return found;
+}
+
+// As the shell does it: nothing found, different calls, nothing at all, or too late. Without dice,
+// as others' fates do not depend on it.
+inline void Cluster::look_back(const core::LookBack& question) {
+  core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};
+  const std::uint32_t kind = question.attempt.value % 4;
+  if (kind == 3) return;
+  if (kind == 1) {
+    found.verdict.finding = tracer::Finding::kMismatch;
+    found.verdict.sentence = "ranks disagree";
+  }
+  queue_.after(kind == 2 ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
 }
 
 }  // namespace robustrun::sim

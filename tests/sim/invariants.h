@@ -141,7 +141,8 @@ class Invariants {
     }
     // Restarts nobody is to blame for.
     if (decision.rule == core::Rule::kGroupGrew || decision.rule == core::Rule::kUpdating ||
-        decision.rule == core::Rule::kRolledBack || decision.rule == core::Rule::kUpdated) {
+        decision.rule == core::Rule::kSlowEvicted || decision.rule == core::Rule::kRolledBack ||
+        decision.rule == core::Rule::kUpdated) {
       ++disturbances_;
     }
     groups_.on_evicted(decision);

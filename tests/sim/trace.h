@@ -140,6 +140,9 @@ struct ActionWords {
   std::string operator()(const core::LookBack& a) const {
     return fmt::format("a{} look back", a.attempt.value);
   }
+  std::string operator()(const core::LookAtPace& a) const {
+    return fmt::format("a{} look at the pace", a.attempt.value);
+  }
   std::string operator()(const core::Finish& a) const {
     return fmt::format("finish {}", a.exit_code);
   }

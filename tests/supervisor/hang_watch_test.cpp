@@ -178,6 +178,39 @@ TEST_CASE("who is slow is named, never convicted") {
   CHECK(w.look(verdict(tracer::Finding::kSlowRank, 2h)).empty());
 }
 
+TEST_CASE("a slowness comes with the pace of before, and is said again after the job recovered") {
+  Watch w;
+  std::uint64_t steps = 0;
+  const auto train = [&](int count, base::Nanos period) {
+    for (int i = 0; i < count; ++i) w.watch.note_steps(++steps, w.now += period);
+  };
+  const auto slow = verdict(tracer::Finding::kSlowRank, 0s);
+  const auto look = [&] {
+    REQUIRE(w.watch.wants_look(w.now));
+    w.watch.begin_look(w.now);
+    return w.watch.take(slow, w.now);
+  };
+  train(100, 1s);
+  CHECK_FALSE(w.watch.wants_look(w.now));
+  train(12, 2s);
+  const auto told = look();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].period == 2s);
+  CHECK(told[0].usual == 1s);
+  // What the core asks for is told as it is, and changes nothing.
+  train(3, 2s);
+  const Diagnosed round = w.watch.round(&slow, 300ms);
+  CHECK(round.stage == Stage::kRound);
+  CHECK(round.attempt == base::Attempt{1});
+  CHECK(round.verdict.culprits == slow.culprits);
+  CHECK(round.period == 2s);
+  CHECK(round.usual == 1s);
+  CHECK(w.watch.round(nullptr, 0s).verdict.finding == tracer::Finding::kNothing);
+  train(6, 1s);
+  train(12, 2s);
+  CHECK(look().size() == 1);
+}
+
 TEST_CASE("with --hang-timeout=0 nobody is convicted") {
   Watch w({.act = false, .timeout = {}});
   w.watch.note_overdue({0}, kComm, false, 2s);

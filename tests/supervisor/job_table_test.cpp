@@ -113,6 +113,8 @@ const Row kRows[] = {
     {"time limit", ".++++++n.++", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
     {"uptime timer", "....+......", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
     {"nodes timer", ".++++++n.++", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
+    // Only a vote sets it: job_slow_test.cpp.
+    {"slow timer", "...........", [](const Harness& h) { return timer(h, TimerId::kSlow); }},
     {"NodeOffered", ".++++++..++",
      [](const Harness&) -> EventBody { return NodeOffered{{"node9", "10.0.0.9", 1, true}}; }},
     {"NodesChecked", ".........+.", [](const Harness&) -> EventBody { return all_healthy(2); }},

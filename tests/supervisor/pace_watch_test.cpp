@@ -83,5 +83,32 @@ TEST_CASE("another attempt begins anew") {
   CHECK_FALSE(pace.run(100, 2s));
 }
 
+TEST_CASE("what was usual is known while it is slower, and no longer than that is no habit") {
+  Pace pace;
+  pace.run(100, 1s);
+  CHECK(pace.watch.usual() == 0s);  // nothing is slow
+  CHECK(pace.watch.period() == 1s);
+  pace.run(12, 2s);
+  CHECK(pace.watch.is_slow());
+  CHECK(pace.watch.usual() == 1s);
+  CHECK(pace.watch.period() == 2s);
+  pace.watch.accept();
+  pace.run(12, 2s);
+  CHECK_FALSE(pace.watch.is_slow());
+  CHECK(pace.watch.usual() == 1s);
+  CHECK_FALSE(pace.watch.take_recovery());
+  // For ever: that is how it is now.
+  Pace other = pace;
+  other.run(3 * (kPaceWindowsKept + 2), 2s);
+  CHECK(other.watch.usual() == 0s);
+  // Well again: at once what it was before, and slow again as fast as the first time.
+  pace.run(6, 1s);
+  CHECK(pace.watch.usual() == 0s);
+  CHECK(pace.watch.take_recovery());
+  CHECK_FALSE(pace.watch.take_recovery());
+  CHECK(pace.run(15, 2s));
+  CHECK(pace.watch.usual() == 1s);
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::pace_watch_test

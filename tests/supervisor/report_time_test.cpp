@@ -162,7 +162,7 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
   const auto attempt = [&] { return static_cast<std::uint32_t>(dice.below(4)); };
   if (dice.below(10) > 0) story.run({{"node0", "127.0.0.1", 2}});
   for (std::uint64_t i = dice.below(60); i > 0; --i) {
-    switch (dice.below(7)) {
+    switch (dice.below(9)) {
       case 0: story.start(at(), attempt(), 2); break;
       case 1:
         story.progress(at(), attempt(), static_cast<Mark>(dice.below(4)), at(), dice.below(100),
@@ -170,7 +170,7 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
         break;
       case 2: story.event(at(), exited(attempt(), 0, ExitStatus::Kind::kExited, 1, at())); break;
       case 3: {
-        Diagnosed body = diagnosed(static_cast<Diagnosed::Stage>(dice.below(3)),
+        Diagnosed body = diagnosed(static_cast<Diagnosed::Stage>(dice.below(5)),
                                    base::Nanos(static_cast<std::int64_t>(dice.next() >> 1)));
         body.attempt = {attempt()};
         story.event(at(), body);
@@ -178,6 +178,20 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
       }
       case 4: story.decide(at(), static_cast<Rule>(dice.below(30)), attempt(), "a decision"); break;
       case 5: story.event(at(), AgentLost{"gone", true, ms(at())}); break;
+      case 6:
+        story.event(at(), AgentJoined{10, {}, 0}, static_cast<std::uint32_t>(dice.below(3)));
+        break;
+      case 7: {
+        Progress body;
+        body.attempt = {attempt()};
+        body.mark = static_cast<Mark>(dice.below(4));
+        body.reached_at = base::Nanos(static_cast<std::int64_t>(dice.next()));
+        for (std::uint32_t node = 0; node < 3; ++node) {
+          body.nodes.push_back({{node}, base::Nanos(static_cast<std::int64_t>(dice.next()))});
+        }
+        story.event(at(), body);
+        break;
+      }
       default: story.event(at(), WorkersGone{Attempt{attempt()}, 0, {}, {}}); break;
     }
   }
@@ -185,7 +199,7 @@ std::vector<JournalEntry> anything(base::Rng& dice) {
   return story.entries;
 }
 
-TEST_CASE("of any journal the parts add up to the whole, and the ratio lies between 0 and 1") {
+TEST_CASE("of any journal the parts add up to the whole, ratios and costs are in their bounds") {
   const std::uint64_t seed = base::system_seed();
   CAPTURE(seed);
   base::Rng dice(seed);
@@ -206,6 +220,11 @@ TEST_CASE("of any journal the parts add up to the whole, and the ratio lies betw
                               report.time.ettr_worst_hour}) {
       REQUIRE(ratio.value_or(0) >= 0);
       REQUIRE(ratio.value_or(0) <= 1);
+    }
+    for (const PhaseCost& cost : report.costs) {
+      REQUIRE(cost.samples > 0);
+      REQUIRE(base::Nanos{} <= cost.median);
+      REQUIRE(cost.median <= cost.max);
     }
     if (report.time.ettr_worst_hour) {
       REQUIRE(*report.time.ettr_worst_hour <= *report.time.ettr_last_hour);

@@ -1,0 +1,46 @@
+// Marks of the whole group's progress, and when each node got there.
+#include "supervisor/progress_tracker.h"
+
+#include <doctest/doctest.h>
+
+namespace robustrun::supervisor::progress_tracker_test {
+namespace {
+
+using namespace std::chrono_literals;
+using Mark = Progress::Mark;
+
+wire::WorkerProgress reading(base::Nanos user_code, std::optional<base::Nanos> first_step) {
+  wire::WorkerProgress progress;
+  progress.attempt = {3};
+  progress.user_code_at = user_code;
+  progress.first_step_at = first_step;
+  if (first_step) progress.steps = 1;
+  return progress;
+}
+
+TEST_CASE("a mark is reached by the last rank, and tells when each node's last rank was there") {
+  ProgressTracker tracker;
+  tracker.begin_attempt({3}, 3);
+  CHECK(tracker.take({0}, reading(10s, {}), {5}).empty());
+  CHECK(tracker.take({2}, reading(14s, {}), {1}).empty());
+  const auto marks = tracker.take({1}, reading(11s, 21s), {5});
+  REQUIRE(marks.size() == 1);
+  CHECK(marks[0].mark == Mark::kUserCode);
+  CHECK(marks[0].reached_at == 14s);
+  REQUIRE(marks[0].nodes.size() == 2);
+  CHECK(marks[0].nodes[0].node == base::NodeId{1});
+  CHECK(marks[0].nodes[0].at == 14s);
+  CHECK(marks[0].nodes[1].node == base::NodeId{5});
+  CHECK(marks[0].nodes[1].at == 11s);
+  CHECK(tracker.take({2}, reading(14s, 20s), {1}).empty());
+  const auto steps = tracker.take({0}, reading(10s, 30s), {5});
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].mark == Mark::kFirstStep);
+  REQUIRE(steps[0].nodes.size() == 2);
+  CHECK(steps[0].nodes[0].at == 20s);
+  CHECK(steps[0].nodes[1].at == 30s);
+  CHECK(tracker.newest().nodes.empty());  // summaries are of the group alone
+}
+
+}  // namespace
+}  // namespace robustrun::supervisor::progress_tracker_test
