@@ -12,8 +12,8 @@ inline constexpr std::size_t kPrivateFileBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kBootIdBytesMax = 64;
 inline constexpr std::size_t kLockBytesMax = 512;
 // How long, and how often, the lock of a run is tried.
-inline constexpr std::chrono::seconds kLockPatience{2};
-inline constexpr std::chrono::milliseconds kLockRetry{20};
+inline constexpr int kLockPollMs = 20;
+inline constexpr int kLockTriesMax = 100;
 
 // One line of progress in the journal per this time.
 inline constexpr std::chrono::minutes kSummaryInterval{1};

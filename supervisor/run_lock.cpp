@@ -2,13 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <thread>
 
 #include "base/core/text.h"
 #include "supervisor/limits.h"
@@ -32,10 +31,9 @@ std::string holder_of(int file) {
 // The lock of a process that was killed is held until the last of its threads is gone, which is a
 // moment later than others see it dead.
 bool lock_soon(int file) {
-  const auto end = std::chrono::steady_clock::now() + kLockPatience;
-  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::sleep_for(kLockRetry);
+  for (int tried = 1; ::flock(file, LOCK_EX | LOCK_NB) != 0; ++tried) {
+    if (errno != EWOULDBLOCK || tried == kLockTriesMax) return false;
+    static_cast<void>(::poll(nullptr, 0, kLockPollMs));
   }
   return true;
 }
