@@ -55,6 +55,9 @@ enum class Rule : std::uint8_t {
   kUpdating,  // the group is started again for one
   kRolledBack,  // the next attempt has an older one again
   kMetricAlarm,  // a number that the script reports, or its pace, goes wrong, or is right again
+  kReplay,  // groups of nodes are replayed before the restart
+  kReplayed,  // and what came of it
+  kMetricFault,  // a number that goes wrong ends the attempt
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

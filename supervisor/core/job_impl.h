@@ -17,7 +17,6 @@ struct Job::Impl : JobMemory {
 
   base::Nanos now{};
   std::vector<Action> out;
-
   static Handler handler(JobState state, Stimulus stimulus);
   static Stimulus stimulus_of(const EventBody& body);
   // Of the present generation, attempt and timer, and about something that exists.
@@ -25,7 +24,6 @@ struct Job::Impl : JobMemory {
   void handle(const Event& event);
 
   void ignore(const Event&) {}
-
   // job_agents.cpp
   void agent_joined(const Event& event);
   void node_ending(const Event& event);
@@ -38,14 +36,12 @@ struct Job::Impl : JobMemory {
   void launch(base::NodeId node);
   void launch_due();          // every lost node whose time has come
   void look_after_nodes();    // hellos that are overdue; launch_due
-  // The node's agent and with it its workers are no more.
-  void drop_agent(base::NodeId node, const std::string& why, bool node_answers);
+  void drop_agent(base::NodeId node, const std::string& why, bool node_answers);  // and workers
   [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
   [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
   // Says so, and what is done about it; launches it again if that is due.
   void report_loss(base::NodeId node, std::string text);
   void arm_nodes_timer();
-
   // job_group.cpp
   void node_offered(const Event& event);
   void join_agents();        // → kJoining, or on at once
@@ -66,7 +62,6 @@ struct Job::Impl : JobMemory {
   [[nodiscard]] std::string missing_in_words(std::size_t there) const;
   [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
   [[nodiscard]] Evidence troubles() const;
-
   // job_preflight.cpp
   void nodes_checked(const Event& event);
   [[nodiscard]] bool wants_check(const GroupChoice& choice) const;
@@ -83,7 +78,13 @@ struct Job::Impl : JobMemory {
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
   void announce_findings(const std::vector<NodeVerdict>& verdicts);
   void end_check(std::vector<NodeVerdict> verdicts);
-
+  // job_replay.cpp
+  void nodes_replayed(const Event& event);
+  void replay_overdue(const Event& event);
+  void want_replay();
+  bool begin_replay(const GroupChoice& choice);   // → kReplaying, or false
+  void replay_wave();
+  void go_on_after_replay();
   // job_placement.cpp
   void placement_solved(const Event& event);
   void placement_overdue(const Event& event);
@@ -134,8 +135,7 @@ struct Job::Impl : JobMemory {
   void start_failed_stopping(const Event& event);
   void workers_gone_stopping(const Event& event);
   void stop_overdue(const Event& event);
-  void break_down(Fault fault,
-                  std::optional<LookBack> look_back = {});  // starting or running → kStopping
+  void break_down(Fault fault, std::optional<LookBack> look_back = {});  // → kStopping
   void add_fault(Fault fault);
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);

@@ -13,6 +13,7 @@
 #include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
 #include "supervisor/core/job.h"
+#include "supervisor/core/replay.h"
 
 namespace robustrun::supervisor {
 
@@ -91,6 +92,10 @@ struct JobMemory {
   Budget budget;
   Escalation escalation;
   bool check_due = false;  // of all nodes, before the next attempt
+  bool replay_due = false;  // of the group's nodes, before the next attempt
+  std::uint64_t replay = 0;  // number of the newest ReplayNodes; 0: none was asked for
+  ReplayCourse replay_course;  // of kReplaying
+  std::uint32_t alarms_acted_on = 0;  // in this run
 
   std::vector<NodeState> nodes;
   std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
@@ -185,6 +190,10 @@ struct JobMemory {
     v(33, "timers_at", timers_at);
     v(34, "incarnation", incarnation);
     v(50, "versions", versions);
+    v(60, "replay_due", replay_due);
+    v(61, "replay", replay);
+    v(62, "replay_course", replay_course);
+    v(63, "alarms_acted_on", alarms_acted_on);
   }
 };
 

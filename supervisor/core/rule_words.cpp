@@ -49,6 +49,9 @@ std::string_view rule_word(Rule rule) {
     case Rule::kUpdating: return "updating";
     case Rule::kRolledBack: return "rolled_back";
     case Rule::kMetricAlarm: return "metric_alarm";
+    case Rule::kReplay: return "replay";
+    case Rule::kReplayed: return "replayed";
+    case Rule::kMetricFault: return "metric_fault";
   }
   return "unknown";
 }

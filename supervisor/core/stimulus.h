@@ -34,6 +34,7 @@ enum class Stimulus : std::uint8_t {
   kNodeHealth,
   kUpdateRequested,
   kMetricAlarm,
+  kNodesReplayed,
 };
 
 }  // namespace robustrun::supervisor
