@@ -25,8 +25,8 @@
 #include "agent/inject.h"
 #include "agent/limits.h"
 #include "agent/node_context.h"
+#include "agent/node_tests.h"
 #include "agent/port.h"
-#include "agent/preflight.h"
 #include "agent/runtime_dir.h"
 #include "agent/worker_set.h"
 #include "base/core/clock.h"
@@ -77,7 +77,7 @@ class Agent {
 
   ~Agent() {
     base::redirect_log({});
-    preflight_.reset();
+    tests_.reset();
     injector_.reset();
     workers_.reset();
   }
@@ -100,7 +100,7 @@ class Agent {
   // Dismissed, told to end, or alone: nothing of ours stays behind.
   void leave() {
     if (leaving_) return;
-    preflight_.reset();
+    tests_.reset();
     if (workers_) {
       give_up_.expires_after(kLeaveMax);
       give_up_.async_wait([this](const boost::system::error_code& error) {
@@ -150,6 +150,7 @@ class Agent {
       on_reserve(*reserve);
     } else if (auto* start = std::get_if<wire::StartWorkers>(&message)) {
       link_->begin_attempt(start->attempt);
+      if (tests_) tests_->end_replay();
       workers_->start(std::move(*start));
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
       workers_->stop(*stop);
@@ -159,20 +160,8 @@ class Agent {
       workers_->observe(*question);
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
-    } else if (preflight_) {
-      on_check(message);
-    }
-  }
-
-  void on_check(const wire::Message& message) {
-    if (const auto* check = std::get_if<wire::CheckNode>(&message)) {
-      preflight_->check(*check);
-    } else if (const auto* reach = std::get_if<wire::ReachPeers>(&message)) {
-      preflight_->reach(*reach);
-    } else if (const auto* measure = std::get_if<wire::MeasurePeers>(&message)) {
-      preflight_->measure(*measure);
-    } else if (const auto* end = std::get_if<wire::EndCheck>(&message)) {
-      preflight_->end(*end);
+    } else if (tests_) {
+      tests_->take(message);
     }
   }
 
@@ -215,7 +204,7 @@ class Agent {
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     node_.started_with = node_.workers;
     workers_.emplace(node_);
-    preflight_.emplace(node_);
+    tests_.emplace(node_);
     if (node_.workers.health) health_ = HealthWatch::start(node_);
     injector_.emplace(
         node_,
@@ -282,7 +271,7 @@ class Agent {
   std::optional<WorkerSet> workers_;
   std::optional<wire::WorkerTemplate> own_workers_;
   std::optional<FaultInjector> injector_;
-  std::optional<Preflight> preflight_;
+  std::optional<NodeTests> tests_;
   std::unique_ptr<HealthWatch> health_;  // none: nobody wants to know
   asio::steady_timer tick_;
   asio::steady_timer give_up_;

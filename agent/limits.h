@@ -120,6 +120,13 @@ inline constexpr int kComputePieces = 16;
 inline constexpr std::size_t kComputePieceBytes = std::size_t{4} << 20;
 inline constexpr std::uint32_t kCheckLane = 0xFFFFFFFE;
 
+// replay: of the others, once one of its processes has failed; and of those that are killed
+inline constexpr std::chrono::seconds kReplayOthersMax{10};
+inline constexpr std::chrono::seconds kReplayKillMax{15};
+inline constexpr std::size_t kReplayCodesMax = 64;
+inline constexpr unsigned kReplayFolderMode = 0700;
+inline constexpr unsigned kReplayLogMode = 0600;
+
 // evidence_collector: of each part, within the time that all of them have
 inline constexpr std::chrono::milliseconds kLooksApart{1000};  // two looks at a process or stack
 inline constexpr std::chrono::milliseconds kEvidenceMargin{150};  // programs are killed first

@@ -15,7 +15,7 @@ KINDS = {1: "RunStarted", 2: "AgentJoined", 3: "AgentLost", 4: "PortReserved", 5
          10: "StepGoalReached", 11: "SignalReceived", 12: "TimerFired", 13: "NodeOffered",
          14: "FaultInjected", 15: "SupervisorResumed", 16: "NodesChecked", 17: "NodeEnding",
          18: "PlacementSolved", 19: "Diagnosed", 20: "NodeHealth", 21: "MetricAlarm",
-         22: "UpdateRequested",
+         22: "UpdateRequested", 24: "NodesReplayed",
          64: "Decision", 65: "Finish", 66: "GroupFormed"}
 # Rules of a Decision: supervisor/core/decision.h.
 RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "Restart",
@@ -26,7 +26,8 @@ RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "R
          "HangSuspected", "HangConvicted", "HangPassed", "Slow", "Mismatch",
          "NodeHealth", "MachineFault", "NodeEvicted", "NodeReturned", "StopTimeCheck",
          "Updated", "Updating", "RolledBack", "MetricAlarm", "SlowUnclear", "SlowKept", "SlowDrain",
-         "SlowEvicted", "SlowOver")
+         "SlowEvicted", "SlowOver",
+         "Replay", "Replayed", "MetricFault")
 
 
 @dataclasses.dataclass

@@ -31,7 +31,8 @@ constexpr supervisor::Confidence kConfidences[] = {
 constexpr supervisor::FirstAction kActions[] = {
     supervisor::FirstAction::kEvict,    supervisor::FirstAction::kRestart,
     supervisor::FirstAction::kRollBack, supervisor::FirstAction::kCheck,
-    supervisor::FirstAction::kTolerate, supervisor::FirstAction::kGiveUp};
+    supervisor::FirstAction::kTolerate, supervisor::FirstAction::kGiveUp,
+    supervisor::FirstAction::kReplay};
 
 // What the core finds out itself (supervisor/core/fault_class.h, classify_finding).
 constexpr std::string_view kFindings[] = {"hang", "mismatch",     "slow",

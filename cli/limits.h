@@ -17,6 +17,7 @@ inline constexpr std::size_t kFaultNumbersMax = 64;  // of one key
 inline constexpr std::size_t kFaultTextBytesMax = 300;
 inline constexpr std::size_t kRungsMax = 16;  // of one ladder of the policy
 inline constexpr std::uint32_t kStepTimesMax = 1000;
+inline constexpr std::uint32_t kReplayUnitMax = 65'536;  // [replay] unit
 inline constexpr std::int64_t kXidMax = 999'999;
 // robustrun replay: of one group's run; and until it is killed, when it does not end by itself.
 inline constexpr std::chrono::minutes kReplayLimit{10};

@@ -220,6 +220,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .help = "Numbers to read from the output of rank 0, as if the script had called robustrun.step: "
            "'loss=iter *loss: {value},grad_norm=norm={value}'. In the text {value} is the number, "
            "* any bytes, ,, a comma; what is watched: docs/metrics.md."},
+  {.id = kReplayCommand, .name = "replay-cmd", .values = "CMD", .group = kFailures,
+   .help = "What groups of nodes run when the policy has them replayed, instead of the alignment "
+           "test: your script with fewer layers and steps, which ends with another code than 0 "
+           "when it goes wrong (docs/alignment.md). Quotes work as in a shell, nothing else does."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

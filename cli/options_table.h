@@ -112,6 +112,7 @@ enum class OptionId : std::uint8_t {
   kHealth,
   kStandby,
   kLineMetrics,
+  kReplayCommand,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone
@@ -130,8 +131,7 @@ enum class OptionId : std::uint8_t {
   kColourBy,
   kExplain,
   kLose,
-  // of `robustrun replay` alone
-  kUnit,
+  kUnit,  // of `robustrun replay` alone
   kHelp,
   kVersion,
   kCount,

@@ -356,6 +356,8 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.placement = plan.placement.request;
   plan.request.spec.faults = RR_TRY(plan_faults(settings, around));
   plan.request.spec.policy = RR_TRY(plan_policy(settings, around));
+  plan.request.replay_command = RR_TRY(plan_replay_command(settings));
+  plan.request.spec.replays_own_program = !plan.request.replay_command.empty();
   plan.request.hangs = hang_policy(settings);
   if (std::string unused = unused_hosts(nodes); !unused.empty()) {
     nodes.warnings.push_back(std::move(unused));

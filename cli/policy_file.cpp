@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "cli/command_words.h"
 #include "cli/limits.h"
 #include "cli/toml_tree.h"
 #include "cli/values.h"
@@ -25,11 +26,13 @@ using supervisor::Rung;
 using supervisor::Step;
 using TomlKind = TomlValue::Type;
 
-constexpr FirstAction kLadderActions[] = {FirstAction::kEvict,   FirstAction::kTolerate,
-                                          FirstAction::kRestart, FirstAction::kRollBack,
-                                          FirstAction::kCheck,   FirstAction::kGiveUp};
-constexpr Step kPolicySteps[] = {Step::kRestart, Step::kEvict, Step::kCheck, Step::kRollBack,
-                                 Step::kGiveUp};
+constexpr FirstAction kLadderActions[] = {
+    FirstAction::kEvict, FirstAction::kTolerate, FirstAction::kRestart, FirstAction::kRollBack,
+    FirstAction::kCheck, FirstAction::kGiveUp,   FirstAction::kReplay};
+constexpr Step kPolicySteps[] = {Step::kRestart,  Step::kEvict,  Step::kCheck,
+                                 Step::kRollBack, Step::kGiveUp, Step::kReplay};
+constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame",  "suspect",
+                                        "forget", "check",    "replay", "metrics", "slow"};
 constexpr std::pair<const char*, PreflightDepth> kDepths[] = {{"fast", PreflightDepth::kFast},
                                                               {"full", PreflightDepth::kFull},
                                                               {"gpu", PreflightDepth::kGpu}};
@@ -64,8 +67,7 @@ class PolicyReader {
       }
       for (const TomlEntry& entry : table.value.entries) RR_TRY(take(table.key, entry));
       if (!is_known(table.key)) {
-        return unknown(table,
-                       {"ladder", "tolerate", "blame", "suspect", "forget", "check", "slow"});
+        return unknown(table, {std::begin(kTables), std::end(kTables)});
       }
     }
     return std::move(policy_);
@@ -73,8 +75,7 @@ class PolicyReader {
 
  private:
   static bool is_known(std::string_view table) {
-    return table == "ladder" || table == "tolerate" || table == "blame" || table == "suspect" ||
-           table == "forget" || table == "check" || table == "slow";
+    return std::ranges::find(kTables, table) != std::end(kTables);
   }
 
   Status take(std::string_view table, const TomlEntry& entry) {
@@ -87,12 +88,14 @@ class PolicyReader {
     if (table == "forget") return only(entry, "after", policy_.forgotten_after);
     if (table == "check") return depth(entry);
     if (table == "slow") return slow(entry);
+    if (table == "replay") return replay(entry);
+    if (table == "metrics") return metrics(entry);
     return {};
   }
 
   Status slow(const TomlEntry& entry) {
     supervisor::SlowPolicy& slow = policy_.slow;
-    if (entry.key == "rounds") return count(entry, slow.rounds);
+    if (entry.key == "rounds") return number(entry, 0, kStepTimesMax, slow.rounds);
     const std::pair<const char*, base::Nanos*> times[] = {
         {"every", &slow.every},
         {"drain_within", &slow.drain_within},
@@ -123,7 +126,7 @@ class PolicyReader {
         return error(
             value.at,
             fmt::format("a ladder has at most {} steps, each of them restart, evict, check, "
-                        "roll back or give up, with x1 to x{} behind it if it is not to "
+                        "replay, roll back or give up, with x1 to x{} behind it if it is not to "
                         "be taken again and again: \"check x1\"",
                         kRungsMax, kStepTimesMax));
       }
@@ -146,15 +149,36 @@ class PolicyReader {
   Status limit(const TomlEntry& entry, std::uint32_t& times, base::Nanos& within) const {
     if (entry.key == "within") return time(entry, within);
     if (entry.key != "times") return unknown(entry, {"times", "within"});
-    return count(entry, times);
+    return number(entry, 0, kStepTimesMax, times);
   }
 
-  Status count(const TomlEntry& entry, std::uint32_t& times) const {
-    const TomlValue& value = entry.value;
-    if (value.type != TomlKind::kInteger || value.integer < 0 || value.integer > kStepTimesMax) {
-      return wrong_type(entry, fmt::format("a number from 0 to {}", kStepTimesMax));
+  Status replay(const TomlEntry& entry) {
+    if (entry.key == "limit") return time(entry, policy_.replay_limit);
+    if (entry.key != "unit") return unknown(entry, {"limit", "unit"});
+    return number(entry, 1, kReplayUnitMax, policy_.replay_unit);
+  }
+
+  Status metrics(const TomlEntry& entry) {
+    if (entry.key == "times") return number(entry, 0, kStepTimesMax, policy_.alarms_acted_on);
+    bool* const acts = entry.key == "nan"    ? &policy_.acts_on_nan
+                       : entry.key == "jump" ? &policy_.acts_on_jump
+                                             : nullptr;
+    if (acts == nullptr) return unknown(entry, {"nan", "jump", "times"});
+    const bool is_text = entry.value.type == TomlKind::kString;
+    if (!is_text || (entry.value.text != "say" && entry.value.text != "act")) {
+      return wrong_type(entry, "\"say\" or \"act\"");
     }
-    times = static_cast<std::uint32_t>(value.integer);
+    *acts = entry.value.text == "act";
+    return {};
+  }
+
+  Status number(const TomlEntry& entry, std::uint32_t least, std::uint32_t most,
+                std::uint32_t& out) const {
+    const TomlValue& value = entry.value;
+    if (value.type != TomlKind::kInteger || value.integer < least || value.integer > most) {
+      return wrong_type(entry, fmt::format("a number from {} to {}", least, most));
+    }
+    out = static_cast<std::uint32_t>(value.integer);
     return {};
   }
 
@@ -204,6 +228,13 @@ class PolicyReader {
 Result<Policy> parse_policy(std::string_view text, const std::string& path, Policy policy) {
   const TomlValue file = RR_TRY(parse_toml(text, path));
   return PolicyReader(path, std::move(policy)).read(file);
+}
+
+Result<std::vector<std::string>> plan_replay_command(const Settings& settings) {
+  if (!settings.has(OptionId::kReplayCommand)) return std::vector<std::string>{};
+  auto words = command_words(settings.text(OptionId::kReplayCommand));
+  if (!words) return cannot_use(settings, OptionId::kReplayCommand, words.error().what);
+  return words;
 }
 
 Result<Policy> plan_policy(const Settings& settings, const Surroundings& around) {

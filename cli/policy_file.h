@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/core/result.h"
 #include "cli/settings.h"
@@ -29,6 +30,9 @@ namespace robustrun::cli {
 // changes of --policy. Without ladders with --compat=torchrun.
 [[nodiscard]] base::Result<supervisor::Policy> plan_policy(const Settings& settings,
                                                            const Surroundings& around);
+
+// --replay-cmd as argv; empty: the alignment test.
+[[nodiscard]] base::Result<std::vector<std::string>> plan_replay_command(const Settings& settings);
 
 // The policy as people read it.
 [[nodiscard]] std::string policy_text(const supervisor::Policy& policy);

@@ -23,6 +23,7 @@ const char* faults_in_words(FirstAction action) {
     case FirstAction::kRollBack: return "the script or its data is to blame (roll back)";
     case FirstAction::kCheck: return "it is not clear who is to blame (check)";
     case FirstAction::kGiveUp: return "no restart can help (give up)";
+    case FirstAction::kReplay: return "the job computes something wrong (replay)";
   }
   return "";
 }
@@ -40,6 +41,9 @@ std::string step_in_words(Step step, const Policy& policy) {
                              : "speed of processors and links too");
     case Step::kRollBack: return "go back to the version before the last update, and start again";
     case Step::kGiveUp: return "end the run";
+    case Step::kReplay:
+      return "replay on groups of nodes, in two phases, take out the node that fails in both, and "
+             "start again";
   }
   return "";
 }
@@ -95,6 +99,12 @@ std::string policy_text(const Policy& policy) {
         "{} failures within {} that were traced to a machine, and not to the script, evict it if a "
         "spare is there.\n",
         policy.blamed, duration_in_words(policy.blamed_within));
+  }
+  for (const auto& [what, acts] : {std::pair("is not a number", policy.acts_on_nan),
+                                   std::pair("jumps", policy.acts_on_jump)}) {
+    if (!acts) continue;
+    out += fmt::format("A loss or gradient norm that {} ends the attempt, {} time{} in a run.\n",
+                       what, policy.alarms_acted_on, policy.alarms_acted_on == 1 ? "" : "s");
   }
   out += fmt::format("What a machine says of itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));

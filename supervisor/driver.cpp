@@ -56,6 +56,7 @@ void Driver::Impl::close() {
   injector_.reset();
   for (const auto& [number, check] : checks_) check->drop();
   checks_.clear();
+  if (replay_) std::exchange(replay_, nullptr)->drop();
   for (auto* look : {&look_, &last_look_}) {
     if (*look) std::exchange(*look, nullptr)->drop();
   }
@@ -135,6 +136,8 @@ void Driver::Impl::perform(const Action& action) {
           check_nodes(what);
         } else if constexpr (std::is_same_v<T, NodesJudged>) {
           show_verdicts(what);
+        } else if constexpr (std::is_same_v<T, ReplayNodes>) {
+          replay_nodes(what);
         } else if constexpr (std::is_same_v<T, SolvePlacement>) {
           solve_placement(what);
         } else if constexpr (std::is_same_v<T, LookBack>) {
@@ -294,6 +297,9 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kMachineFault:
     case Rule::kNodeEvicted:
     case Rule::kStopTimeCheck:
+    case Rule::kReplay:
+    case Rule::kReplayed:
+    case Rule::kMetricFault:
     case Rule::kRolledBack:
     case Rule::kSignal:
     case Rule::kSecondSignal:

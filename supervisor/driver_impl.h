@@ -14,6 +14,7 @@
 #include "supervisor/core/job.h"
 #include "supervisor/door.h"
 #include "supervisor/driver.h"
+#include "supervisor/group_replay.h"
 #include "supervisor/hang_watch.h"
 #include "supervisor/injector.h"
 #include "supervisor/node_link.h"
@@ -112,6 +113,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void check_nodes(const CheckNodes& action);
   void on_checked(NodesChecked result);
   void show_verdicts(const NodesJudged& judged);
+  void replay_nodes(const ReplayNodes& action);
   template <class Report>
   void pass_to_checks(base::NodeId node, Report& report) {
     for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
@@ -167,6 +169,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<NodeLink> nodes_;     // by NodeId; grows as volunteers come
   std::vector<std::string> names_;  // of them
   std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
+  std::shared_ptr<GroupReplay> replay_;  // under way, or null
   NodesChecked newest_check_;            // with check_only: what the verdicts are about
   HangWatch hang_watch_;
   std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
@@ -178,13 +181,11 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   StatusFold status_;
   StepRate speed_;
   std::deque<Event> queue_;
-  bool handling_ = false;
-  bool step_goal_sent_ = false;
+  bool handling_ = false, step_goal_sent_ = false;
   std::optional<base::Attempt> started_attempt_;   // whose workers were ordered to start
   bool finished_ = false;
   bool up_ = false;                      // all workers of an attempt were there once
-  bool said_goodbye_ = false;
-  bool node_ends_said_ = false;
+  bool said_goodbye_ = false, node_ends_said_ = false;
   bool slurm_asked_ = false;             // and it has not said that there is nothing
   int exit_code_ = 0;
   bool journal_failed_ = false;
@@ -192,9 +193,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::uint64_t lease_checks_ = 0;
   std::uint64_t furthest_ = 0;           // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};             // when they last rose
-  asio::steady_timer summary_timer_;
-  asio::steady_timer lease_timer_;
-  asio::steady_timer farewell_timer_;
+  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_;
 };
 
 }  // namespace robustrun::supervisor

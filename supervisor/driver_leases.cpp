@@ -126,6 +126,7 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   if (injector_) injector_->on_agent_lost(node);
   dispatch(AgentLost{why, node_answers, parts_.clock.now() - link.heard_at}, node);
   for (const auto& [number, check] : std::map(checks_)) check->on_agent_lost(node, why);
+  if (replay_) replay_->on_agent_lost(node, why);
   for (const auto& look : {look_, last_look_}) {
     if (look) look->on_agent_lost(node);
   }

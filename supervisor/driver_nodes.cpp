@@ -27,8 +27,12 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         } else if constexpr (std::is_same_v<T, wire::WorkerStarted> ||
                              std::is_same_v<T, wire::WorkerStartFailed>) {
           if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
+        } else if constexpr (std::is_same_v<T, wire::PortReserved>) {
+          const bool is_for_replay = replay_ && replay_->on_report(node, report);
+          if (!is_for_replay) dispatch(to_event(report), node);
+        } else if constexpr (std::is_same_v<T, wire::NodeReplayed>) {
+          if (replay_) replay_->on_report(node, report);
         } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
-                             std::is_same_v<T, wire::PortReserved> ||
                              std::is_same_v<T, wire::NodeHealth>) {
           dispatch(to_event(report), node);
         } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
@@ -63,6 +67,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) {
     for (const auto& [number, check] : std::map(checks_)) check->on_connected_again(node);
+    if (replay_) replay_->on_connected_again(node);
     return repeat_orders(node);
   }
   dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens}, node);

@@ -1,4 +1,5 @@
-// Whether nodes are fit: checks that the core asks for, and the table of `robustrun check`.
+// Whether nodes are fit: checks and replays that the core asks for, and the table of `robustrun
+// check`.
 
 #include <utility>
 
@@ -25,6 +26,20 @@ void Driver::Impl::on_checked(NodesChecked result) {
   if (const auto over = checks_.extract(result.check); finished_) return;
   if (request_.spec.check_only) newest_check_ = result;
   dispatch(std::move(result));
+}
+
+// One at a time: a new one ends what is left of the one before.
+void Driver::Impl::replay_nodes(const ReplayNodes& action) {
+  if (replay_) std::exchange(replay_, nullptr)->drop();
+  if (action.groups.empty()) return;
+  GroupReplay::Hands hands;
+  hands.send = [this](base::NodeId node, const wire::Message& message) { send(node, message); };
+  hands.on_done = [this](NodesReplayed result) {
+    replay_.reset();
+    if (!finished_) dispatch(std::move(result));
+  };
+  replay_ = GroupReplay::start(parts_.executor, parts_.clock, action,
+                               {request_.replay_command, job_.attempt()}, std::move(hands));
 }
 
 void Driver::Impl::show_verdicts(const NodesJudged& judged) {

@@ -58,6 +58,8 @@ constexpr std::uint32_t kKind<UpdateRequested> = 22;
 template <>
 constexpr std::uint32_t kKind<MetricAlarm> = 21;
 template <>
+constexpr std::uint32_t kKind<NodesReplayed> = 24;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

@@ -76,6 +76,11 @@ inline constexpr std::chrono::hours kStopGraceMax{24};
 inline constexpr std::size_t kVersionBytesMax = std::size_t{128} << 10;
 inline constexpr std::chrono::hours kUpdateWithinMax{24 * 366};
 
+// group_replay: of the others, once a node of their group has failed; longer than what the agent
+// of that one gives the rest of its processes.
+inline constexpr std::chrono::seconds kReplayOthersMax{12};
+inline constexpr std::size_t kReplayWordsMax = 300;
+
 // preflight_check: its steps. Each is longer than what an agent gives itself (agent/limits.h).
 inline constexpr std::chrono::seconds kCheckReadyMax{10};
 inline constexpr std::chrono::seconds kCheckFastMax{12};

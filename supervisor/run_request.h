@@ -150,6 +150,7 @@ struct RunRequest {
   HangPolicy hangs;
   OutletPlan outlets;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
+  std::vector<std::string> replay_command;  // --replay-cmd, argv; empty: the alignment test
   std::string node_history;  // folder for what is learnt of the machines; empty: it is not kept
   // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
   // (saved_request.h).
@@ -169,6 +170,7 @@ struct RunRequest {
     v(13, "hangs", hangs);
     v(14, "outlets", outlets);
     v(15, "node_history", node_history);
+    v(40, "replay_command", replay_command);
   }
 };
 

@@ -132,6 +132,19 @@ struct NodesJudged {
   std::vector<NodeVerdict> verdicts;
 };
 
+// Replay these groups at the same time, on nodes that run nothing else. Answered by NodesReplayed.
+// It ends the one before; without groups that is all.
+struct ReplayNodes {
+  struct Place {
+    base::NodeId node;
+    std::string address;  // of its data interface
+    std::uint32_t slots = 1;  // processes of the program
+  };
+  std::uint64_t replay = 0;
+  base::Nanos limit{};  // a group that has not ended by then has failed
+  std::vector<std::vector<Place>> groups;
+};
+
 // Last action of a run, right behind DismissAgent for every node, also for one whose agent was
 // lost. The shell dismisses nothing more, writes the summary and exits.
 struct Finish {
@@ -140,6 +153,7 @@ struct Finish {
 
 using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
                             DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode,
-                            CheckNodes, NodesJudged, SolvePlacement, LookBack, LookAtPace>;
+                            CheckNodes, NodesJudged, SolvePlacement, LookBack, LookAtPace,
+                            ReplayNodes>;
 
 }  // namespace robustrun::supervisor

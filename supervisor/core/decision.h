@@ -60,6 +60,9 @@ enum class Rule : std::uint8_t {
   kSlowDrain,  // or one that will be replaced soon
   kSlowEvicted,  // which ends the attempt
   kSlowOver,  // the job is as fast as before again: nothing is replaced
+  kReplay,  // groups of nodes are replayed before the restart
+  kReplayed,  // and what came of it
+  kMetricFault,  // a number that goes wrong ends the attempt
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -13,6 +13,7 @@ const char* to_string(Step step) {
     case Step::kCheck: return "check";
     case Step::kRollBack: return "roll back";
     case Step::kGiveUp: return "give up";
+    case Step::kReplay: return "replay";
   }
   return "restart";
 }

@@ -18,6 +18,7 @@
 #include "supervisor/core/metric_alarm.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
+#include "supervisor/core/replay.h"
 #include "supervisor/core/versions.h"
 #include "supervisor/core/worker_events.h"
 
@@ -181,7 +182,8 @@ using EventBody =
     std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
-                 PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm>;
+                 PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm,
+                 NodesReplayed>;
 
 struct Event {
   base::Nanos at{};

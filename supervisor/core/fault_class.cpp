@@ -172,6 +172,7 @@ const char* action_words(FirstAction action) {
     case FirstAction::kCheck: return "check the machine";
     case FirstAction::kTolerate: return "wait: it may pass";
     case FirstAction::kGiveUp: return "end the run";
+    case FirstAction::kReplay: return "replay it on groups of machines";
   }
   return "restart";
 }
@@ -270,6 +271,7 @@ const char* to_string(FirstAction action) {
     case FirstAction::kCheck: return "check";
     case FirstAction::kTolerate: return "tolerate";
     case FirstAction::kGiveUp: return "give up";
+    case FirstAction::kReplay: return "replay";
   }
   return "restart";
 }

@@ -16,7 +16,15 @@ namespace robustrun::supervisor {
 enum class Layer : std::uint8_t { kUnclear, kInfrastructure, kUserCode, kData, kExternalService };
 enum class Confidence : std::uint8_t { kLow, kMedium, kHigh };
 // What is done first: a ladder of the policy (policy.h).
-enum class FirstAction : std::uint8_t { kRestart, kEvict, kRollBack, kCheck, kTolerate, kGiveUp };
+enum class FirstAction : std::uint8_t {
+  kRestart,
+  kEvict,
+  kRollBack,
+  kCheck,
+  kTolerate,
+  kGiveUp,
+  kReplay,
+};
 
 // "infrastructure", "high", "roll back"; those of a newer version: "unclear", "low", "restart".
 const char* to_string(Layer layer);

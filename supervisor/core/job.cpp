@@ -12,8 +12,8 @@
 namespace robustrun::supervisor {
 namespace {
 
-constexpr std::size_t kStates = 11;
-constexpr std::size_t kStimuli = 28;
+constexpr std::size_t kStates = 12;
+constexpr std::size_t kStimuli = 29;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -38,6 +38,7 @@ const char* to_string(JobState state) {
     case JobState::kFinished: return "finished";
     case JobState::kChecking: return "checking";
     case JobState::kPlacing: return "placing";
+    case JobState::kReplaying: return "replaying";
   }
   return "unknown";
 }
@@ -70,37 +71,39 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
   constexpr Handler upd = &I::update_requested, slo = &I::slow_timer;
+  constexpr Handler rep = &I::nodes_replayed, tr = &I::replay_overdue;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
-      // placing
-      {run, no, no, no, no, no, no, no, no, no, no},                    // RunStarted
-      {no, join, join, join, join, join, join, join, no, join, join},   // AgentJoined
-      {no, la, la, lw, lw, ls, lb, lf, no, la, la},                     // AgentLost
-      {no, no, port, no, no, no, no, no, no, no, no},                   // PortReserved
-      {no, no, no, up, no, no, no, no, no, no, no},                     // WorkerStarted
-      {no, no, no, bad, no, bads, no, no, no, no, no},                  // WorkerStartFailed
-      {no, no, no, exit, exit, exs, no, exf, no, no, no},               // WorkerExited
-      {no, no, no, gone, gone, gos, no, gof, no, no, no},               // WorkersGone
-      {no, no, no, prog, prog, prog, no, no, no, no, no},               // Progress
-      {no, no, no, goal, goal, no, no, no, no, no, no},                 // StepGoalReached
-      {no, end, end, end, end, end, end, end2, no, end, end},  // SignalReceived: ends the run
-      {no, no, no, usr, usr, no, no, no, no, no, no},  // SignalReceived: the user's own
-      {no, th, tp, ts, no, to, no, tf, no, tc, tpl},  // TimerFired: the state's deadline
-      {no, no, no, no, no, no, back, no, no, no, no},  // TimerFired: back-off
-      {no, lim, lim, lim, lim, lim, lim, no, no, lim, lim},  // TimerFired: time limit
-      {no, no, no, no, tick, no, no, no, no, no, no},  // TimerFired: uptime
-      {no, tn, tn, tn, tn, tn, tn, no, no, tn, tn},  // TimerFired: nodes
-      {no, offer, offer, offer, offer, offer, offer, no, no, offer, offer},  // NodeOffered
-      {no, no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
-      {no, res, res, res, res, res, res, res, resf, res, res},  // SupervisorResumed
-      {no, ne, ne, ne, ne, ne, ne, no, no, ne, ne},  // NodeEnding
-      {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl},  // NodesChecked
-      {no, no, no, no, no, no, no, no, no, no, set},  // PlacementSolved
-      {no, no, no, no, dia, dead, no, no, no, no, no},  // Diagnosed
-      {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea},  // NodeHealth
-      {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd},  // UpdateRequested
-      {no, no, no, no, odd, no, no, no, no, no, no},  // MetricAlarm
-      {no, no, no, no, slo, no, no, no, no, no, no},  // TimerFired: slow
+      // placing replaying
+      {run, no, no, no, no, no, no, no, no, no, no, no},  // RunStarted
+      {no, join, join, join, join, join, join, join, no, join, join, join},  // AgentJoined
+      {no, la, la, lw, lw, ls, lb, lf, no, la, la, la},  // AgentLost
+      {no, no, port, no, no, no, no, no, no, no, no, no},  // PortReserved
+      {no, no, no, up, no, no, no, no, no, no, no, no},  // WorkerStarted
+      {no, no, no, bad, no, bads, no, no, no, no, no, no},  // WorkerStartFailed
+      {no, no, no, exit, exit, exs, no, exf, no, no, no, no},  // WorkerExited
+      {no, no, no, gone, gone, gos, no, gof, no, no, no, no},  // WorkersGone
+      {no, no, no, prog, prog, prog, no, no, no, no, no, no},  // Progress
+      {no, no, no, goal, goal, no, no, no, no, no, no, no},  // StepGoalReached
+      {no, end, end, end, end, end, end, end2, no, end, end, end},  // SignalReceived: ends the run
+      {no, no, no, usr, usr, no, no, no, no, no, no, no},  // SignalReceived: the user's own
+      {no, th, tp, ts, no, to, no, tf, no, tc, tpl, tr},  // TimerFired: the state's deadline
+      {no, no, no, no, no, no, back, no, no, no, no, no},  // TimerFired: back-off
+      {no, lim, lim, lim, lim, lim, lim, no, no, lim, lim, lim},  // TimerFired: time limit
+      {no, no, no, no, tick, no, no, no, no, no, no, no},  // TimerFired: uptime
+      {no, tn, tn, tn, tn, tn, tn, no, no, tn, tn, tn},  // TimerFired: nodes
+      {no, offer, offer, offer, offer, offer, offer, no, no, offer, offer, offer},  // NodeOffered
+      {no, no, no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
+      {no, res, res, res, res, res, res, res, resf, res, res, res},  // SupervisorResumed
+      {no, ne, ne, ne, ne, ne, ne, no, no, ne, ne, ne},  // NodeEnding
+      {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl, okl},  // NodesChecked
+      {no, no, no, no, no, no, no, no, no, no, set, no},  // PlacementSolved
+      {no, no, no, no, dia, dead, no, no, no, no, no, no},  // Diagnosed
+      {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea, hea},  // NodeHealth
+      {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd, upd},  // UpdateRequested
+      {no, no, no, no, odd, no, no, no, no, no, no, no},  // MetricAlarm
+      {no, no, no, no, slo, no, no, no, no, no, no, no},  // TimerFired: slow
+      {no, no, no, no, no, no, no, no, no, no, no, rep},  // NodesReplayed
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -124,6 +127,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<NodeHealth>(body)) return Stimulus::kNodeHealth;
   if (std::holds_alternative<UpdateRequested>(body)) return Stimulus::kUpdateRequested;
   if (std::holds_alternative<MetricAlarm>(body)) return Stimulus::kMetricAlarm;
+  if (std::holds_alternative<NodesReplayed>(body)) return Stimulus::kNodesReplayed;
   return static_cast<Stimulus>(body.index());
 }
 

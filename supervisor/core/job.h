@@ -5,13 +5,13 @@
 //   kIdle → kJoining → kReserving → kStarting → kRunning → kStopping → (kBackoff →) kJoining …
 //                                                              └────→ kFinishing → kFinished
 //
-// kJoining: agents say hello, until it is clear which nodes form the group; then perhaps kChecking
-// and kPlacing. kReserving: the first of them finds a free MASTER_PORT (skipped when one is given).
-// kStarting: not every worker has reported. kStopping: an attempt failed; its workers are being
-// stopped on every node, until WorkersGone of all. kBackoff: waits before a restart. kFinishing: as
-// kStopping, but the run ends afterwards, with agents dismissed. Every state but kIdle, kRunning
-// and kFinished has a deadline (JobSpec::deadlines, limits.h), and every event is handled or
-// ignored on purpose in every state (a test walks the product).
+// kJoining: agents say hello, until it is clear which nodes form the group; then perhaps kChecking,
+// kReplaying and kPlacing. kReserving: the first of them finds a free MASTER_PORT (skipped when one
+// is given). kStarting: not every worker has reported. kStopping: an attempt failed; its workers
+// are being stopped on every node, until WorkersGone of all. kBackoff: waits before a restart.
+// kFinishing: as kStopping, but the run ends afterwards, with agents dismissed. Every state but
+// kIdle, kRunning and kFinished has a deadline (JobSpec::deadlines, limits.h), and every event is
+// handled or ignored on purpose in every state (a test walks the product).
 //
 // Deterministic: the same events give the same actions and the same digest() on every machine.
 // The simulator (tests/sim) drives exactly this class.
@@ -38,6 +38,7 @@ enum class JobState : std::uint8_t {
   kFinished,
   kChecking,  // the check of nodes before the first attempt
   kPlacing,  // it is being worked out which node gets which place
+  kReplaying,  // groups of nodes run a program that shows which of them is faulty
 };
 
 const char* to_string(JobState state);

@@ -111,8 +111,8 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   // Before anything was started a loss costs nothing, but for agents that join and die in a loop.
   const bool in_a_loop =
       at(event.node).losses > kAgentLossesForgiven && at(event.node).retry_at <= now;
-  const bool nothing_began =
-      state == JobState::kJoining || state == JobState::kChecking || state == JobState::kPlacing;
+  const bool nothing_began = state == JobState::kJoining || state == JobState::kChecking ||
+                             state == JobState::kPlacing || state == JobState::kReplaying;
   if (had_joined && in_group(event.node) && (!nothing_began || in_a_loop)) {
     return setback(Rule::kAgentLost, std::move(text));
   }

@@ -111,13 +111,11 @@ void Job::Impl::do_not_requeue(const Event& event) {
   end_run({Rule::kDoNotRequeue, kExitDoNotRequeue}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 
-void Job::Impl::give_up(std::string text, std::vector<std::string> evidence) {
-  give_up(std::move(text), std::move(evidence), exit_code_for_infrastructure(spec.compat));
-}
-
-void Job::Impl::give_up(std::string text, std::vector<std::string> evidence, int exit_code) {
+void Job::Impl::give_up(std::string text, std::vector<std::string> evidence,
+                        std::optional<int> exit_code) {
   decide(Rule::kInfrastructureGivenUp, std::move(text), std::move(evidence));
-  end_run({Rule::kInfrastructureGivenUp, exit_code}, SIGTERM, spec.deadlines.shutdown_grace);
+  const int code = exit_code.value_or(exit_code_for_infrastructure(spec.compat));
+  end_run({Rule::kInfrastructureGivenUp, code}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 
 void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {

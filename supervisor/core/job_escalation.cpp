@@ -72,6 +72,8 @@ Obstacles Job::Impl::obstacles() const {
   if (group.size() < 2) {
     all[static_cast<std::size_t>(Step::kCheck)] = "there is no other machine to compare with";
   }
+  all[static_cast<std::size_t>(Step::kReplay)] =
+      ReplayCourse::obstacle(group.size(), spec.policy.replay_unit, spec.replays_own_program);
   if (!can_roll_back()) {
     all[static_cast<std::size_t>(Step::kRollBack)] =
         versions.all.size() == 1 ? "the run was not updated"
@@ -108,6 +110,7 @@ void Job::Impl::take_step(Step step) {
   escalation.take(step);
   if (step == Step::kRollBack) return roll_back(outage->root.words);
   if (step == Step::kEvict) return evict(outage->nodes, *outage->looks_like);
+  if (step == Step::kReplay) return want_replay();
   if (step != Step::kCheck) return;
   check_due = true;
   decide(Rule::kStopTimeCheck,

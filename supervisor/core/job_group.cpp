@@ -70,6 +70,7 @@ void Job::Impl::consider_group() {
   if (there >= min_nodes() && !enough_since) enough_since = now;
   if (may_begin(choice)) {
     if (wants_check(choice)) return check_nodes();
+    if (replay_due && begin_replay(choice)) return;
     return wants_placement(choice) ? ask_placement(choice) : form_in_order(choice);
   }
   const bool volunteers_may_come =

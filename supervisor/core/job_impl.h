@@ -1,7 +1,7 @@
 #pragma once
-// The machine behind Job: one handler per cell of the table in job.cpp that is not `ignore`.
-// Internal to core/. Sorted by phase, a file each: job_<phase>.cpp.
-// Handlers run with `now` set and append to `out`. None calls another handler.
+// The machine behind Job: one handler per cell of the table in job.cpp that is not `ignore`, sorted
+// by phase, a file each: job_<phase>.cpp. Internal to core/. Handlers run with `now` set and append
+// to `out`. None calls another handler.
 
 #include <string>
 #include <variant>
@@ -18,8 +18,7 @@ struct Job::Impl : JobMemory {
   std::vector<Action> out;
   static Handler handler(JobState state, Stimulus stimulus);
   static Stimulus stimulus_of(const EventBody& body);
-  // Of the present generation, attempt and timer, and about something that exists.
-  [[nodiscard]] bool is_current(const Event& event) const;
+  [[nodiscard]] bool is_current(const Event& event) const;   // generation, attempt, timer, node
   void handle(const Event& event);
   void ignore(const Event&) {}
   // job_agents.cpp
@@ -34,12 +33,10 @@ struct Job::Impl : JobMemory {
   void launch(base::NodeId node);
   void launch_due();          // every lost node whose time has come
   void look_after_nodes();    // hellos that are overdue; launch_due
-  // The node's agent and with it its workers are no more.
-  void drop_agent(base::NodeId node, const std::string& why, bool node_answers);
+  void drop_agent(base::NodeId node, const std::string& why, bool node_answers);  // and workers
   [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
   [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
-  // Says so, and what is done about it; launches it again if that is due.
-  void report_loss(base::NodeId node, std::string text);
+  void report_loss(base::NodeId node, std::string text);   // launches it again if that is due
   void arm_nodes_timer();
   // job_group.cpp
   void node_offered(const Event& event);
@@ -77,6 +74,13 @@ struct Job::Impl : JobMemory {
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
   void announce_findings(const std::vector<NodeVerdict>& verdicts);
   void end_check(std::vector<NodeVerdict> verdicts);
+  // job_replay.cpp
+  void nodes_replayed(const Event& event);
+  void replay_overdue(const Event& event);
+  void want_replay();
+  bool begin_replay(const GroupChoice& choice);   // → kReplaying, or false
+  void replay_wave();
+  void go_on_after_replay();
   // job_placement.cpp
   void placement_solved(const Event& event);
   void placement_overdue(const Event& event);
@@ -127,8 +131,7 @@ struct Job::Impl : JobMemory {
   void start_failed_stopping(const Event& event);
   void workers_gone_stopping(const Event& event);
   void stop_overdue(const Event& event);
-  void break_down(Fault fault,
-                  std::optional<LookBack> look_back = {});  // starting or running → kStopping
+  void break_down(Fault fault, std::optional<LookBack> look_back = {});  // → kStopping
   void add_fault(Fault fault);
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
@@ -170,10 +173,9 @@ struct Job::Impl : JobMemory {
   void workers_gone_finishing(const Event& event);
   void finish_overdue(const Event& event);
   void do_not_requeue(const Event& event);
-  void give_up(std::string text, std::vector<std::string> evidence = {});
-  void give_up(std::string text, std::vector<std::string> evidence, int exit_code);
-  // The run ends: stops what runs (a stop under way keeps its deadline), then finishes.
-  void end_run(Ending how, int signal, base::Nanos grace);
+  void give_up(std::string text, std::vector<std::string> evidence = {},
+               std::optional<int> exit_code = {});   // none: the infrastructure's
+  void end_run(Ending how, int signal, base::Nanos grace);   // a stop keeps its deadline
   void finish_if_gone();
   void finish();
   void send_stops(int signal, StopCause cause);
@@ -192,9 +194,7 @@ struct Job::Impl : JobMemory {
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
   [[nodiscard]] FaultContext context(base::NodeId node) const;
   template <class Body>
-  static const Body& body(const Event& event) {
-    return std::get<Body>(event.body);
-  }
+  static const Body& body(const Event& event) { return std::get<Body>(event.body); }
 };
 
 }  // namespace robustrun::supervisor

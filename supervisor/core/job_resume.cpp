@@ -63,6 +63,7 @@ void Job::Impl::adopt_nodes() {
 void Job::Impl::order_again() {
   if (state == JobState::kReserving) out.push_back(ReservePort{group.front(), attempt});
   if (state == JobState::kChecking) check_nodes();  // what was found so far is lost
+  if (state == JobState::kReplaying) replay_wave();  // as above
   if (state == JobState::kPlacing) ask_placement(choice_now());
   if (workers_may_run()) check_spares();
   if (!workers_may_run() && state != JobState::kFinishing) return;

@@ -117,14 +117,36 @@ void Job::Impl::note_progress() {
   if (state == JobState::kRunning) maybe_grow();
 }
 
-// It is said; nothing is stopped because of it.
+// It is said; unless the policy wants more, nothing is stopped because of it. A run never ends
+// through an alarm alone: without a restart left it goes on.
 void Job::Impl::metric_alarm(const Event& event) {
   const auto& alarm = body<MetricAlarm>(event);
   const std::string text = in_words(alarm);
   if (alarm.over) return decide(Rule::kMetricAlarm, text);
-  decide(
-      Rule::kMetricAlarm, text, {}, {},
-      classify_finding(found_word(alarm.kind), fmt::format("\"{}\" (rank 0)", text), spec.faults));
+  Classification looks =
+      classify_finding(found_word(alarm.kind), fmt::format("\"{}\" (rank 0)", text), spec.faults);
+  const Policy& policy = spec.policy;
+  const bool acts = (alarm.kind == MetricAlarm::Kind::kNotANumber && policy.acts_on_nan) ||
+                    (alarm.kind == MetricAlarm::Kind::kJump && policy.acts_on_jump);
+  std::vector<std::string> alternatives;
+  if (acts && alarms_acted_on >= policy.alarms_acted_on) {
+    alternatives.push_back(
+        fmt::format("stop and look for the cause: was done {} time{} in this run", alarms_acted_on,
+                    alarms_acted_on == 1 ? "" : "s"));
+  } else if (acts && !budget.allows(FaultClass::kUser)) {
+    alternatives.emplace_back("stop and look for the cause: no restart is left");
+  } else if (acts) {
+    ++alarms_acted_on;
+    return break_down({FaultClass::kUser,
+                       Rule::kMetricFault,
+                       kExitFailure,
+                       unix_seconds(now),
+                       fmt::format("metric {}", alarm.name),
+                       text,
+                       std::move(looks),
+                       {}});
+  }
+  decide(Rule::kMetricAlarm, text, {}, std::move(alternatives), std::move(looks));
 }
 
 // Workers that say nothing of steps are taken to make progress by living.

@@ -126,6 +126,7 @@ struct JobSpec {
   PlacementUse placement = PlacementUse::kOff;
   std::vector<FaultRow> faults;  // the first that fits counts, other things being equal
   Policy policy;  // what is done about them
+  bool replays_own_program = false;  // --replay-cmd; else the alignment test
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -148,6 +149,7 @@ struct JobSpec {
     v(18, "placement", placement);
     v(19, "faults", faults);
     v(20, "policy", policy);
+    v(40, "replays_own_program", replays_own_program);
   }
 };
 

@@ -13,62 +13,11 @@
 #include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
 #include "supervisor/core/job.h"
+#include "supervisor/core/node_state.h"
+#include "supervisor/core/replay.h"
 #include "supervisor/core/slow_vote.h"
 
 namespace robustrun::supervisor {
-
-struct NodeState {
-  enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
-  Agent agent = Agent::kLost;
-  bool gone = true;                    // nothing of the current attempt is left here
-  std::string address;                 // numeric, as the agent or the spec says
-  std::uint32_t slots = 0;             // as the spec or the agent says
-  base::Generation generation;         // of the agent that counts
-  base::Nanos launched_at{};
-  std::uint32_t failed_launches = 0;   // in a row, without a hello
-  std::uint32_t ended = 0;             // workers of the current attempt
-  std::uint32_t losses = 0;            // of its agents that had said hello, in this run
-  base::Nanos retry_at{};              // of a lost one
-  std::string trouble;                 // how the last one was lost
-  bool ending = false;                 // its agent says that the node is taken from us soon
-  std::string listens;                 // endpoint of its agent; empty: none
-  bool checked = false;                // by a check, which may have found nothing out
-  bool unfit = false;                  // as that said: it never takes part
-  bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
-  // What its agent noticed last that could explain a failure, and when.
-  std::optional<Classification> suspicion;
-  base::Nanos suspected_at{};
-  std::vector<base::Nanos> tolerated;  // findings of late
-  std::vector<base::Nanos> blamed;     // failures of late that were traced to it
-  bool on_probation = false;           // evicted, though others may be to blame; being checked
-  template <class V>
-  void fields(V& v) {
-    v(1, "agent", agent);
-    v(2, "gone", gone);
-    v(3, "generation", generation);
-    v(4, "launched_at", launched_at);
-    v(5, "failed_launches", failed_launches);
-    v(6, "ended", ended);
-    v(7, "address", address);
-    v(8, "slots", slots);
-    v(9, "losses", losses);
-    v(10, "retry_at", retry_at);
-    v(11, "trouble", trouble);
-    v(12, "ending", ending);
-    v(13, "listens", listens);
-    v(16, "unfit", unfit);
-    v(14, "checked", checked);
-    v(15, "lacks_program", lacks_program);
-    v(17, "suspicion", suspicion);
-    v(18, "suspected_at", suspected_at);
-    v(19, "tolerated", tolerated);
-    v(20, "blamed", blamed);
-    v(21, "on_probation", on_probation);
-  }
-};
-
-// Of a node that is not tried again.
-inline constexpr base::Nanos kNever = base::Nanos::max();
 
 enum class WorkerState : std::uint8_t { kAbsent, kAlive, kEnded };
 
@@ -92,6 +41,10 @@ struct JobMemory {
   Budget budget;
   Escalation escalation;
   bool check_due = false;  // of all nodes, before the next attempt
+  bool replay_due = false;  // of the group's nodes, before the next attempt
+  std::uint64_t replay = 0;  // number of the newest ReplayNodes; 0: none was asked for
+  ReplayCourse replay_course;  // of kReplaying
+  std::uint32_t alarms_acted_on = 0;  // in this run
 
   std::vector<NodeState> nodes;
   std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
@@ -194,6 +147,10 @@ struct JobMemory {
     v(52, "steps_done_at", steps_done_at);
     v(53, "vote", vote);
     v(54, "prices", prices);
+    v(60, "replay_due", replay_due);
+    v(61, "replay", replay);
+    v(62, "replay_course", replay_course);
+    v(63, "alarms_acted_on", alarms_acted_on);
   }
 };
 

@@ -48,6 +48,9 @@ inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(1500);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
 // How long a placement may be worked out; then the nodes get their places without it.
+// replay: what the shell takes longer than its own deadline.
+inline constexpr base::Nanos kReplayMargin = std::chrono::seconds(30);
+
 inline constexpr base::Nanos kPlacementMax = std::chrono::seconds(5);
 
 // What agents need to find a supervisor that took over, before a deadline of the one before counts.

@@ -21,10 +21,11 @@ enum class Step : std::uint8_t {
   kCheck,     // after a check of all nodes, while nothing runs; whoever fails it is left out
   kRollBack,  // with the version before the last update of code or environment
   kGiveUp,
+  kReplay,  // after a dual-phase replay of the group's nodes; the faulty one is left out
 };
-inline constexpr std::size_t kSteps = 5;
+inline constexpr std::size_t kSteps = 6;
 
-// "restart", "evict", "check", "roll back", "give up"
+// "restart", "evict", "check", "roll back", "give up", "replay"
 const char* to_string(Step step);
 
 struct Rung {
@@ -81,6 +82,12 @@ struct Policy {
   base::Nanos forgotten_after = std::chrono::minutes(10);
   PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
   SlowPolicy slow;
+  base::Nanos replay_limit = std::chrono::minutes(10);  // for groups that are replayed together
+  std::uint32_t replay_unit = 1;  // machines that one copy of the model takes
+  // Whether a number that is none, or jumps, ends the attempt; and how often in a run they may.
+  bool acts_on_nan = false;
+  bool acts_on_jump = false;
+  std::uint32_t alarms_acted_on = 4;
 
   // Without ladders every failure is answered by a restart, as long as the budget allows it.
   [[nodiscard]] bool is_on() const { return !ladders.empty(); }
@@ -95,6 +102,11 @@ struct Policy {
     v(7, "forgotten_after", forgotten_after);
     v(8, "check", check);
     v(9, "slow", slow);
+    v(40, "replay_limit", replay_limit);
+    v(41, "replay_unit", replay_unit);
+    v(42, "acts_on_nan", acts_on_nan);
+    v(43, "acts_on_jump", acts_on_jump);
+    v(44, "alarms_acted_on", alarms_acted_on);
   }
 };
 

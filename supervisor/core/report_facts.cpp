@@ -75,6 +75,7 @@ struct Gatherer {
     if (!is_round) facts.diagnoses.emplace_back(event.at, &body);
   }
   void operator()(const NodeHealth&) {}  // as above
+  void operator()(const NodesReplayed&) {}  // as above
   void operator()(const UpdateRequested&) {}  // as above
   void operator()(const MetricAlarm& body) { facts.alarms.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}
@@ -137,6 +138,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kHangConvicted:
     case Rule::kMismatch:
     case Rule::kMachineFault:
+    case Rule::kMetricFault:
     case Rule::kUpdating:
     case Rule::kSlowEvicted:
     case Rule::kGroupGrew: return RuleRole::kCause;
@@ -157,6 +159,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kNotPlaced:
     case Rule::kNodeEvicted:
     case Rule::kStopTimeCheck:
+    case Rule::kReplay:
+    case Rule::kReplayed:
     case Rule::kRolledBack:
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:

@@ -123,8 +123,10 @@ class Troubles {
   }
 
   void note(Nanos at, const Decision& decision) {
-    if (decision.rule == Rule::kStopTimeCheck) checking_ = decision.attempt.value;
-    if (decision.rule == Rule::kPreflight && checking_) {
+    const bool begins = decision.rule == Rule::kStopTimeCheck || decision.rule == Rule::kReplay;
+    const bool is_over = decision.rule == Rule::kPreflight || decision.rule == Rule::kReplayed;
+    if (begins) checking_ = decision.attempt.value;
+    if (is_over && checking_) {
       of_[*std::exchange(checking_, std::nullopt)].acted = at;
       return;
     }
@@ -143,7 +145,7 @@ class Troubles {
   std::map<std::uint32_t, Pause> suspected_;  // since when, and when it was said
   std::optional<Nanos> silent_since_;         // the agent that was lost last
   std::optional<Nanos> ended_;
-  std::optional<std::uint32_t> checking_;  // after this attempt all nodes are checked
+  std::optional<std::uint32_t> checking_;  // after this attempt nodes are checked or replayed
 };
 
 // Of an attempt that follows another: where its steps are new again. nullopt: all are new.

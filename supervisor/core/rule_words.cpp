@@ -54,6 +54,9 @@ std::string_view rule_word(Rule rule) {
     case Rule::kSlowDrain: return "slow_drain";
     case Rule::kSlowEvicted: return "slow_evicted";
     case Rule::kSlowOver: return "slow_over";
+    case Rule::kReplay: return "replay";
+    case Rule::kReplayed: return "replayed";
+    case Rule::kMetricFault: return "metric_fault";
   }
   return "unknown";
 }

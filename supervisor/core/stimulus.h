@@ -35,6 +35,7 @@ enum class Stimulus : std::uint8_t {
   kUpdateRequested,
   kMetricAlarm,
   kSlowTimer,
+  kNodesReplayed,
 };
 
 }  // namespace robustrun::supervisor

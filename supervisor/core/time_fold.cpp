@@ -80,8 +80,9 @@ void TimeFold::take(const JournalEntry& entry) {
     keep({entry.at, *finish});
   } else if (const auto* decision = std::get_if<Decision>(&entry.what)) {
     const RuleRole role = role_of(decision->rule);
-    const bool is_check =
-        decision->rule == Rule::kStopTimeCheck || decision->rule == Rule::kPreflight;
+    const bool is_check = decision->rule == Rule::kStopTimeCheck ||
+                          decision->rule == Rule::kPreflight || decision->rule == Rule::kReplay ||
+                          decision->rule == Rule::kReplayed;
     if (is_check) keep({entry.at, Decision{decision->rule, decision->attempt, {}, {}, {}}});
     if (role == RuleRole::kOther || role == RuleRole::kSequel) return;
     keep({entry.at, Decision{decision->rule, decision->attempt, {}, {}, {}}});

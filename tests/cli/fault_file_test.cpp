@@ -96,7 +96,8 @@ TEST_CASE("errors name file, line and what there may be") {
   CHECK(error_of(text + "confidence = 1\n") ==
         "f.toml:4:1: confidence has to be one of high, medium, low");
   CHECK(error_of(text + "action = \"reboot\"\n") ==
-        "f.toml:4:1: action has to be one of evict, restart, roll back, check, tolerate, give up");
+        "f.toml:4:1: action has to be one of evict, restart, roll back, check, tolerate, give up, "
+        "replay");
   CHECK(error_of(text + "oom = 1\n") == "f.toml:4:1: oom has to be true or false");
   CHECK(error_of(text + "exit = 0\n").starts_with("f.toml:4:1: exit has to be a number from 1 to"));
   CHECK(error_of(text + "signal = \"SIGFOO\"\n")

@@ -33,7 +33,7 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   CHECK(text == built_in_policy());
   const Policy policy = shipped();
   CHECK(policy.is_on());
-  CHECK(policy.ladders.size() == 6);
+  CHECK(policy.ladders.size() == 7);
   // ByteRobust (arXiv 2509.16293), section 4.1: machine faults at once, networks after two alerts
   // within 5 minutes, and what is not clear is checked before it is tried again.
   CHECK(ladder_of(policy, FirstAction::kEvict).rungs.front().step == Step::kEvict);
@@ -44,13 +44,18 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   // Section 5: five rounds, ten seconds apart.
   CHECK(policy.slow.rounds == 5);
   CHECK(policy.slow.every == std::chrono::seconds(10));
+  CHECK(ladder_of(policy, FirstAction::kReplay).rungs.front().step == Step::kReplay);
+  // A number that goes wrong may be the script's own business: nothing is stopped unasked.
+  CHECK_FALSE(policy.acts_on_nan);
+  CHECK_FALSE(policy.acts_on_jump);
 }
 
 TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   const auto policy = parse_policy(
       "[ladder]\ncheck = [\"check x2\", \"give up\"]\n[tolerate]\ntimes = 0\nwithin = \"90s\"\n"
       "[blame]\ntimes = 5\n[suspect]\nwithin = \"1m\"\n[forget]\nafter = \"1h\"\n"
-      "[check]\ndepth = \"gpu\"\n"
+      "[check]\ndepth = \"gpu\"\n[replay]\nlimit = \"90s\"\nunit = 4\n"
+      "[metrics]\nnan = \"act\"\njump = \"act\"\ntimes = 2\n"
       "[slow]\nrounds = 3\nevery = \"2s\"\ndrain_within = \"4s\"\nassumed_price = \"5s\"\n",
       "site.toml", shipped());
   REQUIRE(policy);
@@ -60,7 +65,12 @@ TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   CHECK(check.rungs[0].times == 2);
   CHECK(check.rungs[1].step == Step::kGiveUp);
   CHECK(check.rungs[1].times == 0);
-  CHECK(policy->ladders.size() == 6);
+  CHECK(policy->ladders.size() == 7);
+  CHECK(policy->replay_limit == std::chrono::seconds(90));
+  CHECK(policy->replay_unit == 4);
+  CHECK(policy->acts_on_nan);
+  CHECK(policy->acts_on_jump);
+  CHECK(policy->alarms_acted_on == 2);
   CHECK(policy->tolerated == 0);
   CHECK(policy->tolerated_within == std::chrono::seconds(90));
   CHECK(policy->blamed == 5);
@@ -100,6 +110,10 @@ TEST_CASE("errors say where, what is wrong and what there may be") {
             .starts_with("site.toml:2:1: unknown key 'round' (did you mean rounds?)"));
   CHECK(error_of("[slow]\nevery = 0\n").starts_with("site.toml:2:1: every has to be a time"));
   CHECK(error_of("[slow]\nrounds = \"5\"\n").starts_with("site.toml:2:1: rounds has to be a"));
+  CHECK(error_of("[replay]\nunit = 0\n") ==
+        "site.toml:2:1: unit has to be a number from 1 to 65536");
+  CHECK(error_of("[metrics]\nnan = true\n") == "site.toml:2:1: nan has to be \"say\" or \"act\"");
+  CHECK(error_of("[metrics]\nloss = \"act\"\n").find("nan, jump, times") != std::string::npos);
   CHECK(error_of("[check\n").starts_with("site.toml:1:"));
 }
 
@@ -108,7 +122,7 @@ TEST_CASE("the policy in words names every step and every limit") {
   for (const char* const part :
        {"a machine is broken (evict)", "1. take the machine to blame out", "check all nodes",
         "go back to the version", "end the run", "2 times within 5 min", "3 failures within 60 min",
-        "5 looks at all workers"}) {
+        "5 looks at all workers", "replay on groups of nodes"}) {
     CAPTURE(part);
     CHECK(words.find(part) != std::string::npos);
   }
@@ -117,6 +131,10 @@ TEST_CASE("the policy in words names every step and every limit") {
   changed.slow.rounds = 0;
   CHECK(policy_text(changed).find("failures within") == std::string::npos);
   CHECK(policy_text(changed).find("looks at all") == std::string::npos);
+  changed.acts_on_nan = true;
+  CHECK(words.find("ends the attempt") == std::string::npos);
+  CHECK(policy_text(changed).find("A loss or gradient norm that is not a number ends the attempt, "
+                                  "4 times in a run.") != std::string::npos);
   CHECK(policy_text(Policy{}).starts_with("Every failure is answered by a restart"));
 }
 

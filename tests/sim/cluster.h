@@ -134,6 +134,7 @@ class Cluster {
   void crash();
   void perform(const core::Action& action);
   void check_nodes(const core::CheckNodes& order);
+  void replay_nodes(const core::ReplayNodes& order);
   void place_nodes(const core::SolvePlacement& question);
   void look_back(const core::LookBack& question);
   [[nodiscard]] core::Diagnosed look_at_pace(core::Diagnosed::Stage stage,
@@ -170,5 +171,6 @@ class Cluster {
 
 }  // namespace robustrun::sim
 
+#include "tests/sim/cluster_answers.h"
 #include "tests/sim/cluster_driver.h"
 #include "tests/sim/cluster_fate.h"

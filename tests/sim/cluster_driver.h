@@ -2,7 +2,6 @@
 // The driver's half of a virtual cluster: journal, core, actions, crashes.
 
 #include "tests/sim/cluster.h"
-#include "tests/supervisor/preflight_facts.h"
 
 namespace robustrun::sim {
 
@@ -92,6 +91,8 @@ inline void Cluster::perform(const core::Action& action) {
     queue_.after(seconds(3), [this, n = dismiss->node.value] { nodes_[n].dismiss(); });
   } else if (const auto* check = std::get_if<core::CheckNodes>(&action)) {
     check_nodes(*check);
+  } else if (const auto* replay = std::get_if<core::ReplayNodes>(&action)) {
+    replay_nodes(*replay);
   } else if (const auto* question = std::get_if<core::SolvePlacement>(&action)) {
     place_nodes(*question);
   } else if (const auto* back = std::get_if<core::LookBack>(&action)) {
@@ -108,43 +109,6 @@ inline void Cluster::perform(const core::Action& action) {
     if (!outcome_.exit_code) outcome_.duration = queue_.now();
     outcome_.exit_code = finish->exit_code;
   }
-}
-
-// As agents answer and the shell puts it together; some checks never end.
-inline void Cluster::check_nodes(const core::CheckNodes& order) {
-  core::NodesChecked result;
-  result.check = order.check;
-  result.full = order.full;
-  for (const base::NodeId node : order.nodes) {
-    core::NodeCheck check = core::test::healthy(node.value, nodes_[node.value].generation().value);
-    if (dice_.chance(scenario_.warned)) check.clock_ahead = hours(1);
-    if (dice_.chance(scenario_.unfit)) check.facts.missing = "no script";
-    if (dice_.chance(scenario_.unfit) && node != order.nodes.front()) {
-      check.unreached.push_back(core::test::timeout_to(order.nodes.front().value));
-    }
-    result.nodes.push_back(std::move(check));
-  }
-  if (dice_.chance(scenario_.lost)) return;
-  queue_.after(dice_.between(milliseconds(50), seconds(20)),
-               [this, result] { tell({}, {}, result); });
-}
-
-// As the shell does it, soon or too late; now and then with something that is no answer.
-inline void Cluster::place_nodes(const core::SolvePlacement& question) {
-  core::PlacementSolved solved = placer_.solve(question);
-  if (dice_.chance(scenario_.misplaced)) {
-    std::vector<base::NodeId>& members = solved.members;
-    const auto anybody = [this] {
-      return base::NodeId{static_cast<std::uint32_t>(dice_.below(nodes_.size() + 1))};
-    };
-    if (members.empty() || dice_.chance(0.2)) members.push_back(anybody());
-    members[dice_.below(members.size())] = anybody();
-    if (dice_.chance(0.2)) members.pop_back();
-  }
-  if (dice_.chance(scenario_.never_placed)) return;
-  const Nanos takes =
-      dice_.chance(0.8) ? dice_.between({}, milliseconds(20)) : dice_.between({}, seconds(10));
-  queue_.after(takes, [this, solved] { tell({}, {}, solved); });
 }
 
 inline void Cluster::stop_workers(const core::StopWorkers& stop) {
@@ -184,6 +148,12 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
     steps_ += 30;
     tell({}, {}, core::Progress{attempt, mark, queue_.now(), steps_, {}, {}, {}});
     if (scenario_.seed % 4 == 0) tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));
+    if (steps_ % 210 == 0) {
+      invariants_.disturbed();
+      tell(
+          {}, {},
+          core::MetricAlarm{attempt, "loss", core::MetricAlarm::Kind::kNotANumber, 0, 1, 3, false});
+    }
     const auto goal = scenario_.spec.stop_after_steps;
     if (goal && steps_ >= *goal) tell({}, {}, core::StepGoalReached{attempt, steps_});
   }

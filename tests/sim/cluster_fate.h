@@ -68,7 +68,8 @@ inline void Cluster::draw_victim(std::vector<WorkerPlan>& plans) {
     victim.end.error_timestamp_s = dice_.chance(0.5) ? 1'700'000'000 : 0;
   }
   if (scenario_.spec.policy.is_on() && !scenario_.has_bug && dice_.chance(0.5)) {
-    const char* const line = dice_.one_of({"broken", "flaps", "odd", "wrong", "hopeless"});
+    const char* const line =
+        dice_.one_of({"broken", "flaps", "odd", "wrong", "hopeless", "drifts"});
     victim.end.stderr_tail = {line};
     invariants_.disturbed();  // the machine may be to blame
   }

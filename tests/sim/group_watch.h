@@ -109,6 +109,19 @@ class GroupWatch {
     }
   }
 
+  void on_replay(const core::ReplayNodes& replay) {
+    if (!replayed_once(replay)) violate_("replays_are_disjoint", words_of(replay));
+    for (const auto& group : replay.groups) {
+      for (const auto& place : group) {
+        // Whoever was lost since the first wave is still named by the next one.
+        const bool is_known = place.node.value < nodes_.size();
+        if (!is_known || nodes_[place.node.value].dismissed) {
+          violate_("replays_are_of_known_nodes", words_of(replay));
+        }
+      }
+    }
+  }
+
   void on_formed(const core::GroupFormed& formed) {
     const auto size = formed.members.size();
     if (size < min_nodes() || size > max_nodes()) {

@@ -71,6 +71,9 @@ class Invariants {
       if (const auto* stop = std::get_if<core::StopWorkers>(&action)) groups_.on_stop(now, *stop);
       if (const auto* judged = std::get_if<core::NodesJudged>(&action)) groups_.on_judged(*judged);
       if (const auto* asked = std::get_if<core::SolvePlacement>(&action)) asked_ = asked->digest;
+      if (const auto* replay = std::get_if<core::ReplayNodes>(&action)) {
+        groups_.on_replay(*replay);
+      }
       if (const auto* formed = std::get_if<core::GroupFormed>(&action)) {
         groups_.on_formed(*formed);
         if (is_placed_ && !is_placed_as_solved(*solved_, formed->members)) {
@@ -97,6 +100,9 @@ class Invariants {
   }
   void every_wait_has_a_deadline(bool so, core::JobState state) {
     if (!so) violate("every_wait_has_a_deadline", core::to_string(state));
+  }
+  void replays_are_alone(bool so, const core::ReplayNodes& replay) {
+    if (!so) violate("replays_are_alone", words_of(replay));
   }
   void replay_restores_the_state(bool same) {
     if (!same) violate("replay_restores_the_state", "the journal's fold differs from the job");
@@ -146,6 +152,8 @@ class Invariants {
       ++disturbances_;
     }
     groups_.on_evicted(decision);
+    if (decision.rule == core::Rule::kMetricFault) ++metric_faults_;
+    if (metric_faults_ > spec_.policy.alarms_acted_on) violate("alarms_act_so_often", "too often");
     if (decision.rule == core::Rule::kNodeEvicted) ++disturbances_;
     if (decision.rule == core::Rule::kWaitForNodes) groups_.on_wait();
     if (decision.rule == core::Rule::kPlaced) {
@@ -177,15 +185,15 @@ class Invariants {
   core::JobSpec spec_;
   GroupWatch groups_;
   Nanos now_{};
-  std::optional<std::uint32_t> attempt_;   // newest started
+  std::optional<std::uint32_t> attempt_;  // newest started
   std::set<std::uint32_t> ended_well_;
   bool goal_reached_ = false, unkillable_left_ = false, finished_ = false;
-  std::optional<core::PlacementSolved> solved_;   // the event, if it is that
-  std::uint64_t asked_ = 0;                       // digest of the newest question
-  bool is_placed_ = false;                        // by the actions of this event
-  std::uint64_t restarts_ = 0;   // since the budget was last full
-  std::uint64_t disturbances_ = 0;
-  std::set<core::Rule> rules_;   // that were decided by
+  std::optional<core::PlacementSolved> solved_;  // the event, if it is that
+  std::uint64_t asked_ = 0;  // digest of the newest question
+  bool is_placed_ = false;  // by the actions of this event
+  std::uint64_t restarts_ = 0, disturbances_ = 0;  // since the budget was last full
+  std::uint32_t metric_faults_ = 0;
+  std::set<core::Rule> rules_;  // that were decided by
   std::optional<Violation> violation_;
 };
 

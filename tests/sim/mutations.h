@@ -40,6 +40,8 @@ enum class Mutation : std::uint8_t {
   kTakesAnybody,       // who is in the group was found unfit
   kTwoPlaces,          // a node has two places
   kKnowsBetter,        // nodes have other places than were worked out
+  kReplaysTwice,       // a node is in two groups that are replayed at the same time
+  kReplaysAnybody,     // a node is replayed that was lost
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -62,6 +64,13 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kTwoPlaces) formed->members.back().node = formed->members[0].node;
       if (mutation == Mutation::kKnowsBetter) {
         std::ranges::sort(formed->members, {}, &core::GroupMember::node);
+      }
+    } else if (auto* replay = std::get_if<core::ReplayNodes>(&action)) {
+      if (mutation == Mutation::kReplaysTwice && !replay->groups.empty()) {
+        replay->groups.push_back(replay->groups.front());
+      }
+      if (mutation == Mutation::kReplaysAnybody && !replay->groups.empty()) {
+        replay->groups.front().push_back({{999}, {}, 1});
       }
     } else if (auto* judged = std::get_if<core::NodesJudged>(&action)) {
       for (core::NodeVerdict& verdict : judged->verdicts) {

@@ -69,6 +69,17 @@ inline bool nodes_are_distinct(const std::vector<core::GroupMember>& members) {
   return nodes.size() == members.size();
 }
 
+// No node runs two programs at a time.
+inline bool replayed_once(const core::ReplayNodes& replay) {
+  std::set<base::NodeId> nodes;
+  std::size_t count = 0;
+  for (const auto& group : replay.groups) {
+    for (const auto& place : group) nodes.insert(place.node);
+    count += group.size();
+  }
+  return nodes.size() == count;
+}
+
 // Who asked gets what was answered, if somebody says that it is used.
 inline bool is_placed_as_solved(const core::PlacementSolved& solved,
                                 const std::vector<core::GroupMember>& members) {

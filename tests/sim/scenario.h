@@ -116,6 +116,19 @@ inline void open_up(Dice& dice, Scenario& s) {
   }
 }
 
+inline void draw_policy(Dice& dice, Scenario& s) {
+  if (s.spec.compat || !dice.chance(0.5)) return;
+  s.spec.policy = supervisor::test::full_policy();
+  s.spec.policy.forgotten_after = dice.one_of<Nanos>({minutes(1), minutes(10)});
+  s.spec.policy.check =
+      dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
+  s.spec.faults = supervisor::test::policy_faults();
+  s.spec.policy.acts_on_nan = s.seed % 3 != 0;
+  s.spec.replays_own_program = s.seed % 2 == 0;
+  s.flaps = dice.chance(0.5) ? 0.05 : 0.0;
+  s.breaks = dice.chance(0.5) ? 0.005 : 0.0;
+}
+
 // Half of all seeds are calm: messages arrive once and in order, agents live. There the budget's
 // arithmetic is exact.
 inline Scenario draw_scenario(std::uint64_t seed) {
@@ -151,15 +164,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.unfit = some(0.2);
     s.warned = some(0.2);
   }
-  if (!s.spec.compat && dice.chance(0.5)) {
-    s.spec.policy = supervisor::test::full_policy();
-    s.spec.policy.forgotten_after = dice.one_of<Nanos>({minutes(1), minutes(10)});
-    s.spec.policy.check =
-        dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
-    s.spec.faults = supervisor::test::policy_faults();
-    s.flaps = some(0.05);
-    s.breaks = some(0.005);
-  }
+  draw_policy(dice, s);
   for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
     const bool forward = dice.chance(0.4);
     s.signals.push_back(

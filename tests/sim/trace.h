@@ -77,6 +77,13 @@ struct EventWords {
     return fmt::format("metric {}: {} ({}{})", e.name, e.value, static_cast<int>(e.kind),
                        e.over ? ", over" : "");
   }
+  std::string operator()(const core::NodesReplayed& e) const {
+    std::string text = fmt::format("replay {}:", e.replay);
+    for (const core::GroupReplayed& one : e.groups) {
+      text += fmt::format(" {}", static_cast<int>(one.outcome));
+    }
+    return text;
+  }
   std::string operator()(const core::UpdateRequested& e) const {
     return fmt::format("version {} is asked for{}", e.version, e.now ? ", now" : "");
   }
@@ -136,6 +143,15 @@ struct ActionWords {
   }
   std::string operator()(const core::SolvePlacement& a) const {
     return fmt::format("place {:016x}: {} of {} nodes", a.digest, a.places, a.candidates.size());
+  }
+  std::string operator()(const core::ReplayNodes& a) const {
+    std::string text = fmt::format("replay {}:", a.replay);
+    for (const auto& group : a.groups) {
+      text += " (";
+      for (const auto& place : group) text += fmt::format(" n{}", place.node.value);
+      text += ")";
+    }
+    return text;
   }
   std::string operator()(const core::LookBack& a) const {
     return fmt::format("a{} look back", a.attempt.value);

@@ -22,10 +22,12 @@ Harness in_state(JobState state) {
   spec.group.max_nodes = 2;
   spec.group.open = true;
   spec.faults = {
-      row_of("link", Layer::kInfrastructure, Confidence::kMedium, FirstAction::kTolerate)};
+      row_of("link", Layer::kInfrastructure, Confidence::kMedium, FirstAction::kTolerate),
+      row_of("drifts", Layer::kUnclear, Confidence::kMedium, FirstAction::kReplay)};
   if (state == JobState::kIdle) return Harness(make_spec({}));
   if (state == JobState::kChecking) spec.preflight = PreflightDepth::kFast;
   if (state == JobState::kPlacing) spec.placement = PlacementUse::kSurvivorsStay;
+  if (state == JobState::kReplaying) spec.policy = full_policy();
   Harness h(spec);
   if (state == JobState::kJoining) return h;
   h.join(0);
@@ -40,6 +42,11 @@ Harness in_state(JobState state) {
   if (state == JobState::kStarting) return h;
   h.start_all();
   if (state == JobState::kRunning) return h;
+  if (state == JobState::kReplaying) {
+    h.tell_exit(says(0, 0, "drifts"));
+    h.all_gone();
+    return h;
+  }
   h.tell_exit(exited(0, 0, 1));
   h.recover();
   h.tell(AgentLost{"killed", true}, 1);
@@ -57,7 +64,7 @@ Harness in_state(JobState state) {
 struct Row {
   const char* name;
   // By state: idle joining reserving starting running stopping backoff finishing finished
-  // checking placing.
+  // checking placing replaying.
   // '+' acts, 'n' only takes note, '.' ignores.
   std::string_view cells;
   EventBody (*make)(const Harness&);
@@ -67,88 +74,93 @@ struct Row {
 constexpr JobState kAll[] = {JobState::kIdle,     JobState::kJoining,   JobState::kReserving,
                              JobState::kStarting, JobState::kRunning,   JobState::kStopping,
                              JobState::kBackoff,  JobState::kFinishing, JobState::kFinished,
-                             JobState::kChecking, JobState::kPlacing};
+                             JobState::kChecking, JobState::kPlacing,   JobState::kReplaying};
 
 EventBody timer(const Harness& h, TimerId id) {
   return TimerFired{id, h.timers[static_cast<std::size_t>(id)].sequence};
 }
 
 const Row kRows[] = {
-    {"RunStarted", "+..........",
+    {"RunStarted", "+...........",
      [](const Harness&) -> EventBody {
        RunStarted started;
        started.spec = make_spec({1});
        return started;
      }},
-    {"AgentJoined", ".+...nnn...",
+    {"AgentJoined", ".+...nnn....",
      [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 1},
-    {"AgentJoined of a spare", ".++++++n.n+",
+    {"AgentJoined of a spare", ".++++++n.n++",
      [](const Harness&) -> EventBody { return AgentJoined{10, {}, 0}; }, 2},
-    {"AgentLost of a spare", ".++++++n.++",
+    {"AgentLost of a spare", ".++++++n.+++",
      [](const Harness&) -> EventBody { return AgentLost{"x", true}; }, 2},
-    {"AgentLost", ".++++++n.++", [](const Harness&) -> EventBody { return AgentLost{"x", true}; },
+    {"AgentLost", ".++++++n.+++", [](const Harness&) -> EventBody { return AgentLost{"x", true}; },
      1},
-    {"PortReserved", "..+........",
+    {"PortReserved", "..+.........",
      [](const Harness& h) -> EventBody { return PortReserved{h.job.attempt(), 29500, {}}; }},
-    {"WorkerStarted", "...n.......",
+    {"WorkerStarted", "...n........",
      [](const Harness& h) -> EventBody { return WorkerStarted{h.job.attempt(), {0}, 5}; }},
-    {"WorkerStartFailed", "...+.n.....",
+    {"WorkerStartFailed", "...+.n......",
      [](const Harness& h) -> EventBody { return WorkerStartFailed{h.job.attempt(), {0}, 5, "x"}; }},
-    {"WorkerExited", "...++n.....",
+    {"WorkerExited", "...++n......",
      [](const Harness& h) -> EventBody { return exited(h.job.attempt().value, 0, 1); }},
-    {"WorkersGone", "...+++.+...",
+    {"WorkersGone", "...+++.+....",
      [](const Harness& h) -> EventBody { return WorkersGone{h.job.attempt(), 0, {}, {}}; }},
-    {"Progress", "...nnn.....",
+    {"Progress", "...nnn......",
      [](const Harness& h) -> EventBody {
        return Progress{h.job.attempt(), Progress::Mark::kFirstStep, h.now, 1, {}, {}, {}};
      }},
-    {"StepGoalReached", "...++......",
+    {"StepGoalReached", "...++.......",
      [](const Harness& h) -> EventBody { return StepGoalReached{h.job.attempt(), 1}; }},
-    {"end signal", ".+++++++.++",
+    {"end signal", ".+++++++.+++",
      [](const Harness&) -> EventBody { return SignalReceived{SIGTERM, false}; }},
-    {"user signal", "...++......",
+    {"user signal", "...++.......",
      [](const Harness&) -> EventBody { return SignalReceived{SIGUSR1, true}; }},
-    {"state timer", ".+++.+.+.++", [](const Harness& h) { return timer(h, TimerId::kState); }},
-    {"back-off timer", "......+....", [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
-    {"time limit", ".++++++n.++", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
-    {"uptime timer", "....+......", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
-    {"nodes timer", ".++++++n.++", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
+    {"state timer", ".+++.+.+.+++", [](const Harness& h) { return timer(h, TimerId::kState); }},
+    {"back-off timer", "......+.....",
+     [](const Harness& h) { return timer(h, TimerId::kBackoff); }},
+    {"time limit", ".++++++n.+++", [](const Harness& h) { return timer(h, TimerId::kTimeLimit); }},
+    {"uptime timer", "....+.......", [](const Harness& h) { return timer(h, TimerId::kUptime); }},
+    {"nodes timer", ".++++++n.+++", [](const Harness& h) { return timer(h, TimerId::kNodes); }},
     // Only a vote sets it: job_slow_test.cpp.
-    {"slow timer", "...........", [](const Harness& h) { return timer(h, TimerId::kSlow); }},
-    {"NodeOffered", ".++++++..++",
+    {"slow timer", "............", [](const Harness& h) { return timer(h, TimerId::kSlow); }},
+    {"NodeOffered", ".++++++..+++",
      [](const Harness&) -> EventBody { return NodeOffered{{"node9", "10.0.0.9", 1, true}}; }},
-    {"NodesChecked", ".........+.", [](const Harness&) -> EventBody { return all_healthy(2); }},
-    {"PlacementSolved", "..........+",
+    {"NodesChecked", ".........+..", [](const Harness&) -> EventBody { return all_healthy(2); }},
+    {"PlacementSolved", "..........+.",
      [](const Harness& h) -> EventBody {
        const auto asked = h.all<SolvePlacement>();
        return PlacementSolved{asked.empty() ? 1 : asked[0].digest, {{1}, {0}}, "so", {}, {}};
      }},
-    {"Diagnosed", "....+......",
+    {"Diagnosed", "....+.......",
      [](const Harness& h) -> EventBody {
        return Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, {}, {}};
      }},
-    {"MetricAlarm", "....+......",
+    {"MetricAlarm", "....+.......",
      [](const Harness& h) -> EventBody {
        return MetricAlarm{h.job.attempt(), "loss", MetricAlarm::Kind::kJump, 9, 1, 5, false};
      }},
-    {"FaultInjected", "...........",
+    {"NodesReplayed", "...........+",
+     [](const Harness&) -> EventBody {
+       return NodesReplayed{1, {}, {{GroupReplayed::Outcome::kPassed, {}, {}}}};
+     }},
+    {"FaultInjected", "............",
      [](const Harness& h) -> EventBody {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},
                             100,    "SIGKILL"};
      }},
-    {"SupervisorResumed", ".++++++++++",
+    {"SupervisorResumed", ".+++++++++++",
      [](const Harness&) -> EventBody { return SupervisorResumed{2, "other", 7, {}, {}}; }},
-    {"NodeHealth", ".++++++..++",
+    {"NodeHealth", ".++++++..+++",
      [](const Harness&) -> EventBody {
        return NodeHealth{NodeHealth::Source::kNetwork, "eth0", "link is down", 0, false};
      }},
-    {"UpdateRequested", ".++++++..++",
+    {"UpdateRequested", ".++++++..+++",
      [](const Harness&) -> EventBody { return UpdateRequested{1, {"env A=1"}, {}, false, {}}; }},
-    {"UpdateRequested, now", ".++++++..++",
+    {"UpdateRequested, now", ".++++++..+++",
      [](const Harness&) -> EventBody { return UpdateRequested{1, {"env A=1"}, {}, true, {}}; }},
-    {"UpdateRequested of no such version", "...........",
+    {"UpdateRequested of no such version", "............",
      [](const Harness&) -> EventBody { return UpdateRequested{7, {"env A=1"}, {}, true, {}}; }},
-    {"NodeEnding", ".++++++..++",
+    {"NodeEnding", ".++++++..+++",
      [](const Harness&) -> EventBody { return NodeEnding{"preempted"}; }},
 };
 

@@ -73,6 +73,13 @@ MetricAlarm metric_alarm() {
   return {base::Attempt{1}, "loss", MetricAlarm::Kind::kJump, 12.5, 2.25, 5, true};
 }
 
+NodesReplayed nodes_replayed() {
+  using Outcome = GroupReplayed::Outcome;
+  return {3,
+          std::chrono::seconds(9),
+          {{Outcome::kFailed, {{1}, {2}}, "rank 1: exit code 10"}, {Outcome::kPassed, {}, {}}}};
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -93,6 +100,7 @@ std::vector<JournalEntry> one_of_each() {
   story.event(8010, injected()).event(8011, NodeEnding{"preempted"}, 2);
   story.event(8012, nodes_checked()).event(8013, placement());
   story.event(8014, diagnosed()).event(8015, update()).event(8016, metric_alarm());
+  story.event(8017, nodes_replayed());
   return story.entries;
 }
 
@@ -290,6 +298,20 @@ TEST_CASE("an alarm of a metric in a journal of before can be read") {
   CHECK(body.usual == 2.25);
   CHECK(body.readings == 5);
   CHECK(body.over);
+}
+
+TEST_CASE("a replay in a journal of before can be read") {
+  const auto readout = stored("kind24", {at_seven(nodes_replayed())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<NodesReplayed>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.replay == 3);
+  CHECK(body.took == std::chrono::seconds(9));
+  REQUIRE(body.groups.size() == 2);
+  CHECK(body.groups[0].outcome == GroupReplayed::Outcome::kFailed);
+  CHECK(body.groups[0].named == std::vector<base::NodeId>{{1}, {2}});
+  CHECK(body.groups[0].why == "rank 1: exit code 10");
+  CHECK(body.groups[1].outcome == GroupReplayed::Outcome::kPassed);
 }
 
 }  // namespace

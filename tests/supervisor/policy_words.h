@@ -19,7 +19,7 @@ inline FaultRow row_of(const std::string& text, Layer layer, Confidence confiden
   return row;
 }
 
-// As configs/policy.toml.
+// Much as configs/policy.toml.
 inline Policy full_policy() {
   Policy policy;
   policy.ladders = {
@@ -31,18 +31,20 @@ inline Policy full_policy() {
       {FirstAction::kRollBack, {{Step::kRollBack, 1}, {Step::kRestart, 0}}},
       {FirstAction::kCheck,
        {{Step::kCheck, 1}, {Step::kRestart, 1}, {Step::kEvict, 1}, {Step::kRestart, 0}}},
-      {FirstAction::kGiveUp, {{Step::kRestart, 1}, {Step::kGiveUp, 0}}}};
+      {FirstAction::kGiveUp, {{Step::kRestart, 1}, {Step::kGiveUp, 0}}},
+      {FirstAction::kReplay, {{Step::kReplay, 1}, {Step::kRestart, 1}, {Step::kGiveUp, 0}}}};
   return policy;
 }
 
 // A line with the word calls for the action: "broken" for evict, "flaps" for tolerate, "odd" for
-// check, "wrong" for roll back, "hopeless" for give up.
+// check, "wrong" for roll back, "hopeless" for give up, "drifts" for replay.
 inline std::vector<FaultRow> policy_faults() {
   return {row_of("broken", Layer::kInfrastructure, Confidence::kHigh, FirstAction::kEvict),
           row_of("flaps", Layer::kInfrastructure, Confidence::kHigh, FirstAction::kTolerate),
           row_of("odd", Layer::kUnclear, Confidence::kMedium, FirstAction::kCheck),
           row_of("wrong", Layer::kUserCode, Confidence::kHigh, FirstAction::kRollBack),
-          row_of("hopeless", Layer::kUserCode, Confidence::kHigh, FirstAction::kGiveUp)};
+          row_of("hopeless", Layer::kUserCode, Confidence::kHigh, FirstAction::kGiveUp),
+          row_of("drifts", Layer::kUnclear, Confidence::kMedium, FirstAction::kReplay)};
 }
 
 inline JobSpec policy_spec(std::vector<std::uint32_t> slots, std::uint32_t min, std::uint32_t max) {

@@ -290,12 +290,33 @@ std::vector<Example> observation_kinds() {
   };
 }
 
+std::vector<Example> replay_kinds() {
+  return {
+      {"ReplayNode", "ReplayNode",
+       ReplayNode{.replay = 3,
+                  .limit = 90s,
+                  .command = {"small.py", "--layers", "4"},
+                  .slots = {{Rank{2}, LocalRank{1}, 2, StreamRoute::kFile, StreamRoute::kConsole}},
+                  .group_rank = 1,
+                  .group_world_size = 2,
+                  .world_size = 4,
+                  .master_addr = "10.0.0.2",
+                  .master_port = 40122}},
+      {"NodeReplayed", "NodeReplayed",
+       NodeReplayed{.replay = 3,
+                    .outcome = NodeReplayed::Outcome::kFailed,
+                    .codes = {10, -9},
+                    .why = "rank 2: exit code 10"}},
+      {"EndReplay", "EndReplay", EndReplay{.replay = 3}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part :
-       {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds()}) {
+  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
+                           observation_kinds(), replay_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

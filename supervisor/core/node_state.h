@@ -1,0 +1,68 @@
+#pragma once
+// What a Job remembers of one node, as plain data. Internal to core/.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/fault_class.h"
+
+namespace robustrun::supervisor {
+
+// Of a node that is not tried again.
+inline constexpr base::Nanos kNever = base::Nanos::max();
+
+struct NodeState {
+  enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
+  Agent agent = Agent::kLost;
+  bool gone = true;                    // nothing of the current attempt is left here
+  std::string address;                 // numeric, as the agent or the spec says
+  std::uint32_t slots = 0;             // as the spec or the agent says
+  base::Generation generation;         // of the agent that counts
+  base::Nanos launched_at{};
+  std::uint32_t failed_launches = 0;   // in a row, without a hello
+  std::uint32_t ended = 0;             // workers of the current attempt
+  std::uint32_t losses = 0;            // of its agents that had said hello, in this run
+  base::Nanos retry_at{};              // of a lost one
+  std::string trouble;                 // how the last one was lost
+  bool ending = false;                 // its agent says that the node is taken from us soon
+  std::string listens;                 // endpoint of its agent; empty: none
+  bool checked = false;                // by a check, which may have found nothing out
+  bool unfit = false;                  // as that said: it never takes part
+  bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
+  // What its agent noticed last that could explain a failure, and when.
+  std::optional<Classification> suspicion;
+  base::Nanos suspected_at{};
+  std::vector<base::Nanos> tolerated;  // findings of late
+  std::vector<base::Nanos> blamed;     // failures of late that were traced to it
+  bool on_probation = false;           // evicted, though others may be to blame; being checked
+  template <class V>
+  void fields(V& v) {
+    v(1, "agent", agent);
+    v(2, "gone", gone);
+    v(3, "generation", generation);
+    v(4, "launched_at", launched_at);
+    v(5, "failed_launches", failed_launches);
+    v(6, "ended", ended);
+    v(7, "address", address);
+    v(8, "slots", slots);
+    v(9, "losses", losses);
+    v(10, "retry_at", retry_at);
+    v(11, "trouble", trouble);
+    v(12, "ending", ending);
+    v(13, "listens", listens);
+    v(16, "unfit", unfit);
+    v(14, "checked", checked);
+    v(15, "lacks_program", lacks_program);
+    v(17, "suspicion", suspicion);
+    v(18, "suspected_at", suspected_at);
+    v(19, "tolerated", tolerated);
+    v(20, "blamed", blamed);
+    v(21, "on_probation", on_probation);
+  }
+};
+
+}  // namespace robustrun::supervisor
