@@ -18,9 +18,11 @@
 #include "agent/ras_address.h"
 #include "agent/ras_look.h"
 #include "agent/shm_sweep.h"
+#include "agent/spare_standbys.h"
 #include "agent/standby_set.h"
 #include "agent/tracer_library.h"
 #include "agent/worker.h"
+#include "agent/worker_spawn.h"
 #include "agent/worker_version.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
@@ -42,6 +44,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);
+  void keep_standbys(const wire::KeepStandbys& order);
   void kill_all(std::function<void()> done);
   void set_congested(bool congested);
   bool report_progress();
@@ -155,19 +158,10 @@ AttemptPaths WorkerSet::Impl::make_paths() const {
 
 base::Status WorkerSet::Impl::bind_cpus() {
   bindings_ = {};
-  const bool is_wanted = !node_.workers.numa_binding.empty() || !node_.workers.numa_memory.empty();
-  if (!is_wanted) return {};
-  NumaRequest request;
-  request.mode = node_.workers.numa_binding;
-  request.memory = node_.workers.numa_memory;
-  request.local_world_size = static_cast<unsigned>(order_->slots.size());
-  request.cuda_visible_devices = Environment(node_.workers.environment).get("CUDA_VISIBLE_DEVICES");
-  request.allowed_cpus = allowed_cpus();
-  auto plan = RR_TRY(plan_numa_binding(request));
-  for (const std::string& notice : plan.notices) {
+  bindings_ = RR_TRY(plan_bindings(node_.workers, order_->slots.size()));
+  for (const std::string& notice : bindings_.notices) {
     if (notices_.insert(notice).second) RR_LOG(kInfo, {}, "{}", notice);
   }
-  bindings_ = std::move(plan);
   return {};
 }
 
@@ -226,6 +220,11 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
 void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
   if (!order_ || order.attempt != order_->attempt) return;
   for (auto& worker : workers_) worker->signal(order.signal);
+}
+
+void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
+  if (!gone_ || on_empty_) return;  // it has workers again, or never will
+  keep_spare_standbys(node_, standbys_, order, usable_cpus_);
 }
 
 void WorkerSet::Impl::kill_all(std::function<void()> done) {
@@ -296,7 +295,7 @@ bool WorkerSet::Impl::report_progress() {
 
 void WorkerSet::Impl::prepare_standbys() {
   for (auto& worker : workers_) standbys_.look(worker->local_rank(), *worker, worker->reading());
-  if (!stopping_) standbys_.prepare();
+  if (!stopping_ || gone_) standbys_.prepare();
 }
 
 // Something is suspected: one of our workers is overdue, or the supervisor looks at all.
@@ -379,6 +378,7 @@ WorkerSet::~WorkerSet() { impl_->abandon(); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }
 void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order); }
+void WorkerSet::keep_standbys(const wire::KeepStandbys& order) { impl_->keep_standbys(order); }
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }

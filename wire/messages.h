@@ -4,8 +4,9 @@
 // The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
 // a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
 // check before a run in preflight.h, those about collectives in observation.h, those
-// of the machine's health in node_health.h; docs/formats/robustrun.proto is the same in protobuf's
-// schema language. Strings are bytes: arguments, paths and output need not be UTF-8.
+// of the machine's health in node_health.h, those of spare nodes' standbys in standby.h;
+// docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
+// arguments, paths and output need not be UTF-8.
 
 #include <variant>
 
@@ -16,6 +17,7 @@
 #include "wire/orders.h"
 #include "wire/preflight.h"
 #include "wire/reports.h"
+#include "wire/standby.h"
 
 namespace robustrun::wire {
 
@@ -32,6 +34,6 @@ using Message =
                  WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye, Enrol, Enrolled, Refused,
                  Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
-                 Observe, Observed, RasAnswer, NodeHealth>;
+                 Observe, Observed, RasAnswer, NodeHealth, StandbyModules, KeepStandbys>;
 
 }  // namespace robustrun::wire
