@@ -92,7 +92,7 @@ def conditions(script):
         if not _is_below(root, sys.prefix):
             continue  # the program may have added it
         try:
-            names += [name for name in os.listdir(root) if name.endswith((".dist-info", ".egg-info"))]
+            names += [n for n in os.listdir(root) if n.endswith((".dist-info", ".egg-info"))]
         except OSError:
             continue
     found.append("packages %d" % _digest("\0".join(sorted(names)).encode("utf-8", "replace")))
