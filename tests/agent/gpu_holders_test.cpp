@@ -12,6 +12,7 @@ namespace gpu_holders_test {
 
 using namespace robustrun;
 using agent::gpu_holders;
+using agent::gpu_user;
 using agent::GpuHolder;
 using agent::GpuReading;
 using agent::GpuUser;
