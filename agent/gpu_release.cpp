@@ -20,6 +20,7 @@ namespace {
 
 class NoGpus final : public GpuRelease {
  public:
+  [[nodiscard]] bool is_ready() const override { return false; }
   void workers_gone(std::size_t) override {}
   void when_free(std::function<void()> go) override { go(); }
 };
@@ -30,6 +31,7 @@ class GpuReleaseImpl final : public GpuRelease {
     ask([this](std::vector<GpuReading> gpus) { on_first_look(std::move(gpus)); });
   }
 
+  [[nodiscard]] bool is_ready() const override { return before_.has_value(); }
   void workers_gone(std::size_t count) override {
     if (!before_) return;
     visible_.clear();
@@ -41,7 +43,7 @@ class GpuReleaseImpl final : public GpuRelease {
   }
 
   void when_free(std::function<void()> go) override {
-    has_begun_ = true;
+    if (!begun_at_) begun_at_ = node_.clock.now();
     if (!may_hold_) return go();
     go_ = std::move(go);
     waiting_since_ = node_.clock.now();
@@ -56,9 +58,7 @@ class GpuReleaseImpl final : public GpuRelease {
   };
 
   void ask(Take take);
-  void on_first_look(std::vector<GpuReading> gpus) {
-    if (!has_begun_) before_ = std::move(gpus);  // a late answer may count our own workers
-  }
+  void on_first_look(std::vector<GpuReading> gpus);
   void look();
   void count_holders(std::vector<GpuReading> gpus);
   void on_counted(const Count& count);
@@ -72,7 +72,7 @@ class GpuReleaseImpl final : public GpuRelease {
   std::vector<std::string> visible_;           // GPUs of the workers before; empty: all
   std::function<void()> go_;                   // null: nobody waits
   base::Nanos waiting_since_{};
-  bool has_begun_ = false;                     // the first workers were to start
+  std::optional<base::Nanos> begun_at_;        // the first workers were to start
   bool may_hold_ = false;                      // workers have ended, and it is not known yet
   bool counting_ = false;
 };
@@ -93,6 +93,24 @@ void GpuReleaseImpl::ask(Take take) {
                                RR_LOG(kDebug, {}, "GPUs are not waited for: {}", gpus.error().what);
                                release();
                              });
+}
+
+// On one machine the first workers are on their way by then: those among the processes do not
+// count, and soon their memory is not to be told from others'.
+void GpuReleaseImpl::on_first_look(std::vector<GpuReading> gpus) {
+  const bool is_late = begun_at_ && node_.clock.now() - *begun_at_ > kGpuFirstLookLate;
+  auto seen = std::make_shared<std::vector<GpuReading>>(std::move(gpus));
+  const auto work = [seen, is_late, workers = node_.workers] {
+    for (GpuReading& gpu : *seen) {
+      if (is_late) gpu.used_mib.reset();
+      std::erase_if(gpu.pids,
+                    [&workers](pid_t pid) { return gpu_user(pid, workers) == GpuUser::kOurs; });
+    }
+  };
+  // Without it nothing is waited for.
+  static_cast<void>(node_.pool.submit(kGpuLane, work, [self = std::weak_ptr(self_), seen] {
+    if (const auto release = self.lock()) (*release)->before_ = std::move(*seen);
+  }));
 }
 
 void GpuReleaseImpl::look() {

@@ -19,6 +19,8 @@ class GpuRelease {
   // outlives this.
   static std::unique_ptr<GpuRelease> start(NodeContext& node);
   virtual ~GpuRelease() = default;
+  // It is known who used the GPUs before; until then nothing is waited for.
+  [[nodiscard]] virtual bool is_ready() const = 0;
   // `count` workers have ended just now, with all that was below them.
   virtual void workers_gone(std::size_t count) = 0;
   // Calls `go` once nothing is held, perhaps before it returns. A later call replaces it.

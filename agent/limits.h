@@ -162,6 +162,7 @@ inline constexpr std::size_t kGpusMax = 64;
 inline constexpr std::chrono::seconds kGpuFreeMax{10};
 inline constexpr std::chrono::milliseconds kGpuFreePoll{200};
 inline constexpr std::chrono::seconds kGpuAskMax{5};
+inline constexpr std::chrono::seconds kGpuFirstLookLate{1};  // CUDA takes longer to begin
 inline constexpr std::chrono::seconds kGpuWaitSaid{1};
 inline constexpr std::uint32_t kGpuLane = 0xFFFFFFFA;
 inline constexpr std::uint64_t kGpuSlackMib = 256;  // more than before, and nobody is named

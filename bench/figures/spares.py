@@ -10,7 +10,6 @@ import pathlib
 import subprocess
 import time
 
-from figures.nodeloss import below, kill_node
 from harness import (
     ROBUSTRUN,
     Figure,
@@ -20,6 +19,8 @@ from harness import (
     median_ratio,
     wait_for,
 )
+
+from figures.nodeloss import below, kill_node
 
 NODES = 2
 # One step of all, noted; waits to be stopped.

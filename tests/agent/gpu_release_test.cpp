@@ -50,8 +50,7 @@ struct Machine {
   }
   void begin() {
     release = GpuRelease::start(node);
-    REQUIRE(loop.run_until([this] { return calls() == 1; }));
-    loop.run_for(std::chrono::milliseconds(50));  // what it said comes in
+    REQUIRE(loop.run_until([this] { return release->is_ready(); }));
   }
   void workers_come_and_go() {
     release->when_free([this] { ++started; });
@@ -128,7 +127,20 @@ TEST_CASE("only the GPUs of the workers count") {
   REQUIRE(machine.loop.run_until([&machine] { return machine.started == 2; }));
 }
 
-TEST_CASE("a helper that fails, or was too late, is nothing to wait for") {
+TEST_CASE("a first look that comes when workers have begun still counts") {
+  Machine machine;
+  machine.release = GpuRelease::start(machine.node);
+  machine.release->when_free([&machine] { ++machine.started; });
+  REQUIRE(machine.started == 1);
+  REQUIRE(machine.loop.run_until([&machine] { return machine.release->is_ready(); }));
+  machine.say(kHeld);
+  machine.release->workers_gone(1);
+  machine.release->when_free([&machine] { ++machine.started; });
+  REQUIRE(machine.loop.run_until([&machine] { return machine.calls() >= 3; }));
+  CHECK(machine.started == 1);
+}
+
+TEST_CASE("a helper that fails, or does not answer, is nothing to wait for") {
   Machine broken("echo >> calls; test ! -e broken || exit 1; mv gpus.new gpus; cat gpus\n");
   broken.begin();
   broken.home.write("broken", "");

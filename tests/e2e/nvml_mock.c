@@ -22,7 +22,12 @@ nvmlReturn_t nvmlInit_v2(void) {
   return strcmp(word, "fail") == 0 ? (nvmlReturn_t)number : 0;
 }
 
-nvmlReturn_t nvmlShutdown(void) { return 0; }
+nvmlReturn_t nvmlShutdown(void) {
+  const char *path = getenv("NVML_DONE"); /* made when somebody has seen all */
+  FILE *file = path ? fopen(path, "w") : NULL;
+  if (file) fclose(file);
+  return 0;
+}
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length) {
   if (length <= strlen(word)) return 7; /* INSUFFICIENT_SIZE */

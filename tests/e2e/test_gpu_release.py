@@ -3,11 +3,14 @@
 import os
 import signal
 
+from conftest import command_of
 from nodes import start_job
 
 # Notes its pid, and waits.
 SCRIPT = r"""
 import os, time
+import robustrun
+robustrun.step(1)
 attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
 with open(f"pid.{attempt}.part", "w") as file:
     file.write(str(os.getpid()))
@@ -33,11 +36,14 @@ def test_gpu_memory_of_the_dead_is_waited_for_and_its_holder_named(robustrun, nv
         job.wait(note.exists, note.name, 60)
         return int(note.read_text())
 
+    looked = robustrun.folder / "looked"
     job = start_job(robustrun, "--max-restarts=5", "job.py", env={
         "LD_LIBRARY_PATH": str(nvml), "NVML_SENSORS": str(sensors),
-        "NVML_MOCK": str(robustrun.write("gpus", "550.54.15 1\n")),
+        "NVML_DONE": str(looked), "NVML_MOCK": str(robustrun.write("gpus", "550.54.15 1\n")),
         "ROBUSTRUN_HEALTH_ROOT": str(robustrun.folder / "machine")})
     first = worker(0)
+    job.wait(lambda: looked.exists() and not any(
+        b"--gpu-states" in command_of(pid) for pid in robustrun.marked()), "the first look")
     os.kill(first, signal.SIGKILL)
     second = worker(1)
     assert "GPU memory" not in job.err()
