@@ -274,7 +274,8 @@ def test_a_list_of_another_script_or_other_packages_is_not_imported(standby, tmp
     other.write_text("pass \n")
     (tmp_path / "sock").unlink()
     ready = standby("job.py", "decimal", same=_modules.conditions(str(other))).ready()
-    assert ready["differs"] == ["the script is not that of the workers that listed what they import"]
+    told, = ready["differs"]
+    assert told == "the script is not that of the workers that listed what they import"
     (tmp_path / "sock").unlink()
     ready = standby("job.py", "decimal", same=[here[0], "packages 1"]).ready()
     assert ready["differs"][0].startswith("the installed packages are not those")
