@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "agent/limits.h"
+#include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
 #include "tests/scratch_folder.h"
