@@ -6,6 +6,7 @@
 
 #include "agent/limits.h"
 #include "base/io/child.h"
+#include "base/io/fd.h"
 #include "tests/support/loop.h"
 
 namespace gpu_holders_test {
@@ -85,6 +86,9 @@ TEST_CASE("a process is ours by the run and the node in its environment") {
     const auto child =
         base::Child::spawn(loop.executor(), options, [&ended](base::ExitStatus) { ended = true; });
     REQUIRE(child);
+    // The kernel shows it a moment after the process is there.
+    const std::string shown = "/proc/" + std::to_string((*child)->pid()) + "/environ";
+    REQUIRE(loop.run_until([&] { return !base::read_file(shown, 4096).value_or("").empty(); }));
     const GpuUser user = gpu_user((*child)->pid(), workers);
     REQUIRE((*child)->signal(SIGKILL));
     REQUIRE(loop.run_until([&ended] { return ended; }));

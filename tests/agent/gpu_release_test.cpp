@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <cstdio>
+
 #include "agent/limits.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
@@ -45,7 +47,10 @@ struct Machine {
   Machine& operator=(const Machine&) = delete;
 
   // In one piece.
-  void say(const std::string& gpus) { home.write("gpus.new", gpus); }
+  void say(const std::string& gpus) {
+    const std::string part = home.write("gpus.part", gpus);
+    REQUIRE(::rename(part.c_str(), (home / "gpus.new").c_str()) == 0);
+  }
   [[nodiscard]] std::size_t calls() const {
     return base::read_file(home.path() + "/calls", 4096).value_or("").size();
   }
