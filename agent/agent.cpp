@@ -156,6 +156,8 @@ class Agent {
       workers_->stop(*stop);
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
       workers_->signal(*signal);
+    } else if (const auto* keep = std::get_if<wire::KeepStandbys>(&message)) {
+      workers_->keep_standbys(*keep);
     } else if (const auto* question = std::get_if<wire::Observe>(&message)) {
       workers_->observe(*question);
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
@@ -166,13 +168,11 @@ class Agent {
   }
 
   void on_welcome(wire::Welcome welcome) {
-    if (workers_) {  // welcome back
-      if (node_ends_) say_node_ends();
-      return;
-    }
+    if (workers_) return node_ends_ ? say_node_ends() : void();  // welcome back
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
       own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
+      own_workers_->tell_modules = welcome.workers.tell_modules;
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct GpuReading {
   std::string uuid;
   std::string pci;  // "00000000:3b:00.0", lower case
   std::vector<pid_t> pids;  // that compute on it
+  std::optional<std::uint64_t> used_mib;  // of its memory
 };
 
 // kUnavailable: the library refused, in its words. At most kGpusMax.

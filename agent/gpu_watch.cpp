@@ -22,16 +22,6 @@ using wire::NodeHealth;
 
 constexpr const char* kLibraryName = "NVML";
 
-bool has_driver(const std::string& root) {
-  constexpr std::array<const char*, 3> kSigns = {"/dev/nvidiactl", "/proc/driver/nvidia",
-                                                 "/dev/dxg"};
-  std::error_code ignored;
-  for (const char* const sign : kSigns) {
-    if (std::filesystem::exists(root + sign, ignored)) return true;
-  }
-  return false;
-}
-
 class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
  public:
   GpuHelper(NodeContext& node, GpuWatch::OnNews on_news)
@@ -156,9 +146,19 @@ class GpuWatchOwner final : public GpuWatch {
 
 }  // namespace
 
+bool has_gpu_driver(const std::string& root) {
+  constexpr std::array<const char*, 3> kSigns = {"/dev/nvidiactl", "/proc/driver/nvidia",
+                                                 "/dev/dxg"};
+  std::error_code ignored;
+  for (const char* const sign : kSigns) {
+    if (std::filesystem::exists(root + sign, ignored)) return true;
+  }
+  return false;
+}
+
 std::unique_ptr<GpuWatch> GpuWatch::start(NodeContext& node, const std::string& root,
                                           OnNews on_news) {
-  if (!has_driver(root)) return std::make_unique<GpuWatchOwner>(nullptr);
+  if (!has_gpu_driver(root)) return std::make_unique<GpuWatchOwner>(nullptr);
   auto helper = std::make_shared<GpuHelper>(node, std::move(on_news));
   helper->start();
   return std::make_unique<GpuWatchOwner>(std::move(helper));

@@ -16,6 +16,9 @@
 
 namespace robustrun::agent {
 
+// Whether NVIDIA's driver is there; `root` is put before /dev and /proc.
+[[nodiscard]] bool has_gpu_driver(const std::string& root);
+
 class GpuWatch {
  public:
   using OnNews = std::function<void(GpuNews)>;

@@ -163,6 +163,20 @@ inline constexpr std::size_t kLinksMax = 64;  // told
 
 // gpu_state
 inline constexpr std::size_t kGpusMax = 64;
+
+// gpu_holders, gpu_release: how long new workers wait, how often it is looked, how long an answer
+// may take, and from when on it is said that they waited.
+inline constexpr std::chrono::seconds kGpuFreeMax{10};
+inline constexpr std::chrono::milliseconds kGpuFreePoll{200};
+inline constexpr std::chrono::seconds kGpuAskMax{5};
+inline constexpr std::chrono::seconds kGpuFirstLookLate{1};  // CUDA takes longer to begin
+inline constexpr std::chrono::seconds kGpuWaitSaid{1};
+inline constexpr std::uint32_t kGpuLane = 0xFFFFFFFA;
+inline constexpr std::uint64_t kGpuSlackMib = 256;  // more than before, and nobody is named
+inline constexpr std::size_t kGpuHoldersShown = 4;
+inline constexpr std::size_t kProcEnvironBytesMax = std::size_t{4} << 20;
+
+// gpu_state
 inline constexpr std::size_t kGpuErrorsMax = 16;  // of one GPU; the newest
 inline constexpr unsigned kKernelRecordsMax = 1U << 15;  // read for one look
 

@@ -31,8 +31,13 @@ struct ProcessInfo {  // nvmlProcessInfo_t, of version 3 of the function
   unsigned gpu_instance, compute_instance;
 };
 
+struct MemoryInfo {  // nvmlMemory_t, in bytes
+  unsigned long long total, free, used;
+};
+
 using ForText = int (*)(NvmlDevice*, char*, unsigned);
 using ForUtilization = int (*)(NvmlDevice*, Utilization*);
+using ForMemory = int (*)(NvmlDevice*, MemoryInfo*);
 using ForProcesses = int (*)(NvmlDevice*, unsigned*, ProcessInfo*);
 
 void describe_identity(NvmlLibrary& library, NvmlDevice* device, std::string& out) {
@@ -58,6 +63,14 @@ void describe_processes(NvmlLibrary& library, NvmlDevice* device, std::string& o
   }
   for (unsigned i = 0; i < std::min(count, kProcesses); ++i) {
     out += fmt::format("pid {}\n", processes[i].pid);
+  }
+}
+
+void describe_memory(NvmlLibrary& library, NvmlDevice* device, std::string& out) {
+  constexpr unsigned kMibShift = 20;
+  MemoryInfo memory{};
+  if (library.call(ForMemory{}, "nvmlDeviceGetMemoryInfo", device, &memory)) {
+    out += fmt::format("used_mib {}\n", memory.used >> kMibShift);
   }
 }
 
@@ -114,6 +127,7 @@ std::string list_gpu_states() {
     }
     describe_identity(library, device, out);
     describe_work(library, device, out);
+    describe_memory(library, device, out);
     describe_processes(library, device, out);
   }
   static_cast<void>(library.call(nvml::ForNothing{}, "nvmlShutdown"));

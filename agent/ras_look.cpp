@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "agent/environment.h"
 #include "agent/limits.h"
 #include "agent/ras_client.h"
+#include "base/core/text.h"
+#include "wire/listener.h"
 
 namespace robustrun::agent {
 namespace {
@@ -50,6 +53,20 @@ class Looking final : public RasLook {
 };
 
 }  // namespace
+
+base::Result<RasAddress> ras_address_of(const wire::WorkerTemplate& workers,
+                                        const std::string& chosen) {
+  const Environment environment(workers.environment);
+  if (environment.get("NCCL_RAS_ENABLE") == "0") {
+    return base::fail(base::Errc::kUnavailable, "NCCL_RAS_ENABLE=0 switches NCCL's RAS off");
+  }
+  const std::string told = environment.get(kRasVariable).value_or(chosen);
+  const auto local = wire::local_addresses();
+  auto address = read_ras_address(told, local.value_or(std::vector<std::string>()));
+  if (address) return *std::move(address);
+  return base::fail(base::Errc::kInvalidArgument,
+                    "NCCL_RAS_ADDR=" + base::printable(told) + " is no address of this machine");
+}
 
 std::unique_ptr<RasLook> RasLook::ask(const boost::asio::any_io_executor& executor,
                                       const RasAddress& address, std::chrono::milliseconds within,

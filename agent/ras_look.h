@@ -11,8 +11,14 @@
 
 #include "agent/ras_address.h"
 #include "base/core/result.h"
+#include "wire/worker_template.h"
 
 namespace robustrun::agent {
+
+// Where it listens for these workers. `chosen`: what we told them, if anything. kUnavailable: it is
+// switched off; kInvalidArgument: they were told something that is no address of this machine.
+[[nodiscard]] base::Result<RasAddress> ras_address_of(const wire::WorkerTemplate& workers,
+                                                      const std::string& chosen);
 
 class RasLook {
  public:

@@ -75,6 +75,8 @@ bool read_field(std::string_view name, std::string_view value, Ready& ready) {
     ready.read.emplace_back(value);
   } else if (name == "refusal") {
     ready.refusal = base::printable(value);
+  } else if (name == "differs") {
+    ready.differs = base::printable(value);
   } else if (name == "stamp") {
     return read_stamp(value, ready.stamps.emplace_back());
   }

@@ -26,6 +26,7 @@ struct Spawn {
   int in_fd = -1;            // the same
   wire::StreamRoute out = wire::StreamRoute::kDiscard;
   wire::StreamRoute err = wire::StreamRoute::kDiscard;
+  friend bool operator==(const Spawn&, const Spawn&) = default;
 };
 
 inline constexpr std::array<std::string_view, 16> kAttemptVariables = {
@@ -64,6 +65,7 @@ struct Ready {
   std::uint64_t memory_kb = 0;     // its share of memory, once it has imported
   std::vector<std::string> read;   // variables that the imports read
   std::string refusal;             // not empty: it cannot stand in for a fresh start, and why
+  std::string differs;             // not empty: what is not as where its list was made
   struct Stamp {                   // of what its imports came from, taken before them
     std::string path;
     std::uint64_t inode = 0;

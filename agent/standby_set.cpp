@@ -12,6 +12,7 @@
 #include "agent/limits.h"
 #include "agent/process_look.h"
 #include "base/io/log.h"
+#include "wire/limits.h"
 
 namespace robustrun::agent {
 
@@ -20,9 +21,14 @@ StandbySet::StandbySet(NodeContext& node, std::function<void()> on_empty)
 
 StandbySet::~StandbySet() = default;
 
-bool StandbySet::is_wanted() const {
-  return !given_up_ && node_.workers.standby == wire::StandbyMode::kAll &&
+// On this node or another.
+bool StandbySet::keeps_any() const {
+  return !given_up_ && node_.workers.standby != wire::StandbyMode::kOff &&
          !node_.workers.python_path.empty() && node_.workers.mode != wire::LaunchMode::kExecutable;
+}
+
+bool StandbySet::is_wanted() const {
+  return keeps_any() && (is_spare_ || node_.workers.standby == wire::StandbyMode::kAll);
 }
 
 std::string StandbySet::modules_path(std::uint32_t rank) const {
@@ -45,7 +51,41 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
   });
+  paused_ = is_spare_ = false;
+  list_.clear();
+  teller_.reset();
+  const bool is_last = order.group_rank + 1 == order.group_world_size;
+  if (node_.workers.tell_modules && is_last) teller_ = order.attempt;
+}
+
+void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
+  if (!keeps_any()) return;
+  Slots slots;
+  for (Wanted& each : wanted) {
+    const std::uint32_t rank = each.local_rank.value;
+    Spawn spawn = standby_spawn(std::move(each.spawn));
+    const auto old = slots_.find(rank);
+    if (is_spare_ && list == list_ && old != slots_.end() && old->second.spawn == spawn) {
+      slots.insert(slots_.extract(old));
+      continue;
+    }
+    Slot slot{each.rank, std::move(spawn), {}};
+    if (const auto written = write_modules(rank, list); !written) {
+      RR_LOG(kDebug, {}, "no standby worker: {}", written.error().what);
+      continue;
+    }
+    slot.has_modules = slot.has_progress = true;
+    slots.emplace(rank, std::move(slot));
+  }
+  for (auto& [rank, slot] : slots_) kill(slot);
+  slots_ = std::move(slots);
+  list_ = list;
+  is_spare_ = true;
   paused_ = false;
+}
+
+base::Status StandbySet::write_modules(std::uint32_t rank, const std::string& list) const {
+  return base::write_file_atomically(modules_path(rank), list, 0600);
 }
 
 std::vector<Ready::Stamp> StandbySet::stamps() const {
@@ -64,7 +104,7 @@ void StandbySet::discard(const std::string& why) {
 
 std::optional<Standby::Taken> StandbySet::take(const wire::WorkerSlot& worker, const Spawn& wanted,
                                                const std::string& list) {
-  if (!is_wanted()) return std::nullopt;
+  if (!keeps_any()) return std::nullopt;
   Slot& slot = slots_[worker.local_rank.value];
   slot.rank = worker.rank;
   slot.spawn = standby_spawn(wanted);
@@ -112,6 +152,13 @@ void StandbySet::take_modules(std::uint32_t rank, Slot& slot) {
   struct stat status{};
   if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
   slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
+  if (slot.has_modules && teller_ && rank == slots_.begin()->first) tell_modules(rank);
+}
+
+void StandbySet::tell_modules(std::uint32_t rank) const {
+  auto list = base::read_file(modules_path(rank), wire::kModulesBytesMax);
+  if (list) return node_.send(wire::StandbyModules{*teller_, *std::move(list)});
+  RR_LOG(kDebug, {}, "spare nodes keep no standby workers: {}", list.error().what);
 }
 
 void StandbySet::prepare() {
@@ -150,11 +197,24 @@ void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
   if (serial != importing_) return;  // it was to die
   importing_ = 0;
   if (!ready.refusal.empty()) return give_up(ready.refusal);
+  if (!ready.differs.empty()) return refuse(serial, ready.differs);
   const auto meminfo = base::read_file("/proc/meminfo", kMeminfoBytesMax);
   const std::uint64_t available = meminfo ? available_kb(*meminfo) : 0;
   if (!fits(ready.memory_kb, slots_.size(), available)) {
     give_up(fmt::format("{} of {} MiB each are more than a tenth of the {} MiB available",
                         slots_.size(), ready.memory_kb >> 10, available >> 10));
+  }
+}
+
+// It knows what to import from elsewhere, or from before a change; another list may come.
+void StandbySet::refuse(std::uint64_t serial, const std::string& what) {
+  RR_LOG(kInfo, {},
+         "no standby workers until the next start: {} not as where they know from what "
+         "to import",
+         what);
+  for (auto& [rank, slot] : slots_) {
+    slot.has_failed = true;
+    if (slot.standby == serial) kill(slot);
   }
 }
 

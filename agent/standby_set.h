@@ -1,6 +1,6 @@
 #pragma once
 // The standby workers of this node: one for each worker, made once the job has begun to make
-// progress, used once, by the next attempt.
+// progress, used once, by the next attempt. A spare node has them for the workers that it may get.
 //
 // Owned by the WorkerSet, on the agent's loop. Which modules to import comes from the workers
 // themselves: one that starts the usual way leaves a list beside its record (python/robustrun/
@@ -31,6 +31,14 @@ class StandbySet {
   StandbySet(const StandbySet&) = delete;
   StandbySet& operator=(const StandbySet&) = delete;
 
+  struct Wanted {
+    base::LocalRank local_rank;
+    base::Rank rank;  // of the worker that it is like, elsewhere
+    Spawn spawn;
+  };
+  // This node has no workers: it keeps standbys that were given what to import (`list` as in
+  // docs/formats/standby.md). Those that are there and like that stay. None: none is kept.
+  void keep(std::vector<Wanted> wanted, const std::string& list);
   // An attempt starts. Standbys that still import would compete with it: they are killed.
   void begin(const wire::StartWorkers& order);
   // For changed_path(), on a thread, before the attempt's first take().
@@ -64,11 +72,15 @@ class StandbySet {
   };
   using Slots = std::map<std::uint32_t, Slot>;  // by local rank
 
+  [[nodiscard]] bool keeps_any() const;
   [[nodiscard]] bool is_wanted() const;
   [[nodiscard]] std::string modules_path(std::uint32_t rank) const;
   void take_modules(std::uint32_t rank, Slot& slot);
+  void tell_modules(std::uint32_t rank) const;
+  [[nodiscard]] base::Status write_modules(std::uint32_t rank, const std::string& list) const;
   void start(std::uint32_t rank, Slot& slot);
   void on_ready(std::uint64_t serial, const Ready& ready);
+  void refuse(std::uint64_t serial, const std::string& what);
   void on_gone(std::uint64_t serial);
   void give_up(const std::string& why);
   void kill(Slot& slot);
@@ -79,6 +91,9 @@ class StandbySet {
   std::map<std::uint64_t, std::unique_ptr<Standby>> all_;  // those that die included
   std::uint64_t serial_ = 0;
   std::uint64_t importing_ = 0;  // key of all_; 0: none
+  std::optional<base::Attempt> teller_;  // the attempt whose modules the supervisor waits for
+  std::string list_;  // a spare node's
+  bool is_spare_ = false;
   bool paused_ = true;
   bool given_up_ = false;
 };

@@ -17,9 +17,8 @@
 #include "agent/oom.h"
 #include "agent/process_look.h"
 #include "agent/shim_link.h"
-#include "agent/tracer_library.h"
-#include "agent/worker_command.h"
 #include "agent/worker_snapshot.h"
+#include "agent/worker_spawn.h"
 #include "agent/worker_stream.h"
 #include "agent/worker_words.h"
 #include "base/io/log.h"
@@ -81,7 +80,6 @@ class WorkerImpl final : public Worker {
 
  private:
   base::Result<WorkerStream> open_stream(const Plan& plan, bool is_stderr, base::Fd source);
-  [[nodiscard]] int stdin_fd() const;
   [[nodiscard]] base::Result<Spawn> make_spawn(const Plan& plan) const;
   base::Status start_fresh(const Plan& plan, const Spawn& spawn);
   base::Status start_warm(const Plan& plan, Standby::Taken standby);
@@ -126,33 +124,22 @@ class WorkerImpl final : public Worker {
 };
 
 base::Status WorkerImpl::open_channels(const Plan& plan) {
-  WorkerFiles& files = files_;
-  files.error_file = paths_.error_file;
+  files_ = worker_files(node_, slot_.rank, attempt_, paths_.error_file, plan.ras_address);
   if (slot_.rank == base::Rank{0}) line_metrics_ = line_metrics_of(node_.workers);
   if (node_.workers.python_path.empty()) return {};
-  // Both names carry the attempt: a worker of an older one must never meet a newer's.
-  const std::string stem = node_.runtime_directory + "/" + std::to_string(slot_.rank.value) + "." +
-                           std::to_string(plan.start.attempt.value);
-  files.record = stem + ".record";
-  files.socket = stem + ".sock";
-  record_ = RR_TRY(tracer::RecordFile::create(files.record, slot_.rank, attempt_));
-  record_path_ = files.record;
-  files.tracer = tracer_library(node_.workers);
+  record_ = RR_TRY(tracer::RecordFile::create(files_.record, slot_.rank, attempt_));
+  record_path_ = files_.record;
   socket_ = RR_TRY(ControlSocket::open(
-      node_.executor, files.socket,
+      node_.executor, files_.socket,
       {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
-  files.stacks = stem + ".stack";
-  files.modules = stem + ".modules";
   if (!node_.workers.trace) return {};
-  files.ras_address = plan.ras_address;
   if (chooses_events(node_.workers)) {
     events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));
   }
-  files.flight = stem + ".fr";
-  last_words_ = stem + ".flight";
+  last_words_ = worker_stem(node_, slot_.rank, attempt_) + ".flight";
   collectives_ =
       CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
-                            FlightSource::make(node_, files.flight, slot_.rank, last_words_));
+                            FlightSource::make(node_, files_.flight, slot_.rank, last_words_));
   return {};
 }
 
@@ -170,29 +157,17 @@ base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_std
   return stream;
 }
 
-int WorkerImpl::stdin_fd() const {
-  const bool chosen = node_.workers.stdin_rank && *node_.workers.stdin_rank == slot_.rank.value;
-  return chosen || node_.workers.compat ? STDIN_FILENO : -1;
-}
-
 base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
-  WorkerCommand command =
-      RR_TRY(make_worker_command(node_.workers, plan.start, slot_, files_, plan.usable_cpus));
+  PlannedSpawn planned = RR_TRY(
+      plan_spawn(node_, {plan.start, slot_, files_, plan.cpus, plan.memory, plan.usable_cpus}));
   if (slot_.local_rank.value == 0 && attempt_.value == 0) {
-    for (const std::string& notice : command.notices) {
+    for (const std::string& notice : planned.notices) {
       // torchrun warns of what it sets; natively it is a documented default.
       base::log_line(node_.workers.compat ? base::LogLevel::kWarn : base::LogLevel::kDebug, {},
                      notice);
     }
   }
-  return Spawn{std::move(command.argv),
-               std::move(command.environment),
-               node_.workers.working_directory,
-               plan.cpus,
-               plan.memory,
-               stdin_fd(),
-               slot_.out,
-               slot_.err};
+  return std::move(planned.spawn);
 }
 
 base::Status WorkerImpl::launch(const Plan& plan) {

@@ -12,19 +12,21 @@
 
 #include "agent/attempt_dirs.h"
 #include "agent/environment.h"
+#include "agent/gpu_release.h"
 #include "agent/limits.h"
 #include "agent/numa.h"
 #include "agent/port.h"
 #include "agent/ras_address.h"
 #include "agent/ras_look.h"
 #include "agent/shm_sweep.h"
+#include "agent/spare_standbys.h"
 #include "agent/standby_set.h"
 #include "agent/tracer_library.h"
 #include "agent/worker.h"
+#include "agent/worker_spawn.h"
 #include "agent/worker_version.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
-#include "wire/listener.h"
 
 namespace robustrun::agent {
 
@@ -36,12 +38,14 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
       : node_(node),
         grace_(node.executor),
         standbys_(node, [this] { finish_if_empty(); }),
+        gpus_(GpuRelease::start(node)),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1) {}
 
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);
+  void keep_standbys(const wire::KeepStandbys& order);
   void kill_all(std::function<void()> done);
   void set_congested(bool congested);
   bool report_progress();
@@ -55,10 +59,11 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] std::string choose_ras_address();
   void ask_ras(const wire::Observe& question);
   void answer_ras(const wire::Observe& question, const base::Result<std::string>& report) const;
-  [[nodiscard]] base::Result<RasAddress> ras_address() const;
   void choose_events();
   void prepare_standbys();
   void check_and_start();
+  [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
+  void start_first(base::Attempt attempt);
   void start_next();
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
@@ -70,6 +75,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   NodeContext& node_;
   asio::steady_timer grace_;
   StandbySet standbys_;
+  std::unique_ptr<GpuRelease> gpus_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
@@ -124,14 +130,17 @@ void WorkerSet::Impl::check_and_start() {
   auto found = std::make_shared<Found>();
   const auto done = [self = weak_from_this(), found, attempt = order_->attempt] {
     auto set = self.lock();
-    if (!set || set->gone_ || set->stopping_ || set->order_->attempt != attempt) return;
+    if (!set || !set->is_to_start(attempt)) return;
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
     if (!found->program) {
       set->start_failed(set->order_->slots.front(), found->program.error());
       set->stopping_ = true;
+      return set->finish_if_empty();
     }
-    set->start_next();
+    set->gpus_->when_free([self, attempt] {
+      if (const auto now = self.lock()) now->start_first(attempt);
+    });
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
                      own = node_.own_command, stamps = standbys_.stamps()] {
@@ -140,6 +149,15 @@ void WorkerSet::Impl::check_and_start() {
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);
   if (!submitted) asio::post(node_.executor, done);
+}
+
+bool WorkerSet::Impl::is_to_start(base::Attempt attempt) const {
+  return !gone_ && !stopping_ && order_->attempt == attempt;
+}
+
+// The first worker of the attempt, unless that is over already.
+void WorkerSet::Impl::start_first(base::Attempt attempt) {
+  if (is_to_start(attempt)) start_next();
 }
 
 AttemptPaths WorkerSet::Impl::make_paths() const {
@@ -155,19 +173,10 @@ AttemptPaths WorkerSet::Impl::make_paths() const {
 
 base::Status WorkerSet::Impl::bind_cpus() {
   bindings_ = {};
-  const bool is_wanted = !node_.workers.numa_binding.empty() || !node_.workers.numa_memory.empty();
-  if (!is_wanted) return {};
-  NumaRequest request;
-  request.mode = node_.workers.numa_binding;
-  request.memory = node_.workers.numa_memory;
-  request.local_world_size = static_cast<unsigned>(order_->slots.size());
-  request.cuda_visible_devices = Environment(node_.workers.environment).get("CUDA_VISIBLE_DEVICES");
-  request.allowed_cpus = allowed_cpus();
-  auto plan = RR_TRY(plan_numa_binding(request));
-  for (const std::string& notice : plan.notices) {
+  bindings_ = RR_TRY(plan_bindings(node_.workers, order_->slots.size()));
+  for (const std::string& notice : bindings_.notices) {
     if (notices_.insert(notice).second) RR_LOG(kInfo, {}, "{}", notice);
   }
-  bindings_ = std::move(plan);
   return {};
 }
 
@@ -228,6 +237,11 @@ void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
   for (auto& worker : workers_) worker->signal(order.signal);
 }
 
+void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
+  if (!gone_ || on_empty_) return;  // it has workers again, or never will
+  keep_spare_standbys(node_, standbys_, order, usable_cpus_);
+}
+
 void WorkerSet::Impl::kill_all(std::function<void()> done) {
   on_empty_ = std::move(done);
   stopping_ = true;
@@ -269,6 +283,7 @@ void WorkerSet::Impl::sweep_shared_memory() {
     if (!set) return;
     set->sweeping_ = false;
     set->gone_ = true;
+    if (!set->on_empty_) set->gpus_->workers_gone(set->order_->slots.size());
     set->summary_.shm_removed = std::move(*removed);
     // Their last progress and output were sent before; the objects go with the next start.
     set->report_gone();
@@ -296,7 +311,7 @@ bool WorkerSet::Impl::report_progress() {
 
 void WorkerSet::Impl::prepare_standbys() {
   for (auto& worker : workers_) standbys_.look(worker->local_rank(), *worker, worker->reading());
-  if (!stopping_) standbys_.prepare();
+  if (!stopping_ || gone_) standbys_.prepare();
 }
 
 // Something is suspected: one of our workers is overdue, or the supervisor looks at all.
@@ -328,24 +343,11 @@ std::string WorkerSet::Impl::choose_ras_address() {
   return {};
 }
 
-base::Result<RasAddress> WorkerSet::Impl::ras_address() const {
-  const Environment environment(node_.workers.environment);
-  if (environment.get("NCCL_RAS_ENABLE") == "0") {
-    return base::fail(base::Errc::kUnavailable, "NCCL_RAS_ENABLE=0 switches NCCL's RAS off");
-  }
-  const std::string chosen = environment.get(kRasVariable).value_or(ras_address_);
-  const auto local = wire::local_addresses();
-  auto address = read_ras_address(chosen, local.value_or(std::vector<std::string>()));
-  if (address) return *std::move(address);
-  return base::fail(base::Errc::kInvalidArgument,
-                    "NCCL_RAS_ADDR=" + base::printable(chosen) + " is no address of this machine");
-}
-
 void WorkerSet::Impl::ask_ras(const wire::Observe& question) {
   if (std::ranges::none_of(workers_, [](const auto& worker) { return worker->uses_nccl(); })) {
     return answer_ras(question, std::string());
   }
-  const auto address = ras_address();
+  const auto address = ras_address_of(node_.workers, ras_address_);
   if (!address) return answer_ras(question, std::unexpected(address.error()));
   ras_look_ = RasLook::ask(
       node_.executor, *address,
@@ -379,6 +381,7 @@ WorkerSet::~WorkerSet() { impl_->abandon(); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }
 void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order); }
+void WorkerSet::keep_standbys(const wire::KeepStandbys& order) { impl_->keep_standbys(order); }
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }

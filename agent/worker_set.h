@@ -24,6 +24,8 @@ class WorkerSet {
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);
+  // Of a node that has no workers.
+  void keep_standbys(const wire::KeepStandbys& order);
   // Kills everything at once; `done` is called when nothing is left.
   void kill_all(std::function<void()> done);
   void set_congested(bool congested);

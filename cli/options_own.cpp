@@ -211,10 +211,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .compat = "off", .group = kFailures,
    .help = "Watch the machines while the job runs: kernel log, GPUs, links, file systems, memory, "
            "clock (docs/health.md)."},
-  {.id = kStandby, .name = "standby", .type = kChoice, .values = "off|all",
+  {.id = kStandby, .name = "standby", .type = kChoice, .values = "off|spares|all",
    .native = "all", .compat = "off", .group = kFailures,
-   .help = "Keep interpreters that have imported already what workers import, for the next "
-           "restart, on all nodes that run workers. None where they would need too much memory."},
+   .help = "Keep interpreters that have imported already what workers import, for the next start: "
+           "on spare nodes, or on all. None where they would need too much memory."},
   {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "NAME=TEXT,...",
    .group = kFailures,
    .help = "Numbers to read from the output of rank 0, as if the script had called robustrun.step: "

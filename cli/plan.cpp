@@ -153,6 +153,11 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   return {};
 }
 
+wire::StandbyMode standby_mode(const std::string& word) {
+  if (word == "spares") return wire::StandbyMode::kSpares;
+  return word == "all" ? wire::StandbyMode::kAll : wire::StandbyMode::kOff;
+}
+
 // Our boot module, from where it is installed beside the executable.
 Result<std::string> python_path(const Settings& settings, wire::LaunchMode mode,
                                 const Surroundings& around) {
@@ -207,7 +212,8 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.trace = settings.text(OptionId::kTrace) != "off";
   workers.health = settings.text(OptionId::kHealth) != "off";
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
-  if (settings.text(OptionId::kStandby) == "all") workers.standby = wire::StandbyMode::kAll;
+  workers.standby = standby_mode(settings.text(OptionId::kStandby));
+  workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.metrics = RR_TRY(line_metrics(settings));

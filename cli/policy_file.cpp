@@ -31,8 +31,8 @@ constexpr FirstAction kLadderActions[] = {
     FirstAction::kCheck, FirstAction::kGiveUp,   FirstAction::kReplay};
 constexpr Step kPolicySteps[] = {Step::kRestart,  Step::kEvict,  Step::kCheck,
                                  Step::kRollBack, Step::kGiveUp, Step::kReplay};
-constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame",  "suspect",
-                                        "forget", "check",    "replay", "metrics", "slow"};
+constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame",   "suspect", "forget",
+                                        "check",  "replay",   "metrics", "slow"};
 constexpr std::pair<const char*, PreflightDepth> kDepths[] = {{"fast", PreflightDepth::kFast},
                                                               {"full", PreflightDepth::kFull},
                                                               {"gpu", PreflightDepth::kGpu}};

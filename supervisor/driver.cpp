@@ -229,6 +229,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
     }
     message.version = to_message(request_.run_directory, action.version, *content);
   }
+  spare_standbys_.note_start(action.node, message);
   order(action.node, message);
 }
 

@@ -23,6 +23,7 @@
 #include "supervisor/output_hub.h"
 #include "supervisor/preflight_check.h"
 #include "supervisor/progress_tracker.h"
+#include "supervisor/spare_standbys.h"
 #include "supervisor/step_rate.h"
 
 namespace robustrun::supervisor {
@@ -98,8 +99,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void repeat_orders(base::NodeId node);
   void on_stop(const wire::StopRun& order);
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
-  // Slurm signals us, or an agent.
-  void signalled_by_slurm();
+  void signalled_by_slurm();  // we were, or an agent was
   void on_notice(const launcher::SlurmNotice& notice);
   // Whether they still live.
   void arm_lease_check();
@@ -118,8 +118,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void pass_to_checks(base::NodeId node, Report& report) {
     for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
   }
-  // Where they belong.
-  void solve_placement(const SolvePlacement& action);
+  void solve_placement(const SolvePlacement& action);  // where they belong
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
@@ -178,6 +177,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // By the furthest rank, of all its communicators; none: nobody in the attempt told of any.
   std::optional<std::uint64_t> collectives_done_;
   ProgressTracker progress_;
+  SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;
   std::deque<Event> queue_;

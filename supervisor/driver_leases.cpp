@@ -43,6 +43,11 @@ void Driver::Impl::check_leases() {
       send(node, wire::Heartbeat{lease_checks_ / kLeaseChecksPerBeat, {}, parts_.clock.now()});
       const NodeLink& link = nodes_[i];
       if (!link.listens.empty() && !link.lost) door_->call(link.listens);
+      // Whoever has no ranks now is a spare: the group stands.
+      const bool is_spare = link.joined && !link.lost && link.channel && link.ranks.empty();
+      const bool is_told = is_spare && job_.state() == JobState::kRunning;
+      const auto standbys = is_told ? spare_standbys_.tell(node, link.generation) : std::nullopt;
+      if (standbys) send(node, *standbys);
     }
     check_lease(node);
   }

@@ -39,6 +39,8 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
                              std::is_same_v<T, wire::NodeChecked> ||
                              std::is_same_v<T, wire::PeersMeasured>) {
           pass_to_checks(node, report);
+        } else if constexpr (std::is_same_v<T, wire::StandbyModules>) {
+          spare_standbys_.note_modules(report);
         } else if constexpr (requires { on_report(node, report); }) {
           on_report(node, report);
         }
@@ -66,6 +68,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   }
   send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) {
+    spare_standbys_.forget(node);
     for (const auto& [number, check] : std::map(checks_)) check->on_connected_again(node);
     if (replay_) replay_->on_connected_again(node);
     return repeat_orders(node);

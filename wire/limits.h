@@ -55,6 +55,9 @@ inline constexpr int kKeepaliveIntervalS = 5;
 inline constexpr std::size_t kHealthSubjectBytesMax = 128;
 inline constexpr std::size_t kHealthLineBytesMax = 512;
 
+// A list of modules that workers import (torch: 50 KB); a longer one is not sent.
+inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
+
 // Calls between peers in a pre-flight check.
 inline constexpr std::size_t kPeerVisitorsMax = 256;   // further ones wait in the kernel's queue
 inline constexpr std::chrono::milliseconds kPeerVisitMax{

@@ -4,7 +4,8 @@
 // The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
 // a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
 // check before a run in preflight.h, those about collectives in observation.h, those
-// of the machine's health in node_health.h, those of a replay in replay.h;
+// of the machine's health in node_health.h, those of a replay in replay.h, those of spare nodes'
+// standbys in standby.h;
 // docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
 // arguments, paths and output need not be UTF-8.
 
@@ -18,6 +19,7 @@
 #include "wire/preflight.h"
 #include "wire/replay.h"
 #include "wire/reports.h"
+#include "wire/standby.h"
 
 namespace robustrun::wire {
 
@@ -34,6 +36,7 @@ using Message =
                  WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye, Enrol, Enrolled, Refused,
                  Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
-                 Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay>;
+                 Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
+                 StandbyModules, KeepStandbys>;
 
 }  // namespace robustrun::wire

@@ -24,8 +24,8 @@ enum class StreamRoute : std::uint8_t {
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
 
-// Which nodes keep standby workers: none, or all that run workers.
-enum class StandbyMode : std::uint8_t { kOff, kAll };
+// Which nodes keep standby workers: none; all, spare ones included; the spare ones alone.
+enum class StandbyMode : std::uint8_t { kOff, kAll, kSpares };
 
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {
@@ -56,6 +56,7 @@ struct WorkerTemplate {
   bool health = false;  // the agent watches its machine and sends NodeHealth
   StandbyMode standby = StandbyMode::kOff;
   std::vector<std::string> metrics;  // NAME=PATTERN with {value}, for lines of rank 0
+  bool tell_modules = false;  // the agent sends StandbyModules
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -85,6 +86,7 @@ struct WorkerTemplate {
     v(25, "health", health);
     v(26, "standby", standby);
     v(27, "metrics", metrics);
+    v(28, "tell_modules", tell_modules);
   }
 };
 

@@ -1,5 +1,6 @@
 """Restart with standby workers: from SIGKILL of one rank until every rank is back, of a script that
-imports torch; against torchrun, nvidia-resiliency-ext's ft_launcher, and ourselves without."""
+imports torch; against torchrun, nvidia-resiliency-ext's ft_launcher, and ourselves without. Then
+spares.py: a node is replaced."""
 
 import os
 import pathlib
@@ -18,6 +19,8 @@ from harness import (
     median_ratio,
     wait_for,
 )
+
+from figures import spares
 
 COUNT = 2
 # Notes when its first line ran, and when it had what it imports; trains a step; waits to be killed.
@@ -117,4 +120,4 @@ def measure(quick):
                                   f"at most {FT_SHARE:.3g}", share <= FT_SHARE))
     if ft is None:
         figures[0].note = "ft_launcher does not run here"
-    return figures
+    return figures + spares.measure(quick)

@@ -25,6 +25,7 @@ def write_if_wanted(record_path):
         lines = [HEAD]
         lines += ["module " + name for name in choose(sys.modules, _folder(), library_roots())]
         lines += ["variable " + name for name in changed_variables()]
+        lines += ["same " + each for each in conditions(_script())]
         with open(path + ".part", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write("\n".join(lines) + "\n")
         os.replace(path + ".part", path)
@@ -34,14 +35,14 @@ def write_if_wanted(record_path):
 
 
 def read(path):
-    """The names of modules, in the order of their import, and of changed variables."""
+    """The names of modules, in the order of their import, of changed variables, and conditions."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         head, *lines = file.read().splitlines()
     if head != HEAD:
         raise ValueError("not a list of modules: %r" % path)
     pairs = [line.split(" ", 1) for line in lines]
-    return ([name for kind, name in pairs if kind == "module"],
-            [name for kind, name in pairs if kind == "variable"])
+    return tuple([text for kind, text in pairs if kind == wanted]
+                 for wanted in ("module", "variable", "same"))
 
 
 def choose(modules, folder, roots):
@@ -74,6 +75,39 @@ def library_roots():
     roots = [os.path.dirname(os.__file__)]
     roots += [entry for entry in sys.path if os.path.basename(entry) in _SITE]
     return roots
+
+
+def conditions(script):
+    """What must be the same where another process imports the list: "NAME VALUE" each. Of what
+    cannot be read (and of no script) nothing is said."""
+    found = ["interpreter " + " ".join(sys.version.split())]
+    if script:
+        try:
+            with open(script, "rb") as file:
+                found.append("script %d" % _digest(file.read()))
+        except OSError:
+            pass
+    names = []
+    for root in library_roots()[1:]:
+        if not _is_below(root, sys.prefix):
+            continue  # the program may have added it
+        try:
+            names += [n for n in os.listdir(root) if n.endswith((".dist-info", ".egg-info"))]
+        except OSError:
+            continue
+    found.append("packages %d" % _digest("\0".join(sorted(names)).encode("utf-8", "replace")))
+    return found
+
+
+def _digest(data):
+    """Equal for equal bytes, hardly ever for others; hashlib would be one more import."""
+    return int.from_bytes(data + b"\1", "little") % ((1 << 127) - 1)
+
+
+def _script():
+    """None for a module that runs as the main one."""
+    main = sys.modules.get("__main__")
+    return None if getattr(main, "__spec__", None) else getattr(main, "__file__", None)
 
 
 def changed_variables():

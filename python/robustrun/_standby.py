@@ -19,14 +19,19 @@ _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "T
 def wait(command, mode, program):
     """Returns in the worker; in nobody's, when the agent has gone. `command`: a fresh start."""
     socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
-    names, changed = _modules.read(list_path)
+    names, changed, same = _modules.read(list_path)
     own = _modules.changed_variables()  # the interpreter's, such as LC_CTYPE
     stamps = _stamps(mode, program)
+    differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
+    if differs:
+        names = []
     with _Watch() as watch:
         _import_all(names)
     fields = [VERSION, b"memory_kb=%d" % _memory_kb()]
     fields += [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
     fields += stamps
+    if differs:
+        fields.append(b"differs=" + os.fsencode(differs))
     early = _set_before_imports([name for name in changed if name not in own], watch)
     if early:
         text = "the script sets %s, which counts only before imports" % early
@@ -89,6 +94,17 @@ def _set_before_imports(changed, watch):
         is_read = name in watch.read or name.startswith(_READ_IN_C)
         if is_read and name not in watch.written:
             return name
+    return None
+
+
+def _other_than(same, script):
+    """What is not here as it was for the workers that the list is of, in words."""
+    here = dict(each.split(" ", 1) for each in _modules.conditions(script))
+    for name, value in (each.split(" ", 1) for each in same):
+        if here.get(name) != value:
+            words = {"packages": "the installed packages are not those"}
+            other = words.get(name, "the %s is not that" % name)
+            return other + " of the workers that listed what they import"
     return None
 
 

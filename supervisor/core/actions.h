@@ -151,9 +151,9 @@ struct Finish {
   int exit_code = 0;  // base rules of decisions.md 7; see exit_code.h
 };
 
-using Action = std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal,
-                            DismissAgent, SetTimer, Decision, GroupFormed, Finish, AdoptNode,
-                            CheckNodes, NodesJudged, SolvePlacement, LookBack, LookAtPace,
-                            ReplayNodes>;
+using Action =
+    std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal, DismissAgent,
+                 SetTimer, Decision, GroupFormed, Finish, AdoptNode, CheckNodes, NodesJudged,
+                 SolvePlacement, LookBack, LookAtPace, ReplayNodes>;
 
 }  // namespace robustrun::supervisor

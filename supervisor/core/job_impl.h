@@ -18,37 +18,37 @@ struct Job::Impl : JobMemory {
   std::vector<Action> out;
   static Handler handler(JobState state, Stimulus stimulus);
   static Stimulus stimulus_of(const EventBody& body);
-  [[nodiscard]] bool is_current(const Event& event) const;   // generation, attempt, timer, node
+  [[nodiscard]] bool is_current(const Event& event) const;  // generation, attempt, timer, node
   void handle(const Event& event);
   void ignore(const Event&) {}
   // job_agents.cpp
   void agent_joined(const Event& event);
   void node_ending(const Event& event);
-  void agent_lost_idle(const Event& event);       // no worker runs
-  void agent_lost_waiting(const Event& event);    // in kBackoff
-  void agent_lost_working(const Event& event);    // starting or running
+  void agent_lost_idle(const Event& event);  // no worker runs
+  void agent_lost_waiting(const Event& event);  // in kBackoff
+  void agent_lost_working(const Event& event);  // starting or running
   void agent_lost_stopping(const Event& event);
   void agent_lost_finishing(const Event& event);
   void nodes_timer(const Event& event);
   void launch(base::NodeId node);
-  void launch_due();          // every lost node whose time has come
-  void look_after_nodes();    // hellos that are overdue; launch_due
+  void launch_due();  // every lost node whose time has come
+  void look_after_nodes();  // hellos that are overdue; launch_due
   void drop_agent(base::NodeId node, const std::string& why, bool node_answers);  // and workers
   [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
   [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
-  void report_loss(base::NodeId node, std::string text);   // launches it again if that is due
+  void report_loss(base::NodeId node, std::string text);  // launches it again if that is due
   void arm_nodes_timer();
   // job_group.cpp
   void node_offered(const Event& event);
-  void join_agents();        // → kJoining, or on at once
+  void join_agents();  // → kJoining, or on at once
   void join_overdue(const Event& event);
-  void consider_group();     // in kJoining: begins, waits, or gives up
+  void consider_group();  // in kJoining: begins, waits, or gives up
   void form_group(const struct GroupChoice& choice, const PlacementSolved* why = nullptr);
   void form_in_order(GroupChoice choice);
   [[nodiscard]] std::vector<std::string> offers(const RankPlan& planned) const;
   void explain_change(const GroupChoice& choice);
   void announce_group();
-  void maybe_grow();         // in kRunning
+  void maybe_grow();  // in kRunning
   [[nodiscard]] bool may_begin(const GroupChoice& choice) const;
   void wait_for_more(const GroupChoice& choice);
   [[nodiscard]] base::Nanos wait_over(const GroupChoice& choice) const;
@@ -62,9 +62,9 @@ struct Job::Impl : JobMemory {
   void nodes_checked(const Event& event);
   [[nodiscard]] bool wants_check(const GroupChoice& choice) const;
   void check_spares();
-  void spare_checked(const Event& event);   // alone, after the first attempt has begun
+  void spare_checked(const Event& event);  // alone, after the first attempt has begun
   void check_overdue(const Event& event);
-  void check_nodes();          // → kChecking
+  void check_nodes();  // → kChecking
   void check_spare(base::NodeId node);
   void check_evicted(const std::vector<base::NodeId>& suspects);
   bool judge_evicted(const NodesChecked& result);
@@ -78,14 +78,14 @@ struct Job::Impl : JobMemory {
   void nodes_replayed(const Event& event);
   void replay_overdue(const Event& event);
   void want_replay();
-  bool begin_replay(const GroupChoice& choice);   // → kReplaying, or false
+  bool begin_replay(const GroupChoice& choice);  // → kReplaying, or false
   void replay_wave();
   void go_on_after_replay();
   // job_placement.cpp
   void placement_solved(const Event& event);
   void placement_overdue(const Event& event);
-  void ask_placement(const GroupChoice& choice);   // → kPlacing
-  void reconsider_group();   // in kPlacing: others are there than were
+  void ask_placement(const GroupChoice& choice);  // → kPlacing
+  void reconsider_group();  // in kPlacing: others are there than were
   void do_without_placement(GroupChoice choice, const std::string& why);
   [[nodiscard]] bool wants_placement(const GroupChoice& choice) const;
   [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
@@ -99,11 +99,11 @@ struct Job::Impl : JobMemory {
   void start_failed(const Event& event);
   void start_overdue(const Event& event);
   void backoff_over(const Event& event);
-  void begin_attempt();      // → kReserving, or on at once
-  void start_workers();      // → kStarting
+  void begin_attempt();  // → kReserving, or on at once
+  void start_workers();  // → kStarting
   [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
   void check_all_started();  // → kRunning
-  void setback(Rule rule, std::string text);   // an infrastructure fault while nothing runs
+  void setback(Rule rule, std::string text);  // an infrastructure fault while nothing runs
   void wait_before_restart(base::Nanos delay);
   // job_run.cpp
   void worker_exited(const Event& event);
@@ -114,17 +114,17 @@ struct Job::Impl : JobMemory {
   void note_progress();
   void arm_uptime_timer();
   bool note_seen(base::Rank rank);
-  bool note_ended(base::Rank rank);   // false: known already
+  bool note_ended(base::Rank rank);  // false: known already
   bool note_gone(base::NodeId node, const WorkersGone& body);
   void succeed();
   // job_update.cpp
   void update_requested(const Event& event);
   void restart_for_update(const std::string& why);
-  void use_version();   // of the attempt that begins
+  void use_version();  // of the attempt that begins
   void note_version_works();
-  [[nodiscard]] bool version_is_to_blame() const;   // for the outage
+  [[nodiscard]] bool version_is_to_blame() const;  // for the outage
   [[nodiscard]] bool can_roll_back() const;
-  void roll_back(std::string why);   // to the last version before the present one that worked
+  void roll_back(std::string why);  // to the last version before the present one that worked
   // job_outage.cpp
   void worker_exited_stopping(const Event& event);
   void worker_exited_finishing(const Event& event);
@@ -144,14 +144,14 @@ struct Job::Impl : JobMemory {
   void convict(const tracer::Verdict& verdict);
   void looked_back(const Event& event);
   // job_slow.cpp
-  std::string begin_vote(const Diagnosed& what);   // what is done from now on; empty: nothing
+  std::string begin_vote(const Diagnosed& what);  // what is done from now on; empty: nothing
   void hear_round(const Diagnosed& what);
   void slow_timer(const Event& event);
   void end_vote();
   void replace_slow();
   // job_health.cpp
   void node_health(const Event& event);
-  void node_health_working(const Event& event);   // starting or running
+  void node_health_working(const Event& event);  // starting or running
   std::optional<Classification> take_note(const Event& event);
   bool must_go(NodeState& node, Classification& looks, std::vector<std::string>& why_not) const;
   std::size_t count_recent(std::vector<base::Nanos>& moments, base::Nanos within) const;
@@ -166,7 +166,7 @@ struct Job::Impl : JobMemory {
                                               bool may_shrink) const;
   // job_end.cpp
   void end_signal(const Event& event);
-  void end_signal_again(const Event& event);   // while the run is ending
+  void end_signal_again(const Event& event);  // while the run is ending
   void user_signal(const Event& event);
   void time_limit(const Event& event);
   void step_goal(const Event& event);
@@ -174,8 +174,8 @@ struct Job::Impl : JobMemory {
   void finish_overdue(const Event& event);
   void do_not_requeue(const Event& event);
   void give_up(std::string text, std::vector<std::string> evidence = {},
-               std::optional<int> exit_code = {});   // none: the infrastructure's
-  void end_run(Ending how, int signal, base::Nanos grace);   // a stop keeps its deadline
+               std::optional<int> exit_code = {});  // none: the infrastructure's
+  void end_run(Ending how, int signal, base::Nanos grace);  // a stop keeps its deadline
   void finish_if_gone();
   void finish();
   void send_stops(int signal, StopCause cause);
@@ -194,7 +194,9 @@ struct Job::Impl : JobMemory {
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
   [[nodiscard]] FaultContext context(base::NodeId node) const;
   template <class Body>
-  static const Body& body(const Event& event) { return std::get<Body>(event.body); }
+  static const Body& body(const Event& event) {
+    return std::get<Body>(event.body);
+  }
 };
 
 }  // namespace robustrun::supervisor

@@ -127,13 +127,15 @@ TEST_CASE("workers that write to the launcher's own streams have no standbys") {
 TEST_CASE("a standby's first words are read") {
   using std::string_literals::operator""s;
   const auto ready = agent::parse_ready(
-      "ready 1\0memory_kb=2048\0read=HOME\0read=RANK\0stamp=7 -5 /a b\0later=x\0refusal=no\x1b"s);
+      "ready 1\0memory_kb=2048\0read=HOME\0read=RANK\0stamp=7 -5 /a b\0later=x\0refusal=no\x1b\0"
+      "differs=it\x1b"s);
   REQUIRE(ready);
   CHECK(ready->memory_kb == 2048);
   CHECK(ready->read == Strings{"HOME", "RANK"});
   REQUIRE(ready->stamps.size() == 1);
   CHECK(ready->stamps[0] == Ready::Stamp{"/a b", 7, -5});
   CHECK(ready->refusal == "no\\x1b");
+  CHECK(ready->differs == "it\\x1b");
 }
 
 TEST_CASE("nonsense from a standby is told from its first words") {

@@ -78,6 +78,10 @@ TEST_CASE("standby workers are kept natively, and as asked for") {
   using wire::StandbyMode;
   CHECK(plan(world, {"train.py"})->request.workers.standby == StandbyMode::kAll);
   CHECK(plan(world, {"--standby=off", "train.py"})->request.workers.standby == StandbyMode::kOff);
+  const auto of_spares = plan(world, {"--standby=spares", "train.py"});
+  CHECK(of_spares->request.workers.standby == StandbyMode::kSpares);
+  CHECK(of_spares->request.workers.tell_modules);
+  CHECK_FALSE(plan(world, {"--standby=off", "train.py"})->request.workers.tell_modules);
   CHECK(plan(world, {"--compat=torchrun", "train.py"})->request.workers.standby ==
         StandbyMode::kOff);
 }

@@ -1,7 +1,8 @@
 /* libnvidia-ml.so.1 for tests, with the real library's names and calling convention. What it says
  * is in the file that NVML_MOCK names: "DRIVER COUNT", "fail CODE" or "hang". GPU 1 is lost, and
  * GPU 2 knows less than the others. NVML_EVENTS names a file of "GPU XID" lines, each an event; what
- * sensors say is in the file that NVML_SENSORS names: "NAME GPU VALUE" lines, read at every call. */
+ * sensors say is in the file that NVML_SENSORS names: "NAME GPU VALUE" lines, read at every call;
+ * there "process" lines name pids that compute on the GPU in place of two made-up ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,12 @@ nvmlReturn_t nvmlInit_v2(void) {
   return strcmp(word, "fail") == 0 ? (nvmlReturn_t)number : 0;
 }
 
-nvmlReturn_t nvmlShutdown(void) { return 0; }
+nvmlReturn_t nvmlShutdown(void) {
+  const char *path = getenv("NVML_DONE"); /* made when somebody has seen all */
+  FILE *file = path ? fopen(path, "w") : NULL;
+  if (file) fclose(file);
+  return 0;
+}
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length) {
   if (length <= strlen(word)) return 7; /* INSUFFICIENT_SIZE */
@@ -99,18 +105,6 @@ nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *mill
 nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int counter,
                                          unsigned long long *errors) {
   *errors = device->index == 0 && type == 1 && counter == 0 ? 5000000000ull : 0;
-  return 0;
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
-                                                     nvmlProcessInfo_t *processes) {
-  if (*count < 2) return 7;
-  *count = 2;
-  for (unsigned i = 0; i < 2; ++i) {
-    processes[i].pid = 100 * (device->index + 1) + i;
-    processes[i].usedGpuMemory = ~0ull;
-    processes[i].gpuInstanceId = processes[i].computeInstanceId = ~0u;
-  }
   return 0;
 }
 
@@ -201,5 +195,39 @@ nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link, unsign
 nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, int counter,
                                              unsigned long long *errors) {
   *errors = counter == 2 && link == 0 ? sensor("nvlink", device->index, 7) : 0;
+  return 0;
+}
+
+typedef struct {
+  unsigned long long total, free, used;
+} nvmlMemory_t;
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
+  memory->total = 80ull << 30;
+  memory->used = sensor("used_mib", device->index, 600) << 20;
+  memory->free = memory->total - memory->used;
+  return 0;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+                                                     nvmlProcessInfo_t *processes) {
+  const char *path = getenv("NVML_SENSORS");
+  FILE *file = path ? fopen(path, "r") : NULL;
+  char found[80];
+  unsigned index, listed = 0, size = *count, named = 0;
+  unsigned long long value;
+  if (size < 8) return 7; /* INSUFFICIENT_SIZE */
+  while (file && listed < 8 && fscanf(file, "%79s %u %llu", found, &index, &value) == 3) {
+    if (strcmp(found, "process") != 0) continue;
+    named = 1;
+    if (index == device->index && value != 0) processes[listed++].pid = (unsigned)value;
+  }
+  if (file) fclose(file);
+  for (unsigned i = 0; !named && i < 2; ++i) processes[listed++].pid = 100 * (device->index + 1) + i;
+  for (unsigned i = 0; i < listed; ++i) {
+    processes[i].usedGpuMemory = ~0ull;
+    processes[i].gpuInstanceId = processes[i].computeInstanceId = ~0u;
+  }
+  *count = listed;
   return 0;
 }

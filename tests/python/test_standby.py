@@ -121,9 +121,9 @@ class Standby:
 def standby(tmp_path):
     made = []
 
-    def start(script, *modules, variables=(), **more):
+    def start(script, *modules, variables=(), same=(), **more):
         lines = ["robustrun-modules 1", *(f"module {name}" for name in modules),
-                 *(f"variable {name}" for name in variables)]
+                 *(f"variable {name}" for name in variables), *(f"same {each}" for each in same)]
         made.append(Standby(tmp_path, script, "\n".join(lines) + "\n", **more))
         return made[-1]
 
@@ -259,7 +259,23 @@ def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     assert run().stdout == "False False\n" and not wanted.exists()
     wanted.touch()
     assert run().stdout == "True False\n"
-    modules, variables = _modules.read(wanted)
+    modules, variables, same = _modules.read(wanted)
     assert "decimal" in modules and "robustrun._modules" not in modules
     assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
     assert not pathlib.Path(f"{wanted}.part").exists()
+
+
+def test_a_list_of_another_script_or_other_packages_is_not_imported(standby, tmp_path):
+    (tmp_path / "job.py").write_text("pass\n")
+    here = _modules.conditions(str(tmp_path / "job.py"))
+    assert [each.split(" ")[0] for each in here] == ["interpreter", "script", "packages"]
+    assert "differs" not in standby("job.py", "decimal", same=here).ready()
+    other = tmp_path / "other.py"
+    other.write_text("pass \n")
+    (tmp_path / "sock").unlink()
+    ready = standby("job.py", "decimal", same=_modules.conditions(str(other))).ready()
+    told, = ready["differs"]
+    assert told == "the script is not that of the workers that listed what they import"
+    (tmp_path / "sock").unlink()
+    ready = standby("job.py", "decimal", same=[here[0], "packages 1"]).ready()
+    assert ready["differs"][0].startswith("the installed packages are not those")

@@ -46,7 +46,8 @@ WorkerTemplate worker_template() {
           .trace_dispatcher = true,
           .health = true,
           .standby = StandbyMode::kAll,
-          .metrics = {"loss=loss: {value}"}};
+          .metrics = {"loss=loss: {value}"},
+          .tell_modules = true};
 }
 
 WorkerExited worker_exited() {
@@ -105,7 +106,7 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-6",
+      {"Welcome", "Welcome-7",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -287,6 +288,11 @@ std::vector<Example> observation_kinds() {
                   .line = "eth0: its link is down",
                   .xid = 79,
                   .over = true}},
+      {"StandbyModules", "StandbyModules",
+       StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
+      {"KeepStandbys", "KeepStandbys",
+       KeepStandbys{.like = {.attempt = {2}, .slots = {{.rank = {8}}}, .group_rank = 1},
+                    .list = "robustrun-modules 1\nmodule json\n"}},
   };
 }
 

@@ -97,6 +97,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Welcome>(old("Welcome-4")).value().workers.trace);
   CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.standby ==
         wire::StandbyMode::kOff);
+  CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-6")).value().workers.tell_modules);
   CHECK_FALSE(wire::decode<wire::WorkerStarted>(old("WorkerStarted")).value().warm);
   CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.metrics.empty());
   CHECK(wire::decode<wire::WorkerProgress>(old("WorkerProgress")).value().lines == 0);

@@ -1,0 +1,146 @@
+"""Replacement of a node by a warm spare: from SIGKILL of a whole node (its agent and all below it)
+until every rank of the new attempt has done its first step, of a gloo job that imports torch.
+
+Beside it, in the same turns: the same without standbys, the same with more spares than can be
+needed, and the whole job stopped and launched again (from SIGTERM on, so without any detection).
+An agent is first started again in place (docs/operations.md), so each run loses its node twice.
+"""
+
+import pathlib
+import subprocess
+import time
+
+from harness import (
+    ROBUSTRUN,
+    Figure,
+    Scratch,
+    clean_environment,
+    in_turns,
+    median_ratio,
+    wait_for,
+)
+
+from figures.nodeloss import below, kill_node
+
+NODES = 2
+# One step of all, noted; waits to be stopped.
+SCRIPT = """
+import os, time
+import torch
+import torch.distributed as dist
+rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
+dist.init_process_group("gloo")
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+weight.sum().backward()
+dist.all_reduce(weight.grad)
+optimizer.step()
+with open(f"step.{rank}.{attempt}.part", "w") as note:
+    note.write(f"{os.getpid()} {time.monotonic_ns()}")
+os.rename(f"step.{rank}.{attempt}.part", f"step.{rank}.{attempt}")
+while True:
+    time.sleep(1)
+"""
+FASTER_THAN_RELAUNCH, SLOWER_THAN_UNLIMITED = 5, 1.1
+UNLIMITED = 3
+SETTLED_S = 3.0  # nothing of the start is under way any more
+STOP_S = 30
+
+
+def notes(folder, attempt):
+    """Of each rank: its pid, and when it had done its step."""
+    def read():
+        try:
+            return [[int(word) for word in (folder / f"step.{rank}.{attempt}").read_text().split()]
+                    for rank in range(NODES)]
+        except OSError:
+            return None
+
+    return wait_for(read, 120)
+
+
+def done_at(folder, attempt):
+    return max(at for _, at in notes(folder, attempt))
+
+
+def agent_of(worker):
+    """worker ← shim ← agent"""
+    for _ in range(2):
+        status = pathlib.Path(f"/proc/{worker}/stat").read_text()
+        worker = int(status.rpartition(")")[2].split()[1])
+    return worker
+
+
+def waiting_standbys(top):
+    """Interpreters below a process that hold torch and wait for an order."""
+    found = 0
+    for pid in below(top):
+        entry = pathlib.Path(f"/proc/{pid}")
+        try:
+            waits = (entry / "syscall").read_text().startswith("45 ")  # recvfrom
+            is_standby = b"ROBUSTRUN_STANDBY_SOCKET=" in (entry / "environ").read_bytes()
+            found += waits and is_standby and "libtorch_cpu" in (entry / "maps").read_text()
+        except OSError:
+            continue
+    return found
+
+
+def start(folder, *options):
+    return subprocess.Popen(
+        [ROBUSTRUN, "--launcher=processes", f"--nnodes={NODES}", "--nproc-per-node=1", *options,
+         "job.py"], cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def stop(process):
+    process.terminate()
+    process.wait(STOP_S)
+
+
+def replacement_ms(spares, *options):
+    """A node is lost for good, and a spare takes its place."""
+    with Scratch() as folder:
+        (folder / "job.py").write_text(SCRIPT)
+        process = start(folder, f"--spares={spares}", *options)
+        kill_node(agent_of(notes(folder, 0)[-1][0]))
+        victim = agent_of(notes(folder, 1)[-1][0])
+        if "--standby=off" not in options:
+            wait_for(lambda: waiting_standbys(process.pid) == NODES + spares, 120)
+        time.sleep(SETTLED_S)
+        killed = kill_node(victim)
+        done = done_at(folder, 2)
+        stop(process)
+        return (done - killed) / 1e6
+
+
+def relaunch_ms():
+    """The job is stopped, and the same is launched again."""
+    with Scratch() as folder:
+        (folder / "job.py").write_text(SCRIPT)
+        process = start(folder, "--standby=off")
+        notes(folder, 0)
+        time.sleep(SETTLED_S)
+        stopped = time.monotonic_ns()
+        stop(process)
+        for path in folder.glob("step.*"):
+            path.unlink()
+        process = start(folder, "--standby=off")
+        done = done_at(folder, 0)
+        stop(process)
+        return (done - stopped) / 1e6
+
+
+def measure(quick):
+    warm, unlimited, cold, relaunched = in_turns(
+        3 if quick else 10, lambda: replacement_ms(1), lambda: replacement_ms(UNLIMITED),
+        lambda: replacement_ms(1, "--standby=off"), relaunch_ms)
+    name = "warm spare until first step, beside "
+    share = median_ratio(warm, relaunched)
+    excess = median_ratio(warm, unlimited)
+    return [
+        Figure(name + "stop and relaunch", "ms", warm, relaunched,
+               f"at least {FASTER_THAN_RELAUNCH} times faster", share <= 1 / FASTER_THAN_RELAUNCH),
+        Figure(name + f"{UNLIMITED} spares", "ms", warm, unlimited, "within 10 %",
+               excess <= SLOWER_THAN_UNLIMITED),
+        Figure(name + "--standby=off", "ms", warm, cold, "faster", median_ratio(warm, cold) < 1),
+    ]
