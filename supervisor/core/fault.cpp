@@ -57,6 +57,11 @@ bool is_of_the_machine(const Classification& what) {
          (what.action == FirstAction::kEvict || what.action == FirstAction::kTolerate);
 }
 
+bool asks_not_to_requeue(const WorkerExited& exited, bool compat) {
+  return !compat && exited.kind == base::ExitStatus::Kind::kExited &&
+         exited.code == kExitDoNotRequeue;
+}
+
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   Fault fault;
   fault.exit_code = exit_code_for_worker(exited.status(), context.compat);

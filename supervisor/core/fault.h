@@ -66,6 +66,9 @@ struct FaultContext {
 // pass. On a broken machine that nothing can replace a restart is no better than any other.
 bool is_of_the_machine(const Classification& what);
 
+// With exit code 93, which has no meaning under torchrun (`compat`).
+bool asks_not_to_requeue(const WorkerExited& exited, bool compat);
+
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
 Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
 // Not the script's doing: a lost agent, a deadline, a worker that vanished.

@@ -11,6 +11,18 @@
 namespace robustrun::supervisor {
 using Agent = NodeState::Agent;
 
+namespace {
+
+base::Nanos retry_delay(const GroupPolicy& policy, std::uint32_t troubles) {
+  base::Nanos delay = policy.retry_first;
+  for (std::uint32_t i = 1; i < troubles && delay < policy.retry_max; ++i) {
+    delay = delay > policy.retry_max / 2 ? policy.retry_max : delay * 2;
+  }
+  return std::min(delay, policy.retry_max);
+}
+
+}  // namespace
+
 void Job::Impl::launch(base::NodeId node) {
   NodeState& state_of = at(node);
   ++state_of.generation.value;
@@ -50,15 +62,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
   const bool is_over = spec.nodes[node.value].volunteer || dropped.unfit;
-  dropped.retry_at = is_over ? kNever : at_once ? now : now + retry_delay(troubles);
-}
-
-base::Nanos Job::Impl::retry_delay(std::uint32_t troubles) const {
-  base::Nanos delay = spec.group.retry_first;
-  for (std::uint32_t i = 1; i < troubles && delay < spec.group.retry_max; ++i) {
-    delay = delay > spec.group.retry_max / 2 ? spec.group.retry_max : delay * 2;
-  }
-  return std::min(delay, spec.group.retry_max);
+  dropped.retry_at = is_over ? kNever : at_once ? now : now + retry_delay(spec.group, troubles);
 }
 
 std::string Job::Impl::loss_in_words(base::NodeId node, const std::string& why) const {

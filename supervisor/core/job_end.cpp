@@ -56,7 +56,7 @@ StopCause Job::Impl::end_cause() const {
 
 // The last word of a worker that was told to end counts when it is that nobody should go on.
 void Job::Impl::worker_exited_finishing(const Event& event) {
-  if (!asks_not_to_requeue(body<WorkerExited>(event))) return;
+  if (!asks_not_to_requeue(body<WorkerExited>(event), spec.compat)) return;
   if (ending.rule != Rule::kPreempted && ending.rule != Rule::kTimeLimit) return;
   if (std::exchange(ending.exit_code, kExitDoNotRequeue) == kExitDoNotRequeue) return;
   decide(Rule::kDoNotRequeue,

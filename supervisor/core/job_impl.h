@@ -34,7 +34,6 @@ struct Job::Impl : JobMemory {
   void launch_due();  // every lost node whose time has come
   void look_after_nodes();  // hellos that are overdue; launch_due
   void drop_agent(base::NodeId node, const std::string& why, bool node_answers);  // and workers
-  [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
   [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
   void report_loss(base::NodeId node, std::string text);  // launches it again if that is due
   void arm_nodes_timer();
@@ -136,7 +135,6 @@ struct Job::Impl : JobMemory {
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
   [[nodiscard]] OutageVerdict verdict() const;
-  [[nodiscard]] bool asks_not_to_requeue(const WorkerExited& exited) const;
   [[nodiscard]] base::Nanos restart_delay() const;
   // job_hang.cpp
   void diagnosed(const Event& event);

@@ -10,11 +10,6 @@
 
 namespace robustrun::supervisor {
 
-bool Job::Impl::asks_not_to_requeue(const WorkerExited& exited) const {
-  return !spec.compat && exited.kind == base::ExitStatus::Kind::kExited &&
-         exited.code == kExitDoNotRequeue;
-}
-
 void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   outage.emplace(std::move(fault));
   // What follows is decided when the group is down, with all evidence; but workers are told by
@@ -47,7 +42,7 @@ void Job::Impl::add_fault(Fault fault) {
 void Job::Impl::worker_exited_stopping(const Event& event) {
   const auto& exited = body<WorkerExited>(event);
   if (!note_ended(exited.rank) || exited.status().success()) return;
-  if (asks_not_to_requeue(exited)) return do_not_requeue(event);
+  if (asks_not_to_requeue(exited, spec.compat)) return do_not_requeue(event);
   if (!exited.stopped_by_us) add_fault(worker_fault(exited, context(event.node)));
 }
 

@@ -58,7 +58,7 @@ void Job::Impl::worker_exited(const Event& event) {
     if (++succeeded_workers == plan.world_size()) return succeed();
     return check_all_started();
   }
-  if (asks_not_to_requeue(exited)) return do_not_requeue(event);
+  if (asks_not_to_requeue(exited, spec.compat)) return do_not_requeue(event);
   Fault fault = worker_fault(exited, context(event.node));
   std::optional<LookBack> look_back;
   if (exited.traced && plan.world_size() > 1 && fault.fault_class == FaultClass::kUser) {

@@ -94,17 +94,4 @@ inline core::Diagnosed Cluster::look_at_pace(core::Diagnosed::Stage stage,
   return found;
 }
 
-// As the shell does it: nothing found, different calls, nothing at all, or too late. Without dice,
-// as others' fates do not depend on it.
-inline void Cluster::look_back(const core::LookBack& question) {
-  core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};
-  const std::uint32_t kind = question.attempt.value % 4;
-  if (kind == 3) return;
-  if (kind == 1) {
-    found.verdict.finding = tracer::Finding::kMismatch;
-    found.verdict.sentence = "ranks disagree";
-  }
-  queue_.after(kind == 2 ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
-}
-
 }  // namespace robustrun::sim

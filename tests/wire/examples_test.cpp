@@ -288,11 +288,6 @@ std::vector<Example> observation_kinds() {
                   .line = "eth0: its link is down",
                   .xid = 79,
                   .over = true}},
-      {"StandbyModules", "StandbyModules",
-       StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
-      {"KeepStandbys", "KeepStandbys",
-       KeepStandbys{.like = {.attempt = {2}, .slots = {{.rank = {8}}}, .group_rank = 1},
-                    .list = "robustrun-modules 1\nmodule json\n"}},
   };
 }
 
@@ -317,12 +312,22 @@ std::vector<Example> replay_kinds() {
   };
 }
 
+std::vector<Example> standby_kinds() {
+  return {
+      {"StandbyModules", "StandbyModules",
+       StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
+      {"KeepStandbys", "KeepStandbys",
+       KeepStandbys{.like = {.attempt = {2}, .slots = {{.rank = {8}}}, .group_rank = 1},
+                    .list = "robustrun-modules 1\nmodule json\n"}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
   for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
-                           observation_kinds(), replay_kinds()}) {
+                           observation_kinds(), replay_kinds(), standby_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
