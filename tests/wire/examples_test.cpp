@@ -317,7 +317,11 @@ std::vector<Example> standby_kinds() {
       {"StandbyModules", "StandbyModules",
        StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
       {"KeepStandbys", "KeepStandbys",
-       KeepStandbys{.like = {.attempt = {2}, .slots = {{.rank = {8}}}, .group_rank = 1},
+       KeepStandbys{.like = {.attempt = {2},
+                             .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,
+                                        StreamRoute::kFileAndConsole}},
+                             .group_rank = 1,
+                             .master_addr = ""},
                     .list = "robustrun-modules 1\nmodule json\n"}},
   };
 }
