@@ -20,7 +20,7 @@ constexpr Generation kOne{1}, kTwo{2};
 wire::StartWorkers order(std::uint32_t attempt, std::uint32_t group_rank, std::uint32_t version) {
   wire::StartWorkers start;
   start.attempt = Attempt{attempt};
-  start.slots = {{.rank = {group_rank}}};
+  start.slots.emplace_back().rank = {group_rank};
   start.group_rank = group_rank;
   start.group_world_size = 2;
   if (version != 0) start.version = wire::WorkerVersion{.number = version};
