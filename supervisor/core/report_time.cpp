@@ -117,8 +117,8 @@ class Troubles {
         suspected_.erase(first);
         break;
       }
-      case Diagnosed::Stage::kPostMortem: break;  // of a failure, which is told anyway
-      case Diagnosed::Stage::kRound: break;       // the job goes on
+      case Diagnosed::Stage::kPostMortem:  // of a failure, which is told anyway
+      case Diagnosed::Stage::kRound: break;  // the job goes on
     }
   }
 

@@ -16,10 +16,10 @@ def test_what_each_gpu_does_is_printed(robustrun, nvml):
         "gpu 0", "name Mock GPU 0", "uuid GPU-00000000", "pci 00000000:3b:00.0",
         "utilisation_percent 97", "power_w 90", "power_limit_w 700",
         "error 5000000000 uncorrected memory errors since its driver began", "used_mib 600",
-            "pid 100", "pid 101",
+        "pid 100", "pid 101",
         "gpu 1", "error 15 (Unknown Error)",
-        "gpu 2", "name Mock GPU 2", "uuid GPU-00000002", "pci 00000000:3d:00.0", "pid 300",
-        "pid 301",
+        "gpu 2", "name Mock GPU 2", "uuid GPU-00000002", "pci 00000000:3d:00.0", "used_mib 600",
+        "pid 300", "pid 301",
     ]
 
 
