@@ -185,8 +185,9 @@ class Runner:
         wait_for(lambda: not self.marked(), within_s, "the end of all descendants")
 
     def newest_run(self):
-        runs = sorted((self.folder / "robustrun-runs").iterdir(), key=lambda p: p.stat().st_mtime)
-        return runs[-1]
+        """Waits for the first one."""
+        runs = wait_for(lambda: list(self.folder.glob("robustrun-runs/*")), what="a run's folder")
+        return max(runs, key=lambda run: run.stat().st_mtime)
 
     def report(self, run=None):
         finished = self.run("report", str(run or self.newest_run()), "--json")
