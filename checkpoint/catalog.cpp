@@ -39,8 +39,8 @@ bool says_verified(const std::string& folder, const std::string& digest) {
   return words && words->size() == 2 && words->back() == digest;
 }
 
-// The first sound copy of the manifest counts; the others are looked at all the same, so that damage
-// is said while there still is a sound one.
+// The first sound copy of the manifest counts; the others are looked at all the same, so that
+// damage is said while there still is a sound one.
 void read_manifests(FoundAttempt& found) {
   bool damaged = false;
   bool deleted = false;
@@ -70,7 +70,8 @@ void read_manifests(FoundAttempt& found) {
                             : AttemptState::kIncomplete;
   }
   for (const std::string& folder : found.folders) {
-    found.verified = found.verified || (!found.digest.empty() && says_verified(folder, found.digest));
+    found.verified =
+        found.verified || (!found.digest.empty() && says_verified(folder, found.digest));
     found.pinned = found.pinned || exists(folder + "/" + std::string(kPinnedName));
   }
 }
@@ -137,8 +138,8 @@ Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> dir
 Result<FoundAttempt> newest_committed(std::span<const std::string> directories) {
   std::vector<FoundAttempt> all = RR_TRY(list_attempts(directories));
   if (all.empty() || all.front().state != AttemptState::kCommitted) {
-    return fail(Errc::kNotFound, "there is no committed checkpoint in " +
-                                     base::printable(directories.front()));
+    return fail(Errc::kNotFound,
+                "there is no committed checkpoint in " + base::printable(directories.front()));
   }
   return std::move(all.front());
 }

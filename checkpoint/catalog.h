@@ -18,19 +18,19 @@ namespace robustrun::checkpoint {
 enum class AttemptState : std::uint8_t {
   kCommitted,
   kIncomplete,  // being written, or left behind by a crash
-  kDamaged,     // it was committed, but no copy of its manifest can be read
-  kDeleted,     // given up by retention; some of its files are still there
+  kDamaged,  // it was committed, but no copy of its manifest can be read
+  kDeleted,  // given up by retention; some of its files are still there
 };
 
 struct FoundAttempt {
   AttemptId attempt;
   AttemptState state = AttemptState::kIncomplete;
   std::vector<std::string> folders;  // of the attempt, in the order of the directories
-  Manifest manifest;                 // when committed
-  std::string digest;                // of the manifest's bytes, when committed
-  bool verified = false;             // all was read back and was right
-  bool pinned = false;               // never removed by retention
-  std::vector<std::string> notes;    // damaged copies
+  Manifest manifest;  // when committed
+  std::string digest;  // of the manifest's bytes, when committed
+  bool verified = false;  // all was read back and was right
+  bool pinned = false;  // never removed by retention
+  std::vector<std::string> notes;  // damaged copies
 };
 
 // Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.

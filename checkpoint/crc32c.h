@@ -1,8 +1,8 @@
 #pragma once
 // CRC32C (Castagnoli; RFC 3720 appendix B.4), the checksum of all that a checkpoint holds.
 //
-// SSE4.2 where the processor has it (three streams at a time, since one CRC32 instruction waits three
-// cycles for the one before), else slicing by eight tables. Joining two CRCs is a product of
+// SSE4.2 where the processor has it (three streams at a time, since one CRC32 instruction waits
+// three cycles for the one before), else slicing by eight tables. Joining two CRCs is a product of
 // polynomials modulo the generator (Adler, zlib's crc32_combine). Thread-safe, cannot fail.
 
 #include <cstdint>

@@ -63,8 +63,7 @@ struct DataWriter::State {
     file.name = request.file_prefix + "-m" + std::to_string(file.plan->mount) +
                 (round == 0 ? "" : "-" + std::to_string(round)) + ".safetensors";
     file.path = request.mounts[file.plan->mount].folder + "/" + file.name;
-    file.output =
-        RR_TRY(disk.create(file.path, file.plan->header.size() + file.plan->data_bytes));
+    file.output = RR_TRY(disk.create(file.path, file.plan->header.size() + file.plan->data_bytes));
     return {};
   }
 
@@ -81,12 +80,12 @@ struct DataWriter::State {
       file.results.resize(workers);
       for (std::uint32_t worker = 0; worker < workers; ++worker) {
         const std::uint32_t lane = file.plan->mount * workers + worker;
-        const WriteShare share{file.plan, sources,           file.output.get(),
+        const WriteShare share{file.plan, sources, file.output.get(),
                                worker,    workers, arena.data() + lane * kExtentBytes};
         WorkerResult* result = &file.results[worker];
         ++left;
-        Status submitted = pool.submit(
-            lane, [share, result] { *result = write_share(share); }, one_done);
+        Status submitted =
+            pool.submit(lane, [share, result] { *result = write_share(share); }, one_done);
         RR_ASSERT(submitted);  // the queue has room for every worker
       }
     }
@@ -142,10 +141,9 @@ void take_over(Writing& file, std::vector<std::vector<Placed>>& placed, DataSave
   const auto index = static_cast<std::uint32_t>(saved.files.size());
   for (std::size_t i = 0; i < file.plan->pieces.size(); ++i) {
     const PlannedPiece& piece = file.plan->pieces[i];
-    placed[piece.slice.shard].push_back(
-        {piece.slice.begin,
-         {index, written.file.header_bytes + piece.offset, piece.slice.bytes,
-          written.piece_crcs[i]}});
+    placed[piece.slice.shard].push_back({piece.slice.begin,
+                                         {index, written.file.header_bytes + piece.offset,
+                                          piece.slice.bytes, written.piece_crcs[i]}});
   }
   saved.files.push_back(std::move(written.file));
 }

@@ -1,7 +1,7 @@
 #pragma once
-// All that changes anything on a disk goes through here, so that tests can let it fail, stop or lose
-// what was not synced. `posix_disk()` is the real one. Calls may come from several threads at once,
-// for different files.
+// All that changes anything on a disk goes through here, so that tests can let it fail, stop or
+// lose what was not synced. `posix_disk()` is the real one. Calls may come from several threads at
+// once, for different files.
 //
 // Errors carry the errno (ENOSPC, EIO) and name the path.
 

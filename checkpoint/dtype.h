@@ -26,7 +26,8 @@ namespace robustrun::checkpoint {
 }
 
 // Product of the dimensions; false on overflow.
-[[nodiscard]] constexpr bool product(std::span<const std::uint64_t> shape, std::uint64_t& elements) {
+[[nodiscard]] constexpr bool product(std::span<const std::uint64_t> shape,
+                                     std::uint64_t& elements) {
   elements = 1;
   for (const std::uint64_t size : shape) {
     if (__builtin_mul_overflow(elements, size, &elements)) return false;

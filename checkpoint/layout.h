@@ -4,8 +4,8 @@
 //
 // Each piece goes to the mount that would be done with it first (bytes / weight, greedy list
 // scheduling). Pieces of a block or more begin at a multiple of kAlignment, smaller ones of
-// kSmallAlignment; every file is a multiple of kAlignment, so that all of it can be written past the
-// page cache. Shards are cut between rows where a row fits, else between elements.
+// kSmallAlignment; every file is a multiple of kAlignment, so that all of it can be written past
+// the page cache. Shards are cut between rows where a row fits, else between elements.
 
 #include <cstdint>
 #include <span>

@@ -1,6 +1,6 @@
-// magic (8) | u32 version | u32 zero | sections' bytes | index | u32 count | u32 CRC | end magic (8)
-// The index has, for each section, u32 kind | u64 offset | u64 length | u32 CRC; the CRC at the end
-// is of everything in front of the sections and of the index with its count.
+// magic (8) | u32 version | u32 zero | sections' bytes | index | u32 count | u32 CRC | end magic
+// (8) The index has, for each section, u32 kind | u64 offset | u64 length | u32 CRC; the CRC at the
+// end is of everything in front of the sections and of the index with its count.
 
 #include "checkpoint/manifest.h"
 
@@ -210,7 +210,8 @@ Result<std::vector<IndexRow>> read_index(Document document, std::string_view byt
   if (count > room / kIndexRowBytes) return damaged("its index is cut off");
   const std::size_t index_bytes = count * kIndexRowBytes;
   const std::size_t index_at = bytes.size() - kEndBytes - index_bytes;
-  if (crc32c(bytes.substr(index_at, index_bytes + 4), crc32c(bytes.substr(0, kStartBytes))) != crc) {
+  if (crc32c(bytes.substr(index_at, index_bytes + 4), crc32c(bytes.substr(0, kStartBytes))) !=
+      crc) {
     return damaged("the checksum of its index is wrong");
   }
   ByteReader in(bytes.substr(index_at, index_bytes));
@@ -221,7 +222,8 @@ Result<std::vector<IndexRow>> read_index(Document document, std::string_view byt
     row.offset = in.number<std::uint64_t>();
     row.bytes = in.number<std::uint64_t>();
     row.crc = in.number<std::uint32_t>();
-    if (row.offset != expected || row.bytes > index_at - expected) return damaged("a section's place");
+    if (row.offset != expected || row.bytes > index_at - expected)
+      return damaged("a section's place");
     expected += row.bytes;
   }
   if (expected != index_at) return damaged("bytes that belong to no section");

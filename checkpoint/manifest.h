@@ -2,9 +2,9 @@
 // What a checkpoint is: which shards of which tensors lie where in which files, with the CRC of
 // everything. Plain data and its bytes; docs/checkpoint-format.md is the page of the format.
 //
-// The same container, sections with a CRC each and an index at the end, carries an attempt's INTENT,
-// each writer's part and the MANIFEST that commits it. Decoding is bounded, executes nothing and
-// checks all that it hands out: indices, sums, overlaps with a file's end. Pure.
+// The same container, sections with a CRC each and an index at the end, carries an attempt's
+// INTENT, each writer's part and the MANIFEST that commits it. Decoding is bounded, executes
+// nothing and checks all that it hands out: indices, sums, overlaps with a file's end. Pure.
 
 #include <compare>
 #include <cstdint>

@@ -61,7 +61,8 @@ Status check_shard(const Manifest& manifest, const Shard& shard) {
   if (each != 0 && (__builtin_mul_overflow(elements, each, &bytes) || bytes != shard.bytes)) {
     return contradiction("shape and bytes differ of", shard.name);
   }
-  if (shard.rank >= manifest.head.layout.world_size) return contradiction("no rank for", shard.name);
+  if (shard.rank >= manifest.head.layout.world_size)
+    return contradiction("no rank for", shard.name);
   std::uint64_t sum = 0;
   std::uint32_t crc = 0;
   for (const Piece& piece : shard.pieces) {
@@ -73,7 +74,8 @@ Status check_shard(const Manifest& manifest, const Shard& shard) {
         piece.bytes > file.bytes - piece.offset) {
       return contradiction("a piece outside of its file of", shard.name);
     }
-    if (__builtin_add_overflow(sum, piece.bytes, &sum)) return contradiction("sizes of", shard.name);
+    if (__builtin_add_overflow(sum, piece.bytes, &sum))
+      return contradiction("sizes of", shard.name);
     crc = crc32c_joined(crc, piece.crc, piece.bytes);
   }
   if (sum != shard.bytes) return contradiction("bytes are missing of", shard.name);

@@ -28,8 +28,8 @@ constexpr std::size_t kTensorsNamedMax = 3;
 Status read_at(int fd, std::uint64_t offset, std::span<char> into, const std::string& path) {
   std::size_t done = 0;
   while (done < into.size()) {
-    const ssize_t got = ::pread(fd, into.data() + done, into.size() - done,
-                                static_cast<off_t>(offset + done));
+    const ssize_t got =
+        ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno("cannot read " + path, errno);
     if (got == 0) return fail(Errc::kCorrupt, "cannot read " + path + ": it is cut off");
@@ -71,8 +71,8 @@ Result<const CheckpointReader::OpenFile*> CheckpointReader::file(std::size_t ind
     seen = fmt::format("{} has {} bytes instead of {}", path, status.st_size, wanted.bytes);
   }
   if (!seen.empty()) return fail(Errc::kCorrupt, seen);
-  return fail(Errc::kNotFound, wanted.name + " is missing; it was on " +
-                                   manifest_.head.mounts[wanted.mount]);
+  return fail(Errc::kNotFound,
+              wanted.name + " is missing; it was on " + manifest_.head.mounts[wanted.mount]);
 }
 
 Status CheckpointReader::read_shard(std::size_t shard, std::span<char> destination) {

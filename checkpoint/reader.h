@@ -1,5 +1,6 @@
 #pragma once
-// Reads a checkpoint. No byte is handed out whose CRC was not right. Only reads; one call at a time.
+// Reads a checkpoint. No byte is handed out whose CRC was not right. Only reads; one call at a
+// time.
 
 #include <cstdint>
 #include <span>

@@ -51,9 +51,11 @@ Status remove_attempt(Disk& disk, const FoundAttempt& found) {
 Status verify_and_mark(Disk& disk, const FoundAttempt& found) {
   const auto faults = CheckpointReader::open(found.manifest, found.folders).verify();
   if (!faults.empty()) {
-    return fail(Errc::kCorrupt, faults.front() + (faults.size() == 1 ? std::string()
-                                                                     : ", and " +
-                                                  std::to_string(faults.size() - 1) + " faults more"));
+    return fail(
+        Errc::kCorrupt,
+        faults.front() + (faults.size() == 1
+                              ? std::string()
+                              : ", and " + std::to_string(faults.size() - 1) + " faults more"));
   }
   return replace_file(disk, found.folders.front() + "/" + std::string(kVerifiedName),
                       control_line("verified " + found.digest));
@@ -73,8 +75,9 @@ Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::
   std::size_t kept = 0;
   for (const FoundAttempt& found : all) {
     const bool committed = found.state == AttemptState::kCommitted;
-    const bool abandoned = found.state == AttemptState::kDeleted ||
-                           (found.state == AttemptState::kIncomplete && found.attempt.generation < fence);
+    const bool abandoned =
+        found.state == AttemptState::kDeleted ||
+        (found.state == AttemptState::kIncomplete && found.attempt.generation < fence);
     if (committed && (kept < keep || found.pinned)) {
       if (found.verified) ++kept;
       continue;

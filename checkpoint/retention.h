@@ -2,8 +2,8 @@
 // Which checkpoints may go, and how one goes.
 //
 // Nothing is removed unless a newer one was read back whole (VERIFIED). One goes by renaming every
-// copy of its MANIFEST and syncing that, before any of its data is unlinked: a crash leaves one that
-// is not there, never one that is broken.
+// copy of its MANIFEST and syncing that, before any of its data is unlinked: a crash leaves one
+// that is not there, never one that is broken.
 
 #include <cstdint>
 #include <span>

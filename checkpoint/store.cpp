@@ -61,7 +61,8 @@ Status check_contents(const PartContents& contents) {
 }  // namespace
 
 Result<Store> Store::open(StoreOptions options) {
-  if (options.mounts.empty() || options.mounts.size() > kMountsMax || options.workers_per_mount == 0) {
+  if (options.mounts.empty() || options.mounts.size() > kMountsMax ||
+      options.workers_per_mount == 0) {
     return fail(Errc::kInvalidArgument, "cannot save: between 1 and 256 directories are needed");
   }
   std::set<std::string> seen;
@@ -140,8 +141,7 @@ Result<AttemptId> Store::begin(std::uint64_t step, std::uint64_t generation,
   intent.head.wall_time_ns = static_cast<std::uint64_t>(options_.clock->wall_time().count());
   RR_TRY(check_consistent(intent));
   RR_TRY(make_attempt(home(), intent.head.attempt));
-  RR_TRY(replace_file(*options_.disk,
-                      at_home(intent.head.attempt) + "/" + std::string(kIntentName),
+  RR_TRY(replace_file(*options_.disk, at_home(intent.head.attempt) + "/" + std::string(kIntentName),
                       encode(Document::kIntent, intent)));
   return intent.head.attempt;
 }
@@ -150,8 +150,8 @@ Result<std::vector<std::string>> Store::write_part(const AttemptId& attempt,
                                                    const std::string& writer,
                                                    const PartContents& contents) {
   RR_TRY(check_contents(contents));
-  const Manifest intent = RR_TRY(read_document(
-      Document::kIntent, at_home(attempt) + "/" + std::string(kIntentName)));
+  const Manifest intent =
+      RR_TRY(read_document(Document::kIntent, at_home(attempt) + "/" + std::string(kIntentName)));
   Manifest part;
   part.head = intent.head;
   part.head.writers = {writer};

@@ -1,7 +1,8 @@
 #pragma once
 // Checkpoints in directories: how one comes to be. The protocol, step by step, and what a crash
-// leaves behind at each: docs/checkpoint-format.md. Everything of a checkpoint is written and synced
-// before its MANIFEST is renamed into place in the home directory; that rename is the commit.
+// leaves behind at each: docs/checkpoint-format.md. Everything of a checkpoint is written and
+// synced before its MANIFEST is renamed into place in the home directory; that rename is the
+// commit.
 //
 // begin() once, write_part() once for each writer, commit() once. Every call names a generation;
 // after admit(g) nothing of an older one commits. One call at a time on one Store; several

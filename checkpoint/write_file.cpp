@@ -9,8 +9,8 @@
 namespace robustrun::checkpoint {
 namespace {
 
-// Fills one block of the file's data and returns its CRC, by those of the pieces in it: each byte is
-// looked at once, however many pieces there are.
+// Fills one block of the file's data and returns its CRC, by those of the pieces in it: each byte
+// is looked at once, however many pieces there are.
 class BlockGatherer {
  public:
   BlockGatherer(const WriteShare& share, WorkerResult& result) : share_(share), result_(result) {}
@@ -77,8 +77,8 @@ WorkerResult write_share(const WriteShare& share) {
                                                 share.memory + (block - begin));
       result.blocks.emplace_back(block / kBlockBytes, crc);
     }
-    result.status = share.output->write(share.file->header.size() + begin,
-                                        {share.memory, end - begin});
+    result.status =
+        share.output->write(share.file->header.size() + begin, {share.memory, end - begin});
     if (!result.status) return result;
   }
   return result;
