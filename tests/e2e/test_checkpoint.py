@@ -48,8 +48,8 @@ def test_ls_inspect_and_verify_say_the_same_in_words_and_in_json(folders):
     whole = json.loads(ckpt("inspect", "--json", *folders))
     assert whole["digest"] == found["digest"] and whole["axes"] == [{"name": "dp", "size": 1}]
     assert "layer.weight" in ckpt("inspect", *folders)
-    older = json.loads(ckpt("inspect", "--json", "--step", str(newest(folders)["step"] - 1), *folders))
-    assert older["step"] == whole["step"] - 1
+    before = str(found["step"] - 1)
+    assert json.loads(ckpt("inspect", "--json", "--step", before, *folders))["step"] == int(before)
     assert "sound" in ckpt("verify", *folders)
     assert all(not each["faults"] for each in json.loads(ckpt("verify", "--all", "--json",
                                                               *folders)))
