@@ -51,7 +51,8 @@ std::string head_json(const FoundAttempt& found) {
   const checkpoint::Head& head = found.manifest.head;
   return fmt::format(
       R"("step":{},"generation":{},"attempt":{},"state":{},"verified":{},"pinned":{},)"
-      R"("sequence":{},"wall_time_ns":{},"bytes":{},"tensors":{},"digest":{},"folders":{},"notes":{})",
+      R"("sequence":{},"wall_time_ns":{},"bytes":{},"tensors":{},"digest":{},)"
+      R"("folders":{},"notes":{})",
       found.attempt.step, found.attempt.generation, json_string(found.attempt.token),
       json_string(checkpoint::word_for(found.state)), found.verified, found.pinned, head.sequence,
       head.wall_time_ns, data_bytes(found), found.manifest.shards.size(), json_string(found.digest),
@@ -149,7 +150,8 @@ std::string checkpoint_json(const FoundAttempt& found) {
                        state.bytes.size());
   });
   return fmt::format(
-      R"({{{},"world_size":{},"axes":{},"mounts":{},"writers":{},"files":{},"shards":{},"states":{}}})"
+      R"({{{},"world_size":{},"axes":{},"mounts":{},"writers":{},"files":{},"shards":{},)"
+      R"("states":{}}})"
       "\n",
       head_json(found), manifest.head.layout.world_size, axes, strings(manifest.head.mounts),
       strings(manifest.head.writers), files, shards, states);

@@ -39,9 +39,9 @@ TEST_CASE("a header is read as it was written, and its data begins on a page") {
 
 TEST_CASE("what safetensors itself allows is read, what it refuses is refused") {
   CHECK(reads("{}", 0));
-  CHECK(reads(
-      R"({"__metadata__":{"a":"b","c":""},"x":{"data_offsets":[0,4],"dtype":"F32","shape":[ 1 ]} }  )",
-      4));
+  CHECK(reads(R"({"__metadata__":{"a":"b","c":""},"x":{"data_offsets":[0,4],)"
+              R"("dtype":"F32","shape":[ 1 ]} }  )",
+              4));
   CHECK(reads(R"({"\ud83d\ude00":{"dtype":"U8","shape":[2,0],"data_offsets":[0,0]}})", 0));
   const char* const bad[] = {
       "",
@@ -60,7 +60,8 @@ TEST_CASE("what safetensors itself allows is read, what it refuses is refused") 
       R"({"x":{"dtype":"U8","shape":[4.0],"data_offsets":[0,4]}})",
       R"({"x":{"dtype":"U8","shape":[18446744073709551616],"data_offsets":[0,4]}})",
       R"({"x":{"dtype":"U8","shape":[4294967296,4294967297],"data_offsets":[0,4]}})",
-      R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})",
+      R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+      R"("x":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})",
       R"({"x":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
       R"({"\ud83d":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
       R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}} y)"};
