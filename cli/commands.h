@@ -30,7 +30,8 @@ enum class Command : std::uint8_t {
   kNodes,
   kPolicy,
   kUpdate,
-  kReplay
+  kReplay,
+  kCkpt
 };
 
 struct Choice {
@@ -61,6 +62,8 @@ int version_command();
 int check_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun plan [options]`: which ranks each host would get.
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun ckpt ls|inspect|verify`: what checkpoints are there, and are they sound?
+int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: whom a job waits for, by asking it or by its files.
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun nodes [HOST...]`: what earlier runs have learnt of the hosts.

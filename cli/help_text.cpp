@@ -47,6 +47,8 @@ Subcommands (a script of the same name in this directory wins):
   update [RUN]              Other code, variables or arguments for a run that
                             goes on: --code, --env, --unset, --args, --now;
                             --rollback, --list.
+  ckpt VERB DIRECTORY...    Checkpoints in directories: ls, inspect, or verify,
+                            which reads all of one. --step N, --json.
   diagnose [RUN]            Whom the workers of a run wait for, now; or with
                             --from PATH... whom a hung job waits for, by dumps
                             of PyTorch's Flight Recorder, reports of NCCL's RAS

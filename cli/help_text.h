@@ -20,6 +20,7 @@ namespace robustrun::cli {
 [[nodiscard]] std::string status_help();
 [[nodiscard]] std::string stop_help();
 [[nodiscard]] std::string attach_help();
+[[nodiscard]] std::string ckpt_help();
 [[nodiscard]] std::string diagnose_help();
 [[nodiscard]] std::string nodes_help();
 [[nodiscard]] std::string policy_help();

@@ -1,4 +1,4 @@
-// The help of status, stop, attach, diagnose, nodes and update.
+// The help of status, stop, attach, ckpt, diagnose, nodes and update.
 
 #include "cli/help_text.h"
 
@@ -41,6 +41,22 @@ std::string attach_help() {
          "much\n"
          "is said); the run is never held up.\n\n"
          "  -n, --lines N   begin with the last N lines (of the last MiB)\n";
+}
+
+std::string ckpt_help() {
+  return "usage: robustrun ckpt ls DIRECTORY... [--json]\n"
+         "       robustrun ckpt inspect DIRECTORY... [--step N] [--json]\n"
+         "       robustrun ckpt verify DIRECTORY... [--step N | --all] [--json]\n\n"
+         "Checkpoints that robustrun wrote, without a job. DIRECTORY is where they are; when they\n"
+         "are spread over several, all of them, in any order. Nothing is changed.\n\n"
+         "  ls        every checkpoint, newest first, and what is left of others\n"
+         "  inspect   the tensors, files and states of one\n"
+         "  verify    reads everything and says what is damaged\n\n"
+         "  --step N  of this step; without it the newest\n"
+         "  --all     all of them\n"
+         "  --json    JSON on the standard output (docs/checkpoint-format.md)\n\n"
+         "Exit codes: 0 shown, or all is sound; 1 something is damaged, or there is none; 2 bad\n"
+         "input or no such directory.\n";
 }
 
 std::string diagnose_help() {

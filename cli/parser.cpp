@@ -148,6 +148,26 @@ Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
+  CkptLine line;
+  Parser app;
+  app.add_option("verb", line.verb);
+  app.add_option("directories", line.directories)->expected(0, -1);
+  app.add_option("--step", line.step);
+  app.add_flag("--all", line.all);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (line.help) return line;
+  if (line.verb != "ls" && line.verb != "inspect" && line.verb != "verify") {
+    return fail(Errc::kInvalidArgument, "ckpt does one of ls, inspect and verify");
+  }
+  if (line.directories.empty()) {
+    return fail(Errc::kInvalidArgument, "ckpt " + line.verb + " needs a directory of checkpoints");
+  }
+  return line;
+}
+
 Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
   DiagnoseLine line;
   Parser app;

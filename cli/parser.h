@@ -84,6 +84,16 @@ struct NodesLine {
   bool help = false;
 };
 
+// `robustrun ckpt ls|inspect|verify DIRECTORY... [--step N] [--all] [--json]`
+struct CkptLine {
+  std::string verb;
+  std::vector<std::string> directories;  // at least one
+  std::optional<std::uint64_t> step;
+  bool all = false;
+  bool json = false;
+  bool help = false;
+};
+
 // `robustrun diagnose [RUN | --from PATH...] [--json]`
 struct DiagnoseLine {
   std::string run;
@@ -123,6 +133,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<StopLine> parse_stop_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<NodesLine> parse_nodes_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);

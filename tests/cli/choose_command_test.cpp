@@ -23,6 +23,7 @@ TEST_CASE("the first word chooses the subcommand, and is taken away") {
   CHECK(choose_command(Words{"diagnose", "--from", "x"}, world.around).command ==
         Command::kDiagnose);
   CHECK(choose_command(Words{"update", "run1"}, world.around).command == Command::kUpdate);
+  CHECK(choose_command(Words{"ckpt", "ls", "d"}, world.around).command == Command::kCkpt);
   const Words run{"run", "train.py"};
   CHECK(choose_command(run, world.around).command == Command::kRun);
   CHECK(choose_command(run, world.around).argv.size() == 1);

@@ -75,6 +75,16 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK_FALSE(parse_diagnose_line(Words{"otter", "--from", "a"}).has_value());
   CHECK_FALSE(parse_diagnose_line(Words{"--from"}).has_value());
   CHECK(parse_diagnose_line(Words{"--help"})->help);
+  const auto ckpt = parse_ckpt_line(Words{"verify", "a", "b", "--step", "12", "--json"});
+  REQUIRE(ckpt.has_value());
+  CHECK(ckpt->verb == "verify");
+  CHECK(ckpt->directories == Words{"a", "b"});
+  CHECK(ckpt->step == 12);
+  CHECK(ckpt->json);
+  CHECK_FALSE(parse_ckpt_line(Words{"ls"}).has_value());
+  CHECK_FALSE(parse_ckpt_line(Words{"mend", "a"}).has_value());
+  CHECK_FALSE(parse_ckpt_line(Words{"ls", "a", "--step", "-1"}).has_value());
+  CHECK(parse_ckpt_line(Words{"--help"})->help);
   const auto status = parse_status_line(Words{"run1", "--json", "--watch"});
   REQUIRE(status.has_value());
   CHECK(status->run == "run1");

@@ -16,12 +16,14 @@ LAYERS = {
     "tracer/": ["base/", "tracer/analysis/"],
     "tracer/nccl/": ["base/core/", "tracer/analysis/operation.h", "tracer/progress_record.h",
                      "tracer/record_"],
+    "checkpoint/": ["base/"],
     "probe/": ["base/"],
     "agent/": ["base/", "wire/", "tracer/", "probe/"],
     "launcher/": ["base/", "topo/", "wire/"],
     "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/"],
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
-    "cli/": ["base/", "topo/", "wire/", "tracer/", "agent/", "launcher/", "supervisor/"],
+    "cli/": ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "agent/", "launcher/",
+             "supervisor/"],
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.
@@ -93,5 +95,6 @@ COLUMNS_MAX = 100
 README_LINES_MAX = 60
 OPENING_LINES_MAX = 16
 
-ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "probe/", "agent/", "launcher/",
+ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "probe/",
+                     "agent/", "launcher/",
                      "supervisor/", "cli/", "python/", "tests/", "bench/"]

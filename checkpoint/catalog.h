@@ -1,0 +1,45 @@
+#pragma once
+// Which checkpoints lie in some directories? Found by looking, never by LATEST. Only reads.
+//
+// A checkpoint is committed when any of the directories has a sound MANIFEST of it: copies are made
+// after the commit alone. Order: generation, then the number of the commit; a step with a higher
+// number of an older run does not win.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "checkpoint/manifest.h"
+
+namespace robustrun::checkpoint {
+
+enum class AttemptState : std::uint8_t {
+  kCommitted,
+  kIncomplete,  // being written, or left behind by a crash
+  kDamaged,  // it was committed, but no copy of its manifest can be read
+  kDeleted,  // given up by retention; some of its files are still there
+};
+
+struct FoundAttempt {
+  AttemptId attempt;
+  AttemptState state = AttemptState::kIncomplete;
+  std::vector<std::string> folders;  // of the attempt, in the order of the directories
+  Manifest manifest;  // when committed
+  std::string digest;  // of the manifest's bytes, when committed
+  bool verified = false;  // all was read back and was right
+  bool pinned = false;  // never removed by retention
+  std::vector<std::string> notes;  // damaged copies
+};
+
+// Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.
+base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories);
+
+// The newest committed one; kNotFound when there is none.
+base::Result<FoundAttempt> newest_committed(std::span<const std::string> directories);
+
+base::Result<Manifest> read_document(Document document, const std::string& path);
+[[nodiscard]] std::string_view word_for(AttemptState state);
+
+}  // namespace robustrun::checkpoint

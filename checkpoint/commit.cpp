@@ -1,0 +1,127 @@
+// Store's second half: from complete parts to a checkpoint.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "checkpoint/catalog.h"
+#include "checkpoint/directory_lock.h"
+#include "checkpoint/limits.h"
+#include "checkpoint/paths.h"
+#include "checkpoint/reader.h"
+#include "checkpoint/store.h"
+
+namespace robustrun::checkpoint {
+
+using base::Errc;
+using base::fail;
+using base::Result;
+using base::Status;
+
+Manifest merged(Manifest intent, std::vector<Manifest> parts) {
+  for (Manifest& part : parts) {
+    std::vector<std::uint32_t> mounts;
+    for (const std::string& mount : part.head.mounts) {
+      const auto known = std::ranges::find(intent.head.mounts, mount);
+      mounts.push_back(static_cast<std::uint32_t>(known - intent.head.mounts.begin()));
+      if (known == intent.head.mounts.end()) intent.head.mounts.push_back(mount);
+    }
+    const auto first_file = static_cast<std::uint32_t>(intent.files.size());
+    for (DataFile& file : part.files) {
+      file.mount = mounts[file.mount];
+      intent.files.push_back(std::move(file));
+    }
+    for (Shard& shard : part.shards) {
+      for (Piece& piece : shard.pieces) piece.file += first_file;
+      intent.shards.push_back(std::move(shard));
+    }
+    for (RankState& state : part.states) intent.states.push_back(std::move(state));
+  }
+  return intent;
+}
+
+Result<Manifest> Store::gather_parts(const AttemptId& attempt) const {
+  const std::string folder = at_home(attempt) + "/";
+  const Manifest intent =
+      RR_TRY(read_document(Document::kIntent, folder + std::string(kIntentName)));
+  if (intent.head.attempt != attempt) {
+    return fail(Errc::kCorrupt, "cannot commit " + folder + ": its INTENT is of another attempt");
+  }
+  std::vector<Manifest> parts;
+  for (const std::string& writer : intent.head.writers) {
+    parts.push_back(RR_TRY(read_document(Document::kPart, folder + part_name(writer))));
+    if (parts.back().head.attempt != attempt) {
+      return fail(Errc::kCorrupt, "cannot commit " + folder + ": a part is of another attempt");
+    }
+  }
+  Manifest manifest = merged(intent, std::move(parts));
+  RR_TRY(check_consistent(manifest));
+  // On a node's own disks they are not to be seen from here; where they can be, they must be whole.
+  for (const DataFile& file : manifest.files) {
+    std::error_code error;
+    const std::string path =
+        manifest.head.mounts[file.mount] + "/" + attempt_folder(attempt) + "/" + file.name;
+    const auto bytes = std::filesystem::file_size(path, error);
+    if (!error && bytes != file.bytes) {
+      return fail(Errc::kCorrupt, fmt::format("cannot commit {}: {} has {} bytes instead of {}",
+                                              folder, path, bytes, file.bytes));
+    }
+  }
+  return manifest;
+}
+
+Result<Committed> Store::commit(const AttemptId& attempt, std::uint64_t generation) {
+  return publish(RR_TRY(gather_parts(attempt)), generation);
+}
+
+// Under the lock no other generation can be admitted between the look at the fence and the rename.
+Result<Committed> Store::publish(Manifest manifest, std::uint64_t generation) {
+  Disk& disk = *options_.disk;
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  RR_TRY(check_fence(generation));
+  const std::string folder = at_home(manifest.head.attempt);
+  for (const FoundAttempt& found : RR_TRY(list_attempts(directories()))) {
+    const bool same = found.attempt == manifest.head.attempt;
+    if (same && found.state != AttemptState::kIncomplete) {
+      return fail(Errc::kConflict, "cannot commit " + folder + ": it is " +
+                                       std::string(word_for(found.state)) + " already");
+    }
+    manifest.head.sequence = std::max(manifest.head.sequence, found.manifest.head.sequence);
+  }
+  ++manifest.head.sequence;
+  manifest.head.wall_time_ns = static_cast<std::uint64_t>(options_.clock->wall_time().count());
+  const std::string bytes = encode(Document::kManifest, manifest);
+  RR_TRY(replace_file(disk, folder + "/" + std::string(kManifestName), bytes));
+  Committed committed{std::move(manifest), digest_of(bytes), {}};
+  const AttemptId& attempt = committed.manifest.head.attempt;
+  const auto note = [&](const Status& status) {
+    if (!status) committed.notes.push_back(status.error().what);
+  };
+  for (std::size_t i = 1; i < options_.mounts.size(); ++i) {
+    const std::string copy = options_.mounts[i].path + "/" + attempt_folder(attempt);
+    note(replace_file(disk, copy + "/" + std::string(kManifestName), bytes));
+  }
+  note(replace_file(disk, home() + "/" + std::string(kLatestName),
+                    control_line(fmt::format("{} {} {} {}", attempt.step, attempt.generation,
+                                             attempt.token, committed.digest))));
+  return committed;
+}
+
+Result<std::vector<Committed>> Store::salvage(std::uint64_t generation) {
+  std::vector<Committed> saved;
+  std::vector<FoundAttempt> all = RR_TRY(list_attempts(directories()));
+  // The oldest first, so that the newest one gets the highest number.
+  std::ranges::sort(all, {}, &FoundAttempt::attempt);
+  for (const FoundAttempt& found : all) {
+    if (found.state != AttemptState::kIncomplete) continue;
+    auto manifest = gather_parts(found.attempt);
+    if (!manifest) continue;  // what is missing was never promised to anybody
+    if (!CheckpointReader::open(*manifest, found.folders).verify().empty()) continue;
+    saved.push_back(RR_TRY(publish(std::move(*manifest), generation)));
+  }
+  return saved;
+}
+
+}  // namespace robustrun::checkpoint

@@ -1,0 +1,84 @@
+#include "base/core/text.h"
+#include "checkpoint/catalog.h"
+#include "checkpoint/reader.h"
+#include "cli/ckpt_text.h"
+#include "cli/commands.h"
+#include "cli/help_text.h"
+#include "cli/parser.h"
+#include "supervisor/core/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+using checkpoint::AttemptState;
+using checkpoint::FoundAttempt;
+
+int list_checkpoints(const CkptLine& line, const std::vector<FoundAttempt>& all) {
+  print(line.json ? checkpoints_json(all) : checkpoints_text(all));
+  return supervisor::kExitSuccess;
+}
+
+// Those with the wanted step, else the newest.
+std::vector<const FoundAttempt*> chosen(const CkptLine& line,
+                                        const std::vector<FoundAttempt>& all) {
+  std::vector<const FoundAttempt*> some;
+  for (const FoundAttempt& found : all) {
+    const bool readable = found.state == AttemptState::kCommitted;
+    const bool wanted = line.step ? found.attempt.step == *line.step : line.all || some.empty();
+    if (wanted && (readable || found.state == AttemptState::kDamaged)) some.push_back(&found);
+  }
+  return some;
+}
+
+int inspect_checkpoint(const CkptLine& line, const FoundAttempt& found) {
+  if (found.state != AttemptState::kCommitted) {
+    say("cannot inspect it: no copy of its manifest can be read; robustrun ckpt ls says why");
+    return supervisor::kExitFailure;
+  }
+  print(line.json ? checkpoint_json(found) : checkpoint_text(found));
+  return supervisor::kExitSuccess;
+}
+
+int verify_checkpoints(const CkptLine& line, const std::vector<const FoundAttempt*>& some) {
+  std::vector<VerifiedCheckpoint> results;
+  bool sound = true;
+  for (const FoundAttempt* found : some) {
+    VerifiedCheckpoint& result = results.emplace_back();
+    result.found = found;
+    if (found->state == AttemptState::kCommitted) {
+      result.faults = checkpoint::CheckpointReader::open(found->manifest, found->folders).verify();
+    }
+    sound = sound && result.faults.empty() && found->notes.empty() &&
+            found->state == AttemptState::kCommitted;
+  }
+  print(line.json ? verified_json(results) : verified_text(results));
+  return sound ? supervisor::kExitSuccess : supervisor::kExitFailure;
+}
+
+}  // namespace
+
+int ckpt_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_ckpt_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(ckpt_help());
+    return supervisor::kExitSuccess;
+  }
+  const auto all = checkpoint::list_attempts(line->directories);
+  if (!all) {
+    say(all.error().what);
+    return supervisor::kExitUsage;
+  }
+  if (line->verb == "ls") return list_checkpoints(*line, *all);
+  const auto some = chosen(*line, *all);
+  if (some.empty()) {
+    say("there is no committed checkpoint" +
+        (line->step ? " of step " + std::to_string(*line->step) : std::string()) + " in " +
+        base::printable(line->directories.front()));
+    return supervisor::kExitFailure;
+  }
+  return line->verb == "inspect" ? inspect_checkpoint(*line, *some.front())
+                                 : verify_checkpoints(*line, some);
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,187 @@
+#include "cli/ckpt_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/core/text.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::json_string;
+using checkpoint::AttemptState;
+using checkpoint::FoundAttempt;
+using checkpoint::Shard;
+
+std::uint64_t data_bytes(const FoundAttempt& found) {
+  std::uint64_t bytes = 0;
+  for (const Shard& shard : found.manifest.shards) bytes += shard.bytes;
+  return bytes;
+}
+
+std::string size_in_words(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double size = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < kUnits.size(); size /= 1024) ++unit;
+  return fmt::format("{:.1f} {}", size, kUnits[unit]);
+}
+
+std::string numbers(const std::vector<std::uint64_t>& all) {
+  return fmt::format("[{}]", fmt::join(all, ","));
+}
+
+std::string strings(const std::vector<std::string>& all) {
+  std::string list;
+  for (const std::string& each : all) list += (list.empty() ? "" : ",") + json_string(each);
+  return "[" + list + "]";
+}
+
+std::string state_in_words(const FoundAttempt& found) {
+  std::string words(checkpoint::word_for(found.state));
+  if (found.verified) words += ", verified";
+  if (found.pinned) words += ", pinned";
+  return words;
+}
+
+// The members that every form has, without braces.
+std::string head_json(const FoundAttempt& found) {
+  const checkpoint::Head& head = found.manifest.head;
+  return fmt::format(
+      R"("step":{},"generation":{},"attempt":{},"state":{},"verified":{},"pinned":{},)"
+      R"("sequence":{},"wall_time_ns":{},"bytes":{},"tensors":{},"digest":{},)"
+      R"("folders":{},"notes":{})",
+      found.attempt.step, found.attempt.generation, json_string(found.attempt.token),
+      json_string(checkpoint::word_for(found.state)), found.verified, found.pinned, head.sequence,
+      head.wall_time_ns, data_bytes(found), found.manifest.shards.size(), json_string(found.digest),
+      strings(found.folders), strings(found.notes));
+}
+
+std::string notes_text(const FoundAttempt& found) {
+  std::string text;
+  for (const std::string& note : found.notes) text += "  " + base::printable(note) + "\n";
+  return text;
+}
+
+template <class T, class F>
+std::string list_json(const T& all, F one) {
+  std::string list;
+  for (const auto& each : all) list += (list.empty() ? "{" : ",{") + one(each) + "}";
+  return "[" + list + "]";
+}
+
+}  // namespace
+
+std::string checkpoints_text(std::span<const FoundAttempt> all) {
+  std::string text = fmt::format("{:>12}  {:>10}  {:>10}  {:>7}  {}\n", "step", "generation",
+                                 "size", "tensors", "state");
+  for (const FoundAttempt& found : all) {
+    const bool known = found.state == AttemptState::kCommitted;
+    text += fmt::format("{:>12}  {:>10}  {:>10}  {:>7}  {}\n", found.attempt.step,
+                        found.attempt.generation, known ? size_in_words(data_bytes(found)) : "-",
+                        known ? std::to_string(found.manifest.shards.size()) : "-",
+                        state_in_words(found));
+    text += notes_text(found);
+  }
+  return text;
+}
+
+std::string checkpoints_json(std::span<const FoundAttempt> all) {
+  return list_json(all, head_json) + "\n";
+}
+
+std::string checkpoint_text(const FoundAttempt& found) {
+  const checkpoint::Head& head = found.manifest.head;
+  std::string text =
+      fmt::format("step {}, generation {}, attempt {}: {}\n", found.attempt.step,
+                  found.attempt.generation, found.attempt.token, state_in_words(found));
+  text += fmt::format("{} in {} tensors, saved by {} ranks", size_in_words(data_bytes(found)),
+                      found.manifest.shards.size(), head.layout.world_size);
+  for (const checkpoint::Axis& axis : head.layout.axes) {
+    text += fmt::format(", {} {}", base::printable(axis.name), axis.size);
+  }
+  text += "\n" + notes_text(found) + "\nfiles\n";
+  for (const checkpoint::DataFile& file : found.manifest.files) {
+    text += fmt::format("  {:>10}  {}  on {}\n", size_in_words(file.bytes),
+                        base::printable(file.name), base::printable(head.mounts[file.mount]));
+  }
+  text += "\ntensors\n";
+  for (const Shard& shard : found.manifest.shards) {
+    text += fmt::format("  {:>10}  {:<8} {}  {}", size_in_words(shard.bytes),
+                        base::printable(shard.dtype), numbers(shard.shape),
+                        base::printable(shard.name));
+    if (shard.shape != shard.global_shape) {
+      text += fmt::format("  at {} of {}", numbers(shard.offsets), numbers(shard.global_shape));
+    }
+    text += fmt::format("  (rank {})\n", shard.rank);
+  }
+  if (!found.manifest.states.empty()) text += "\nstates of ranks\n";
+  for (const checkpoint::RankState& state : found.manifest.states) {
+    text += fmt::format("  {:>10}  {}  (rank {})\n", size_in_words(state.bytes.size()),
+                        base::printable(state.name), state.rank);
+  }
+  return text;
+}
+
+std::string checkpoint_json(const FoundAttempt& found) {
+  const checkpoint::Manifest& manifest = found.manifest;
+  const std::string axes = list_json(manifest.head.layout.axes, [](const checkpoint::Axis& axis) {
+    return fmt::format(R"("name":{},"size":{})", json_string(axis.name), axis.size);
+  });
+  const std::string files = list_json(manifest.files, [](const checkpoint::DataFile& file) {
+    return fmt::format(R"("name":{},"mount":{},"bytes":{},"header_bytes":{})",
+                       json_string(file.name), file.mount, file.bytes, file.header_bytes);
+  });
+  const std::string shards = list_json(manifest.shards, [](const Shard& shard) {
+    const std::string pieces = list_json(shard.pieces, [](const checkpoint::Piece& piece) {
+      return fmt::format(R"("file":{},"offset":{},"bytes":{},"crc32c":"{:08x}")", piece.file,
+                         piece.offset, piece.bytes, piece.crc);
+    });
+    return fmt::format(
+        R"("name":{},"dtype":{},"rank":{},"global_shape":{},"offsets":{},"shape":{},"bytes":{},)"
+        R"("crc32c":"{:08x}","pieces":{})",
+        json_string(shard.name), json_string(shard.dtype), shard.rank, numbers(shard.global_shape),
+        numbers(shard.offsets), numbers(shard.shape), shard.bytes, shard.crc, pieces);
+  });
+  const std::string states = list_json(manifest.states, [](const checkpoint::RankState& state) {
+    return fmt::format(R"("rank":{},"name":{},"bytes":{})", state.rank, json_string(state.name),
+                       state.bytes.size());
+  });
+  return fmt::format(
+      R"({{{},"world_size":{},"axes":{},"mounts":{},"writers":{},"files":{},"shards":{},)"
+      R"("states":{}}})"
+      "\n",
+      head_json(found), manifest.head.layout.world_size, axes, strings(manifest.head.mounts),
+      strings(manifest.head.writers), files, shards, states);
+}
+
+std::string verified_text(std::span<const VerifiedCheckpoint> all) {
+  std::string text;
+  for (const VerifiedCheckpoint& each : all) {
+    const FoundAttempt& found = *each.found;
+    text += fmt::format("step {}, generation {}: ", found.attempt.step, found.attempt.generation);
+    if (found.state == AttemptState::kDamaged) {
+      text += "lost: no copy of its manifest can be read\n";
+    } else if (each.faults.empty()) {
+      text += fmt::format("sound, {} read\n", size_in_words(data_bytes(found)));
+    } else {
+      text += fmt::format("DAMAGED in {} place{}\n", each.faults.size(),
+                          each.faults.size() == 1 ? "" : "s");
+    }
+    for (const std::string& fault : each.faults) text += "  " + base::printable(fault) + "\n";
+    text += notes_text(found);
+  }
+  return text;
+}
+
+std::string verified_json(std::span<const VerifiedCheckpoint> all) {
+  return list_json(all,
+                   [](const VerifiedCheckpoint& each) {
+                     return head_json(*each.found) + R"(,"faults":)" + strings(each.faults);
+                   }) +
+         "\n";
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,102 @@
+#include "checkpoint/manifest.h"
+
+#include <cstdlib>
+
+#include "base/io/fd.h"
+#include "checkpoint/crc32c.h"
+#include "tests/checkpoint/support.h"
+
+namespace manifest_test {
+
+using namespace robustrun;
+using namespace robustrun::checkpoint;
+
+namespace {
+
+Manifest sample() {
+  Manifest manifest;
+  manifest.head.attempt = {1000, 7, "3f9c"};
+  manifest.head.sequence = 12;
+  manifest.head.wall_time_ns = 1'700'000'000'000'000'000;
+  manifest.head.layout = {4, {{"dp", 2}, {"tp", 2}}};
+  manifest.head.mounts = {"/a", "/b"};
+  manifest.head.writers = {"n0", "n1"};
+  const std::string bytes = "0123456789abcdef";
+  const std::uint32_t crc = crc32c(bytes);
+  manifest.files = {{"d-n0-m0.safetensors", 0, 8192, 4096, 0x1234, {0x5678}}};
+  Shard shard{"w", "F32", 3, {4, 2}, {2, 0}, {2, 2}, 16, 0, {}};
+  const std::string_view all = bytes;
+  shard.pieces = {{0, 4096, 8, crc32c(all.substr(0, 8))}, {0, 4160, 8, crc32c(all.substr(8))}};
+  shard.crc = crc;
+  manifest.shards = {shard};
+  manifest.states = {{0, "rng", std::string("\0\1\2", 3)}, {3, "loader", ""}};
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("a document says what was put into it, and is none of the other kinds") {
+  for (const Document document : {Document::kIntent, Document::kPart, Document::kManifest}) {
+    const std::string bytes = encode(document, sample());
+    const auto back = decode(document, bytes);
+    REQUIRE(back);
+    CHECK(*back == sample());
+    for (const Document other : {Document::kIntent, Document::kPart, Document::kManifest}) {
+      CHECK(decode(other, bytes).has_value() == (other == document));
+    }
+  }
+}
+
+TEST_CASE("a manifest that is cut anywhere, or has one bit changed anywhere, is refused") {
+  std::string bytes = encode(Document::kManifest, sample());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    CHECK_FALSE(decode(Document::kManifest, std::string_view(bytes).substr(0, size)));
+  }
+  CHECK_FALSE(decode(Document::kManifest, bytes + '\0'));
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    CAPTURE(bit);
+    CHECK_FALSE(decode(Document::kManifest, bytes));
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+  }
+}
+
+TEST_CASE("a manifest that contradicts itself is refused, though its checksums are right") {
+  const auto refused = [](auto change) {
+    Manifest manifest = sample();
+    change(manifest);
+    return !decode(Document::kManifest, encode(Document::kManifest, manifest));
+  };
+  CHECK_FALSE(refused([](Manifest&) {}));
+  CHECK(refused([](Manifest& m) { m.files[0].name = "../../etc/passwd"; }));
+  CHECK(refused([](Manifest& m) { m.files[0].name = ".."; }));
+  CHECK(refused([](Manifest& m) { m.files.push_back(m.files[0]); }));
+  CHECK(refused([](Manifest& m) { m.files[0].mount = 2; }));
+  CHECK(refused([](Manifest& m) { m.files[0].bytes = UINT64_MAX; }));
+  CHECK(refused([](Manifest& m) { m.files[0].header_bytes = 9000; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].pieces[1].file = 1; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].pieces[1].offset = UINT64_MAX - 3; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].pieces[1].offset = 8190; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].pieces[1].crc ^= 1; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].pieces.pop_back(); }));
+  CHECK(refused([](Manifest& m) { m.shards[0].shape = {UINT64_MAX, UINT64_MAX}; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].offsets = {3, 0}; }));
+  CHECK(refused([](Manifest& m) { m.shards[0].rank = 4; }));
+  CHECK(refused([](Manifest& m) { m.states[0].rank = 4; }));
+  CHECK(refused([](Manifest& m) { m.head.attempt.token = "../x"; }));
+  CHECK(refused([](Manifest& m) { m.head.writers[0] = "a/b"; }));
+}
+
+TEST_CASE("a manifest that was stored when the format was young is still read") {
+  const std::string path = RR_SOURCE_DIR "/tests/golden/checkpoint-manifest-v1.bin";
+  if (std::getenv("RR_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
+    REQUIRE(base::write_file_atomically(path, encode(Document::kManifest, sample()), 0644));
+  }
+  const auto bytes = base::read_file(path, 1 << 20);
+  REQUIRE(bytes);
+  const auto manifest = decode(Document::kManifest, *bytes);
+  REQUIRE(manifest);
+  CHECK(*manifest == sample());
+}
+
+}  // namespace manifest_test
