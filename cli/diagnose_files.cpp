@@ -70,7 +70,7 @@ base::Nanos newest_time(std::string_view bytes, const tracer::Reading& reading) 
   return newest;
 }
 
-struct Group {
+struct CommGroup {
   std::string description;
   std::vector<std::uint32_t> told;  // its members by a dump of NCCL
   std::set<std::uint32_t> users;
@@ -103,7 +103,7 @@ class Gathering {
   std::map<std::uint32_t, std::string> dump_of_rank_;
   std::map<std::uint32_t, std::string> record_of_rank_;
   std::vector<tracer::RasReport> reports_;
-  std::map<std::string, Group> groups_;
+  std::map<std::string, CommGroup> groups_;
   std::map<std::uint32_t, std::vector<KnownGroup>> known_;  // by rank
   std::map<std::uint32_t, RankSnapshot> ranks_;
   std::uint32_t world_ = 0;
@@ -157,7 +157,7 @@ void Gathering::note_groups(const FlightRecording& recording, std::uint32_t rank
   for (const tracer::RecordedGroup& told : recording.groups) {
     if (told.ranks.empty() || told.ranks.size() > kDiagnosedRanksMax) continue;
     if (std::ranges::max(told.ranks) >= kDiagnosedRanksMax) continue;
-    Group& group = groups_[told.name];
+    CommGroup& group = groups_[told.name];
     if (group.told.empty()) group.told = told.ranks;
     group.description = told.description;
     if (told.description == kDefaultGroup) {
@@ -165,7 +165,7 @@ void Gathering::note_groups(const FlightRecording& recording, std::uint32_t rank
     }
   }
   for (const tracer::RecordedEntry& entry : recording.entries) {
-    Group& group = groups_[entry.group_name];
+    CommGroup& group = groups_[entry.group_name];
     group.description = entry.group_description;
     group.users.insert(rank);
   }

@@ -153,7 +153,7 @@ Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
   Parser app;
   app.add_option("verb", line.verb);
   app.add_option("directories", line.directories)->expected(0, -1);
-  app.add_option("--step", line.step);
+  app.add_option("--step", line.step)->check(CLI::NonNegativeNumber);  // else -1 is a large one
   app.add_flag("--all", line.all);
   app.add_flag("--json", line.json);
   app.add_flag("-h,--help", line.help);

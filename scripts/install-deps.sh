@@ -80,7 +80,7 @@ case "${1:-build}" in
   test | bench)
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest" "$TORCH pytest"
+    install_python "torch numpy pytest safetensors" "$TORCH pytest safetensors"
     ;;
   lint)
     install_packages $BUILD $LINT

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import safetensors
 from checkpoint_reader import read_manifest, read_safetensors, read_shard
 
 BUILD = Path(os.environ.get("ROBUSTRUN_BUILD_DIR", "build")).resolve()
@@ -110,7 +111,6 @@ def test_every_data_file_is_a_safetensors_file(folders):
 
 
 def test_safetensors_itself_reads_every_data_file(folders):
-    safetensors = pytest.importorskip("safetensors")
     for folder in newest(folders)["folders"]:
         for path in Path(folder).glob("*.safetensors"):
             own = {name: data for name, (_, _, data) in read_safetensors(path).items()}
