@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,16 +17,20 @@
 #include <optional>
 #include <utility>
 
+#include "agent/checkpoint_demotion.h"
 #include "agent/disturbed_link.h"
 #include "agent/environment.h"
 #include "agent/health_watch.h"
 #include "agent/home_link.h"
 #include "agent/inject.h"
 #include "agent/limits.h"
+#include "agent/memory_tier.h"
 #include "agent/node_context.h"
 #include "agent/node_tests.h"
+#include "agent/peer_copies.h"
 #include "agent/port.h"
 #include "agent/runtime_dir.h"
+#include "agent/stdin_watch.h"
 #include "agent/worker_set.h"
 #include "base/core/clock.h"
 #include "base/io/blocking_pool.h"
@@ -79,6 +82,8 @@ class Agent {
     base::redirect_log({});
     tests_.reset();
     injector_.reset();
+    peers_.reset();
+    copies_.reset();  // what is still being saved reports to workers_
     workers_.reset();
   }
 
@@ -87,6 +92,8 @@ class Agent {
   void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
+  // The parts that others reach before the welcome.
+  [[nodiscard]] PeerCopies& peers() { return *peers_; }
   [[nodiscard]] static std::string host() {
     char name[256] = "";
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
@@ -152,6 +159,7 @@ class Agent {
       link_->begin_attempt(start->attempt);
       if (tests_) tests_->end_replay();
       workers_->start(std::move(*start));
+      peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
       workers_->stop(*stop);
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
@@ -160,6 +168,10 @@ class Agent {
       workers_->keep_standbys(*keep);
     } else if (const auto* question = std::get_if<wire::Observe>(&message)) {
       workers_->observe(*question);
+    } else if (auto* demote = std::get_if<wire::DemoteCheckpoint>(&message)) {
+      demotion_->demote(std::move(*demote));
+    } else if (peers_->take(message)) {
+      return;
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
     } else if (tests_) {
@@ -173,6 +185,7 @@ class Agent {
       own_workers_->run_id = welcome.workers.run_id;
       own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
       own_workers_->tell_modules = welcome.workers.tell_modules;
+      own_workers_->checkpoints = welcome.workers.checkpoints;
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
@@ -203,8 +216,9 @@ class Agent {
         1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     node_.started_with = node_.workers;
-    workers_.emplace(node_);
+    workers_.emplace(node_, *copies_);
     tests_.emplace(node_);
+    demotion_.emplace(node_);
     if (node_.workers.health) health_ = HealthWatch::start(node_);
     injector_.emplace(
         node_,
@@ -266,12 +280,15 @@ class Agent {
   base::Rng rng_{base::system_seed()};
   base::BlockingPool pool_;
   NodeContext node_;
+  std::unique_ptr<MemoryTier> copies_ = MemoryTier::make(node_);
+  std::optional<PeerCopies> peers_{std::in_place, node_, *copies_};
   std::unique_ptr<DisturbedLink> link_;
   std::optional<RuntimeDirectory> runtime_directory_;
   std::optional<WorkerSet> workers_;
   std::optional<wire::WorkerTemplate> own_workers_;
   std::optional<FaultInjector> injector_;
   std::optional<NodeTests> tests_;
+  std::optional<CheckpointDemotion> demotion_;
   std::unique_ptr<HealthWatch> health_;  // none: nobody wants to know
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
@@ -292,30 +309,6 @@ void prepare_process() {
   ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
   base::become_subreaper();
 }
-
-// Until the welcome, the end of our standard input is the end of who started us.
-class StdinWatch {
- public:
-  StdinWatch(asio::io_context& loop, Agent& agent) : stdin_(loop), agent_(agent) {
-    boost::system::error_code error;
-    stdin_.assign(::dup(STDIN_FILENO), error);
-    if (!error) stdin_.non_blocking(true, error);
-    if (!error) wait();
-  }
-
- private:
-  void wait() {
-    stdin_.async_read_some(asio::buffer(ignored_),
-                           [this](const boost::system::error_code& error, std::size_t) {
-                             if (!error) return wait();
-                             if (error != asio::error::operation_aborted && !agent_.welcomed())
-                               agent_.leave();
-                           });
-  }
-  asio::posix::stream_descriptor stdin_;
-  Agent& agent_;
-  char ignored_[64] = {};
-};
 
 }  // namespace
 
@@ -346,14 +339,19 @@ int run_remote_agent(RemoteAgent start) {
     auto dialer = wire::Dialer::make(loop.get_executor(), std::move(start.credential),
                                      std::move(start.self), std::move(start.munge));
     return HomeLink::over_network(loop.get_executor(), self.clock(), std::move(dialer),
-                                  {std::move(hello), interface, start.first_contact_max},
+                                  {std::move(hello), interface, start.first_contact_max,
+                                   std::bind_front(&PeerCopies::open, &self.peers())},
                                   std::move(handlers));
   });
   if (start.ends_with_node) agent.end_with_node();
   agent.add_environment(std::move(start.node_environment));
   if (start.own_workers) agent.start_only(*std::move(start.own_workers));
-  std::optional<StdinWatch> watch;
-  if (start.watch_stdin) watch.emplace(loop, agent);
+  std::unique_ptr<StdinWatch> watch;
+  if (start.watch_stdin) {
+    watch = StdinWatch::start(loop.get_executor(), [&] {
+      if (!agent.welcomed()) agent.leave();
+    });
+  }
   loop.run();
   if (agent.exit_code()) return *agent.exit_code();
   const std::string line = "robustrun agent: " + agent.why() + "\n";

@@ -12,13 +12,28 @@ namespace {
 
 class ControlSocketImpl final : public ControlSocket {
  public:
-  explicit ControlSocketImpl(ControlState state) : state_(std::move(state)) {}
+  ControlSocketImpl(ControlState state, NoteHandler on_note, GiveMemory give_memory)
+      : state_(std::move(state)),
+        on_note_(std::move(on_note)),
+        give_memory_(std::move(give_memory)) {}
 
   base::Status serve(const boost::asio::any_io_executor& executor, const std::string& path) {
     base::RequestSocket::Handlers handlers;
     handlers.on_message = [this](std::string_view message,
                                  const base::RequestSocket::Reply& reply) {
-      reply(answer_control_message(message, state_), nullptr);
+      const auto bytes = give_memory_ ? memory_wanted(message) : std::nullopt;
+      if (!bytes) {
+        reply(answer_control_message(message, state_), nullptr);
+        for (wire::CheckpointNote& note : std::exchange(state_.notes, {})) {
+          on_note_(std::move(note));
+        }
+        return;
+      }
+      give_memory_(*bytes, [reply](base::Result<GivenMemory> given) {
+        if (!given) return reply(control_error(given.error().what), nullptr);
+        if (!given->memory) return reply(memory_answer(0), nullptr);
+        reply.with_descriptor(memory_answer(given->bytes), std::move(given->memory));
+      });
     };
     handlers.too_long =
         control_error(fmt::format("a message has at most {} bytes", kControlMessageBytesMax));
@@ -33,16 +48,22 @@ class ControlSocketImpl final : public ControlSocket {
     state_.stop_deadline = deadline;
   }
 
+  [[nodiscard]] bool saves_on_stop() const override { return state_.saves_on_stop; }
+
  private:
   ControlState state_;
+  NoteHandler on_note_;
+  GiveMemory give_memory_;
   std::unique_ptr<base::RequestSocket> socket_;
 };
 
 }  // namespace
 
 base::Result<std::unique_ptr<ControlSocket>> ControlSocket::open(
-    boost::asio::any_io_executor executor, const std::string& path, ControlState state) {
-  auto socket = std::make_unique<ControlSocketImpl>(std::move(state));
+    boost::asio::any_io_executor executor, const std::string& path, ControlState state,
+    NoteHandler on_note, GiveMemory give_memory) {
+  auto socket = std::make_unique<ControlSocketImpl>(std::move(state), std::move(on_note),
+                                                    std::move(give_memory));
   RR_TRY(socket->serve(executor, path));
   return socket;
 }

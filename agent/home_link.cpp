@@ -52,7 +52,7 @@ template <class T>
 constexpr bool kIsReport =
     std::is_same_v<T, wire::WorkerStarted> || std::is_same_v<T, wire::WorkerStartFailed> ||
     std::is_same_v<T, wire::WorkerExited> || std::is_same_v<T, wire::WorkersGone> ||
-    std::is_same_v<T, wire::PortReserved>;
+    std::is_same_v<T, wire::PortReserved> || std::is_same_v<T, wire::HeldCopiesSaved>;
 
 class NetworkLink final : public HomeLink {
  public:
@@ -62,6 +62,7 @@ class NetworkLink final : public HomeLink {
         dialer_(std::move(dialer)),
         hello_(std::move(caller.hello)),
         interface_(std::move(caller.interface)),
+        open_bulk_(std::move(caller.open_bulk)),
         handlers_(std::move(handlers)),
         retry_(executor),
         watch_(executor),
@@ -81,7 +82,9 @@ class NetworkLink final : public HomeLink {
         },
         message);
     if (channel_) return channel_->send(message);
-    if (std::holds_alternative<wire::NodeHealth>(message) && unheard_.size() < kUnheardMax) {
+    const bool is_kept = std::holds_alternative<wire::NodeHealth>(message) ||
+                         std::holds_alternative<wire::CheckpointNote>(message);
+    if (is_kept && unheard_.size() < kUnheardMax) {
       unheard_.push_back(message);
     }
   }
@@ -135,6 +138,9 @@ class NetworkLink final : public HomeLink {
     retry_.cancel();
     hello_.address = address_of(connected.addresses.local);
     listen();
+    if (const auto& self = dialer_->identity(); self && open_bulk_) {
+      hello_.bulk = open_bulk_(connected.run_id, *self, hello_.address);
+    }
     supervisor_ = std::move(connected.supervisor);
     take(std::move(connected.channel));
     say_hello(*channel_);
@@ -286,6 +292,8 @@ class NetworkLink final : public HomeLink {
   std::unique_ptr<wire::Dialer> dialer_;
   wire::Hello hello_;
   std::string interface_;
+  std::function<std::string(const std::string&, const wire::Identity&, const std::string&)>
+      open_bulk_;
   Handlers handlers_;
   Limits limits_;
   asio::steady_timer retry_, watch_;

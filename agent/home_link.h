@@ -17,6 +17,7 @@
 #include "base/io/fd.h"
 #include "wire/channel.h"
 #include "wire/dialer.h"
+#include "wire/identity.h"
 
 namespace robustrun::agent {
 
@@ -39,6 +40,10 @@ class HomeLink {
     wire::Hello hello;                  // said on every connection, with its address filled in
     std::string interface;              // whose address that is; empty: the connection's
     base::Nanos first_contact_max{};    // how long to try before anybody was reached
+    // Where peers reach us with this identity at that address; empty: nowhere.
+    std::function<std::string(const std::string& run_id, const wire::Identity& self,
+                              const std::string& address)>
+        open_bulk{};
   };
   static std::unique_ptr<HomeLink> over_network(boost::asio::any_io_executor executor,
                                                 const base::Clock& clock,

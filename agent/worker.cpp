@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/cgroup.h"
+#include "agent/checkpoint_notes.h"
 #include "agent/collective_watch.h"
 #include "agent/control_socket.h"
 #include "agent/environment.h"
@@ -86,11 +87,13 @@ class WorkerImpl final : public Worker {
   ShimLink::Handlers shim_handlers();
   void started(pid_t pid, bool warm);
   base::Status open_channels(const Plan& plan);
+  [[nodiscard]] ControlSocket::GiveMemory memory_for(const Plan& plan) const;
   [[nodiscard]] tracer::RankSnapshot describe() const;
   [[nodiscard]] Suspect as_suspect();
   void on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost);
   void on_tree_gone(unsigned killed, const std::string& unkillable);
   void finish_if_gone();
+  void report(std::vector<wire::CheckpointNote> notes);
 
   NodeContext& node_;
   const base::Attempt attempt_;
@@ -107,6 +110,7 @@ class WorkerImpl final : public Worker {
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
   LastLook last_look_;
+  CheckpointNotes checkpoints_;  // fed by socket_
   std::unique_ptr<ControlSocket> socket_;
   std::unique_ptr<LogPump> out_;
   std::unique_ptr<LogPump> err_;
@@ -123,6 +127,13 @@ class WorkerImpl final : public Worker {
   Gone gone_;
 };
 
+ControlSocket::GiveMemory WorkerImpl::memory_for(const Plan& plan) const {
+  if (plan.copies == nullptr) return {};
+  return [tier = plan.copies, rank = slot_.rank](std::uint64_t bytes, MemoryTier::Answer answer) {
+    tier->give(rank, bytes, std::move(answer));
+  };
+}
+
 base::Status WorkerImpl::open_channels(const Plan& plan) {
   files_ = worker_files(node_, slot_.rank, attempt_, paths_.error_file, plan.ras_address);
   if (slot_.rank == base::Rank{0}) line_metrics_ = line_metrics_of(node_.workers);
@@ -131,7 +142,12 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
   record_path_ = files_.record;
   socket_ = RR_TRY(ControlSocket::open(
       node_.executor, files_.socket,
-      {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}}));
+      {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}},
+      [this](wire::CheckpointNote note) {
+        note.local_rank = slot_.local_rank;
+        checkpoints_.take(std::move(note));
+      },
+      memory_for(plan)));
   if (!node_.workers.trace) return {};
   if (chooses_events(node_.workers)) {
     events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));
@@ -237,6 +253,7 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
         record_->announce_stop(static_cast<std::uint8_t>(order.reason), now + order.grace));
   }
   if (socket_) socket_->set_stop(order.reason, now + order.grace);
+  if (order.save_first && socket_ && socket_->saves_on_stop()) return;  // it ends by itself
   last_look_.then([this, signal = order.signal] {
     if (exited_) return;
     shim_->signal_group(signal);
@@ -244,8 +261,14 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
   });
 }
 
+void WorkerImpl::report(std::vector<wire::CheckpointNote> notes) {
+  if (!node_.workers.checkpoints) return;
+  for (wire::CheckpointNote& note : notes) node_.send(std::move(note));
+}
+
 bool WorkerImpl::report_progress() {
   if (!record_ || exited_) return false;
+  report(checkpoints_.due(node_.clock.now()));
   auto reading = record_->read();
   if (collectives_) collectives_->look(reading ? reading->steps : 0);
   const bool has_lines = line_metrics_ && line_metrics_->has_news();
@@ -309,6 +332,7 @@ bool WorkerImpl::uses_nccl() const {
 
 void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
   report_progress();
+  report(checkpoints_.rest());
   exited_ = true;
   end_ = base::describe(status);
   for (auto& pump : {out_.get(), err_.get()}) {

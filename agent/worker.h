@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "agent/attempt_dirs.h"
+#include "agent/memory_tier.h"
 #include "agent/node_context.h"
 #include "agent/standby_set.h"
 #include "agent/victim.h"
@@ -28,6 +29,7 @@ class Worker : public Victim {
     std::string cpus;                // processors to bind to; empty: all
     unsigned usable_cpus = 1;        // of this node, for all its workers together
     std::string memory{};            // policy, as in ShimOptions
+    MemoryTier* copies = nullptr;    // memory for its state; null: it gets none
     std::string ras_address{};       // for NCCL_RAS_ADDR; empty: it is left as it is
   };
   struct Gone {

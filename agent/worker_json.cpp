@@ -8,6 +8,7 @@
 
 #include "agent/limits.h"
 #include "base/core/text.h"
+#include "wire/limits.h"
 
 namespace robustrun::agent {
 namespace {
@@ -116,7 +117,7 @@ const char* stop_reason_name(wire::StopReason reason) {
   return "none";
 }
 
-std::string answer_hello(const json& request, const ControlState& state) {
+std::string answer_hello(const json& request, ControlState& state) {
   const json* version = member(request, "version");
   if (version == nullptr || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
     return control_error("hello needs a version, a whole number from 1");
@@ -128,20 +129,89 @@ std::string answer_hello(const json& request, const ControlState& state) {
                                {"attempt", state.attempt.value}}));
 }
 
-std::string answer_stop_reason(const json&, const ControlState& state) {
+std::string answer_stop_reason(const json&, ControlState& state) {
   return written(json::object({{"type", "stop_reason"},
                                {"reason", stop_reason_name(state.stop_reason)},
                                {"deadline_ns", state.stop_deadline.count()}}));
 }
 
-std::string answer_ping(const json&, const ControlState&) {
+std::string answer_ping(const json&, ControlState&) {
   return written(json::object({{"type", "ping"}}));
 }
 
-// py-spy ----------------------------------------------------------------------------------------
+// Those that can be granted are answered where the memory is.
+std::string refuse_memory(const json&, ControlState&) {
+  return control_error("memory needs bytes, a whole number, and a node that keeps copies");
+}
 
 std::uint64_t unsigned_of(const json* value) {
   return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>() : 0;
+}
+
+// A duration that a worker measured: what cannot be one is 0.
+base::Nanos nanos_of(const json* value) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 60;  // sums of them stay numbers
+  const std::uint64_t count = unsigned_of(value);
+  return base::Nanos(count < kMost ? static_cast<std::int64_t>(count) : 0);
+}
+
+std::string answer_save_on_stop(const json& request, ControlState& state) {
+  const json* const wanted = member(request, "enabled");
+  state.saves_on_stop = wanted == nullptr || !wanted->is_boolean() || wanted->get<bool>();
+  return written(json::object({{"type", "save_on_stop"}}));
+}
+
+constexpr std::pair<const char*, wire::CheckpointNote::Event> kCheckpointEvents[] = {
+    {"saved", wire::CheckpointNote::Event::kSaved},
+    {"committed", wire::CheckpointNote::Event::kCommitted},
+    {"loaded", wire::CheckpointNote::Event::kLoaded}};
+
+bool is_word(const std::string& text, std::size_t bytes_max) {
+  return text.size() <= bytes_max && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '-' || c == '_';
+         });
+}
+
+// Absolute paths, home first.
+bool take_directories(const json* list, std::vector<std::string>& out) {
+  if (list == nullptr) return true;
+  if (!list->is_array() || list->size() > wire::kCheckpointDirectoriesMax) return false;
+  for (const json& each : *list) {
+    out.push_back(text_of(&each));
+    const std::string& path = out.back();
+    if (path.size() > wire::kCheckpointPathBytesMax || !path.starts_with('/')) return false;
+  }
+  return true;
+}
+
+std::string answer_checkpoint(const json& request, ControlState& state) {
+  const std::string word = text_of(member(request, "event"));
+  const auto* const event =
+      std::ranges::find(kCheckpointEvents, word, [](const auto& row) { return row.first; });
+  const json* const step = member(request, "step");
+  if (event == std::end(kCheckpointEvents) || step == nullptr || !step->is_number_unsigned()) {
+    return control_error(
+        "checkpoint needs an event (saved, committed, loaded) and a step, a whole number from 0");
+  }
+  wire::CheckpointNote note;
+  note.attempt = state.attempt;
+  note.event = event->second;
+  note.step = step->get<std::uint64_t>();
+  note.generation = unsigned_of(member(request, "generation"));
+  note.token = text_of(member(request, "token"));
+  note.source = text_of(member(request, "source"));
+  note.bytes = unsigned_of(member(request, "bytes"));
+  note.blocking = nanos_of(member(request, "blocking_ns"));
+  note.total = nanos_of(member(request, "total_ns"));
+  if (!is_word(note.token, wire::kCheckpointTokenBytesMax) ||
+      !is_word(note.source, wire::kCheckpointSourceBytesMax) ||
+      !take_directories(member(request, "directories"), note.directories)) {
+    return control_error(
+        "checkpoint has a token and a source, short words, and directories, absolute paths");
+  }
+  state.notes.push_back(std::move(note));
+  return written(json::object({{"type", "checkpoint"}}));
 }
 
 bool flag_of(const json* value) {
@@ -170,13 +240,16 @@ tracer::ThreadStack stack_of(const json& thread, std::size_t& budget) {
 
 struct MessageRow {
   std::string_view type;
-  std::string (*answer)(const json& request, const ControlState& state);
+  std::string (*answer)(const json& request, ControlState& state);
 };
 
 constexpr std::array kMessages = {
     MessageRow{"hello", answer_hello},
     MessageRow{"stop_reason", answer_stop_reason},
     MessageRow{"ping", answer_ping},
+    MessageRow{"checkpoint", answer_checkpoint},
+    MessageRow{"save_on_stop", answer_save_on_stop},
+    MessageRow{"memory", refuse_memory},
 };
 
 }  // namespace
@@ -207,7 +280,7 @@ std::string control_error(std::string_view what) {
   return written(json::object({{"type", "error"}, {"message", what}}));
 }
 
-std::string answer_control_message(std::string_view request, const ControlState& state) {
+std::string answer_control_message(std::string_view request, ControlState& state) {
   const json document = parse(request);
   if (!document.is_object()) return control_error("a message is one JSON object");
   const std::string type = text_of(member(document, "type"));
@@ -217,6 +290,18 @@ std::string answer_control_message(std::string_view request, const ControlState&
     return control_error(fmt::format("unknown type '{}'", base::printable(type.substr(0, kShown))));
   }
   return row->answer(document, state);
+}
+
+std::optional<std::uint64_t> memory_wanted(std::string_view request) {
+  const json document = parse(request);
+  if (!document.is_object() || text_of(member(document, "type")) != "memory") return std::nullopt;
+  const json* const bytes = member(document, "bytes");
+  if (bytes == nullptr || !bytes->is_number_unsigned()) return std::nullopt;
+  return bytes->get<std::uint64_t>();
+}
+
+std::string memory_answer(std::uint64_t bytes) {
+  return written(json::object({{"type", "memory"}, {"bytes", bytes}}));
 }
 
 base::Result<StackDump> parse_py_spy(std::string_view text, std::int64_t pid) {

@@ -14,6 +14,7 @@
 #include "agent/environment.h"
 #include "agent/gpu_release.h"
 #include "agent/limits.h"
+#include "agent/memory_tier.h"
 #include "agent/numa.h"
 #include "agent/port.h"
 #include "agent/ras_address.h"
@@ -34,11 +35,12 @@ namespace asio = boost::asio;
 
 class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  explicit Impl(NodeContext& node)
+  Impl(NodeContext& node, MemoryTier& copies)
       : node_(node),
         grace_(node.executor),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
+        copies_(copies),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1) {}
 
@@ -76,6 +78,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer grace_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
+  MemoryTier& copies_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
@@ -117,6 +120,7 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   ras_address_ = choose_ras_address();
   paths_ = make_paths();
   standbys_.begin(*order_);
+  copies_.keep(order_->slots);
   check_and_start();
 }
 
@@ -186,6 +190,7 @@ void WorkerSet::Impl::start_next() {
   const wire::WorkerSlot& slot = order_->slots[next_slot_++];
   Worker::Plan plan{standbys_, *order_, slot, paths_, {}, usable_cpus_};
   plan.ras_address = ras_address_;
+  plan.copies = &copies_;
   const std::size_t local = slot.local_rank.value;
   if (local < bindings_.cpus.size()) plan.cpus = bindings_.cpus[local];
   if (local < bindings_.memory.size()) plan.memory = bindings_.memory[local];
@@ -270,7 +275,7 @@ void WorkerSet::Impl::finish_if_empty() {
   grace_.cancel();
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
-    sweep_shared_memory();
+    copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
     std::exchange(on_empty_, nullptr)();
   }
@@ -376,7 +381,8 @@ void WorkerSet::Impl::abandon() {
   workers_.clear();
 }
 
-WorkerSet::WorkerSet(NodeContext& node) : impl_(std::make_shared<Impl>(node)) {}
+WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies)
+    : impl_(std::make_shared<Impl>(node, copies)) {}
 WorkerSet::~WorkerSet() { impl_->abandon(); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }

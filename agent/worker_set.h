@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "agent/memory_tier.h"
 #include "agent/node_context.h"
 #include "agent/victim.h"
 #include "wire/messages.h"
@@ -16,7 +17,8 @@ namespace robustrun::agent {
 
 class WorkerSet {
  public:
-  explicit WorkerSet(NodeContext& node);
+  // `copies`: of workers' states, from attempt to attempt.
+  WorkerSet(NodeContext& node, MemoryTier& copies);
   ~WorkerSet();
   WorkerSet(const WorkerSet&) = delete;
   WorkerSet& operator=(const WorkerSet&) = delete;

@@ -16,6 +16,8 @@ KINDS = {1: "RunStarted", 2: "AgentJoined", 3: "AgentLost", 4: "PortReserved", 5
          14: "FaultInjected", 15: "SupervisorResumed", 16: "NodesChecked", 17: "NodeEnding",
          18: "PlacementSolved", 19: "Diagnosed", 20: "NodeHealth", 21: "MetricAlarm",
          22: "UpdateRequested", 24: "NodesReplayed",
+         32: "CheckpointNoted", 33: "CheckpointDemoted", 34: "BackupSolved",
+         35: "CopiesKept", 36: "HeldCopiesSaved",
          64: "Decision", 65: "Finish", 66: "GroupFormed"}
 # Rules of a Decision: supervisor/core/decision.h.
 RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "Restart",
@@ -27,7 +29,8 @@ RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "R
          "NodeHealth", "MachineFault", "NodeEvicted", "NodeReturned", "StopTimeCheck",
          "Updated", "Updating", "RolledBack", "MetricAlarm", "SlowUnclear", "SlowKept", "SlowDrain",
          "SlowEvicted", "SlowOver",
-         "Replay", "Replayed", "MetricFault")
+         "Replay", "Replayed", "MetricFault", "ResumePoint", "CheckpointPoisoned",
+         "CheckpointKept", "CopiesPlaced", "CopiesSaved", "CopiesLost", "CopiesAwaited")
 
 
 @dataclasses.dataclass

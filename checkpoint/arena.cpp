@@ -5,13 +5,16 @@
 #include <cerrno>
 #include <cstring>
 
+#include "checkpoint/limits.h"
+
 namespace robustrun::checkpoint {
 
 constexpr std::size_t kHugePageBytes = 2U << 20U;
 
 base::Result<Arena> Arena::make(std::size_t bytes) {
   Arena arena;
-  arena.bytes_ = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  const std::size_t unit = bytes < kHugePageBytes ? kAlignment : kHugePageBytes;
+  arena.bytes_ = (bytes + unit - 1) / unit * unit;
   void* start = ::mmap(nullptr, arena.bytes_ + kHugePageBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) {

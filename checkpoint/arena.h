@@ -11,7 +11,7 @@ namespace robustrun::checkpoint {
 
 class Arena {
  public:
-  // `bytes` is rounded up to whole huge pages (2 MiB).
+  // `bytes` is rounded up to whole pages, huge ones (2 MiB) when it is as much as one.
   static base::Result<Arena> make(std::size_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept

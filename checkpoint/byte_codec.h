@@ -3,6 +3,7 @@
 // field that is cut it gives zeros and says so (`ok`), so that a decoder may check once per record.
 // Lengths are checked against what is left before anything is allocated.
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -14,10 +15,12 @@ class ByteWriter {
  public:
   template <std::unsigned_integral T>
   void number(T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      bytes_.push_back(static_cast<char>(value & 0xFFU));
+    std::array<char, sizeof(T)> field;  // appended at once: manifests have millions of numbers
+    for (char& byte : field) {
+      byte = static_cast<char>(value & 0xFFU);
       if constexpr (sizeof(T) > 1) value = static_cast<T>(value >> 8U);
     }
+    bytes_.append(field.data(), field.size());
   }
   void raw(std::string_view bytes) { bytes_.append(bytes); }
   // u32 length, then the bytes.

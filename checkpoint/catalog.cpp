@@ -1,9 +1,14 @@
 #include "checkpoint/catalog.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <memory>
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -16,6 +21,7 @@ namespace {
 using base::Errc;
 using base::fail;
 using base::Result;
+using base::Status;
 
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
@@ -39,6 +45,48 @@ bool says_verified(const std::string& folder, const std::string& digest) {
   return words && words->size() == 2 && words->back() == digest;
 }
 
+// Whoever wrote it knew why: one that is damaged still says that something was wrong.
+std::string poison_in(const std::string& folder) {
+  const auto words = read_control_line(folder + "/" + std::string(kPoisonedName));
+  if (words) return words->size() == 2 && words->front() == "poisoned" ? words->back() : "unknown";
+  return words.error().os_errno == ENOENT ? "" : "unreadable";
+}
+
+Result<Head> head_in(const std::string& path) {
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return base::fail_errno("cannot open " + path, errno);
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return base::fail_errno("cannot look at " + path, errno);
+  const auto read = [&](std::uint64_t at, std::uint64_t bytes) -> Result<std::string> {
+    std::string into(bytes, '\0');
+    const ssize_t got = ::pread(file.get(), into.data(), bytes, static_cast<off_t>(at));
+    if (got < 0) return base::fail_errno("cannot read " + path, errno);
+    if (static_cast<std::uint64_t>(got) != bytes) return fail(Errc::kCorrupt, "it is cut off");
+    return into;
+  };
+  return read_head(Document::kManifest, static_cast<std::uint64_t>(status.st_size), read);
+}
+
+void read_heads(FoundAttempt& found) {
+  bool damaged = false;
+  bool deleted = false;
+  for (const std::string& folder : found.folders) {
+    deleted = deleted || exists(folder + "/" + std::string(kDeletedName));
+    auto head = head_in(folder + "/" + std::string(kManifestName));
+    if (!head && head.error().os_errno == ENOENT) continue;
+    damaged = damaged || !head || head->attempt != found.attempt;
+    if (!head || head->attempt != found.attempt) continue;
+    found.state = AttemptState::kCommitted;
+    found.manifest.head = *std::move(head);
+    break;
+  }
+  if (found.state != AttemptState::kCommitted) {
+    found.state = damaged   ? AttemptState::kDamaged
+                  : deleted ? AttemptState::kDeleted
+                            : AttemptState::kIncomplete;
+  }
+}
+
 // The first sound copy of the manifest counts; the others are looked at all the same, so that
 // damage is said while there still is a sound one.
 void read_manifests(FoundAttempt& found) {
@@ -49,6 +97,7 @@ void read_manifests(FoundAttempt& found) {
     const std::string path = folder + "/" + std::string(kManifestName);
     auto bytes = base::read_file(path, kManifestBytesMax);
     if (!bytes && bytes.error().os_errno == ENOENT) continue;
+    if (bytes && !found.digest.empty() && found.digest == digest_of(*bytes)) continue;
     auto manifest = bytes ? decode(Document::kManifest, *bytes) : std::unexpected(bytes.error());
     if (manifest && manifest->head.attempt != found.attempt) {
       manifest = fail(Errc::kCorrupt, "it is of another attempt");
@@ -60,7 +109,7 @@ void read_manifests(FoundAttempt& found) {
       found.state = AttemptState::kCommitted;
       found.manifest = std::move(*manifest);
       found.digest = digest_of(*bytes);
-    } else if (found.digest != digest_of(*bytes)) {
+    } else {
       found.notes.push_back(path + ": it differs from the other copies");
     }
   }
@@ -72,7 +121,13 @@ void read_manifests(FoundAttempt& found) {
   for (const std::string& folder : found.folders) {
     found.verified =
         found.verified || (!found.digest.empty() && says_verified(folder, found.digest));
+  }
+}
+
+void read_marks(FoundAttempt& found) {
+  for (const std::string& folder : found.folders) {
     found.pinned = found.pinned || exists(folder + "/" + std::string(kPinnedName));
+    if (found.poisoned.empty()) found.poisoned = poison_in(folder);
   }
 }
 
@@ -85,26 +140,8 @@ bool newer(const FoundAttempt& a, const FoundAttempt& b) {
   return key(a) > key(b);
 }
 
-}  // namespace
-
-Result<Manifest> read_document(Document document, const std::string& path) {
-  const std::string bytes = RR_TRY(base::read_file(path, kManifestBytesMax));
-  auto manifest = decode(document, bytes);
-  if (!manifest) manifest.error().what = "cannot use " + path + ": " + manifest.error().what;
-  return manifest;
-}
-
-std::string_view word_for(AttemptState state) {
-  switch (state) {
-    case AttemptState::kCommitted: return "committed";
-    case AttemptState::kIncomplete: return "incomplete";
-    case AttemptState::kDamaged: return "damaged";
-    case AttemptState::kDeleted: return "deleted";
-  }
-  return "unknown";
-}
-
-Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories) {
+Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& directories,
+                                             Look look) {
   std::map<AttemptId, FoundAttempt> attempts;
   bool any = false;
   for (const std::string& directory : directories) {
@@ -128,20 +165,89 @@ Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> dir
   }
   std::vector<FoundAttempt> all;
   for (auto& [id, found] : attempts) {
-    read_manifests(found);
+    look == Look::kAll ? read_manifests(found) : read_heads(found);
+    read_marks(found);
     all.push_back(std::move(found));
   }
   std::ranges::sort(all, newer);
   return all;
 }
 
-Result<FoundAttempt> newest_committed(std::span<const std::string> directories) {
-  std::vector<FoundAttempt> all = RR_TRY(list_attempts(directories));
-  if (all.empty() || all.front().state != AttemptState::kCommitted) {
-    return fail(Errc::kNotFound,
-                "there is no committed checkpoint in " + base::printable(directories.front()));
+}  // namespace
+
+Result<Manifest> read_document(Document document, const std::string& path) {
+  const std::string bytes = RR_TRY(base::read_file(path, kManifestBytesMax));
+  auto manifest = decode(document, bytes);
+  if (!manifest) manifest.error().what = "cannot use " + path + ": " + manifest.error().what;
+  return manifest;
+}
+
+std::string_view word_for(AttemptState state) {
+  switch (state) {
+    case AttemptState::kCommitted: return "committed";
+    case AttemptState::kIncomplete: return "incomplete";
+    case AttemptState::kDamaged: return "damaged";
+    case AttemptState::kDeleted: return "deleted";
   }
-  return std::move(all.front());
+  return "unknown";
+}
+
+Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
+                                                MountThreads* threads, Look look) {
+  std::unique_ptr<MountThreads> own;
+  if (threads == nullptr && !directories.empty()) {
+    own = std::make_unique<MountThreads>(
+        std::vector<std::string>(directories.begin(), directories.end()), 1, kPatience);
+    threads = own.get();
+  }
+  std::vector<std::string> answering;
+  std::vector<std::string> notes;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < directories.size(); ++i) {
+    const Status answer = threads->call(i, [path = directories[i]]() -> Status {
+      (void)exists(path);
+      return {};
+    });
+    if (!answer) notes.push_back(answer.error().what);
+    if (!answer) continue;
+    if (answering.empty()) first = i;
+    answering.push_back(directories[i]);
+  }
+  if (answering.empty() && !notes.empty()) {
+    return base::fail_errno("cannot look for checkpoints: " + notes.front(), ETIMEDOUT);
+  }
+  if (answering.empty()) return list_those(answering, look);
+  // One that stops answering just now is an error, and nobody hangs.
+  auto all = threads->call(first, [answering, look] { return list_those(answering, look); });
+  if (!all) return all;
+  for (FoundAttempt& found : *all) {
+    found.notes.insert(found.notes.end(), notes.begin(), notes.end());
+  }
+  return all;
+}
+
+Status look_closer(FoundAttempt& found, MountThreads& threads) {
+  FoundAttempt closer = found;
+  closer.state = AttemptState::kIncomplete;
+  closer.manifest = {};
+  found = RR_TRY(threads.call(threads.mount_of(found.folders.front()),
+                              [closer = std::move(closer)]() mutable -> Result<FoundAttempt> {
+                                read_manifests(closer);
+                                return std::move(closer);
+                              }));
+  return {};
+}
+
+Result<FoundAttempt> newest_committed(std::span<const std::string> directories) {
+  if (directories.empty()) return fail(Errc::kNotFound, "there is no directory to look in");
+  MountThreads threads({directories.begin(), directories.end()}, 1, kPatience);
+  for (FoundAttempt& found : RR_TRY(list_attempts(directories, &threads, Look::kHeads))) {
+    if (found.state != AttemptState::kCommitted || !found.poisoned.empty()) continue;
+    RR_TRY(look_closer(found, threads));
+    if (found.state == AttemptState::kCommitted) return std::move(found);
+  }
+  return fail(Errc::kNotFound,
+              "there is no committed checkpoint in " + base::printable(directories.front()));
 }
 
 }  // namespace robustrun::checkpoint

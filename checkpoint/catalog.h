@@ -12,6 +12,7 @@
 
 #include "base/core/result.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/mount_threads.h"
 
 namespace robustrun::checkpoint {
 
@@ -30,13 +31,24 @@ struct FoundAttempt {
   std::string digest;  // of the manifest's bytes, when committed
   bool verified = false;  // all was read back and was right
   bool pinned = false;  // never removed by retention
-  std::vector<std::string> notes;  // damaged copies
+  std::string poisoned;  // why nobody should start from it; empty: one may
+  std::vector<std::string> notes;  // damaged copies; directories that do not answer
 };
 
-// Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.
-base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories);
+// How closely each is looked at. With kHeads a manifest is its head, whatever else of it may be
+// damaged; neither digest nor `verified` is known, and a commit among thousands stays cheap.
+enum class Look : std::uint8_t { kHeads, kAll };
 
-// The newest committed one; kNotFound when there is none.
+// Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.
+// A directory that does not answer is left out, which is a note of each. `threads`: of these
+// directories as mounts; null: own ones.
+base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
+                                                      MountThreads* threads = nullptr,
+                                                      Look look = Look::kAll);
+// Finds out the rest about one of which kHeads are known; it may turn out to be damaged.
+base::Status look_closer(FoundAttempt& found, MountThreads& threads);
+
+// The newest committed one that is not poisoned; kNotFound when there is none.
 base::Result<FoundAttempt> newest_committed(std::span<const std::string> directories);
 
 base::Result<Manifest> read_document(Document document, const std::string& path);

@@ -37,6 +37,12 @@ Manifest merged(Manifest intent, std::vector<Manifest> parts) {
       for (Piece& piece : shard.pieces) piece.file += first_file;
       intent.shards.push_back(std::move(shard));
     }
+    for (ParityGroup& group : part.groups) {
+      for (auto* members : {&group.data, &group.parity}) {
+        for (ParityMember& member : *members) member.file += first_file;
+      }
+      intent.groups.push_back(std::move(group));
+    }
     for (RankState& state : part.states) intent.states.push_back(std::move(state));
   }
   return intent;
@@ -60,29 +66,56 @@ Result<Manifest> Store::gather_parts(const AttemptId& attempt) const {
   RR_TRY(check_consistent(manifest));
   // On a node's own disks they are not to be seen from here; where they can be, they must be whole.
   for (const DataFile& file : manifest.files) {
-    std::error_code error;
     const std::string path =
         manifest.head.mounts[file.mount] + "/" + attempt_folder(attempt) + "/" + file.name;
-    const auto bytes = std::filesystem::file_size(path, error);
-    if (!error && bytes != file.bytes) {
+    const auto bytes = threads_->call(threads_->mount_of(path), [path]() -> Result<std::uint64_t> {
+      std::error_code error;
+      const auto found = std::filesystem::file_size(path, error);
+      if (error) return fail(Errc::kNotFound, "there is no " + path);
+      return found;
+    });
+    if (bytes && *bytes != file.bytes) {
       return fail(Errc::kCorrupt, fmt::format("cannot commit {}: {} has {} bytes instead of {}",
-                                              folder, path, bytes, file.bytes));
+                                              folder, path, *bytes, file.bytes));
     }
   }
   return manifest;
 }
 
-Result<Committed> Store::commit(const AttemptId& attempt, std::uint64_t generation) {
-  return publish(RR_TRY(gather_parts(attempt)), generation);
-}
-
 // Under the lock no other generation can be admitted between the look at the fence and the rename.
-Result<Committed> Store::publish(Manifest manifest, std::uint64_t generation) {
-  Disk& disk = *options_.disk;
+Result<Committed> Store::commit(const AttemptId& attempt, std::uint64_t generation) {
+  RR_TRY(home_answers());
+  Manifest manifest = RR_TRY(gather_parts(attempt));
   const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
   RR_TRY(check_fence(generation));
+  return publish(std::move(manifest));
+}
+
+// All of it under the lock: of two writers that finish at once, the second to get it sees the
+// other's part, on a shared file system too.
+Result<Completion> Store::commit_if_complete(const AttemptId& attempt, std::uint64_t generation) {
+  RR_TRY(home_answers());
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  RR_TRY(check_fence(generation));
+  const std::string folder = at_home(attempt) + "/";
+  std::error_code error;
+  if (std::filesystem::exists(folder + std::string(kManifestName), error))
+    return Completion{true, {}};
+  const Manifest intent =
+      RR_TRY(read_document(Document::kIntent, folder + std::string(kIntentName)));
+  for (const std::string& writer : intent.head.writers) {
+    if (!std::filesystem::exists(folder + part_name(writer), error)) return Completion{};
+  }
+  Manifest manifest = RR_TRY(gather_parts(attempt));
+  Committed committed = RR_TRY(publish(std::move(manifest)));
+  return Completion{true, std::move(committed.notes)};
+}
+
+Result<Committed> Store::publish(Manifest manifest) {
+  Disk& disk = *options_.disk;
   const std::string folder = at_home(manifest.head.attempt);
-  for (const FoundAttempt& found : RR_TRY(list_attempts(directories()))) {
+  for (const FoundAttempt& found :
+       RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads))) {
     const bool same = found.attempt == manifest.head.attempt;
     if (same && found.state != AttemptState::kIncomplete) {
       return fail(Errc::kConflict, "cannot commit " + folder + ": it is " +
@@ -110,18 +143,50 @@ Result<Committed> Store::publish(Manifest manifest, std::uint64_t generation) {
 }
 
 Result<std::vector<Committed>> Store::salvage(std::uint64_t generation) {
+  RR_TRY(home_answers());
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  RR_TRY(check_fence(generation));
+  return salvage_all();
+}
+
+Result<std::vector<Committed>> Store::salvage_all() {
   std::vector<Committed> saved;
-  std::vector<FoundAttempt> all = RR_TRY(list_attempts(directories()));
+  std::vector<FoundAttempt> all =
+      RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
   // The oldest first, so that the newest one gets the highest number.
   std::ranges::sort(all, {}, &FoundAttempt::attempt);
   for (const FoundAttempt& found : all) {
     if (found.state != AttemptState::kIncomplete) continue;
     auto manifest = gather_parts(found.attempt);
     if (!manifest) continue;  // what is missing was never promised to anybody
-    if (!CheckpointReader::open(*manifest, found.folders).verify().empty()) continue;
-    saved.push_back(RR_TRY(publish(std::move(*manifest), generation)));
+    if (!CheckpointReader::open(*manifest, found.folders, {options_.io, options_.patience})
+             .verify()
+             .empty())
+      continue;
+    saved.push_back(RR_TRY(publish(std::move(*manifest))));
   }
   return saved;
+}
+
+// FENCE is written last: whoever dies before leaves all of it to the next one.
+Result<std::uint64_t> Store::claim(const Session& session) {
+  RR_TRY(check_session(session));
+  RR_TRY(home_answers());
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const Fence before = RR_TRY(read_fence(home()));
+  if (before.session == session) return before.generation;
+  if (before.session.run == session.run && before.session.attempt > session.attempt) {
+    return fail(Errc::kConflict,
+                fmt::format("attempt {} of {} may not save any more: attempt {} was here",
+                            session.attempt, session.run, before.session.attempt));
+  }
+  if (before.generation == UINT64_MAX) {
+    return fail(Errc::kLimit, "cannot save in " + home() + ": there is no higher generation");
+  }
+  RR_TRY(salvage_all());
+  RR_TRY(replace_file(*options_.disk, home() + "/" + std::string(kFenceName),
+                      fence_line({before.generation + 1, session})));
+  return before.generation + 1;
 }
 
 }  // namespace robustrun::checkpoint

@@ -1,46 +1,16 @@
-// Polynomials over GF(2) are kept reflected: bit 31 is the coefficient of x^0. Advancing a CRC over
-// n zero bytes multiplies it by x^(8n); so crc(A B) = crc(A) x^(8|B|) + crc(B).
-
 #include "checkpoint/crc32c.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <nmmintrin.h>
-#endif
+#include "checkpoint/crc32c_fold.h"
+#include "checkpoint/crc32c_instruction.h"
+#include "checkpoint/crc32c_polynomial.h"
 
 namespace robustrun::checkpoint {
 namespace {
-
-constexpr std::uint32_t kPolynomial = 0x82F63B78;
-constexpr std::size_t kStreamBytes = 4096;  // of each of the three streams
-
-constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t product = 0;
-  for (std::uint32_t bit = 1U << 31U; bit != 0; bit >>= 1U) {
-    if ((a & bit) != 0) product ^= b;
-    b = (b & 1U) != 0 ? (b >> 1U) ^ kPolynomial : b >> 1U;
-  }
-  return product;
-}
-
-// x^(2^k) for k = 0..63; squares of x, whose reflection is bit 30.
-constexpr auto kPowers = [] {
-  std::array<std::uint32_t, 67> powers{};
-  powers[0] = 1U << 30U;
-  for (std::size_t k = 1; k < powers.size(); ++k) powers[k] = times(powers[k - 1], powers[k - 1]);
-  return powers;
-}();
-
-constexpr std::uint32_t shift_of_bytes(std::uint64_t bytes) {
-  std::uint32_t power = 1U << 31U;
-  for (std::size_t k = 3; bytes != 0; ++k, bytes >>= 1U) {
-    if ((bytes & 1U) != 0) power = times(kPowers[k], power);
-  }
-  return power;
-}
 
 using Table = std::array<std::array<std::uint32_t, 256>, 8>;
 
@@ -60,67 +30,33 @@ constexpr Table kTable = [] {
   return table;
 }();
 
-#if defined(__x86_64__)
-// A product with x^(8 kStreamBytes), byte by byte of the other factor.
-constexpr auto kStreamShift = [] {
-  std::array<std::array<std::uint32_t, 256>, 4> shift{};
-  const std::uint32_t power = shift_of_bytes(kStreamBytes);
-  for (std::uint32_t byte = 0; byte < 4; ++byte) {
-    for (std::uint32_t n = 0; n < 256; ++n) shift[byte][n] = times(power, n << (8U * byte));
-  }
-  return shift;
-}();
-
-std::uint64_t shifted(std::uint64_t crc) {
-  return kStreamShift[0][crc & 0xFFU] ^ kStreamShift[1][crc >> 8U & 0xFFU] ^
-         kStreamShift[2][crc >> 16U & 0xFFU] ^ kStreamShift[3][crc >> 24U & 0xFFU];
-}
-
-std::uint64_t word_at(const char* at) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-
-__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::string_view bytes,
-                                                               std::uint32_t seed) {
-  const char* at = bytes.data();
-  std::size_t left = bytes.size();
-  std::uint64_t a = ~seed;
-  while (left >= 3 * kStreamBytes) {
-    std::uint64_t b = 0;
-    std::uint64_t c = 0;
-    for (std::size_t i = 0; i < kStreamBytes; i += 8) {
-      a = _mm_crc32_u64(a, word_at(at + i));
-      b = _mm_crc32_u64(b, word_at(at + kStreamBytes + i));
-      c = _mm_crc32_u64(c, word_at(at + 2 * kStreamBytes + i));
-    }
-    a = shifted(shifted(a) ^ b) ^ c;
-    at += 3 * kStreamBytes;
-    left -= 3 * kStreamBytes;
-  }
-  for (; left >= 8; at += 8, left -= 8) a = _mm_crc32_u64(a, word_at(at));
-  auto crc = static_cast<std::uint32_t>(a);
-  for (; left > 0; ++at, --left) crc = _mm_crc32_u8(crc, static_cast<unsigned char>(*at));
-  return ~crc;
-}
-#endif
+constexpr std::size_t kCachedBytes = 16U << 10U;  // copied, and then looked at while in the cache
 
 }  // namespace
 
-bool crc32c_in_hardware() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("sse4.2") != 0;
-  return has;
-#else
-  return false;
-#endif
+std::uint32_t copy_with_crc32c(std::string_view from, char* to) {
+  std::uint32_t crc = 0;
+  std::size_t done = 0;
+  if (crc32c_can_fold()) {
+    done = crc32c_fold_copy(from, to, crc);
+  } else if (crc32c_in_hardware()) {
+    done = crc32c_copy_by_instruction(from, to, crc);
+  }
+  from.remove_prefix(done);
+  to += done;
+  while (!from.empty()) {
+    const std::size_t bytes = std::min(from.size(), kCachedBytes);
+    std::memcpy(to, from.data(), bytes);
+    crc = crc32c({to, bytes}, crc);
+    from.remove_prefix(bytes);
+    to += bytes;
+  }
+  return crc;
 }
 
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t crc) {
-#if defined(__x86_64__)
-  if (crc32c_in_hardware()) return by_instruction(bytes, crc);
-#endif
+  if (crc32c_can_fold()) bytes.remove_prefix(crc32c_fold(bytes, crc));
+  if (crc32c_in_hardware()) return crc32c_by_instruction(bytes, crc);
   return crc32c_by_table(bytes, crc);
 }
 

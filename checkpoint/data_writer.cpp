@@ -1,41 +1,30 @@
 #include "checkpoint/data_writer.h"
 
-#include <sys/statvfs.h>
-
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <optional>
+#include <atomic>
 
-#include "base/io/blocking_pool.h"
+#include "base/core/clock.h"
 #include "checkpoint/arena.h"
 #include "checkpoint/crc32c.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/limits.h"
+#include "checkpoint/mount_file.h"
+#include "checkpoint/mount_pace.h"
 #include "checkpoint/write_file.h"
 
 namespace robustrun::checkpoint {
 namespace {
 
-using base::Errc;
 using base::Result;
 using base::Status;
 
-std::uint64_t free_bytes(const std::string& folder) {
-  struct statvfs status{};
-  if (::statvfs(folder.c_str(), &status) != 0) return 0;
-  return std::uint64_t{status.f_bavail} * status.f_frsize;
-}
-
-// One file that is being written.
-struct Writing {
-  const PlannedFile* plan = nullptr;
-  std::string name;
-  std::string path;
-  std::unique_ptr<OutputFile> output;
+struct Writing : MountFile {
+  PlannedFile plan;
   std::vector<WorkerResult> results;
-  Status status;
+  base::Nanos began{0};
+  base::Nanos ended{0};
 };
+using SharedWriting = std::shared_ptr<Writing>;
 
 // Shard by shard, the pieces in the order of their bytes.
 struct Placed {
@@ -43,89 +32,94 @@ struct Placed {
   Piece piece;
 };
 
+void work_on(const SharedWriting& file, WriteShare share, Disk& disk, const base::Clock& clock) {
+  WorkerResult result = write_share(share);
+  if (result.given_up) return;
+  if (!result.status) file->failed = true;
+  file->results[share.worker] = std::move(result);
+  if (end_lane(*file, disk, *share.sign)) file->ended = clock.now();
+}
+
 }  // namespace
 
 struct DataWriter::State {
   Disk& disk;
-  std::uint32_t workers;  // per mount
-  Arena arena;
-  boost::asio::io_context loop;
-  base::BlockingPool pool;
+  MountThreads& threads;
+  std::shared_ptr<Arena> arena;
+  MountPace pace;
+  base::SystemClock clock;
 
-  State(Disk& used, std::size_t mounts, std::uint32_t per_mount, Arena memory)
-      : disk(used),
-        workers(per_mount),
-        arena(std::move(memory)),
-        pool(loop.get_executor(), static_cast<unsigned>(mounts * per_mount),
-             mounts * per_mount * 2) {}
-
-  Status open(const DataRequest& request, std::size_t round, Writing& file) {
-    file.name = request.file_prefix + "-m" + std::to_string(file.plan->mount) +
-                (round == 0 ? "" : "-" + std::to_string(round)) + ".safetensors";
-    file.path = request.mounts[file.plan->mount].folder + "/" + file.name;
-    file.output = RR_TRY(disk.create(file.path, file.plan->header.size() + file.plan->data_bytes));
-    return {};
+  SharedWriting open(const DataRequest& request, std::size_t round, PlannedFile plan) {
+    auto file = std::make_shared<Writing>();
+    file->plan = std::move(plan);
+    file->mount = file->plan.mount;
+    file->arena = arena;
+    file->results.resize(threads.lanes());
+    make_file(threads, disk, *file,
+              {request.mounts[file->mount].folder, request.file_prefix, ".safetensors", round},
+              file->plan.header.size() + file->plan.data_bytes);
+    return file;
   }
 
-  // Every worker of every file writes and then syncs on the pool; the last one ends the wait.
-  void write_all(std::span<const std::string_view> sources, std::vector<Writing>& files) {
-    loop.restart();
-    std::optional waiting(boost::asio::make_work_guard(loop));
-    std::size_t left = 0;
-    const auto one_done = [&] {
-      if (--left == 0) waiting.reset();
-    };
-    for (Writing& file : files) {
-      if (!file.status) continue;
-      file.results.resize(workers);
-      for (std::uint32_t worker = 0; worker < workers; ++worker) {
-        const std::uint32_t lane = file.plan->mount * workers + worker;
-        const WriteShare share{file.plan, sources, file.output.get(),
-                               worker,    workers, arena.data() + lane * kExtentBytes};
-        WorkerResult* result = &file.results[worker];
-        ++left;
-        Status submitted =
-            pool.submit(lane, [share, result] { *result = write_share(share); }, one_done);
-        RR_ASSERT(submitted);  // the queue has room for every worker
+  void write_all(const DataRequest& request, std::span<SharedWriting> files) {
+    std::vector<MountThreads::Job> jobs;
+    std::vector<SharedWriting> of_job;
+    for (const SharedWriting& file : files) {
+      if (!file->status) continue;
+      file->began = clock.now();
+      for (std::uint32_t worker = 0; worker < threads.lanes(); ++worker) {
+        const std::size_t place = file->plan.mount * threads.lanes() + worker;
+        WriteShare share{&file->plan, request.sources, file->output.get(),
+                         worker,      threads.lanes(), arena->data() + place * kExtentBytes,
+                         nullptr,     &file->failed,   request.rate};
+        jobs.push_back({file->plan.mount, worker,
+                        [file, share, &used = disk, &time = clock](LifeSign& sign) mutable {
+                          share.sign = &sign;
+                          work_on(file, share, used, time);
+                        }});
+        of_job.push_back(file);
       }
     }
-    if (left == 0) return;
-    loop.run();
-    sync_all(files);
+    std::vector<Status> ended = threads.run(std::move(jobs));
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+      Writing& file = *of_job[i];
+      if (!ended[i]) {
+        file.status = std::move(ended[i]);  // before all else: its results are still being made
+      } else if (WorkerResult& result = file.results[i % threads.lanes()];
+                 file.status && !result.status) {
+        file.status = std::move(result.status);
+      }
+    }
+    for (const SharedWriting& file : files) {
+      if (file->status) file->status = std::move(file->synced);
+    }
   }
 
-  void sync_all(std::vector<Writing>& files) {
-    loop.restart();
-    std::optional waiting(boost::asio::make_work_guard(loop));
-    std::size_t left = 1;
-    const auto one_done = [&] {
-      if (--left == 0) waiting.reset();
-    };
-    for (Writing& file : files) {
-      for (WorkerResult& result : file.results) {
-        if (file.status && !result.status) file.status = std::move(result.status);
-      }
-      if (!file.status) continue;
-      ++left;
-      Status submitted = pool.submit(
-          file.plan->mount * workers,
-          [this, &file] {
-            file.status = file.output->sync();
-            if (file.status) file.status = disk.sync_folder(folder_of(file.path));
-          },
-          one_done);
-      RR_ASSERT(submitted);
+  std::vector<MountSpace> spaces(std::span<const MountFolder> mounts,
+                                 const std::vector<bool>& lost) {
+    std::vector<MountFolder> left(mounts.begin(), mounts.end());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (lost[i]) left[i].folder.clear();
     }
-    one_done();
-    loop.run();
+    std::vector<MountSpace> spaces = spaces_of(threads, left);
+    for (std::size_t i = 0; i < spaces.size(); ++i) spaces[i].weight *= pace.of(i);
+    return spaces;
+  }
+
+  void learn(const DataRequest& request, const std::vector<MountReading>& readings,
+             std::vector<std::string>& notes) {
+    for (const auto& [mount, what] : pace.learn(readings)) {
+      notes.push_back(request.mounts[mount].folder + " is slow: " + what);
+    }
   }
 };
 
-Result<DataWriter> DataWriter::make(Disk& disk, std::size_t mounts,
-                                    std::uint32_t workers_per_mount) {
-  RR_ASSERT(mounts > 0 && mounts <= kMountsMax && workers_per_mount > 0);
-  Arena arena = RR_TRY(Arena::make(mounts * workers_per_mount * kExtentBytes));
-  return DataWriter(std::make_unique<State>(disk, mounts, workers_per_mount, std::move(arena)));
+Result<DataWriter> DataWriter::make(Disk& disk, MountThreads& threads, std::size_t mounts) {
+  RR_ASSERT(mounts > 0 && mounts <= kMountsMax);
+  auto arena =
+      std::make_shared<Arena>(RR_TRY(Arena::make(mounts * threads.lanes() * kExtentBytes)));
+  return DataWriter(std::unique_ptr<State>(
+      new State{disk, threads, std::move(arena), MountPace(mounts), base::SystemClock()}));
 }
 
 DataWriter::DataWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -133,19 +127,22 @@ DataWriter::DataWriter(DataWriter&&) noexcept = default;
 DataWriter& DataWriter::operator=(DataWriter&&) noexcept = default;
 DataWriter::~DataWriter() = default;
 
+std::shared_ptr<Arena> DataWriter::arena() const { return state_->arena; }
+
 namespace {
 
 void take_over(Writing& file, std::vector<std::vector<Placed>>& placed, DataSaved& saved) {
-  WrittenFile written = join_results(*file.plan, file.results);
+  WrittenFile written = join_results(file.plan, file.results);
   written.file.name = file.name;
   const auto index = static_cast<std::uint32_t>(saved.files.size());
-  for (std::size_t i = 0; i < file.plan->pieces.size(); ++i) {
-    const PlannedPiece& piece = file.plan->pieces[i];
+  for (std::size_t i = 0; i < file.plan.pieces.size(); ++i) {
+    const PlannedPiece& piece = file.plan.pieces[i];
     placed[piece.slice.shard].push_back({piece.slice.begin,
                                          {index, written.file.header_bytes + piece.offset,
                                           piece.slice.bytes, written.piece_crcs[i]}});
   }
   saved.files.push_back(std::move(written.file));
+  saved.headers.push_back(file.plan.header);
 }
 
 void fill_pieces(std::vector<std::vector<Placed>>& placed, std::vector<Shard>& shards) {
@@ -167,38 +164,42 @@ Result<DataSaved> DataWriter::save(const DataRequest& request) {
   DataSaved saved;
   saved.shards.assign(request.shards.begin(), request.shards.end());
   std::vector<std::vector<Placed>> placed(saved.shards.size());
-  std::vector<MountSpace> spaces;
-  for (const MountFolder& mount : request.mounts) {
-    spaces.push_back({mount.folder.empty() ? 0 : mount.weight, 0});
-  }
+  std::vector<bool> lost(request.mounts.size(), false);
+  std::vector<MountReading> readings;
   std::vector<Slice> slices = slices_of(request.shards);
+  const bool is_limited = request.rate != nullptr && request.rate->is_limited();
   for (std::size_t round = 0; !slices.empty(); ++round) {
-    for (std::size_t i = 0; i < spaces.size(); ++i) {
-      if (spaces[i].weight > 0) spaces[i].free_bytes = free_bytes(request.mounts[i].folder);
-    }
+    const std::vector<MountSpace> spaces = state_->spaces(request.mounts, lost);
     auto plan = plan_files(request.shards, slices, spaces);
     if (!plan) {
+      for (std::size_t i = 0; i < spaces.size(); ++i) {
+        if (spaces[i].weight <= 0) continue;
+        plan.error().what += "; " + std::to_string(spaces[i].free_bytes) + " are free in " +
+                             folder_of(folder_of(request.mounts[i].folder));
+      }
       for (const std::string& note : saved.notes) plan.error().what += "; " + note;
       return std::unexpected(std::move(plan).error());
     }
-    std::vector<Writing> files(plan->size());
-    for (std::size_t i = 0; i < files.size(); ++i) {
-      files[i].plan = &(*plan)[i];
-      files[i].status = state_->open(request, round, files[i]);
-    }
-    state_->write_all(request.sources, files);
+    std::vector<SharedWriting> files;
+    for (PlannedFile& file : *plan) files.push_back(state_->open(request, round, std::move(file)));
+    state_->write_all(request, files);
     slices.clear();
-    for (Writing& file : files) {
-      if (file.status) {
-        take_over(file, placed, saved);
+    for (SharedWriting& file : files) {
+      const std::uint32_t mount = file->plan.mount;
+      if (file->status) {
+        readings.push_back({mount, request.mounts[mount].weight, file->plan.data_bytes,
+                            file->ended - file->began});
+        take_over(*file, placed, saved);
         continue;
       }
-      saved.notes.push_back(file.status.error().what);
-      spaces[file.plan->mount].weight = 0;
-      if (file.output) (void)state_->disk.remove(file.path);  // its space, if it can be had
-      for (const PlannedPiece& piece : file.plan->pieces) slices.push_back(piece.slice);
+      saved.notes.push_back(file->status.error().what);
+      lost[mount] = true;
+      for (const PlannedPiece& piece : file->plan.pieces) slices.push_back(piece.slice);
+      give_up_file(state_->threads, state_->disk, std::move(file));
     }
   }
+  // What waited for its turn says nothing about a mount.
+  if (!is_limited) state_->learn(request, readings, saved.notes);
   fill_pieces(placed, saved.shards);
   return saved;
 }

@@ -1,9 +1,10 @@
 #pragma once
-// Writes the data of one writer's shards over its mounts and syncs it. Owns the memory and the
-// threads for that, kept from save to save. One call at a time.
+// Writes the data of one writer's shards over its mounts and syncs it. Owns the memory for that,
+// kept from save to save. One call at a time.
 //
-// A mount that fails (ENOSPC, EIO) loses its file; what it should have held is planned again over
-// the others, until none is left. The callers' buffers are read once, never changed.
+// A mount that fails (ENOSPC, EIO) or does not answer (mount_threads.h) loses its file; what it
+// should have held is planned again over the others, until none is left. How fast each mount was is
+// learned for the next save. The callers' buffers are read once, never changed.
 
 #include <memory>
 #include <span>
@@ -12,38 +13,42 @@
 #include <vector>
 
 #include "base/core/result.h"
+#include "checkpoint/arena.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/mount_space.h"
+#include "checkpoint/mount_threads.h"
+#include "checkpoint/write_rate.h"
 
 namespace robustrun::checkpoint {
 
-struct MountFolder {
-  std::string folder;  // where the file goes; empty: the mount is not to be used
-  double weight = 1;
-};
-
 struct DataRequest {
-  std::span<const Shard> shards;               // pieces and CRCs are filled in the answer
-  std::span<const std::string_view> sources;   // as many; each as long as its shard says
+  std::span<const Shard> shards;  // pieces and CRCs are filled in the answer
+  std::span<const std::string_view> sources;  // as many; each as long as its shard says
   std::span<const MountFolder> mounts;
-  std::string file_prefix;                     // "d-node0": names are "d-node0-m1.safetensors"
+  std::string file_prefix;  // "d-node0": names are "d-node0-m1.safetensors"
+  WriteRate* rate = nullptr;
 };
 
 struct DataSaved {
   std::vector<DataFile> files;
+  std::vector<std::string> headers;  // of the files
   std::vector<Shard> shards;
-  std::vector<std::string> notes;  // which mounts failed, and how
+  std::vector<std::string> notes;  // which mounts failed or are slow, and how
 };
 
 class DataWriter {
  public:
-  static base::Result<DataWriter> make(Disk& disk, std::size_t mounts,
-                                       std::uint32_t workers_per_mount);
+  // Neither is owned; `threads` has a lane for each worker of a mount.
+  static base::Result<DataWriter> make(Disk& disk, MountThreads& threads, std::size_t mounts);
   DataWriter(DataWriter&&) noexcept;
   DataWriter& operator=(DataWriter&&) noexcept;
   ~DataWriter();
 
   base::Result<DataSaved> save(const DataRequest& request);
+
+  // kExtentBytes for each lane of each mount, mount by mount; not to be used while save() runs.
+  [[nodiscard]] std::shared_ptr<Arena> arena() const;
 
  private:
   struct State;

@@ -4,12 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 
+#include "base/core/clock.h"
 #include "base/io/fd.h"
 #include "checkpoint/limits.h"
+#include "checkpoint/ring.h"
 
 namespace robustrun::checkpoint {
 namespace {
@@ -18,41 +21,91 @@ using base::Fd;
 using base::Result;
 using base::Status;
 
-bool aligned(std::uint64_t offset, std::string_view bytes) {
-  return offset % kAlignment == 0 && bytes.size() % kAlignment == 0 &&
-         reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0;
+// What failed, and what the user can do about it.
+std::unexpected<base::Error> refused_write(const std::string& what, int cause) {
+  auto failure = base::fail_errno(what, cause);
+  if (cause == ENOSPC || cause == EDQUOT) {
+    failure.error().what += "; remove old checkpoints there, or save elsewhere";
+  } else if (cause == EIO) {
+    failure.error().what += "; look at that disk, and leave it out until then";
+  }
+  return failure;
 }
 
-Status write_at(int fd, std::uint64_t offset, std::string_view bytes, const std::string& path) {
+bool aligned(std::uint64_t offset, const char* memory, std::size_t bytes) {
+  return offset % kAlignment == 0 && bytes % kAlignment == 0 &&
+         reinterpret_cast<std::uintptr_t>(memory) % kAlignment == 0;
+}
+
+// One request, or several at once by the thread's ring: as pwrite and pread answer.
+ssize_t write_some(int fd, std::uint64_t offset, std::string_view bytes, Ring* ring) {
+  if (ring == nullptr) {
+    return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  }
+  const ssize_t wrote = ring->write(fd, offset, bytes.data(), bytes.size());
+  if (wrote < 0) errno = static_cast<int>(-wrote);
+  return wrote;
+}
+
+ssize_t read_some(int fd, std::uint64_t offset, std::span<char> into, Ring* ring) {
+  if (ring == nullptr) return ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
+  const ssize_t got = ring->read(fd, offset, into.data(), into.size());
+  if (got < 0) errno = static_cast<int>(-got);
+  return got;
+}
+
+Status write_at(int fd, std::uint64_t offset, std::string_view bytes, const std::string& path,
+                Ring* ring) {
   while (!bytes.empty()) {
-    const ssize_t wrote = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t wrote = write_some(fd, offset, bytes, ring);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return base::fail_errno("cannot write " + path, errno);
-    if (wrote == 0) return base::fail_errno("cannot write " + path, EIO);
+    if (wrote < 0) return refused_write("cannot write " + path, errno);
+    if (wrote == 0) return refused_write("cannot write " + path, EIO);
     bytes.remove_prefix(static_cast<std::size_t>(wrote));
     offset += static_cast<std::uint64_t>(wrote);
   }
   return {};
 }
 
+Status read_at(int fd, std::uint64_t offset, std::span<char> into, const std::string& path,
+               Ring* ring) {
+  while (!into.empty()) {
+    const ssize_t got = read_some(fd, offset, into, ring);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::fail_errno("cannot read " + path, errno);
+    if (got == 0) {
+      return base::fail(base::Errc::kCorrupt, "cannot read " + path + ": it is cut off");
+    }
+    into = into.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+bool wants_ring(IoWay way) { return way == IoWay::kRing; }
+
 class PosixFile final : public OutputFile {
  public:
-  PosixFile(std::string path, Fd buffered, Fd direct)
-      : path_(std::move(path)), buffered_(std::move(buffered)), direct_(std::move(direct)) {}
+  PosixFile(std::string path, Fd buffered, Fd direct, bool ring)
+      : path_(std::move(path)),
+        buffered_(std::move(buffered)),
+        direct_(std::move(direct)),
+        ring_(ring) {}
 
   // A file system may take O_DIRECT when a file is opened and refuse it with EINVAL at the first
   // write: from then on all goes through the page cache.
   Status write(std::uint64_t offset, std::string_view bytes) override {
-    if (direct_ && !refused_ && aligned(offset, bytes)) {
-      Status status = write_at(direct_.get(), offset, bytes, path_);
+    if (direct_ && !refused_ && aligned(offset, bytes.data(), bytes.size())) {
+      Status status =
+          write_at(direct_.get(), offset, bytes, path_, ring_ ? Ring::of_this_thread() : nullptr);
       if (status || status.error().os_errno != EINVAL) return status;
       refused_ = true;
     }
-    return write_at(buffered_.get(), offset, bytes, path_);
+    return write_at(buffered_.get(), offset, bytes, path_, nullptr);
   }
 
   Status sync() override {
-    if (::fsync(buffered_.get()) != 0) return base::fail_errno("cannot sync " + path_, errno);
+    if (::fsync(buffered_.get()) != 0) return refused_write("cannot sync " + path_, errno);
     return {};
   }
 
@@ -60,27 +113,32 @@ class PosixFile final : public OutputFile {
   std::string path_;
   Fd buffered_;
   Fd direct_;
+  bool ring_;
   std::atomic<bool> refused_ = false;
 };
 
 class PosixDisk final : public Disk {
  public:
+  explicit PosixDisk(IoWay way) : way_(way) {}
+
   Result<std::unique_ptr<OutputFile>> create(const std::string& path,
                                              std::uint64_t bytes) override {
     Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) return base::fail_errno("cannot make " + path, errno);
+    if (!file) return refused_write("cannot make " + path, errno);
     // Reserved now: no write behind this can run out of space (or, in /dev/shm, end in SIGBUS).
     if (bytes > 0) {
       const int cause = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
       if (cause != 0 && cause != EOPNOTSUPP && cause != EINVAL) {
         ::unlink(path.c_str());
-        return base::fail_errno("cannot reserve " + std::to_string(bytes) + " bytes for " + path,
-                                cause);
+        return refused_write("cannot reserve " + std::to_string(bytes) + " bytes for " + path,
+                             cause);
       }
     }
     Fd direct;
-    if (bytes >= kBlockBytes) direct = Fd(::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
-    return std::make_unique<PosixFile>(path, std::move(file), std::move(direct));
+    if (bytes >= kBlockBytes && way_ != IoWay::kBuffered) {
+      direct = Fd(::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
+    }
+    return std::make_unique<PosixFile>(path, std::move(file), std::move(direct), wants_ring(way_));
   }
 
   Status rename(const std::string& from, const std::string& to) override {
@@ -104,13 +162,50 @@ class PosixDisk final : public Disk {
     if (::fsync(folder.get()) == 0) return {};
     return base::fail_errno("cannot sync " + path, errno);
   }
+
+ private:
+  IoWay way_;
 };
 
 }  // namespace
 
-Disk& posix_disk() {
-  static PosixDisk disk;
-  return disk;
+Disk& posix_disk(IoWay way) {
+  static std::array<PosixDisk, 4> disks{PosixDisk(IoWay::kAuto), PosixDisk(IoWay::kRing),
+                                        PosixDisk(IoWay::kDirect), PosixDisk(IoWay::kBuffered)};
+  return disks[static_cast<std::size_t>(way)];
+}
+
+Result<std::unique_ptr<InputFile>> InputFile::open(const std::string& path, std::uint64_t bytes,
+                                                   IoWay way) {
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) {
+    const int cause = errno;
+    auto failure = base::fail_errno("cannot open " + path, cause);
+    if (cause == ENOENT) failure.error().code = base::Errc::kNotFound;
+    return failure;
+  }
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return base::fail_errno("cannot look at " + path, errno);
+  if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) != bytes) {
+    return base::fail(base::Errc::kCorrupt, path + " has " + std::to_string(status.st_size) +
+                                                " bytes instead of " + std::to_string(bytes));
+  }
+  Fd direct;
+  if (bytes >= kBlockBytes && way != IoWay::kBuffered) {
+    direct = Fd(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  }
+  return std::unique_ptr<InputFile>(
+      new InputFile(path, std::move(file), std::move(direct), wants_ring(way)));
+}
+
+Status InputFile::read(std::uint64_t offset, std::span<char> into) {
+  if (direct_ && !refused_ && aligned(offset, into.data(), into.size())) {
+    Status status =
+        read_at(direct_.get(), offset, into, path_, ring_ ? Ring::of_this_thread() : nullptr);
+    if (status || status.error().os_errno != EINVAL) return status;
+    refused_ = true;
+  }
+  return read_at(buffered_.get(), offset, into, path_, nullptr);
 }
 
 std::string folder_of(const std::string& path) {
@@ -118,16 +213,29 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-Status replace_file(Disk& disk, const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".tmp";
-  if (auto removed = disk.remove(temporary); !removed && removed.error().os_errno != ENOENT) {
-    return removed;
-  }
+namespace {
+
+Status write_and_rename(Disk& disk, const std::string& temporary, const std::string& path,
+                        std::string_view bytes) {
   const auto file = RR_TRY(disk.create(temporary, bytes.size()));
   RR_TRY(file->write(0, bytes));
   RR_TRY(file->sync());
   RR_TRY(disk.rename(temporary, path));
   return disk.sync_folder(folder_of(path));
+}
+
+}  // namespace
+
+Status replace_file(Disk& disk, const std::string& path, std::string_view bytes) {
+  const std::string temporary = path + ".tmp";
+  if (auto removed = disk.remove(temporary); !removed && removed.error().os_errno != ENOENT) {
+    return removed;
+  }
+  return write_and_rename(disk, temporary, path, bytes);
+}
+
+Status replace_shared_file(Disk& disk, const std::string& path, std::string_view bytes) {
+  return write_and_rename(disk, path + ".tmp-" + std::to_string(base::system_seed()), path, bytes);
 }
 
 }  // namespace robustrun::checkpoint

@@ -13,15 +13,22 @@ inline constexpr std::uint64_t kSmallAlignment = 64;            // of pieces bel
 inline constexpr std::size_t kHeaderBytesMax = 100'000'000;     // as safetensors itself
 inline constexpr std::size_t kManifestBytesMax = 512U << 20U;
 inline constexpr std::size_t kControlBytesMax = 4096;           // LATEST, FENCE, VERIFIED
+inline constexpr std::size_t kRunNameBytesMax = 256;            // of a session, in FENCE
+inline constexpr std::size_t kReasonBytesMax = 64;              // in POISONED
 inline constexpr std::size_t kNameBytesMax = 4096;
 inline constexpr std::size_t kDimensionsMax = 32;
 inline constexpr std::size_t kFilesMax = 1U << 20U;
 inline constexpr std::size_t kShardsMax = 1U << 24U;
 inline constexpr std::size_t kMountsMax = 256;
+inline constexpr std::uint32_t kWorkersMax = 64;                // threads for a mount
 inline constexpr std::size_t kWritersMax = 1U << 20U;
 inline constexpr std::size_t kAxesMax = 16;
 inline constexpr std::size_t kStatesMax = 1U << 20U;
 inline constexpr std::size_t kStateBytesMax = 64U << 20U;
+inline constexpr std::size_t kGroupMembersMax = 255;            // of data and parity; GF(2^8)
+inline constexpr std::uint64_t kMemoryBytesMax = 1ULL << 42U;   // copies in memory, of one rank
+inline constexpr std::size_t kSlotHeaderBytes = 4096;           // of one copy in memory
 inline constexpr std::size_t kAttemptsMax = 100'000;            // looked at in a listing
+inline constexpr std::size_t kTakenNamesMax = 16;  // of data files that others began
 
 }  // namespace robustrun::checkpoint

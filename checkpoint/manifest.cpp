@@ -20,7 +20,7 @@ using base::fail;
 using base::Result;
 using base::Status;
 
-constexpr std::array<std::string_view, 3> kMagic = {"RRINTENT", "RRPARTIA", "RRMANIFE"};
+constexpr std::array<std::string_view, 4> kMagic = {"RRINTENT", "RRPARTIA", "RRMANIFE", "RRMEMORY"};
 constexpr std::string_view kEndMagic = "RRCK-END";
 constexpr std::size_t kStartBytes = 16;
 constexpr std::size_t kIndexRowBytes = 24;
@@ -28,8 +28,14 @@ constexpr std::size_t kEndBytes = 16;
 // A reader that does not know a kind refuses the document, unless this bit allows to pass over it.
 constexpr std::uint32_t kMayBeSkipped = 1U << 31U;
 
-// 5 to 7 are kept for references to extents of older checkpoints, parity and compression.
-enum SectionKind : std::uint32_t { kHead = 1, kFiles = 2, kShards = 3, kStates = 4 };
+// 5 and 7 are kept for references to extents of older checkpoints and for compression.
+enum SectionKind : std::uint32_t {
+  kHead = 1,
+  kFiles = 2,
+  kShards = 3,
+  kStates = 4,
+  kGroups = 6 | kMayBeSkipped
+};
 
 std::unexpected<base::Error> damaged(std::string_view cause) {
   return fail(Errc::kCorrupt, "the document is damaged: " + std::string(cause));
@@ -183,6 +189,41 @@ bool decode_states(std::string_view bytes, std::vector<RankState>& states) {
   return in.ended();
 }
 
+std::string encode_groups(const std::vector<ParityGroup>& groups) {
+  ByteWriter out;
+  out.number(static_cast<std::uint32_t>(groups.size()));
+  for (const ParityGroup& group : groups) {
+    for (const auto* members : {&group.data, &group.parity}) {
+      out.number(static_cast<std::uint32_t>(members->size()));
+      for (const ParityMember& member : *members) {
+        out.number(member.file);
+        out.number(member.offset);
+        out.number(member.bytes);
+      }
+    }
+  }
+  return out.take();
+}
+
+bool decode_groups(std::string_view bytes, std::vector<ParityGroup>& groups) {
+  ByteReader in(bytes);
+  groups.resize(in.count(UINT32_MAX, 48));
+  for (ParityGroup& group : groups) {
+    for (auto* members : {&group.data, &group.parity}) {
+      members->resize(in.count(kGroupMembersMax, 20));
+      for (ParityMember& member : *members) {
+        member.file = in.number<std::uint32_t>();
+        member.offset = in.number<std::uint64_t>();
+        member.bytes = in.number<std::uint64_t>();
+      }
+    }
+    if (!in.ok()) return false;
+  }
+  return in.ended();
+}
+
+constexpr std::uint64_t kTailBytes = 4096;  // with the index in it, which has a row for each kind
+
 struct IndexRow {
   std::uint32_t kind = 0;
   std::uint64_t offset = 0;
@@ -190,13 +231,19 @@ struct IndexRow {
   std::uint32_t crc = 0;
 };
 
-Result<std::vector<IndexRow>> read_index(Document document, std::string_view bytes) {
-  if (bytes.size() > kManifestBytesMax) return damaged("it is too long");
-  if (bytes.size() < kStartBytes + kEndBytes) return damaged("it is cut off");
-  if (bytes.substr(0, 8) != kMagic[static_cast<std::size_t>(document)]) {
+Status check_size(std::uint64_t bytes) {
+  if (bytes > kManifestBytesMax) return damaged("it is too long");
+  if (bytes < kStartBytes + kEndBytes) return damaged("it is cut off");
+  return {};
+}
+
+// From the first kStartBytes of `all` bytes, and the last ones.
+Result<std::vector<IndexRow>> read_index(Document document, std::string_view start,
+                                         std::string_view bytes, std::uint64_t all) {
+  if (start.substr(0, 8) != kMagic[static_cast<std::size_t>(document)]) {
     return damaged("it does not begin as one");
   }
-  if (const auto version = ByteReader(bytes.substr(8)).number<std::uint32_t>();
+  if (const auto version = ByteReader(start.substr(8)).number<std::uint32_t>();
       version != kFormatVersion) {
     return fail(Errc::kUnavailable, "the document has version " + std::to_string(version) +
                                         " of the format; this robustrun reads version " +
@@ -206,15 +253,15 @@ Result<std::vector<IndexRow>> read_index(Document document, std::string_view byt
   const auto count = end.number<std::uint32_t>();
   const auto crc = end.number<std::uint32_t>();
   if (end.raw(8) != kEndMagic) return damaged("its end is missing");
-  const std::size_t room = bytes.size() - kStartBytes - kEndBytes;
+  const std::size_t room = std::min<std::uint64_t>(all - kStartBytes, bytes.size()) - kEndBytes;
   if (count > room / kIndexRowBytes) return damaged("its index is cut off");
   const std::size_t index_bytes = count * kIndexRowBytes;
-  const std::size_t index_at = bytes.size() - kEndBytes - index_bytes;
-  if (crc32c(bytes.substr(index_at, index_bytes + 4), crc32c(bytes.substr(0, kStartBytes))) !=
-      crc) {
+  const std::uint64_t index_at = all - kEndBytes - index_bytes;
+  const std::string_view index = bytes.substr(bytes.size() - kEndBytes - index_bytes);
+  if (crc32c(index.substr(0, index_bytes + 4), crc32c(start)) != crc) {
     return damaged("the checksum of its index is wrong");
   }
-  ByteReader in(bytes.substr(index_at, index_bytes));
+  ByteReader in(index.substr(0, index_bytes));
   std::vector<IndexRow> rows(count);
   std::uint64_t expected = kStartBytes;
   for (IndexRow& row : rows) {
@@ -240,6 +287,7 @@ Status decode_section(const IndexRow& row, std::string_view bytes, Manifest& man
     case kFiles: good = decode_files(bytes, manifest.files); break;
     case kShards: good = decode_shards(bytes, manifest.shards); break;
     case kStates: good = decode_states(bytes, manifest.states); break;
+    case kGroups: good = decode_groups(bytes, manifest.groups); break;
     default:
       if ((row.kind & kMayBeSkipped) == 0) {
         return fail(Errc::kUnavailable, "the document needs section " + std::to_string(row.kind) +
@@ -272,6 +320,7 @@ std::string encode(Document document, const Manifest& manifest) {
   add(kFiles, encode_files(manifest.files));
   add(kShards, encode_shards(manifest.shards));
   add(kStates, encode_states(manifest.states));
+  if (!manifest.groups.empty()) add(kGroups, encode_groups(manifest.groups));
   index.number(count);
   out.raw(index.bytes());
   out.number(crc32c(index.bytes(), start_crc));
@@ -280,7 +329,9 @@ std::string encode(Document document, const Manifest& manifest) {
 }
 
 Result<Manifest> decode(Document document, std::string_view bytes) {
-  const std::vector<IndexRow> rows = RR_TRY(read_index(document, bytes));
+  RR_TRY(check_size(bytes.size()));
+  const std::vector<IndexRow> rows =
+      RR_TRY(read_index(document, bytes.substr(0, kStartBytes), bytes, bytes.size()));
   Manifest manifest;
   std::uint32_t last = 0;
   for (const IndexRow& row : rows) {
@@ -289,8 +340,21 @@ Result<Manifest> decode(Document document, std::string_view bytes) {
     RR_TRY(decode_section(row, bytes.substr(row.offset, row.bytes), manifest));
   }
   if (rows.empty() || rows.front().kind != kHead) return damaged("it has no head");
-  RR_TRY(check_consistent(manifest));
+  RR_TRY(document == Document::kMemory ? check_memory_copy(manifest) : check_consistent(manifest));
   return manifest;
+}
+
+Result<Head> read_head(Document document, std::uint64_t bytes, const ReadBytes& read) {
+  RR_TRY(check_size(bytes));
+  const std::string start = RR_TRY(read(0, kStartBytes));
+  const std::uint64_t tail = std::min<std::uint64_t>(bytes, kTailBytes);
+  const std::string end = RR_TRY(read(bytes - tail, tail));
+  const std::vector<IndexRow> rows = RR_TRY(read_index(document, start, end, bytes));
+  if (rows.empty() || rows.front().kind != kHead) return damaged("it has no head");
+  const std::string head = RR_TRY(read(rows.front().offset, rows.front().bytes));
+  Manifest manifest;
+  RR_TRY(decode_section(rows.front(), head, manifest));
+  return std::move(manifest.head);
 }
 
 }  // namespace robustrun::checkpoint

@@ -8,6 +8,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,8 @@ struct WorldLayout {
   friend bool operator==(const WorldLayout&, const WorldLayout&) = default;
 };
 
-// A file of extents: a header, then blocks of kBlockBytes (the last may be shorter).
+// A file of extents: a header, then blocks of kBlockBytes (the last may be shorter). A file of
+// parity has no header.
 struct DataFile {
   std::string name;         // without folder; unique in its attempt
   std::uint32_t mount = 0;  // index into Head::mounts
@@ -81,6 +83,22 @@ struct RankState {
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 
+// A range of a file that takes part in a parity group.
+struct ParityMember {
+  std::uint32_t file = 0;    // index into files
+  std::uint64_t offset = 0;  // from the beginning of the file
+  std::uint64_t bytes = 0;
+  friend bool operator==(const ParityMember&, const ParityMember&) = default;
+};
+
+// Ranges of data, and what is computed of them (erasure_code.h): each parity is as long as the
+// longest data, shorter data counts as followed by zeros.
+struct ParityGroup {
+  std::vector<ParityMember> data;
+  std::vector<ParityMember> parity;
+  friend bool operator==(const ParityGroup&, const ParityGroup&) = default;
+};
+
 struct Head {
   AttemptId attempt;
   std::uint64_t sequence = 0;        // grows with every commit; 0 before it
@@ -96,16 +114,28 @@ struct Manifest {
   std::vector<DataFile> files;
   std::vector<Shard> shards;
   std::vector<RankState> states;
+  std::vector<ParityGroup> groups;
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
-enum class Document : std::uint8_t { kIntent, kPart, kManifest };
+// kMemory: a copy in memory (docs/formats/memory-copy.md), whose shards have no pieces: their
+// places follow from their sizes.
+enum class Document : std::uint8_t { kIntent, kPart, kManifest, kMemory };
 
 [[nodiscard]] std::string encode(Document document, const Manifest& manifest);
 // kCorrupt: not that document, damaged or contradicting itself; kUnavailable: of a newer format.
 base::Result<Manifest> decode(Document document, std::string_view bytes);
 
+// The head alone of a document that has `bytes` bytes, of which `read` reads few: nothing is known
+// of the other sections then. kCorrupt and kUnavailable as above; else what `read` answers.
+using ReadBytes = std::function<base::Result<std::string>(std::uint64_t at, std::uint64_t bytes)>;
+base::Result<Head> read_head(Document document, std::uint64_t bytes, const ReadBytes& read);
+
+// Whether a shard lies within its tensor, has a rank, and as many bytes as its type needs.
+base::Status check_box(const Shard& shard, std::uint32_t world_size);
 // Whether shards, pieces and files agree with each other; kCorrupt says what does not.
 base::Status check_consistent(const Manifest& manifest);
+// The same of a copy in memory, which has neither pieces nor files.
+base::Status check_memory_copy(const Manifest& manifest);
 
 }  // namespace robustrun::checkpoint

@@ -43,7 +43,9 @@ Status check_files(const Manifest& manifest) {
   return {};
 }
 
-Status check_shard(const Manifest& manifest, const Shard& shard) {
+}  // namespace
+
+Status check_box(const Shard& shard, std::uint32_t world_size) {
   if (shard.shape.size() != shard.global_shape.size() ||
       shard.offsets.size() != shard.global_shape.size()) {
     return contradiction("dimensions are missing of", shard.name);
@@ -61,8 +63,13 @@ Status check_shard(const Manifest& manifest, const Shard& shard) {
   if (each != 0 && (__builtin_mul_overflow(elements, each, &bytes) || bytes != shard.bytes)) {
     return contradiction("shape and bytes differ of", shard.name);
   }
-  if (shard.rank >= manifest.head.layout.world_size)
-    return contradiction("no rank for", shard.name);
+  if (shard.rank >= world_size) return contradiction("no rank for", shard.name);
+  return {};
+}
+
+namespace {
+
+Status check_pieces(const Manifest& manifest, const Shard& shard) {
   std::uint64_t sum = 0;
   std::uint32_t crc = 0;
   for (const Piece& piece : shard.pieces) {
@@ -83,9 +90,32 @@ Status check_shard(const Manifest& manifest, const Shard& shard) {
   return {};
 }
 
-}  // namespace
+Status check_group(const Manifest& manifest, const ParityGroup& group) {
+  if (group.data.empty() || group.parity.empty() ||
+      group.data.size() + group.parity.size() > kGroupMembersMax) {
+    return contradiction("members of a parity group", "");
+  }
+  std::uint64_t longest = 0;
+  for (const auto* members : {&group.data, &group.parity}) {
+    for (const ParityMember& member : *members) {
+      if (member.file >= manifest.files.size()) return contradiction("no file for parity", "");
+      const DataFile& file = manifest.files[member.file];
+      if (member.bytes == 0 || member.bytes > kExtentBytes || member.offset > file.bytes ||
+          member.bytes > file.bytes - member.offset) {
+        return contradiction("parity outside of", file.name);
+      }
+      longest = std::max(longest, member.bytes);
+    }
+  }
+  for (const ParityMember& parity : group.parity) {
+    if (parity.bytes != longest || manifest.files[parity.file].header_bytes != 0) {
+      return contradiction("no parity is in", manifest.files[parity.file].name);
+    }
+  }
+  return {};
+}
 
-Status check_consistent(const Manifest& manifest) {
+Status check_head(const Manifest& manifest) {
   const std::string& token = manifest.head.attempt.token;
   if (token.empty() || token.find_first_not_of("0123456789abcdef") != std::string::npos) {
     return contradiction("no token of an attempt is", token);
@@ -93,12 +123,35 @@ Status check_consistent(const Manifest& manifest) {
   for (const std::string& writer : manifest.head.writers) {
     if (!plain_name(writer)) return contradiction("no name of a writer is", writer);
   }
-  RR_TRY(check_files(manifest));
-  for (const Shard& shard : manifest.shards) RR_TRY(check_shard(manifest, shard));
   for (const RankState& state : manifest.states) {
     if (state.rank >= manifest.head.layout.world_size) {
       return contradiction("no rank for the state", state.name);
     }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_consistent(const Manifest& manifest) {
+  RR_TRY(check_head(manifest));
+  RR_TRY(check_files(manifest));
+  for (const Shard& shard : manifest.shards) {
+    RR_TRY(check_box(shard, manifest.head.layout.world_size));
+    RR_TRY(check_pieces(manifest, shard));
+  }
+  for (const ParityGroup& group : manifest.groups) RR_TRY(check_group(manifest, group));
+  return {};
+}
+
+Status check_memory_copy(const Manifest& manifest) {
+  RR_TRY(check_head(manifest));
+  if (!manifest.files.empty() || !manifest.groups.empty()) {
+    return contradiction("memory has no files, but", manifest.head.attempt.token);
+  }
+  for (const Shard& shard : manifest.shards) {
+    RR_TRY(check_box(shard, manifest.head.layout.world_size));
+    if (!shard.pieces.empty()) return contradiction("memory has no pieces, but", shard.name);
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/core/hash.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -38,6 +40,11 @@ std::string part_name(std::string_view writer) { return fmt::format("part-{}.rrp
 
 std::string digest_of(std::string_view manifest_bytes) {
   return fmt::format("{:016x}", base::hash64(manifest_bytes));
+}
+
+bool is_control_word(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char letter) { return letter > ' ' && letter <= '~'; });
 }
 
 std::string control_line(std::string_view words) {

@@ -16,6 +16,7 @@ inline constexpr std::string_view kDeletedName = "MANIFEST.deleted";
 inline constexpr std::string_view kIntentName = "INTENT";
 inline constexpr std::string_view kVerifiedName = "VERIFIED";
 inline constexpr std::string_view kPinnedName = "PINNED";
+inline constexpr std::string_view kPoisonedName = "POISONED";
 inline constexpr std::string_view kLatestName = "LATEST";
 inline constexpr std::string_view kFenceName = "FENCE";
 
@@ -27,6 +28,8 @@ inline constexpr std::string_view kFenceName = "FENCE";
 [[nodiscard]] std::string part_name(std::string_view writer);
 [[nodiscard]] std::string digest_of(std::string_view manifest_bytes);  // XXH3-64 in hex
 
+// Whether it may be a word of a control line: printable ASCII without spaces, not empty.
+[[nodiscard]] bool is_control_word(std::string_view text);
 // Words with a CRC of their own: "word word crc\n".
 [[nodiscard]] std::string control_line(std::string_view words);
 base::Result<std::vector<std::string>> read_control_line(const std::string& path);

@@ -1,12 +1,11 @@
 #include "checkpoint/reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "base/core/text.h"
 #include "checkpoint/crc32c.h"
@@ -19,79 +18,216 @@ namespace {
 
 using base::Errc;
 using base::fail;
-using base::Fd;
 using base::Result;
 using base::Status;
 
 constexpr std::size_t kTensorsNamedMax = 3;
+constexpr std::size_t kReadLanes = 4;        // for each mount, while there are few
+constexpr std::size_t kReadThreadsMax = 64;
 
-Status read_at(int fd, std::uint64_t offset, std::span<char> into, const std::string& path) {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t got =
-        ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::fail_errno("cannot read " + path, errno);
-    if (got == 0) return fail(Errc::kCorrupt, "cannot read " + path + ": it is cut off");
-    done += static_cast<std::size_t>(got);
+// Bytes of a file, or ENOENT: there is none. One that is no plain file has none.
+Result<std::uint64_t> size_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return base::fail_errno("cannot look at " + path, errno);
+  return S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+// The mount's directory, from that of the attempt.
+std::string mount_of_attempt(const std::string& folder) { return folder_of(folder_of(folder)); }
+
+}  // namespace
+
+CheckpointReader CheckpointReader::open(Manifest manifest, std::vector<std::string> folders,
+                                        ReadOptions options) {
+  const std::string attempt = attempt_folder(manifest.head.attempt);
+  for (const std::string& mount : manifest.head.mounts) {
+    std::string folder = mount + "/" + attempt;
+    if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(std::move(folder));
+  }
+  return {std::move(manifest), std::move(folders), options};
+}
+
+CheckpointReader::CheckpointReader(Manifest manifest, std::vector<std::string> folders,
+                                   ReadOptions options)
+    : manifest_(std::move(manifest)), folders_(std::move(folders)), options_(options) {
+  found_.resize(manifest_.files.size());
+}
+
+MountThreads& CheckpointReader::threads() {
+  if (threads_ == nullptr) {
+    std::vector<std::string> mounts;
+    for (const std::string& folder : folders_) mounts.push_back(mount_of_attempt(folder));
+    std::uint64_t bytes = 0;
+    for (const DataFile& file : manifest_.files) bytes += file.bytes;
+    const std::size_t useful = std::min<std::uint64_t>(kReadLanes, 1 + bytes / kExtentBytes);
+    const std::size_t lanes = std::clamp<std::size_t>(kReadThreadsMax / mounts.size(), 1, useful);
+    threads_ = std::make_unique<MountThreads>(std::move(mounts), static_cast<std::uint32_t>(lanes),
+                                              options_.patience);
+    bulk_ = std::make_unique<BulkReader>(*threads_, options_.io);
+  }
+  return *threads_;
+}
+
+Result<ReadSource> CheckpointReader::source(std::size_t file) {
+  ReadSource& known = found_[file];
+  if (!known.path.empty()) return known;
+  const DataFile& wanted = manifest_.files[file];
+  base::Error seen{Errc::kNotFound, 0,
+                   wanted.name + " is missing; it was on " + manifest_.head.mounts[wanted.mount]};
+  for (std::size_t i = 0; i < folders_.size(); ++i) {
+    const std::string path = folders_[i] + "/" + wanted.name;
+    const auto bytes = threads().call(i, [path] { return size_of(path); });
+    if (bytes && *bytes == wanted.bytes) {
+      known = {path, i};
+      return known;
+    }
+    if (bytes) {
+      seen = {Errc::kCorrupt, 0,
+              fmt::format("{} has {} bytes instead of {}", path, *bytes, wanted.bytes)};
+    } else if (bytes.error().os_errno == ETIMEDOUT && seen.code == Errc::kNotFound) {
+      seen = bytes.error();
+      seen.what = "cannot read " + path + ": " + seen.what;
+    }
+  }
+  return std::unexpected(std::move(seen));
+}
+
+Result<std::string> CheckpointReader::read_bytes(std::size_t file, std::uint64_t offset,
+                                                 std::uint64_t bytes) {
+  const ReadSource from = RR_TRY(source(file));
+  return threads().call(from.mount,
+                        [path = from.path, size = manifest_.files[file].bytes, offset, bytes,
+                         io = options_.io]() -> Result<std::string> {
+                          const auto input = RR_TRY(InputFile::open(path, size, io));
+                          std::string into(bytes, '\0');
+                          RR_TRY(input->read(offset, into));
+                          return into;
+                        });
+}
+
+Status CheckpointReader::read_piece(std::size_t shard, std::size_t piece,
+                                    std::span<char> destination) {
+  RR_ASSERT(shard < manifest_.shards.size() && piece < manifest_.shards[shard].pieces.size());
+  const Piece& wanted = manifest_.shards[shard].pieces[piece];
+  RR_ASSERT(destination.size() == wanted.bytes);
+  auto bytes = read_bytes(wanted.file, wanted.offset, wanted.bytes);
+  if (bytes && crc32c(*bytes) != wanted.crc) {
+    bytes = fail(Errc::kCorrupt,
+                 fmt::format("{} is damaged in bytes {} to {}", found_[wanted.file].path,
+                             wanted.offset, wanted.offset + wanted.bytes));
+  }
+  if (!bytes && !manifest_.groups.empty()) {
+    auto rebuilt = read_file(wanted.file, wanted.offset, wanted.bytes, true);
+    if (!rebuilt) bytes.error().what += "; " + rebuilt.error().what;
+    if (rebuilt && crc32c(*rebuilt) == wanted.crc) bytes = std::move(rebuilt);
+  }
+  if (!bytes) {
+    bytes.error().what =
+        fmt::format("cannot read tensor '{}': {}", base::printable(manifest_.shards[shard].name),
+                    bytes.error().what);
+    return std::unexpected(std::move(bytes).error());
+  }
+  std::ranges::copy(*bytes, destination.begin());
+  return {};
+}
+
+// Pieces have CRCs of their own: a damaged neighbour in the same block does no harm.
+Status CheckpointReader::read_again(const ReadRun& run, const ReadFault& fault) {
+  for (const ReadCopy& copy : run.copies) {
+    const std::uint64_t end = copy.offset + copy.destination.size();
+    if (copy.offset >= fault.offset + fault.bytes || end <= fault.offset) continue;
+    const Piece& piece = manifest_.shards[copy.shard].pieces[copy.piece];
+    std::string bytes(piece.bytes, '\0');
+    RR_TRY(read_piece(copy.shard, copy.piece, bytes));
+    const auto from = static_cast<std::ptrdiff_t>(copy.offset - piece.offset);
+    std::copy_n(bytes.begin() + from, copy.destination.size(), copy.destination.begin());
   }
   return {};
 }
 
-std::string_view view(std::span<const char> bytes) { return {bytes.data(), bytes.size()}; }
-
-}  // namespace
-
-CheckpointReader CheckpointReader::open(Manifest manifest, std::vector<std::string> folders) {
-  const std::string attempt = attempt_folder(manifest.head.attempt);
-  for (const std::string& mount : manifest.head.mounts) folders.push_back(mount + "/" + attempt);
-  return {std::move(manifest), std::move(folders)};
-}
-
-CheckpointReader::CheckpointReader(Manifest manifest, std::vector<std::string> folders)
-    : manifest_(std::move(manifest)), folders_(std::move(folders)) {
-  files_.resize(manifest_.files.size());
-}
-
-Result<const CheckpointReader::OpenFile*> CheckpointReader::file(std::size_t index) {
-  OpenFile& open = files_[index];
-  if (open.fd) return &open;
-  const DataFile& wanted = manifest_.files[index];
-  std::string seen;
-  for (const std::string& folder : folders_) {
-    const std::string path = folder + "/" + wanted.name;
-    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!fd) continue;
-    struct stat status{};
-    if (::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-        static_cast<std::uint64_t>(status.st_size) == wanted.bytes) {
-      open = {std::move(fd), path};
-      return &open;
+Status CheckpointReader::read(std::span<const ReadRequest> requests) {
+  for (const ReadRequest& request : requests) {
+    const bool known = request.shard < manifest_.shards.size();
+    const std::uint64_t bytes = known ? manifest_.shards[request.shard].bytes : 0;
+    if (!known || request.begin > bytes || request.destination.size() > bytes - request.begin) {
+      return fail(Errc::kInvalidArgument, "cannot read bytes that the checkpoint does not have");
     }
-    seen = fmt::format("{} has {} bytes instead of {}", path, status.st_size, wanted.bytes);
   }
-  if (!seen.empty()) return fail(Errc::kCorrupt, seen);
-  return fail(Errc::kNotFound,
-              wanted.name + " is missing; it was on " + manifest_.head.mounts[wanted.mount]);
+  const std::vector<ReadRun> runs = plan_reads(manifest_, requests);
+  std::vector<ReadSource> sources(manifest_.files.size());
+  std::vector<ReadFault> faults;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto from = source(runs[i].file);
+    if (from) {
+      sources[runs[i].file] = std::move(*from);
+    } else {
+      faults.push_back({i, runs[i].offset, runs[i].bytes, false, std::move(from).error()});
+    }
+  }
+  threads();
+  std::ranges::move(RR_TRY(bulk_->read(manifest_, runs, sources)), std::back_inserter(faults));
+  for (const ReadFault& fault : faults) RR_TRY(read_again(runs[fault.run], fault));
+  return {};
 }
 
 Status CheckpointReader::read_shard(std::size_t shard, std::span<char> destination) {
   RR_ASSERT(shard < manifest_.shards.size());
-  const Shard& wanted = manifest_.shards[shard];
-  RR_ASSERT(destination.size() == wanted.bytes);
-  for (const Piece& piece : wanted.pieces) {
-    const OpenFile* open = RR_TRY(file(piece.file));
-    const std::span<char> into = destination.first(piece.bytes);
-    RR_TRY(read_at(open->fd.get(), piece.offset, into, open->path));
-    if (crc32c(view(into)) != piece.crc) {
-      return fail(Errc::kCorrupt,
-                  fmt::format("cannot read tensor '{}': {} is damaged in bytes {} to {}",
-                              base::printable(wanted.name), open->path, piece.offset,
-                              piece.offset + piece.bytes));
-    }
-    destination = destination.subspan(piece.bytes);
+  RR_ASSERT(destination.size() == manifest_.shards[shard].bytes);
+  const ReadRequest all{shard, 0, destination};
+  return read({&all, 1});
+}
+
+// The header, or a block: what one CRC is of.
+Result<std::string> CheckpointReader::read_unit(std::size_t index, std::uint64_t begin,
+                                                std::uint64_t end, std::uint32_t crc,
+                                                bool rebuild) {
+  auto read = [&]() -> Result<std::string> {
+    std::string bytes = RR_TRY(read_bytes(index, begin, end - begin));
+    if (crc32c(bytes) == crc) return bytes;
+    return fail(Errc::kCorrupt,
+                fmt::format("{} is damaged in bytes {} to {}", found_[index].path, begin, end));
+  };
+  Result<std::string> bytes = read();
+  if (bytes || !rebuild || manifest_.groups.empty()) return bytes;
+  if (!rebuilder_) rebuilder_.emplace(manifest_);
+  auto again =
+      rebuilder_->rebuild(manifest_, static_cast<std::uint32_t>(index), begin, end - begin,
+                          [this](std::uint32_t other, std::uint64_t from, std::uint64_t size) {
+                            return read_file(other, from, size, false);
+                          });
+  if (!again) {
+    bytes.error().what += "; " + again.error().what;
+    return bytes;
   }
-  return {};
+  if (crc32c(*again) != crc) {
+    bytes.error().what += "; what its parity says is wrong, too";
+    return bytes;
+  }
+  rescued_.push_back(bytes.error().what + ": put together again from parity");
+  return again;
+}
+
+Result<std::string> CheckpointReader::read_file(std::size_t index, std::uint64_t begin,
+                                                std::uint64_t bytes, bool rebuild) {
+  RR_ASSERT(index < manifest_.files.size());
+  const DataFile& wanted = manifest_.files[index];
+  RR_ASSERT(begin <= wanted.bytes && bytes <= wanted.bytes - begin);
+  std::string whole;
+  while (whole.size() < bytes) {
+    const std::uint64_t at = begin + whole.size();
+    std::uint64_t unit = 0;
+    std::uint64_t end = wanted.header_bytes;
+    std::uint32_t crc = wanted.header_crc;
+    if (at >= wanted.header_bytes) {
+      const std::uint64_t block = (at - wanted.header_bytes) / kBlockBytes;
+      unit = wanted.header_bytes + block * kBlockBytes;
+      end = std::min(wanted.bytes, unit + kBlockBytes);
+      crc = wanted.block_crcs[block];
+    }
+    const std::string part = RR_TRY(read_unit(index, unit, end, crc, rebuild));
+    whole.append(part, at - unit, bytes - whole.size());
+  }
+  return whole;
 }
 
 std::string CheckpointReader::tensors_at(std::size_t file, std::uint64_t begin,
@@ -111,40 +247,45 @@ std::string CheckpointReader::tensors_at(std::size_t file, std::uint64_t begin,
   return count == 0 ? ": only padding" : names;
 }
 
-void CheckpointReader::verify_file(std::size_t index, std::vector<std::string>& faults) {
-  const DataFile& wanted = manifest_.files[index];
-  const auto open = file(index);
-  if (!open) {
-    faults.push_back(open.error().what + tensors_at(index, 0, wanted.bytes));
-    return;
-  }
-  const std::string& path = (*open)->path;
-  const int fd = (*open)->fd.get();
-  std::string bytes(wanted.header_bytes, '\0');
-  if (auto read = read_at(fd, 0, bytes, path); !read) {
-    faults.push_back(read.error().what);
-  } else if (crc32c(bytes) != wanted.header_crc) {
-    faults.push_back(path + " is damaged in its header");
-  } else if (auto header = decode_header(bytes, wanted.bytes); !header) {
-    faults.push_back(path + ": " + header.error().what);
-  }
-  bytes.resize(kBlockBytes);
-  for (std::size_t block = 0; block < wanted.block_crcs.size(); ++block) {
-    const std::uint64_t begin = wanted.header_bytes + block * kBlockBytes;
-    const std::uint64_t end = std::min(wanted.bytes, begin + kBlockBytes);
-    const std::span<char> into = std::span(bytes).first(end - begin);
-    if (auto read = read_at(fd, begin, into, path); !read) {
-      faults.push_back(read.error().what + tensors_at(index, begin, end));
-    } else if (crc32c(view(into)) != wanted.block_crcs[block]) {
-      faults.push_back(fmt::format("{} is damaged in bytes {} to {}{}", path, begin, end,
-                                   tensors_at(index, begin, end)));
-    }
+void CheckpointReader::verify_header(std::size_t file, std::vector<std::string>& faults) {
+  const DataFile& wanted = manifest_.files[file];
+  const auto bytes = read_bytes(file, 0, wanted.header_bytes);
+  if (!bytes) {
+    faults.push_back(bytes.error().what);
+  } else if (crc32c(*bytes) != wanted.header_crc) {
+    faults.push_back(found_[file].path + " is damaged in its header");
+  } else if (auto header = decode_header(*bytes, wanted.bytes); !header && !bytes->empty()) {
+    faults.push_back(found_[file].path + ": " + header.error().what);
   }
 }
 
 std::vector<std::string> CheckpointReader::verify() {
   std::vector<std::string> faults;
-  for (std::size_t i = 0; i < manifest_.files.size(); ++i) verify_file(i, faults);
+  std::vector<ReadSource> sources(manifest_.files.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto from = source(i);
+    if (from) {
+      sources[i] = *from;
+      verify_header(i, faults);
+    } else {
+      faults.push_back(from.error().what + tensors_at(i, 0, manifest_.files[i].bytes));
+    }
+  }
+  const std::vector<ReadRun> runs = plan_all_blocks(manifest_);
+  threads();
+  const auto found = bulk_->read(manifest_, runs, sources);
+  if (!found) {
+    faults.push_back(found.error().what);
+    return faults;
+  }
+  for (const ReadFault& fault : *found) {
+    const std::uint32_t file = runs[fault.run].file;
+    const std::uint64_t end = fault.offset + fault.bytes;
+    const std::string what = fault.damaged ? fmt::format("{} is damaged in bytes {} to {}",
+                                                         sources[file].path, fault.offset, end)
+                                           : fault.error.what;
+    faults.push_back(what + tensors_at(file, fault.offset, end));
+  }
   return faults;
 }
 

@@ -1,45 +1,78 @@
 #pragma once
-// Reads a checkpoint. No byte is handed out whose CRC was not right. Only reads; one call at a
-// time.
+// Reads a checkpoint. No byte is handed out whose CRC was not right; what is damaged or missing is
+// put together again from parity where there is some. Only reads; one call at a time.
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/core/result.h"
-#include "base/io/fd.h"
+#include "checkpoint/bulk_reader.h"
+#include "checkpoint/disk.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/mount_threads.h"
+#include "checkpoint/read_plan.h"
+#include "checkpoint/rebuild.h"
 
 namespace robustrun::checkpoint {
+
+struct ReadOptions {
+  IoWay io = IoWay::kAuto;
+  std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
+};
 
 class CheckpointReader {
  public:
   // `folders`: of the attempt, on all its mounts; files are looked for by name in each of them. The
   // folders where they were when it was saved are looked at last.
-  static CheckpointReader open(Manifest manifest, std::vector<std::string> folders);
+  static CheckpointReader open(Manifest manifest, std::vector<std::string> folders,
+                               ReadOptions options = {});
 
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // The bytes of a shard into `destination`, which has Shard::bytes of room. kCorrupt names tensor,
-  // file and place; then `destination` holds nothing to be used.
+  // Any bytes of shards, all at once: every block of a file is read once, however many want bytes
+  // of it. kInvalidArgument: a request beyond its shard, found before anything is read. kCorrupt
+  // names tensor, file and place; ETIMEDOUT the mount that does not answer. On failure no
+  // destination holds anything to be used.
+  base::Status read(std::span<const ReadRequest> requests);
+  // All of one shard, into Shard::bytes of room.
   base::Status read_shard(std::size_t shard, std::span<char> destination);
-  // Reads everything, headers and padding too; a sentence for each fault, none when all is right.
+  // All of one piece of a shard, by the piece's own CRC: what lies beside it does not matter.
+  base::Status read_piece(std::size_t shard, std::size_t piece, std::span<char> destination);
+  // Reads everything, headers, padding and parity too; a sentence for each fault, none when all is
+  // right. Parity is not used.
   std::vector<std::string> verify();
+  // Bytes of a file, verified by the CRCs of its header and blocks, from parity where `rebuild`
+  // allows it.
+  base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
+                                      bool rebuild);
+  // What had to be put together from parity so far, a sentence each.
+  [[nodiscard]] const std::vector<std::string>& rescued() const { return rescued_; }
 
  private:
-  struct OpenFile {
-    base::Fd fd;
-    std::string path;
-  };
-  CheckpointReader(Manifest manifest, std::vector<std::string> folders);
-  base::Result<const OpenFile*> file(std::size_t index);
-  void verify_file(std::size_t index, std::vector<std::string>& faults);
+  CheckpointReader(Manifest manifest, std::vector<std::string> folders, ReadOptions options);
+  MountThreads& threads();
+  // Where the file is; kNotFound and kCorrupt (another size) say what was found instead.
+  base::Result<ReadSource> source(std::size_t file);
+  base::Result<std::string> read_bytes(std::size_t file, std::uint64_t offset, std::uint64_t bytes);
+  base::Result<std::string> read_unit(std::size_t file, std::uint64_t begin, std::uint64_t end,
+                                      std::uint32_t crc, bool rebuild);
+  base::Status read_again(const ReadRun& run, const ReadFault& fault);
+  void verify_header(std::size_t file, std::vector<std::string>& faults);
   [[nodiscard]] std::string tensors_at(std::size_t file, std::uint64_t begin,
                                        std::uint64_t end) const;
 
   Manifest manifest_;
   std::vector<std::string> folders_;
-  std::vector<OpenFile> files_;  // as in the manifest; opened when first wanted
+  ReadOptions options_;
+  std::vector<ReadSource> found_;  // by the manifest's files; path is empty: not yet
+  std::unique_ptr<MountThreads> threads_;  // made when first wanted
+  std::unique_ptr<BulkReader> bulk_;
+  std::optional<Rebuilder> rebuilder_;  // made when first needed
+  std::vector<std::string> rescued_;
 };
 
 }  // namespace robustrun::checkpoint

@@ -1,9 +1,15 @@
 #include "checkpoint/retention.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 
+#include "base/core/text.h"
 #include "checkpoint/directory_lock.h"
+#include "checkpoint/fence.h"
+#include "checkpoint/guarded_disk.h"
+#include "checkpoint/limits.h"
 #include "checkpoint/paths.h"
 #include "checkpoint/reader.h"
 
@@ -15,6 +21,28 @@ using base::fail;
 using base::Result;
 using base::Status;
 
+// All of the directories, with one thread each; every call ends within the patience.
+struct Guard {
+  MountThreads threads;
+  GuardedDisk disk;
+
+  Guard(Disk& unguarded, std::span<const std::string> directories,
+        std::chrono::milliseconds patience)
+      : threads({directories.begin(), directories.end()}, 1, patience), disk(unguarded, threads) {}
+
+  template <class Work>
+  auto call(const std::string& path, Work work) {
+    return threads.call(threads.mount_of(path), std::move(work));
+  }
+  // The first of `directories` that does not answer.
+  [[nodiscard]] std::optional<std::size_t> silent(std::size_t directories) {
+    for (std::size_t i = 0; i < directories; ++i) {
+      if (threads.stuck(i)) return i;
+    }
+    return std::nullopt;
+  }
+};
+
 Status rename_manifest(Disk& disk, const std::string& folder) {
   const std::string path = folder + "/" + std::string(kManifestName);
   auto renamed = disk.rename(path, folder + "/" + std::string(kDeletedName));
@@ -24,7 +52,7 @@ Status rename_manifest(Disk& disk, const std::string& folder) {
 }
 
 // Data first, what says that it was deleted last.
-Status empty_folder(Disk& disk, const std::string& folder) {
+Result<std::vector<std::string>> files_in(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -32,64 +60,185 @@ Status empty_folder(Disk& disk, const std::string& folder) {
     const bool last = entry->path().filename() == kDeletedName;
     paths.insert(last ? paths.end() : paths.begin(), entry->path().string());
   }
-  for (const std::string& path : paths) RR_TRY(disk.remove(path));
-  RR_TRY(disk.remove(folder));
+  return paths;
+}
+
+Status empty_folder(Guard& guard, const std::string& folder) {
+  const auto paths = RR_TRY(guard.call(folder, [folder] { return files_in(folder); }));
+  for (const std::string& path : paths) RR_TRY(guard.disk.remove(path));
+  RR_TRY(guard.disk.remove(folder));
   const std::string step = folder_of(folder);
-  RR_TRY(disk.sync_folder(step));
-  (void)disk.remove(step);  // only if no other attempt is in it
+  RR_TRY(guard.disk.sync_folder(step));
+  (void)guard.disk.remove(step);  // only if no other attempt is in it
   return {};
 }
 
-Status remove_attempt(Disk& disk, const FoundAttempt& found) {
-  for (const std::string& folder : found.folders) RR_TRY(rename_manifest(disk, folder));
-  for (const std::string& folder : found.folders) RR_TRY(empty_folder(disk, folder));
+Status remove_attempt(Guard& guard, const FoundAttempt& found) {
+  for (const std::string& folder : found.folders) RR_TRY(rename_manifest(guard.disk, folder));
+  for (const std::string& folder : found.folders) RR_TRY(empty_folder(guard, folder));
+  return {};
+}
+
+// Another process has removed it meanwhile.
+bool is_gone(Guard& guard, const FoundAttempt& found) {
+  return std::ranges::none_of(found.folders, [&](const std::string& folder) {
+    const auto exists = guard.call(folder, [folder]() -> Result<bool> {
+      std::error_code error;
+      return std::filesystem::exists(folder + "/" + std::string(kManifestName), error);
+    });
+    return !exists || *exists;
+  });
+}
+
+Status verify_with(const FoundAttempt& found, std::chrono::milliseconds patience) {
+  const auto faults =
+      CheckpointReader::open(found.manifest, found.folders, {IoWay::kAuto, patience}).verify();
+  if (faults.empty()) return {};
+  return fail(Errc::kCorrupt,
+              faults.front() + (faults.size() == 1 ? std::string()
+                                                   : ", and " + std::to_string(faults.size() - 1) +
+                                                         " faults more"));
+}
+
+Status write_verified(Disk& disk, const FoundAttempt& found) {
+  return replace_shared_file(disk, found.folders.front() + "/" + std::string(kVerifiedName),
+                             control_line("verified " + found.digest));
+}
+
+// Without the lock: reading everything takes long, and who commits waits for it. `sound`: those
+// that are; that this cannot be written down, on a full disk, must not keep it full.
+Status verify_newest(Guard& guard, std::span<const std::string> directories, std::size_t keep,
+                     std::chrono::milliseconds patience, std::set<AttemptId>& sound,
+                     std::vector<std::string>& notes) {
+  for (FoundAttempt& found : RR_TRY(list_attempts(directories, &guard.threads, Look::kHeads))) {
+    if (found.state != AttemptState::kCommitted || sound.size() == keep) break;
+    if (!found.poisoned.empty()) continue;
+    RR_TRY(look_closer(found, guard.threads));
+    if (found.state != AttemptState::kCommitted) continue;
+    if (!found.verified) {
+      Status sound_now = verify_with(found, patience);
+      if (!sound_now && is_gone(guard, found)) continue;
+      RR_TRY(std::move(sound_now));
+      const Status marked = write_verified(guard.disk, found);
+      if (!marked && is_gone(guard, found)) continue;
+      if (!marked) notes.push_back(marked.error().what);
+    }
+    sound.insert(found.attempt);
+  }
+  return {};
+}
+
+Status remove_old(Guard& guard, std::span<const std::string> directories, std::size_t keep,
+                  std::optional<std::uint64_t> fence, const std::set<AttemptId>& sound,
+                  Pruned& pruned) {
+  const std::string& home = directories.front();
+  const Fence admitted = RR_TRY(guard.call(home, [home] { return read_fence(home); }));
+  const std::uint64_t oldest = fence.value_or(admitted.generation);
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home));
+  std::size_t kept = 0;
+  for (FoundAttempt& found : RR_TRY(list_attempts(directories, &guard.threads, Look::kHeads))) {
+    if (const auto silent = guard.silent(directories.size())) {
+      pruned.notes.push_back("no more is removed while " + directories[*silent] +
+                             " does not answer; mount it anew, or leave it out");
+      break;
+    }
+    if (found.state == AttemptState::kCommitted) RR_TRY(look_closer(found, guard.threads));
+    const bool committed = found.state == AttemptState::kCommitted;
+    const bool abandoned =
+        found.state == AttemptState::kDeleted ||
+        (found.state == AttemptState::kIncomplete && found.attempt.generation < oldest);
+    if (committed && (kept < keep || found.pinned)) {
+      const bool whole = found.verified || sound.contains(found.attempt);
+      if (whole && found.poisoned.empty()) ++kept;
+      continue;
+    }
+    if (!committed && !abandoned) continue;
+    if (auto removed = remove_attempt(guard, found); !removed) {
+      pruned.notes.push_back(removed.error().what);
+    } else {
+      pruned.removed.push_back(found.attempt);
+    }
+  }
   return {};
 }
 
 }  // namespace
 
 Status verify_and_mark(Disk& disk, const FoundAttempt& found) {
-  const auto faults = CheckpointReader::open(found.manifest, found.folders).verify();
-  if (!faults.empty()) {
-    return fail(
-        Errc::kCorrupt,
-        faults.front() + (faults.size() == 1
-                              ? std::string()
-                              : ", and " + std::to_string(faults.size() - 1) + " faults more"));
+  RR_TRY(verify_with(found, kPatience));
+  return mark_verified(disk, found);
+}
+
+Status mark_verified(Disk& disk, const FoundAttempt& found) {
+  Guard guard(disk, found.folders, kPatience);
+  return write_verified(guard.disk, found);
+}
+
+// In every folder, because a mount may be lost; in one of them at least.
+Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view reason) {
+  if (reason.size() > kReasonBytesMax || !is_control_word(reason)) {
+    return fail(Errc::kInvalidArgument, "cannot mark a checkpoint as poisoned by '" +
+                                            base::printable(reason) + "': one word is wanted");
   }
-  return replace_file(disk, found.folders.front() + "/" + std::string(kVerifiedName),
-                      control_line("verified " + found.digest));
+  if (found.folders.empty()) {
+    return fail(Errc::kNotFound, "cannot mark a checkpoint that has no folder");
+  }
+  Guard guard(disk, found.folders, kPatience);
+  Status first;
+  bool any = false;
+  for (const std::string& folder : found.folders) {
+    Status marked = replace_shared_file(guard.disk, folder + "/" + std::string(kPoisonedName),
+                                        control_line("poisoned " + std::string(reason)));
+    any = any || marked.has_value();
+    if (!marked) first = std::move(marked);
+  }
+  return any ? Status() : first;
+}
+
+// In every folder, so that each mount alone knows.
+Status set_pinned(Disk& disk, const FoundAttempt& found, bool pinned) {
+  Guard guard(disk, found.folders, kPatience);
+  for (const std::string& folder : found.folders) {
+    const std::string path = folder + "/" + std::string(kPinnedName);
+    if (pinned) {
+      RR_TRY(replace_shared_file(guard.disk, path, control_line("pinned")));
+      continue;
+    }
+    if (auto removed = guard.disk.remove(path); !removed && removed.error().os_errno != ENOENT) {
+      return removed;
+    }
+    RR_TRY(guard.disk.sync_folder(folder));
+  }
+  return {};
 }
 
 Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
-                     std::uint64_t fence) {
+                     std::optional<std::uint64_t> fence, std::chrono::milliseconds patience) {
   RR_ASSERT(keep > 0 && !directories.empty());
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(directories.front()));
-  std::vector<FoundAttempt> all = RR_TRY(list_attempts(directories));
+  Guard guard(disk, directories, patience);
   Pruned pruned;
-  if (!all.empty() && all.front().state == AttemptState::kCommitted && !all.front().verified) {
-    const Status verified = verify_and_mark(disk, all.front());
-    all.front().verified = verified.has_value();
-    if (!verified) pruned.notes.push_back(verified.error().what);
+  std::set<AttemptId> sound;
+  if (auto verified = verify_newest(guard, directories, keep, patience, sound, pruned.notes);
+      !verified) {
+    if (verified.error().code != Errc::kCorrupt) return std::unexpected(verified.error());
+    pruned.notes.push_back(verified.error().what);
   }
-  std::size_t kept = 0;
-  for (const FoundAttempt& found : all) {
-    const bool committed = found.state == AttemptState::kCommitted;
-    const bool abandoned =
-        found.state == AttemptState::kDeleted ||
-        (found.state == AttemptState::kIncomplete && found.attempt.generation < fence);
-    if (committed && (kept < keep || found.pinned)) {
-      if (found.verified) ++kept;
-      continue;
-    }
-    if (!committed && !abandoned) continue;
-    if (auto removed = remove_attempt(disk, found); !removed) {
-      pruned.notes.push_back(removed.error().what);
-    } else {
-      pruned.removed.push_back(found.attempt);
-    }
-  }
+  RR_TRY(remove_old(guard, directories, keep, fence, sound, pruned));
   return pruned;
+}
+
+std::vector<std::string> home_first(std::span<const std::string> directories) {
+  std::vector<std::string> ordered(directories.begin(), directories.end());
+  for (const std::string_view name : {kFenceName, kLatestName}) {
+    const auto home = std::ranges::find_if(ordered, [name](const std::string& directory) {
+      std::error_code error;
+      return std::filesystem::exists(directory + "/" + std::string(name), error);
+    });
+    if (home == ordered.end()) continue;
+    std::rotate(ordered.begin(), home, home + 1);
+    break;
+  }
+  return ordered;
 }
 
 }  // namespace robustrun::checkpoint

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "base/core/text.h"
@@ -43,6 +46,39 @@ Status check_shard_source(const Shard& shard, std::string_view source) {
   return {};
 }
 
+// What was known of them before is still so.
+Status check_unchanged_since(const PartContents& contents, const std::vector<Shard>& saved) {
+  for (std::size_t i = 0; contents.crcs_known && i < saved.size(); ++i) {
+    if (saved[i].crc != contents.shards[i].crc) {
+      return fail(Errc::kCorrupt, "cannot save '" + base::printable(saved[i].name) +
+                                      "': it changed since it was copied");
+    }
+  }
+  return {};
+}
+
+Status check_intent(const Manifest& intent) {
+  if (intent.head.writers.empty() || intent.head.layout.world_size == 0) {
+    return fail(Errc::kInvalidArgument, "cannot save: at least one rank and one writer are needed");
+  }
+  return check_consistent(intent);
+}
+
+// A mount that does not answer is done without, but for the home.
+Result<std::string> real_path(MountThreads& threads, std::size_t mount, const std::string& path) {
+  auto real = threads.call(mount, [path]() -> Result<std::string> {
+    std::error_code error;
+    const auto found = std::filesystem::canonical(path, error);
+    if (!error && std::filesystem::is_directory(found, error)) return found.string();
+    return fail(Errc::kNotFound,
+                "cannot use " + base::printable(path) + " for checkpoints: no such directory");
+  });
+  if (real || mount == 0 || real.error().os_errno != ETIMEDOUT) return real;
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+}  // namespace
+
 Status check_contents(const PartContents& contents) {
   if (contents.shards.size() != contents.sources.size()) {
     return fail(Errc::kInvalidArgument, "cannot save: shards and buffers do not match");
@@ -58,35 +94,53 @@ Status check_contents(const PartContents& contents) {
   return {};
 }
 
-}  // namespace
-
 Result<Store> Store::open(StoreOptions options) {
   if (options.mounts.empty() || options.mounts.size() > kMountsMax ||
       options.workers_per_mount == 0) {
     return fail(Errc::kInvalidArgument, "cannot save: between 1 and 256 directories are needed");
   }
+  std::vector<std::string> paths;
+  for (const Mount& mount : options.mounts) paths.push_back(base::printable(mount.path));
+  auto threads = std::make_unique<MountThreads>(paths, options.workers_per_mount, options.patience);
   std::set<std::string> seen;
-  for (Mount& mount : options.mounts) {
-    std::error_code error;
-    const auto path = std::filesystem::canonical(mount.path, error);
-    if (error || !std::filesystem::is_directory(path, error)) {
-      return fail(Errc::kNotFound, "cannot use " + base::printable(mount.path) +
-                                       " for checkpoints: no such directory");
-    }
-    mount.path = path.string();
-    if (!seen.insert(mount.path).second) {
-      return fail(Errc::kInvalidArgument, "cannot use " + mount.path + " twice for checkpoints");
+  for (std::size_t i = 0; i < options.mounts.size(); ++i) {
+    std::string& path = options.mounts[i].path;
+    path = RR_TRY(real_path(*threads, i, path));
+    threads->rename(i, path);
+    if (!seen.insert(path).second) {
+      return fail(Errc::kInvalidArgument, "cannot use " + path + " twice for checkpoints");
     }
   }
-  if (options.disk == nullptr) options.disk = &posix_disk();
+  if (options.disk == nullptr) options.disk = &posix_disk(options.io);
   if (options.clock == nullptr) options.clock = &kSystemClock;
-  DataWriter writer =
-      RR_TRY(DataWriter::make(*options.disk, options.mounts.size(), options.workers_per_mount));
-  return Store(std::move(options), std::move(writer));
+  DataWriter writer = RR_TRY(DataWriter::make(*options.disk, *threads, options.mounts.size()));
+  return Store(std::move(options), std::move(threads), std::move(writer));
 }
 
-Store::Store(StoreOptions options, DataWriter writer)
-    : options_(std::move(options)), writer_(std::move(writer)) {}
+Store::Store(StoreOptions options, std::unique_ptr<MountThreads> threads, DataWriter writer)
+    : options_(std::move(options)),
+      threads_(std::move(threads)),
+      unguarded_(options_.disk),
+      guarded_(std::make_unique<GuardedDisk>(*options_.disk, *threads_)),
+      writer_(std::move(writer)),
+      rate_(std::make_unique<WriteRate>(*options_.clock)) {
+  options_.disk = guarded_.get();
+}
+
+Status Store::use_parity(std::uint32_t parity) {
+  const std::size_t mounts = options_.mounts.size();
+  if (parity >= mounts && parity > 0) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot save with parity {} in {} director{}: {} or more are needed",
+                            parity, mounts, mounts == 1 ? "y" : "ies", parity + 1));
+  }
+  if (parity == rows_) return {};
+  parity_.reset();
+  rows_ = 0;
+  if (parity > 0) parity_.emplace(*unguarded_, *threads_, writer_.arena(), parity);
+  rows_ = parity;
+  return {};
+}
 
 std::string Store::at_home(const AttemptId& attempt) const {
   return home() + "/" + attempt_folder(attempt);
@@ -98,28 +152,30 @@ std::vector<std::string> Store::directories() const {
   return paths;
 }
 
-// A fence that cannot be read stops every commit: nobody knows who was admitted.
+Status Store::home_answers() const {
+  return threads_->call(0, [path = home()]() -> Status {
+    std::error_code error;
+    (void)std::filesystem::exists(path, error);
+    return {};
+  });
+}
+
 Status Store::check_fence(std::uint64_t generation) const {
-  const std::string path = home() + "/" + std::string(kFenceName);
-  const auto words = read_control_line(path);
-  if (!words && words.error().os_errno == ENOENT) return {};
-  if (!words) {
-    base::Error error = words.error();
-    error.what += "; remove it if no other job saves here";
-    return std::unexpected(std::move(error));
-  }
-  const auto admitted = words->size() == 2 ? base::parse_int<std::uint64_t>(words->at(1))
-                                           : Result<std::uint64_t>(UINT64_MAX);
-  if (!admitted || *admitted <= generation) return {};
+  RR_TRY(home_answers());
+  const Fence fence = RR_TRY(read_fence(home()));
+  if (fence.generation <= generation) return {};
   return fail(Errc::kConflict, fmt::format("generation {} may not commit: {} was admitted since",
-                                           generation, *admitted));
+                                           generation, fence.generation));
 }
 
 Status Store::admit(std::uint64_t generation) {
+  RR_TRY(home_answers());
   const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
   RR_TRY(check_fence(generation));
+  const Fence before = RR_TRY(read_fence(home()));
+  if (before.generation == generation && !before.session.run.empty()) return {};
   return replace_file(*options_.disk, home() + "/" + std::string(kFenceName),
-                      control_line(fmt::format("fence {}", generation)));
+                      fence_line({generation, {}}));
 }
 
 Status Store::make_attempt(const std::string& mount, const AttemptId& attempt) {
@@ -131,27 +187,92 @@ Status Store::make_attempt(const std::string& mount, const AttemptId& attempt) {
   return disk.sync_folder(step);
 }
 
-Result<AttemptId> Store::begin(std::uint64_t step, std::uint64_t generation,
-                               const WorldLayout& layout, std::vector<std::string> writers) {
-  RR_TRY(check_fence(generation));
+Manifest Store::intent_of(AttemptId attempt, const WorldLayout& layout,
+                          std::vector<std::string> writers) const {
   Manifest intent;
-  intent.head.attempt = {step, generation, fmt::format("{:016x}", base::system_seed())};
+  intent.head.attempt = std::move(attempt);
   intent.head.layout = layout;
   intent.head.writers = std::move(writers);
   intent.head.wall_time_ns = static_cast<std::uint64_t>(options_.clock->wall_time().count());
-  RR_TRY(check_consistent(intent));
+  return intent;
+}
+
+Status Store::write_intent(const Manifest& intent) {
   RR_TRY(make_attempt(home(), intent.head.attempt));
-  RR_TRY(replace_file(*options_.disk, at_home(intent.head.attempt) + "/" + std::string(kIntentName),
-                      encode(Document::kIntent, intent)));
+  return replace_file(*options_.disk, at_home(intent.head.attempt) + "/" + std::string(kIntentName),
+                      encode(Document::kIntent, intent));
+}
+
+Result<AttemptId> Store::begin(std::uint64_t step, std::uint64_t generation,
+                               const WorldLayout& layout, std::vector<std::string> writers) {
+  RR_TRY(check_fence(generation));
+  const Manifest intent = intent_of({step, generation, fmt::format("{:016x}", base::system_seed())},
+                                    layout, std::move(writers));
+  RR_TRY(check_intent(intent));
+  RR_TRY(write_intent(intent));
   return intent.head.attempt;
 }
 
-Result<std::vector<std::string>> Store::write_part(const AttemptId& attempt,
-                                                   const std::string& writer,
-                                                   const PartContents& contents) {
+// kNotFound: there is none yet.
+Status Store::check_same_intent(const Manifest& wanted) const {
+  const std::string folder = at_home(wanted.head.attempt) + "/";
+  for (const std::string_view name : {kManifestName, kDeletedName}) {
+    std::error_code error;
+    if (std::filesystem::exists(folder + std::string(name), error)) {
+      return fail(Errc::kConflict,
+                  "cannot save into " + folder + ": it has a " + std::string(name) + " already");
+    }
+  }
+  auto found = read_document(Document::kIntent, folder + std::string(kIntentName));
+  if (!found && found.error().os_errno == ENOENT) found.error().code = Errc::kNotFound;
+  const Manifest intent = RR_TRY(std::move(found));
+  if (intent.head.attempt == wanted.head.attempt && intent.head.layout == wanted.head.layout &&
+      intent.head.writers == wanted.head.writers) {
+    return {};
+  }
+  return fail(Errc::kConflict,
+              fmt::format("cannot save into {}: it was begun for {} ranks and {} writers, not {} "
+                          "and {}, or for others",
+                          folder, intent.head.layout.world_size, intent.head.writers.size(),
+                          wanted.head.layout.world_size, wanted.head.writers.size()));
+}
+
+Status Store::join(const AttemptId& attempt, const WorldLayout& layout,
+                   std::vector<std::string> writers) {
+  const Manifest intent = intent_of(attempt, layout, std::move(writers));
+  RR_TRY(check_intent(intent));
+  RR_TRY(check_fence(attempt.generation));
+  if (const auto same = check_same_intent(intent); same || same.error().code != Errc::kNotFound) {
+    return same;
+  }
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  RR_TRY(check_fence(attempt.generation));
+  if (const auto same = check_same_intent(intent); same || same.error().code != Errc::kNotFound) {
+    return same;
+  }
+  return write_intent(intent);
+}
+
+bool Store::has_part(const AttemptId& attempt, const std::string& writer) const {
+  std::error_code error;
+  return std::filesystem::exists(at_home(attempt) + "/" + part_name(writer), error);
+}
+
+Result<PreparedPart> Store::write_data(const AttemptId& attempt, const std::string& writer,
+                                       const PartContents& contents) {
   RR_TRY(check_contents(contents));
+  RR_TRY(home_answers());
   const Manifest intent =
       RR_TRY(read_document(Document::kIntent, at_home(attempt) + "/" + std::string(kIntentName)));
+  if (std::ranges::find(intent.head.writers, writer) == intent.head.writers.end()) {
+    return fail(Errc::kInvalidArgument, "cannot save as writer '" + base::printable(writer) +
+                                            "': the attempt was not begun for it");
+  }
+  for (const Shard& shard : contents.shards) {
+    if (auto box = check_box(shard, intent.head.layout.world_size); !box) {
+      return fail(Errc::kInvalidArgument, "cannot save: " + box.error().what);
+    }
+  }
   Manifest part;
   part.head = intent.head;
   part.head.writers = {writer};
@@ -166,15 +287,39 @@ Result<std::vector<std::string>> Store::write_part(const AttemptId& attempt,
       folders.back().folder.clear();
     }
   }
-  DataSaved saved =
-      RR_TRY(writer_.save({contents.shards, contents.sources, folders, "d-" + writer}));
+  const std::string tag = contents.file_tag.empty() ? "" : "-" + contents.file_tag;
+  DataSaved saved = RR_TRY(
+      writer_.save({contents.shards, contents.sources, folders, "d-" + writer + tag, rate_.get()}));
+  RR_TRY(check_unchanged_since(contents, saved.shards));
   notes.insert(notes.end(), saved.notes.begin(), saved.notes.end());
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    if (threads_->stuck(i)) folders[i].folder.clear();
+  }
+  if (parity_) {
+    ParitySaved parity = parity_->save({saved.files, saved.headers, saved.shards, contents.sources,
+                                        folders, "p-" + writer + tag, rate_.get()});
+    notes.insert(notes.end(), parity.notes.begin(), parity.notes.end());
+    std::ranges::move(parity.files, std::back_inserter(saved.files));
+    part.groups = std::move(parity.groups);
+  }
   part.files = std::move(saved.files);
   part.shards = std::move(saved.shards);
   RR_TRY(check_consistent(part));
-  RR_TRY(replace_file(*options_.disk, at_home(attempt) + "/" + part_name(writer),
-                      encode(Document::kPart, part)));
-  return notes;
+  return PreparedPart{std::move(part), std::move(notes)};
+}
+
+Status Store::publish_part(const PreparedPart& prepared) {
+  const Head& head = prepared.part.head;
+  return replace_file(*options_.disk, at_home(head.attempt) + "/" + part_name(head.writers.front()),
+                      encode(Document::kPart, prepared.part));
+}
+
+Result<std::vector<std::string>> Store::write_part(const AttemptId& attempt,
+                                                   const std::string& writer,
+                                                   const PartContents& contents) {
+  PreparedPart prepared = RR_TRY(write_data(attempt, writer, contents));
+  RR_TRY(publish_part(prepared));
+  return std::move(prepared.notes);
 }
 
 }  // namespace robustrun::checkpoint

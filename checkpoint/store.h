@@ -4,11 +4,16 @@
 // synced before its MANIFEST is renamed into place in the home directory; that rename is the
 // commit.
 //
-// begin() once, write_part() once for each writer, commit() once. Every call names a generation;
-// after admit(g) nothing of an older one commits. One call at a time on one Store; several
-// processes may use the same directories.
+// One process alone: begin(), write_part() for each writer, commit(). Writers that do not talk to
+// each other (ranks): each of them claim(), join(), write_part(), commit_if_complete(); whoever is
+// last commits. Every call names a generation; after admit(g), or a claim that gave g, nothing of
+// an older one commits. One call at a time on one Store; several processes may use the same
+// directories.
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +23,11 @@
 #include "base/core/result.h"
 #include "checkpoint/data_writer.h"
 #include "checkpoint/disk.h"
+#include "checkpoint/fence.h"
+#include "checkpoint/guarded_disk.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/parity_writer.h"
+#include "checkpoint/write_rate.h"
 
 namespace robustrun::checkpoint {
 
@@ -30,16 +39,24 @@ struct Mount {
 struct StoreOptions {
   std::vector<Mount> mounts;  // the first is the home: control files
   std::uint32_t workers_per_mount = 2;
-  Disk* disk = nullptr;             // null: the real one
+  IoWay io = IoWay::kAuto;  // how data gets past the page cache
+  std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
+  Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
 };
 
 // What one writer (a node) saves. Sources must stay as they are until write_part() returns.
 struct PartContents {
-  std::vector<Shard> shards;              // without pieces and CRCs
+  std::vector<Shard> shards;  // without pieces and CRCs
   std::vector<std::string_view> sources;  // as many
   std::vector<RankState> states;
+  bool crcs_known = false;  // a shard's CRC says what its bytes have to be: else kCorrupt, by name
+  std::string file_tag{};  // behind the writer's name in names of files, where it may have begun
+                           // before; empty: none
 };
+
+// kInvalidArgument or kLimit says what of it cannot be saved.
+base::Status check_contents(const PartContents& contents);
 
 struct Committed {
   Manifest manifest;
@@ -47,37 +64,85 @@ struct Committed {
   std::vector<std::string> notes;  // what went wrong without harm: a copy, the hint
 };
 
+// A writer's part whose data is on disk, and that nobody sees yet.
+struct PreparedPart {
+  Manifest part;  // with the CRCs of what was written
+  std::vector<std::string> notes;  // what went wrong without harm: mounts that were done without
+};
+
+struct Completion {
+  bool committed = false;  // by this call or before; else parts are missing
+  std::vector<std::string> notes;  // as in Committed
+};
+
 class Store {
  public:
   // The mounts' paths are made absolute; kNotFound when one is no directory.
   static base::Result<Store> open(StoreOptions options);
 
+  // From now on any `parity` mounts may be lost or damaged; 0, as at first: none.
+  // kInvalidArgument: there are not more mounts than that.
+  base::Status use_parity(std::uint32_t parity);
   // From now on only `generation` or a later one commits. kConflict: a later one was admitted.
   base::Status admit(std::uint64_t generation);
+  // The generation of a session: the same for all who name the same one. The first of them
+  // commits what earlier sessions left complete, so that later ones find what it found; then no
+  // earlier session commits any more. kConflict: a later attempt of this run was here.
+  base::Result<std::uint64_t> claim(const Session& session);
   base::Result<AttemptId> begin(std::uint64_t step, std::uint64_t generation,
                                 const WorldLayout& layout, std::vector<std::string> writers);
+  // Makes that attempt, or joins it: its INTENT is as this call would write it. kConflict: it says
+  // another layout or other writers, or the attempt is committed already.
+  base::Status join(const AttemptId& attempt, const WorldLayout& layout,
+                    std::vector<std::string> writers);
   // Answers what went wrong without harm: mounts that failed and were done without.
   base::Result<std::vector<std::string>> write_part(const AttemptId& attempt,
                                                     const std::string& writer,
                                                     const PartContents& contents);
+  // Its two halves: the data, and then, once the caller has seen that its sources did not change,
+  // the part that counts.
+  base::Result<PreparedPart> write_data(const AttemptId& attempt, const std::string& writer,
+                                        const PartContents& contents);
+  base::Status publish_part(const PreparedPart& prepared);
+  // It has all that this writer saves.
+  [[nodiscard]] bool has_part(const AttemptId& attempt, const std::string& writer) const;
   // `generation`: of who commits; that of the attempt unless it is salvaged.
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
+  // To be called by every writer behind its write_part(): the last one's call commits.
+  base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);
   // Commits every attempt that is complete and verified and only lacks its MANIFEST.
   base::Result<std::vector<Committed>> salvage(std::uint64_t generation);
 
   [[nodiscard]] std::vector<std::string> directories() const;
+  // From now on data and parity are written at no more than this; 0, as at first: no limit. May be
+  // called by another thread while a save goes on.
+  void limit_writes(std::uint64_t bytes_per_s) { rate_->limit(bytes_per_s); }
 
  private:
-  Store(StoreOptions options, DataWriter writer);
+  Store(StoreOptions options, std::unique_ptr<MountThreads> threads, DataWriter writer);
   [[nodiscard]] const std::string& home() const { return options_.mounts.front().path; }
   [[nodiscard]] std::string at_home(const AttemptId& attempt) const;
+  // Asked before it is touched by this thread: ETIMEDOUT instead of waiting for ever.
+  [[nodiscard]] base::Status home_answers() const;
   base::Status check_fence(std::uint64_t generation) const;
+  base::Status check_same_intent(const Manifest& wanted) const;
+  base::Status write_intent(const Manifest& intent);
+  [[nodiscard]] Manifest intent_of(AttemptId attempt, const WorldLayout& layout,
+                                   std::vector<std::string> writers) const;
   base::Status make_attempt(const std::string& mount, const AttemptId& attempt);
   base::Result<Manifest> gather_parts(const AttemptId& attempt) const;
-  base::Result<Committed> publish(Manifest manifest, std::uint64_t generation);
+  // Both under the lock of the home.
+  base::Result<Committed> publish(Manifest manifest);
+  base::Result<std::vector<Committed>> salvage_all();
 
-  StoreOptions options_;
+  StoreOptions options_;  // `disk` is guarded_
+  std::unique_ptr<MountThreads> threads_;
+  Disk* unguarded_;
+  std::unique_ptr<GuardedDisk> guarded_;
   DataWriter writer_;
+  std::unique_ptr<WriteRate> rate_;
+  std::uint32_t rows_ = 0;  // of parity
+  std::optional<ParityWriter> parity_;
 };
 
 // One after the other in the order of `parts`: mounts, files, shards and states.

@@ -50,36 +50,42 @@ class BlockGatherer {
   WorkerResult& result_;
 };
 
-base::Status write_header(const WriteShare& share) {
+// False: it failed, or nobody waits for it any more.
+bool write_extent(const WriteShare& share, std::uint64_t offset, std::size_t bytes,
+                  WorkerResult& result) {
+  if (share.rate != nullptr) share.rate->take(bytes);
+  share.sign->enter();
+  result.status = share.output->write(offset, {share.memory, bytes});
+  result.given_up = !share.sign->leave();
+  return result.status && !result.given_up;
+}
+
+bool write_header(const WriteShare& share, WorkerResult& result) {
   const std::string& header = share.file->header;
   for (std::size_t at = 0; at < header.size(); at += kExtentBytes) {
     const std::size_t bytes = std::min<std::size_t>(kExtentBytes, header.size() - at);
     std::memcpy(share.memory, header.data() + at, bytes);
-    RR_TRY(share.output->write(at, {share.memory, bytes}));
+    if (!write_extent(share, at, bytes, result)) return false;
   }
-  return {};
+  return true;
 }
 
 }  // namespace
 
 WorkerResult write_share(const WriteShare& share) {
   WorkerResult result;
-  if (share.worker == 0) {
-    if (result.status = write_header(share); !result.status) return result;
-  }
+  if (share.worker == 0 && !write_header(share, result)) return result;
   BlockGatherer gatherer(share, result);
   const std::uint64_t stride = kExtentBytes * share.workers;
-  for (std::uint64_t begin = kExtentBytes * share.worker; begin < share.file->data_bytes;
-       begin += stride) {
+  for (std::uint64_t begin = kExtentBytes * share.worker;
+       begin < share.file->data_bytes && !*share.failed; begin += stride) {
     const std::uint64_t end = std::min(begin + kExtentBytes, share.file->data_bytes);
     for (std::uint64_t block = begin; block < end; block += kBlockBytes) {
       const std::uint32_t crc = gatherer.gather(block, std::min(block + kBlockBytes, end),
                                                 share.memory + (block - begin));
       result.blocks.emplace_back(block / kBlockBytes, crc);
     }
-    result.status =
-        share.output->write(share.file->header.size() + begin, {share.memory, end - begin});
-    if (!result.status) return result;
+    if (!write_extent(share, share.file->header.size() + begin, end - begin, result)) break;
   }
   return result;
 }

@@ -3,6 +3,7 @@
 // and writes extent by extent. Several workers share a file; each writes every n-th extent with
 // memory of its own, so that one computes while another waits for the disk.
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "base/core/result.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/mount_threads.h"
+#include "checkpoint/write_rate.h"
 
 namespace robustrun::checkpoint {
 
@@ -23,6 +26,7 @@ struct PieceCrc {
 };
 
 struct WorkerResult {
+  bool given_up = false;  // then the rest says nothing, and nobody wants it
   base::Status status;
   std::vector<PieceCrc> pieces;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> blocks;  // index of block, CRC
@@ -35,9 +39,13 @@ struct WriteShare {
   std::uint32_t worker = 0;   // of `workers`
   std::uint32_t workers = 1;
   char* memory = nullptr;     // kExtentBytes of it, aligned
+  LifeSign* sign = nullptr;
+  const std::atomic<bool>* failed = nullptr;  // another worker's write has: the file is no good
+  WriteRate* rate = nullptr;
 };
 
 // The extents worker, worker + workers, ... of the file's data; the first worker also its header.
+// Sources are looked at between the writes alone, never behind one that was given up.
 [[nodiscard]] WorkerResult write_share(const WriteShare& share);
 
 // The file and the CRC of each of its pieces (by index), from what all workers found.

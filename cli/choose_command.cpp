@@ -10,7 +10,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 18> kNames = {{{"run", Command::kRun},
+  constexpr std::array<Name, 19> kNames = {{{"run", Command::kRun},
                                             {"report", Command::kReport},
                                             {"inject", Command::kInject},
                                             {"resume", Command::kResume},
@@ -27,7 +27,8 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
                                             {"policy", Command::kPolicy},
                                             {"update", Command::kUpdate},
                                             {"replay", Command::kReplay},
-                                            {"ckpt", Command::kCkpt}}};
+                                            {"ckpt", Command::kCkpt},
+                                            {"sim", Command::kSim}}};
   const Choice run{Command::kRun, argv};
   if (argv.empty() || around.program_name == "torchrun") return run;
   const auto found =

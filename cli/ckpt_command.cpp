@@ -1,6 +1,7 @@
 #include "base/core/text.h"
 #include "checkpoint/catalog.h"
 #include "checkpoint/reader.h"
+#include "cli/ckpt_change.h"
 #include "cli/ckpt_text.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
@@ -70,6 +71,9 @@ int ckpt_command(std::span<const std::string> argv, const Surroundings& around) 
     return supervisor::kExitUsage;
   }
   if (line->verb == "ls") return list_checkpoints(*line, *all);
+  if (line->verb == "export") return export_checkpoint(*line, around);
+  if (line->verb == "prune") return prune_checkpoints(*line, *all);
+  if (line->verb == "pin" || line->verb == "unpin") return pin_checkpoint(*line, *all);
   const auto some = chosen(*line, *all);
   if (some.empty()) {
     say("there is no committed checkpoint" +
@@ -77,6 +81,7 @@ int ckpt_command(std::span<const std::string> argv, const Surroundings& around) 
         base::printable(line->directories.front()));
     return supervisor::kExitFailure;
   }
+  if (line->verb == "repair") return repair_checkpoints(*line, some);
   return line->verb == "inspect" ? inspect_checkpoint(*line, *some.front())
                                  : verify_checkpoints(*line, some);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/core/text.h"
@@ -43,6 +44,7 @@ std::string state_in_words(const FoundAttempt& found) {
   std::string words(checkpoint::word_for(found.state));
   if (found.verified) words += ", verified";
   if (found.pinned) words += ", pinned";
+  if (!found.poisoned.empty()) words += ", poisoned: " + base::printable(found.poisoned);
   return words;
 }
 
@@ -51,12 +53,13 @@ std::string head_json(const FoundAttempt& found) {
   const checkpoint::Head& head = found.manifest.head;
   return fmt::format(
       R"("step":{},"generation":{},"attempt":{},"state":{},"verified":{},"pinned":{},)"
-      R"("sequence":{},"wall_time_ns":{},"bytes":{},"tensors":{},"digest":{},)"
+      R"("poisoned":{},"sequence":{},"wall_time_ns":{},"bytes":{},"tensors":{},"digest":{},)"
       R"("folders":{},"notes":{})",
       found.attempt.step, found.attempt.generation, json_string(found.attempt.token),
-      json_string(checkpoint::word_for(found.state)), found.verified, found.pinned, head.sequence,
-      head.wall_time_ns, data_bytes(found), found.manifest.shards.size(), json_string(found.digest),
-      strings(found.folders), strings(found.notes));
+      json_string(checkpoint::word_for(found.state)), found.verified, found.pinned,
+      json_string(found.poisoned), head.sequence, head.wall_time_ns, data_bytes(found),
+      found.manifest.shards.size(), json_string(found.digest), strings(found.folders),
+      strings(found.notes));
 }
 
 std::string notes_text(const FoundAttempt& found) {
@@ -182,6 +185,64 @@ std::string verified_json(std::span<const VerifiedCheckpoint> all) {
                      return head_json(*each.found) + R"(,"faults":)" + strings(each.faults);
                    }) +
          "\n";
+}
+
+std::string repaired_text(std::span<const RepairedCheckpoint> all) {
+  std::string text;
+  for (const RepairedCheckpoint& each : all) {
+    text += fmt::format("step {}, generation {}: {}\n", each.found->attempt.step,
+                        each.found->attempt.generation,
+                        !each.lost.empty()  ? "NOT WHOLE"
+                        : each.done.empty() ? "sound, nothing to repair"
+                                            : "repaired");
+    for (const std::string& done : each.done) text += "  " + base::printable(done) + "\n";
+    for (const std::string& lost : each.lost) text += "  " + base::printable(lost) + "\n";
+  }
+  return text;
+}
+
+std::string repaired_json(std::span<const RepairedCheckpoint> all) {
+  return list_json(all,
+                   [](const RepairedCheckpoint& each) {
+                     return fmt::format(R"({},"done":{},"lost":{})", head_json(*each.found),
+                                        strings(each.done), strings(each.lost));
+                   }) +
+         "\n";
+}
+
+std::string pruned_text(const PrunedCheckpoints& pruned) {
+  std::string text;
+  for (const FoundAttempt* found : pruned.removed) {
+    const bool known = found->state == AttemptState::kCommitted;
+    text += fmt::format("removed step {}, generation {}: {}\n", found->attempt.step,
+                        found->attempt.generation,
+                        known ? size_in_words(data_bytes(*found)) : "it was never committed");
+  }
+  const auto is_left = [](const FoundAttempt* found) {
+    return found->state == AttemptState::kCommitted;
+  };
+  text += fmt::format("{}{} left\n", pruned.removed.empty() ? "nothing removed, " : "",
+                      std::ranges::count_if(pruned.left, is_left));
+  for (const std::string& note : pruned.notes) text += "  " + base::printable(note) + "\n";
+  if (!pruned.notes.empty() && pruned.removed.empty()) {
+    text += "Nothing is removed before what is kept was read back and is sound.\n";
+  }
+  return text;
+}
+
+std::string pruned_json(const PrunedCheckpoints& pruned) {
+  const auto all = [](const std::vector<const FoundAttempt*>& some) {
+    return list_json(some, [](const FoundAttempt* found) { return head_json(*found); });
+  };
+  return fmt::format(R"({{"removed":{},"left":{},"notes":{}}})"
+                     "\n",
+                     all(pruned.removed), all(pruned.left), strings(pruned.notes));
+}
+
+std::string pinned_text(const FoundAttempt& found) {
+  return fmt::format("step {}, generation {}: {}\n", found.attempt.step, found.attempt.generation,
+                     found.pinned ? "pinned, prune never removes it"
+                                  : "not pinned, prune may remove it when it is old");
 }
 
 }  // namespace robustrun::cli

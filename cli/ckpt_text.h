@@ -24,4 +24,21 @@ struct VerifiedCheckpoint {
 [[nodiscard]] std::string verified_text(std::span<const VerifiedCheckpoint> all);
 [[nodiscard]] std::string verified_json(std::span<const VerifiedCheckpoint> all);
 
+struct RepairedCheckpoint {
+  const checkpoint::FoundAttempt* found = nullptr;
+  std::vector<std::string> done;
+  std::vector<std::string> lost;  // what cannot be brought back, and why
+};
+[[nodiscard]] std::string repaired_text(std::span<const RepairedCheckpoint> all);
+[[nodiscard]] std::string repaired_json(std::span<const RepairedCheckpoint> all);
+
+struct PrunedCheckpoints {
+  std::vector<const checkpoint::FoundAttempt*> removed;
+  std::vector<const checkpoint::FoundAttempt*> left;
+  std::vector<std::string> notes;  // why nothing, or less than expected, was removed
+};
+[[nodiscard]] std::string pruned_text(const PrunedCheckpoints& pruned);
+[[nodiscard]] std::string pruned_json(const PrunedCheckpoints& pruned);
+[[nodiscard]] std::string pinned_text(const checkpoint::FoundAttempt& found);
+
 }  // namespace robustrun::cli

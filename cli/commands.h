@@ -31,7 +31,8 @@ enum class Command : std::uint8_t {
   kPolicy,
   kUpdate,
   kReplay,
-  kCkpt
+  kCkpt,
+  kSim
 };
 
 struct Choice {
@@ -62,7 +63,7 @@ int version_command();
 int check_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun plan [options]`: which ranks each host would get.
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun ckpt ls|inspect|verify`: what checkpoints are there, and are they sound?
+// `robustrun ckpt VERB`: what checkpoints are there, are they sound, and which of them stay?
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: whom a job waits for, by asking it or by its files.
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
@@ -74,6 +75,8 @@ int policy_command(std::span<const std::string> argv, const Surroundings& around
 int update_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun replay [options] [SCRIPT...]`: which machine it is that makes a job go wrong.
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun sim [options]`: what a job's ETTR would be on a cluster.
+int sim_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus,
 // --gpu-states and --watch-gpus: helpers of an agent (agent/nvml.h, gpu_state.h, nvml_health.h).

@@ -47,8 +47,9 @@ Subcommands (a script of the same name in this directory wins):
   update [RUN]              Other code, variables or arguments for a run that
                             goes on: --code, --env, --unset, --args, --now;
                             --rollback, --list.
-  ckpt VERB DIRECTORY...    Checkpoints in directories: ls, inspect, or verify,
-                            which reads all of one. --step N, --json.
+  ckpt VERB DIRECTORY...    Checkpoints in directories: ls, inspect, verify,
+                            which reads all of one, repair, prune, pin, unpin,
+                            export to safetensors, DCP, torch. --step, --json.
   diagnose [RUN]            Whom the workers of a run wait for, now; or with
                             --from PATH... whom a hung job waits for, by dumps
                             of PyTorch's Flight Recorder, reports of NCCL's RAS
@@ -58,6 +59,9 @@ Subcommands (a script of the same name in this directory wins):
   policy [--policy FILE]    What is done about which fault, in words.
   replay [options] [SCRIPT] Which machine makes a job go wrong: the alignment
                             test, or SCRIPT, on groups of hosts, in two phases.
+  sim [options]             What a job's ETTR would be on a cluster, under this
+                            policy and others; how many spares and checkpoints
+                            are worth having. --preset, --json, --svg FILE.
   help [--markdown]         This help; --markdown: as in docs/cli.md.
   version                   The version.
 )";

@@ -25,6 +25,7 @@ namespace robustrun::cli {
 [[nodiscard]] std::string nodes_help();
 [[nodiscard]] std::string policy_help();
 [[nodiscard]] std::string update_help();
+[[nodiscard]] std::string sim_help();
 [[nodiscard]] std::string replay_help();
 [[nodiscard]] std::string submit_help(int columns);
 [[nodiscard]] std::string check_help();

@@ -16,9 +16,13 @@ std::vector<std::string> installed_files(const std::string& executable) {
       files.push_back(helper.string());
     }
   }
-  const fs::path tracer = bin.parent_path() / "share/robustrun/librobustrun_tracer.so";
-  if (fs::exists(tracer, error)) files.push_back(tracer.string());
-  const fs::path python = bin.parent_path() / "share/robustrun/python/robustrun";
+  const fs::path share = bin.parent_path() / "share/robustrun";
+  for (const char* const name : {"librobustrun.so", "librobustrun_tracer.so"}) {
+    if (const fs::path library = share / name; fs::exists(library, error)) {
+      files.push_back(library.string());
+    }
+  }
+  const fs::path python = share / "python/robustrun";
   for (const auto& entry : fs::directory_iterator(python, error)) {
     if (entry.path().extension() == ".py") files.push_back(entry.path().string());
   }

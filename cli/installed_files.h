@@ -6,7 +6,7 @@
 
 namespace robustrun::cli {
 
-// Absolute paths of the shim, of NCCL's plugin and of our Python package, below the prefix of
+// Absolute paths of the shim, of both libraries and of our Python package, below the prefix of
 // `executable` (PREFIX/bin/robustrun). What is missing is left out.
 [[nodiscard]] std::vector<std::string> installed_files(const std::string& executable);
 

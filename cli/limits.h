@@ -17,6 +17,7 @@ inline constexpr std::size_t kFaultNumbersMax = 64;  // of one key
 inline constexpr std::size_t kFaultTextBytesMax = 300;
 inline constexpr std::size_t kRungsMax = 16;  // of one ladder of the policy
 inline constexpr std::uint32_t kStepTimesMax = 1000;
+inline constexpr std::uint32_t kPoisonStepsMax = 1'000'000;  // of a job after a resume
 inline constexpr std::uint32_t kReplayUnitMax = 65'536;  // [replay] unit
 inline constexpr std::int64_t kXidMax = 999'999;
 // robustrun replay: of one group's run; and until it is killed, when it does not end by itself.
@@ -50,6 +51,13 @@ inline constexpr std::chrono::milliseconds kHeartbeatIntervalMin{100};
 inline constexpr std::size_t kDiagnosedFilesMax = 65'536;  // of one folder
 inline constexpr std::uint32_t kDiagnosedRanksMax = 1U << 20;
 inline constexpr std::int64_t kFdMax = 1'000'000;  // of --events=fd:N
+// robustrun sim
+inline constexpr std::int64_t kSimNodesMax = 25'000;
+inline constexpr std::int64_t kSimSparesMax = 2'000;
+inline constexpr std::int64_t kSimSeedsMax = 10'000;
+inline constexpr double kSimDaysMax = 3'650;
+inline constexpr std::chrono::hours kSimTimeMax{30 * 24};  // of a step, a load, …
+inline constexpr double kSimFaultsMax = 1e6;  // of one seed
 inline constexpr int kHelpColumnsMin = 60;
 inline constexpr int kHelpColumnsMax = 100;
 

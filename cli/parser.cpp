@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <array>
 
 #include "cli/argv_compat.h"
 #include "cli/values.h"
@@ -148,23 +149,59 @@ Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
   return line;
 }
 
+base::Status check_ckpt_line(const CkptLine& line) {
+  constexpr std::array kVerbs = {"ls",    "inspect", "verify", "repair",
+                                 "prune", "pin",     "unpin",  "export"};
+  constexpr std::array kForms = {"safetensors", "dcp", "torch"};
+  const auto refuse = [](const std::string& why) { return fail(Errc::kInvalidArgument, why); };
+  if (std::ranges::find(kVerbs, line.verb) == kVerbs.end()) {
+    return refuse("ckpt does one of ls, inspect, verify, repair, prune, pin, unpin and export");
+  }
+  if (line.directories.empty()) {
+    return refuse("ckpt " + line.verb + " needs a directory of checkpoints");
+  }
+  if (line.keep.has_value() != (line.verb == "prune")) {
+    return refuse(line.keep ? "--keep is for ckpt prune"
+                            : "ckpt prune needs --keep N: how many of the newest stay");
+  }
+  if (!line.step && line.verb.ends_with("pin")) {
+    return refuse("ckpt " + line.verb + " needs --step N; robustrun ckpt ls shows which there are");
+  }
+  if (line.step && line.verb == "prune") {
+    return refuse("ckpt prune has no --step: it removes what is older than the --keep N newest");
+  }
+  if (line.form.has_value() != (line.verb == "export")) {
+    return refuse(line.form ? "--to is for ckpt export"
+                            : "ckpt export needs --to FORMAT: safetensors, dcp or torch");
+  }
+  if (line.form && std::ranges::find(kForms, *line.form) == kForms.end()) {
+    return refuse("cannot export to " + *line.form +
+                  ": the formats are safetensors, dcp and torch");
+  }
+  if (line.form && line.out.empty()) {
+    return refuse("ckpt export needs a directory of checkpoints and, last, where to write");
+  }
+  return {};
+}
+
 Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
   CkptLine line;
   Parser app;
   app.add_option("verb", line.verb);
   app.add_option("directories", line.directories)->expected(0, -1);
   app.add_option("--step", line.step)->check(CLI::NonNegativeNumber);  // else -1 is a large one
+  app.add_option("--keep", line.keep)->check(CLI::PositiveNumber);
+  app.add_option("--to", line.form);
   app.add_flag("--all", line.all);
   app.add_flag("--json", line.json);
   app.add_flag("-h,--help", line.help);
   if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
   if (line.help) return line;
-  if (line.verb != "ls" && line.verb != "inspect" && line.verb != "verify") {
-    return fail(Errc::kInvalidArgument, "ckpt does one of ls, inspect and verify");
+  if (line.verb == "export" && line.directories.size() > 1) {
+    line.out = line.directories.back();
+    line.directories.pop_back();
   }
-  if (line.directories.empty()) {
-    return fail(Errc::kInvalidArgument, "ckpt " + line.verb + " needs a directory of checkpoints");
-  }
+  if (auto status = check_ckpt_line(line); !status) return std::unexpected(status.error());
   return line;
 }
 
@@ -221,6 +258,36 @@ Result<UpdateLine> parse_update_line(std::span<const std::string> argv) {
   app.add_flag("--json", line.json);
   app.add_flag("-h,--help", line.help);
   if (auto status = run_parser(app, rest); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<SimLine> parse_sim_line(std::span<const std::string> argv) {
+  SimLine line;
+  Parser app;
+  const std::pair<const char*, std::optional<std::string>*> texts[] = {
+      {"--nodes", &line.nodes},
+      {"--gpus-per-node", &line.gpus_per_node},
+      {"--spares", &line.spares},
+      {"--preset", &line.preset},
+      {"--failures", &line.failures},
+      {"--step-time", &line.step_time},
+      {"--start", &line.start},
+      {"--checkpoint-every", &line.checkpoint_every},
+      {"--checkpoint-save", &line.checkpoint_save},
+      {"--checkpoint-load", &line.checkpoint_load},
+      {"--residual", &line.residual},
+      {"--days", &line.days},
+      {"--seeds", &line.seeds},
+      {"--seed", &line.seed},
+      {"--compare", &line.compare},
+      {"--policy", &line.policy},
+      {"--svg", &line.svg}};
+  for (const auto& [name, value] : texts) {
+    app.add_option(name, *value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
   return line;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/core/result.h"
 #include "cli/options_table.h"
+#include "cli/sim_line.h"
 
 namespace robustrun::cli {
 
@@ -84,11 +85,14 @@ struct NodesLine {
   bool help = false;
 };
 
-// `robustrun ckpt ls|inspect|verify DIRECTORY... [--step N] [--all] [--json]`
+// `robustrun ckpt VERB DIRECTORY... [--step N] [--all] [--keep N] [--to FORMAT OUT] [--json]`
 struct CkptLine {
   std::string verb;
   std::vector<std::string> directories;  // at least one
-  std::optional<std::uint64_t> step;
+  std::optional<std::uint64_t> step;  // there when the verb is pin or unpin
+  std::optional<std::uint64_t> keep;  // there, and not 0, when it is prune
+  std::optional<std::string> form;  // there when it is export: safetensors, dcp or torch
+  std::string out;  // for export: where to
   bool all = false;
   bool json = false;
   bool help = false;
@@ -136,6 +140,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 
 }  // namespace robustrun::cli

@@ -214,6 +214,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
   workers.standby = standby_mode(settings.text(OptionId::kStandby));
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
+  workers.checkpoints = true;
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.metrics = RR_TRY(line_metrics(settings));

@@ -32,7 +32,7 @@ constexpr FirstAction kLadderActions[] = {
 constexpr Step kPolicySteps[] = {Step::kRestart,  Step::kEvict,  Step::kCheck,
                                  Step::kRollBack, Step::kGiveUp, Step::kReplay};
 constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame",   "suspect", "forget",
-                                        "check",  "replay",   "metrics", "slow"};
+                                        "check",  "replay",   "metrics", "slow",    "resume"};
 constexpr std::pair<const char*, PreflightDepth> kDepths[] = {{"fast", PreflightDepth::kFast},
                                                               {"full", PreflightDepth::kFull},
                                                               {"gpu", PreflightDepth::kGpu}};
@@ -90,6 +90,7 @@ class PolicyReader {
     if (table == "slow") return slow(entry);
     if (table == "replay") return replay(entry);
     if (table == "metrics") return metrics(entry);
+    if (table == "resume") return resume(entry);
     return {};
   }
 
@@ -156,6 +157,12 @@ class PolicyReader {
     if (entry.key == "limit") return time(entry, policy_.replay_limit);
     if (entry.key != "unit") return unknown(entry, {"limit", "unit"});
     return number(entry, 1, kReplayUnitMax, policy_.replay_unit);
+  }
+
+  Status resume(const TomlEntry& entry) {
+    if (entry.key == "poison_after") return number(entry, 0, kStepTimesMax, policy_.poison_after);
+    if (entry.key != "poison_steps") return unknown(entry, {"poison_after", "poison_steps"});
+    return number(entry, 1, kPoisonStepsMax, policy_.poison_steps);
   }
 
   Status metrics(const TomlEntry& entry) {

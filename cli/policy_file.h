@@ -5,6 +5,7 @@
 //   [ladder]    evict, tolerate, restart, "roll back", check, "give up": arrays of steps
 //   [tolerate], [blame]   times, within      [suspect]   within
 //   [forget]    after                        [check]     depth
+//   [resume]    poison_after, poison_steps
 
 #include <string>
 #include <string_view>

@@ -94,6 +94,12 @@ std::string policy_text(const Policy& policy) {
       "has "
       "something that may pass more than {} times within {}.\n",
       policy.tolerated, duration_in_words(policy.tolerated_within));
+  out += fmt::format(
+      "One that is surely broken, that the run needs and that no spare can replace is started on "
+      "once "
+      "more; when it fails again within {} it is evicted and another one is waited for "
+      "(--wait-for-nodes). While a run waits, hosts that were left out are tested again.\n",
+      duration_in_words(policy.blamed_within));
   if (policy.blamed > 0) {
     out += fmt::format(
         "{} failures within {} that were traced to a machine, and not to the script, evict it if a "
@@ -105,6 +111,14 @@ std::string policy_text(const Policy& policy) {
     if (!acts) continue;
     out += fmt::format("A loss or gradient norm that {} ends the attempt, {} time{} in a run.\n",
                        what, policy.alarms_acted_on, policy.alarms_acted_on == 1 ? "" : "s");
+  }
+  if (policy.poison_after > 0) {
+    out += fmt::format(
+        "A checkpoint from which the job went on and failed within {} steps, {} time{}, and not "
+        "through a machine, is set aside: the next older one is taken. So it is at once when a "
+        "number "
+        "of the job goes wrong within these steps and that is acted on.\n",
+        policy.poison_steps, policy.poison_after, policy.poison_after == 1 ? "" : "s");
   }
   out += fmt::format("What a machine says of itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));

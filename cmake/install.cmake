@@ -1,7 +1,7 @@
 include(GNUInstallDirs)
-# The binary looks for the shim beside itself, for NCCL's plugin, the tables of faults and policies and the Python
-# package in ../share/robustrun/ (in a build tree: the latter through the link made here, and the
-# tables are within the binary).
+# The binary looks for the shim beside itself, for NCCL's plugin, the tables of faults and policies and
+# the Python package in ../share/robustrun/ (in a build tree: the latter through the link made here,
+# and the tables are within the binary). The Python package looks for librobustrun.so there.
 if(TARGET robustrun-shim)
   install(TARGETS robustrun-shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
@@ -9,7 +9,7 @@ if(TARGET robustrun-probe)
   install(TARGETS robustrun-probe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(TARGETS robustrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS robustrun_tracer LIBRARY DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
+install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
 install(DIRECTORY python/robustrun DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/python
         PATTERN __pycache__ EXCLUDE)
 install(FILES configs/faults.toml configs/policy.toml

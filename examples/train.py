@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 try:
     import robustrun  # optional: step numbers and losses in robustrun's reports
+    from robustrun import checkpoint as verified  # for --verified alone
 except ImportError:
     robustrun = None
 
@@ -32,6 +33,8 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--checkpoint", type=pathlib.Path, help="folder; resumes from its newest")
     parser.add_argument("--every", type=int, default=25, help="steps between checkpoints")
+    parser.add_argument("--verified", action="store_true",
+                        help="checkpoints by robustrun.checkpoint instead of torch.save")
     parser.add_argument("--save-on-stop", action="store_true",
                         help="after SIGTERM (preemption, time limit) save once more, then end")
     parser.add_argument("--print-every", type=int, default=20)
@@ -63,7 +66,14 @@ def checkpoints(folder):
 
 
 def save(args, step, model, optimizer):
-    """Rank 0 writes; a file either has its name and is whole, or does not exist."""
+    """Rank 0 writes; a file either has its name and is whole, or does not exist. With --verified
+    every rank writes its share."""
+    if args.verified:
+        state = {"model": model, "optimizer": optimizer}
+        verified.save(state, step, args.checkpoint, replicated=True, keep=KEEP_CHECKPOINTS)
+        return
+    if dist.get_rank() != 0:
+        return
     state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
              "rng": torch.get_rng_state()}
     unfinished = args.checkpoint / "unfinished"
@@ -78,6 +88,11 @@ def save(args, step, model, optimizer):
 
 def resume(args, model, optimizer):
     """The first step to do: rank 0 names the newest checkpoint, every rank loads it."""
+    if args.checkpoint and args.verified:
+        step = verified.load_latest({"model": model, "optimizer": optimizer}, args.checkpoint)
+        if step and dist.get_rank() == 0:
+            print(f"resumed from step {step}", flush=True)
+        return step or 0
     newest = [None]
     if args.checkpoint and dist.get_rank() == 0:
         args.checkpoint.mkdir(parents=True, exist_ok=True)
@@ -158,8 +173,8 @@ def main():
             if args.curve:
                 with open(args.curve, "a") as file:
                     file.write(f"{done} {loss.hex()}\n")
-            if args.checkpoint and (stops or done % args.every == 0):
-                save(args, done, network, optimizer)
+        if args.checkpoint and (stops or done % args.every == 0):
+            save(args, done, network, optimizer)
         if stops:
             break
         time.sleep(args.slow)

@@ -18,6 +18,21 @@
 
 namespace robustrun::supervisor {
 
+Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
+    : parts_(std::move(parts)),
+      request_(request),
+      on_finished_(std::move(on_finished)),
+      nodes_(request.spec.nodes.size()),
+      hang_watch_(request.hangs),
+      timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
+              asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
+              asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
+      summary_timer_(parts_.executor),
+      lease_timer_(parts_.executor),
+      farewell_timer_(parts_.executor) {
+  for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
+}
+
 void Driver::Impl::start() {
   open_console();
   RunStarted started;
@@ -144,6 +159,14 @@ void Driver::Impl::perform(const Action& action) {
           look_back(what);
         } else if constexpr (std::is_same_v<T, LookAtPace>) {
           look_at_pace(what);
+        } else if constexpr (std::is_same_v<T, DemoteCheckpoint>) {
+          send(what.node, to_message(what));
+        } else if constexpr (std::is_same_v<T, SolveBackup>) {
+          solve_backup(what);
+        } else if constexpr (std::is_same_v<T, PlaceCopies>) {
+          place_copies(what);
+        } else if constexpr (std::is_same_v<T, SaveHeldCopies>) {
+          order(what.node, to_message(what));
         } else {
           static_assert(std::is_same_v<T, Finish>);
           journal({parts_.clock.now(), what});
@@ -214,6 +237,8 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
   for (const Assignment& worker : action.workers) link.ranks.push_back(worker.rank);
   if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
+    checkpoints_.begin_attempt(action.attempt, action.world_size);
+    copies_.begin_attempt(action.attempt, action.world_size);
     hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
     collectives_done_.reset();
     step_goal_sent_ = false;
@@ -251,78 +276,6 @@ void Driver::Impl::set_timer(const SetTimer& action) {
                     sequence = action.sequence](const boost::system::error_code& error) {
     if (error) return;
     if (auto driver = self.lock()) driver->dispatch(TimerFired{id, sequence});
-  });
-}
-
-void Driver::Impl::announce(const Decision& decision) {
-  switch (decision.rule) {
-    // All nodes of an allocation say it, and one is enough for people.
-    case Rule::kNodeEnding:
-      if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
-      break;
-    case Rule::kStart:
-    case Rule::kSucceeded:
-    case Rule::kStepGoal:
-    case Rule::kBudgetRefilled:
-    case Rule::kNodeReplaced:
-    case Rule::kSpareChanged:
-    case Rule::kGroupGrew:
-    case Rule::kResumed:
-    case Rule::kPreflight:
-    case Rule::kPlaced:
-    case Rule::kHangPassed:
-    case Rule::kSlowUnclear:
-    case Rule::kSlowKept:
-    case Rule::kSlowOver:
-    case Rule::kNodeReturned:
-    case Rule::kUpdated:
-    case Rule::kUpdating:
-    case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
-    case Rule::kWorkerFailed:
-    case Rule::kStartFailed:
-    case Rule::kAgentLost:
-    case Rule::kPortConflict:
-    case Rule::kGroupShrunk:
-    case Rule::kWaitForNodes:
-    case Rule::kPreflightWarning:
-    case Rule::kNodeUnfit:
-    case Rule::kNotPlaced:
-    case Rule::kHangSuspected:
-    case Rule::kHangConvicted:
-    case Rule::kSlow:
-    case Rule::kSlowDrain:
-    case Rule::kSlowEvicted:
-    case Rule::kMetricAlarm:
-    case Rule::kMismatch:
-    case Rule::kNodeHealth:
-    case Rule::kMachineFault:
-    case Rule::kNodeEvicted:
-    case Rule::kStopTimeCheck:
-    case Rule::kReplay:
-    case Rule::kReplayed:
-    case Rule::kMetricFault:
-    case Rule::kRolledBack:
-    case Rule::kSignal:
-    case Rule::kSecondSignal:
-    case Rule::kPreempted:
-    case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
-    case Rule::kBudgetExhausted:
-    case Rule::kCrashLoop:
-    case Rule::kInfrastructureGivenUp:
-    case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
-  }
-  if (decision.looks_like && !request_.spec.compat) {
-    RR_LOG(kWarn, {}, "{}", in_words(*decision.looks_like));
-  }
-}
-
-void Driver::Impl::arm_summary() {
-  summary_timer_.expires_after(kSummaryInterval);
-  summary_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    auto driver = error ? nullptr : self.lock();
-    if (!driver || driver->finished_) return;
-    if (auto summary = driver->progress_.summary()) driver->dispatch(*std::move(summary));
-    driver->arm_summary();
   });
 }
 

@@ -49,6 +49,8 @@ class Driver {
     // Likewise, what they called differently before one of them failed.
     std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)>
         analyze_failed{};
+    // Works out who keeps whose copies in memory; null: nobody does. Answers once, from the loop.
+    std::function<void(SolveBackup, std::function<void(BackupSolved)>)> keep_copies{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

@@ -9,8 +9,10 @@
 #include <deque>
 #include <map>
 
+#include "supervisor/checkpoint_watch.h"
 #include "supervisor/console_log.h"
 #include "supervisor/control_server.h"
+#include "supervisor/copies_watch.h"
 #include "supervisor/core/job.h"
 #include "supervisor/door.h"
 #include "supervisor/driver.h"
@@ -32,21 +34,7 @@ namespace asio = boost::asio;
 
 class Driver::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
-      : parts_(std::move(parts)),
-        request_(request),
-        on_finished_(std::move(on_finished)),
-        nodes_(request.spec.nodes.size()),
-        hang_watch_(request.hangs),
-        timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-                asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-                asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
-        summary_timer_(parts_.executor),
-        lease_timer_(parts_.executor),
-        farewell_timer_(parts_.executor) {
-    for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
-  }
-
+  Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished);
   base::Status open_door(const RunAuthority* before);
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
@@ -115,10 +103,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void show_verdicts(const NodesJudged& judged);
   void replay_nodes(const ReplayNodes& action);
   template <class Report>
-  void pass_to_checks(base::NodeId node, Report& report) {
-    for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
-  }
+  void pass_to_checks(base::NodeId node, Report& report);
   void solve_placement(const SolvePlacement& action);  // where they belong
+  void solve_backup(const SolveBackup& action);
+  void place_copies(const PlaceCopies& action);
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
@@ -145,6 +133,9 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::Overdue& report);
   void on_report(base::NodeId node, const wire::Observed& report);
   void on_report(base::NodeId node, wire::RasAnswer& answer);
+  void on_report(base::NodeId node, wire::CheckpointNote& note);
+  void on_report(base::NodeId node, const wire::CopiesKept& report);
+  void tell(const std::vector<CheckpointWatch::News>& news);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
@@ -173,24 +164,23 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   HangWatch hang_watch_;
   std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
   std::vector<std::function<void(const tracer::Verdict*)>> look_waiters_;
-  std::uint64_t looks_begun_ = 0;
+  std::uint64_t looks_begun_ = 0, lease_checks_ = 0;
   // By the furthest rank, of all its communicators; none: nobody in the attempt told of any.
   std::optional<std::uint64_t> collectives_done_;
   ProgressTracker progress_;
+  CheckpointWatch checkpoints_;
+  CopiesWatch copies_;
   SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;
   std::deque<Event> queue_;
   bool handling_ = false, step_goal_sent_ = false;
   std::optional<base::Attempt> started_attempt_;   // whose workers were ordered to start
-  bool finished_ = false;
   bool up_ = false;                      // all workers of an attempt were there once
-  bool said_goodbye_ = false, node_ends_said_ = false;
+  bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;
   bool slurm_asked_ = false;             // and it has not said that there is nothing
   int exit_code_ = 0;
-  bool journal_failed_ = false;
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
-  std::uint64_t lease_checks_ = 0;
   std::uint64_t furthest_ = 0;           // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};             // when they last rose
   asio::steady_timer summary_timer_, lease_timer_, farewell_timer_;

@@ -12,6 +12,11 @@
 
 namespace robustrun::supervisor {
 
+template <class Report>
+void Driver::Impl::pass_to_checks(base::NodeId node, Report& report) {
+  for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
+}
+
 void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
                               wire::Message message) {
   NodeLink& link = nodes_[node.value];
@@ -33,7 +38,9 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         } else if constexpr (std::is_same_v<T, wire::NodeReplayed>) {
           if (replay_) replay_->on_report(node, report);
         } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
-                             std::is_same_v<T, wire::NodeHealth>) {
+                             std::is_same_v<T, wire::NodeHealth> ||
+                             std::is_same_v<T, wire::CheckpointDemoted> ||
+                             std::is_same_v<T, wire::HeldCopiesSaved>) {
           dispatch(to_event(report), node);
         } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
                              std::is_same_v<T, wire::NodeChecked> ||
@@ -73,7 +80,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     if (replay_) replay_->on_connected_again(node);
     return repeat_orders(node);
   }
-  dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens}, node);
+  dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens, hello.bulk}, node);
 }
 
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.
@@ -114,9 +121,31 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   report.at += nodes_[node.value].clock_offset;
   // So that the journal knows the last step before a failure, and the final metrics.
   if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
+  tell(checkpoints_.rest());
   WorkerExited exited = to_event(report, rank);
   exited.traced = request_.workers.trace;
   dispatch(std::move(exited), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::CheckpointNote& note) {
+  base::Rank rank;
+  if (!rank_of(node, note.local_rank, &rank)) return;
+  tell(checkpoints_.take(rank, node, std::move(note), parts_.clock.now()));
+}
+
+void Driver::Impl::tell(const std::vector<CheckpointWatch::News>& news) {
+  for (const CheckpointWatch::News& one : news) dispatch(one.event, one.node);
+}
+
+void Driver::Impl::arm_summary() {
+  summary_timer_.expires_after(kSummaryInterval);
+  summary_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+    auto driver = error ? nullptr : self.lock();
+    if (!driver || driver->finished_) return;
+    if (auto summary = driver->progress_.summary()) driver->dispatch(*std::move(summary));
+    driver->tell(driver->checkpoints_.rest());
+    driver->arm_summary();
+  });
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Notice& notice) {

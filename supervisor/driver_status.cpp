@@ -30,6 +30,75 @@ void Driver::Impl::open_console() {
   base::copy_log([this](std::string_view line) { note_shown(true, line); });
 }
 
+void Driver::Impl::announce(const Decision& decision) {
+  switch (decision.rule) {
+    // All nodes of an allocation say it, and one is enough for people.
+    case Rule::kNodeEnding:
+      if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
+      break;
+    case Rule::kStart:
+    case Rule::kSucceeded:
+    case Rule::kStepGoal:
+    case Rule::kBudgetRefilled:
+    case Rule::kNodeReplaced:
+    case Rule::kSpareChanged:
+    case Rule::kGroupGrew:
+    case Rule::kResumed:
+    case Rule::kPreflight:
+    case Rule::kPlaced:
+    case Rule::kHangPassed:
+    case Rule::kSlowUnclear:
+    case Rule::kSlowKept:
+    case Rule::kSlowOver:
+    case Rule::kNodeReturned:
+    case Rule::kUpdated:
+    case Rule::kUpdating:
+    case Rule::kResumePoint:
+    case Rule::kCopiesPlaced:
+    case Rule::kCopiesSaved:
+    case Rule::kCopiesAwaited:
+    case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
+    case Rule::kWorkerFailed:
+    case Rule::kStartFailed:
+    case Rule::kAgentLost:
+    case Rule::kPortConflict:
+    case Rule::kGroupShrunk:
+    case Rule::kWaitForNodes:
+    case Rule::kPreflightWarning:
+    case Rule::kNodeUnfit:
+    case Rule::kNotPlaced:
+    case Rule::kHangSuspected:
+    case Rule::kHangConvicted:
+    case Rule::kSlow:
+    case Rule::kSlowDrain:
+    case Rule::kSlowEvicted:
+    case Rule::kMetricAlarm:
+    case Rule::kMismatch:
+    case Rule::kNodeHealth:
+    case Rule::kMachineFault:
+    case Rule::kNodeEvicted:
+    case Rule::kStopTimeCheck:
+    case Rule::kReplay:
+    case Rule::kReplayed:
+    case Rule::kMetricFault:
+    case Rule::kCheckpointPoisoned:
+    case Rule::kCheckpointKept:
+    case Rule::kCopiesLost:
+    case Rule::kRolledBack:
+    case Rule::kSignal:
+    case Rule::kSecondSignal:
+    case Rule::kPreempted:
+    case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
+    case Rule::kBudgetExhausted:
+    case Rule::kCrashLoop:
+    case Rule::kInfrastructureGivenUp:
+    case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
+  }
+  if (decision.looks_like && !request_.spec.compat) {
+    RR_LOG(kWarn, {}, "{}", in_words(*decision.looks_like));
+  }
+}
+
 // Called from the log, too: says nothing itself.
 void Driver::Impl::note_shown(bool is_stderr, std::string_view bytes) {
   hub_->append(is_stderr, bytes);

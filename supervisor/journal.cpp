@@ -60,6 +60,16 @@ constexpr std::uint32_t kKind<MetricAlarm> = 21;
 template <>
 constexpr std::uint32_t kKind<NodesReplayed> = 24;
 template <>
+constexpr std::uint32_t kKind<CheckpointNoted> = 32;
+template <>
+constexpr std::uint32_t kKind<CheckpointDemoted> = 33;
+template <>
+constexpr std::uint32_t kKind<BackupSolved> = 34;
+template <>
+constexpr std::uint32_t kKind<CopiesKept> = 35;
+template <>
+constexpr std::uint32_t kKind<HeldCopiesSaved> = 36;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

@@ -17,6 +17,9 @@ inline constexpr int kLockTriesMax = 100;
 
 // One line of progress in the journal per this time.
 inline constexpr std::chrono::minutes kSummaryInterval{1};
+// checkpoint_watch: of one kind, in the journal; checkpoints that an attempt loads.
+inline constexpr std::chrono::seconds kCheckpointEventInterval{10};
+inline constexpr std::size_t kLoadsMax = 16;
 // From the core's Finish to our exit: agents say goodbye, the console drains.
 inline constexpr std::chrono::seconds kFarewellMax{5};
 // From SIGKILL of what is left to our exit.

@@ -37,6 +37,7 @@ struct NodeLink {
   // Orders of the current attempt, said again on a new connection; how long a stop may last.
   std::vector<wire::Message> orders;
   base::Nanos kill_at{};
+  std::optional<wire::PlaceCopies> copies;  // said again before them
 };
 
 }  // namespace robustrun::supervisor

@@ -15,6 +15,7 @@
 #include "launcher/slurm_launcher.h"
 #include "launcher/slurm_notice.h"
 #include "launcher/ssh_launcher.h"
+#include "supervisor/backup_solver.h"
 #include "supervisor/console_log.h"
 #include "supervisor/continued_clock.h"
 #include "supervisor/core/exit_code.h"
@@ -118,6 +119,21 @@ std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> placem
         [placer, question = std::move(question), solved] { *solved = placer->solve(question); },
         [solved, done] { done(std::move(*solved)); });
     if (!submitted) done({digest, {}, submitted.error().what, {}, {}});
+  };
+}
+
+// Driver::Parts::keep_copies
+std::function<void(SolveBackup, std::function<void(BackupSolved)>)> backup_solver(
+    base::BlockingPool& pool, const PlacementRequest& request) {
+  return [&pool, solver = std::make_shared<BackupSolver>(request)](
+             SolveBackup question, std::function<void(BackupSolved)> done) {
+    const std::uint64_t digest = question.digest;
+    auto solved = std::make_shared<BackupSolved>();
+    const base::Status submitted = pool.submit(
+        kPlacementLane,
+        [solver, question = std::move(question), solved] { *solved = solver->solve(question); },
+        [solved, done] { done(std::move(*solved)); });
+    if (!submitted) done({digest, {}, submitted.error().what, false});
   };
 }
 
@@ -239,7 +255,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     std::unique_ptr<Outlets> outlets;  // the driver tells them things to its end
     Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
                    slurm_question(pool, request.network), placement_solver(pool, request.placement),
-                   analyzer(pool), failure_analyzer(pool)},
+                   analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement)},
                   request, [&](int code) {
                     exit_code = code;
                     loop.stop();

@@ -1,5 +1,6 @@
 #include "supervisor/translate.h"
 
+#include "supervisor/core/limits.h"
 #include "wire/limits.h"
 
 namespace robustrun::supervisor {
@@ -111,7 +112,41 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
 }
 
 wire::StopWorkers to_message(const StopWorkers& action) {
-  return {action.attempt, action.signal, action.grace, to_reason(action.cause)};
+  return {action.attempt, action.signal, action.grace, to_reason(action.cause), action.save_first};
+}
+
+CheckpointDemoted to_event(const wire::CheckpointDemoted& message) {
+  return {message.order, wire::short_text(message.error, wire::kHealthLineBytesMax)};
+}
+
+HeldCopiesSaved to_event(const wire::HeldCopiesSaved& message) {
+  HeldCopiesSaved event{message.attempt, message.order, message.saved, {}};
+  for (const std::string& error : message.errors) {
+    if (event.errors.size() == kEvidenceMax) break;
+    event.errors.push_back(wire::short_text(error, wire::kHealthLineBytesMax));
+  }
+  return event;
+}
+
+wire::PlaceCopies to_message(const PlaceCopies& action) {
+  const auto routes = [](const std::vector<CopyRoute>& from) {
+    std::vector<wire::CopyRoute> to;
+    for (const CopyRoute& one : from) {
+      to.push_back({one.rank, one.node, one.generation, one.endpoint});
+    }
+    return to;
+  };
+  return {action.attempt, routes(action.send), routes(action.hold), routes(action.fetch)};
+}
+
+wire::SaveHeldCopies to_message(const SaveHeldCopies& action) {
+  return {action.attempt, action.order, action.ranks};
+}
+
+wire::DemoteCheckpoint to_message(const DemoteCheckpoint& action) {
+  constexpr const char* kReason = "failed-soon-after";
+  return {action.order,    action.id.step,     action.id.generation,
+          action.id.token, action.directories, kReason};
 }
 
 }  // namespace robustrun::supervisor

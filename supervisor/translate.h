@@ -15,10 +15,15 @@ WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank ra
 WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank);
 WorkersGone to_event(const wire::WorkersGone& message);
 PortReserved to_event(const wire::PortReserved& message);
+CheckpointDemoted to_event(const wire::CheckpointDemoted& message);
 NodeHealth to_event(const wire::NodeHealth& message);  // its texts printable, and short
 
 // `routes` by local rank; a rank beyond them gets the default route.
 wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes);
 wire::StopWorkers to_message(const StopWorkers& action);
+wire::DemoteCheckpoint to_message(const DemoteCheckpoint& action);
+HeldCopiesSaved to_event(const wire::HeldCopiesSaved& message);
+wire::PlaceCopies to_message(const PlaceCopies& action);
+wire::SaveHeldCopies to_message(const SaveHeldCopies& action);
 
 }  // namespace robustrun::supervisor

@@ -23,6 +23,8 @@ constexpr std::uint32_t kStridesMax = 16;
 constexpr std::uint32_t kExactPlacesMax = 16;
 constexpr std::uint64_t kExactStepsMax = 2'000'000;
 constexpr std::uint32_t kSparesWeighed = 16;  // more of them follow in the order of the nodes
+// choose_keepers: a square of so many bits, 32 MiB of each kind of sets.
+constexpr std::size_t kBackupPlacesMax = 16'384;
 constexpr std::size_t kWholeTriesMax = 32;  // switches that hold the whole job, each looked into
 
 }  // namespace robustrun::topo

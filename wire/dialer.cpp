@@ -36,6 +36,7 @@ class Caller : public std::enable_shared_from_this<Caller> {
   void connect(Dialer::Done done);
   void answer(base::Fd connection, Dialer::Done done);
   void set_endpoints(std::vector<std::string> endpoints);
+  [[nodiscard]] const std::optional<Identity>& identity() const { return identity_; }
   void stop();
   void hang_up();   // on those that called us
 
@@ -67,6 +68,7 @@ class Caller : public std::enable_shared_from_this<Caller> {
 
   std::optional<KeyRequest> key_;   // once made
   bool enrolled_ = false;
+  std::optional<Identity> identity_;  // once enrolled
   base::NodeId node_;
   base::Generation generation_;
   std::shared_ptr<const TlsContext> context_;   // without our certificate until we are enrolled
@@ -172,6 +174,7 @@ Dialer::Connected Caller::connected(Dial::Reached reached) {
           .addresses = std::move(reached.addresses),
           .node = node_,
           .generation = generation_,
+          .run_id = credential_.run_id,
           .supervisor = std::move(supervisor)};
 }
 
@@ -259,14 +262,15 @@ base::Status Caller::accept(const Enrolled& enrolled) {
        (enrolled.node != *credential_.node || enrolled.generation != credential_.generation))) {
     return fail(Errc::kProtocol, "it made us a certificate that we did not ask for");
   }
-  const Identity identity{.private_key = key_->private_key,
-                          .certificate = enrolled.certificate,
-                          .authority = enrolled.authority};
+  Identity identity{.private_key = key_->private_key,
+                    .certificate = enrolled.certificate,
+                    .authority = enrolled.authority};
   TlsContext context = RR_TRY(TlsContext::client(
       identity, {.run_id = credential_.run_id, .authority_fingerprint = fingerprint}));
   context_ = std::make_shared<const TlsContext>(std::move(context));
   credential_.ca_fingerprint = fingerprint;
   credential_.token.clear();
+  identity_ = std::move(identity);
   node_ = enrolled.node;
   generation_ = enrolled.generation;
   return {};
@@ -315,6 +319,9 @@ class TlsDialer final : public Dialer {
   }
   void set_endpoints(std::vector<std::string> endpoints) override {
     caller_->set_endpoints(std::move(endpoints));
+  }
+  [[nodiscard]] const std::optional<Identity>& identity() const override {
+    return caller_->identity();
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "wire/channel.h"
 #include "wire/credential.h"
 #include "wire/enrolment.h"
+#include "wire/identity.h"
 #include "wire/limits.h"
 #include "wire/listener.h"
 
@@ -36,6 +38,7 @@ class Dialer {
     ConnectionAddresses addresses;
     base::NodeId node;
     base::Generation generation;
+    std::string run_id;
     std::string supervisor;   // fingerprint of its certificate, which no two supervisors share
   };
   using Done = std::function<void(base::Result<Connected>)>;
@@ -56,6 +59,8 @@ class Dialer {
   // (kPermission, kTimeout, kUnavailable). Not before we have enrolled (kUnavailable). Of more than
   // kAnswersMax at a time the oldest is dropped, without its `done`. connect() is not disturbed.
   virtual void answer(base::Fd connection, Done done) = 0;
+  // With our certificate, once we have enrolled.
+  [[nodiscard]] virtual const std::optional<Identity>& identity() const = 0;
   // Numeric, with a port: where the supervisor listens from now on. Not empty.
   virtual void set_endpoints(std::vector<std::string> endpoints) = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace robustrun::wire {
 
@@ -55,6 +56,12 @@ inline constexpr int kKeepaliveIntervalS = 5;
 inline constexpr std::size_t kHealthSubjectBytesMax = 128;
 inline constexpr std::size_t kHealthLineBytesMax = 512;
 
+// What a worker says of its checkpoints; what is longer is refused by its agent.
+inline constexpr std::size_t kCheckpointTokenBytesMax = 64;
+inline constexpr std::size_t kCheckpointSourceBytesMax = 32;
+inline constexpr std::size_t kCheckpointPathBytesMax = 4096;
+inline constexpr std::size_t kCheckpointDirectoriesMax = 16;
+
 // A list of modules that workers import (torch: 50 KB); a longer one is not sent.
 inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
 
@@ -63,6 +70,14 @@ inline constexpr std::size_t kPeerVisitorsMax = 256;   // further ones wait in t
 inline constexpr std::chrono::milliseconds kPeerVisitMax{
     5000};   // until a visitor has proved itself
 inline constexpr std::size_t kPeerNonceBytes = 32;
+
+// Bulk data between agents.
+inline constexpr std::size_t kBulkVisitorsMax = 32;  // that have not said what they want
+inline constexpr std::chrono::milliseconds kBulkVisitMax{5000};  // until they have
+inline constexpr std::uint64_t kBulkBytesMax = std::uint64_t{1} << 42;  // of one copy
+inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};  // no byte either way
+inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // whether it is still wanted
+inline constexpr std::chrono::milliseconds kBulkBurst{20};  // at full speed, after a rest
 
 inline constexpr std::size_t kCredentialBytesMax = std::size_t{4} << 20;  // the whole line
 inline constexpr std::size_t kPlacesMax = 16384;  // of one credential

@@ -5,17 +5,19 @@
 // a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
 // check before a run in preflight.h, those about collectives in observation.h, those
 // of the machine's health in node_health.h, those of a replay in replay.h, those of spare nodes'
-// standbys in standby.h;
+// standbys in standby.h, those of checkpoints in checkpoint_note.h and peer_copies.h;
 // docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
 // arguments, paths and output need not be UTF-8.
 
 #include <variant>
 
+#include "wire/checkpoint_note.h"
 #include "wire/enrolment.h"
 #include "wire/injection.h"
 #include "wire/node_health.h"
 #include "wire/observation.h"
 #include "wire/orders.h"
+#include "wire/peer_copies.h"
 #include "wire/preflight.h"
 #include "wire/replay.h"
 #include "wire/reports.h"
@@ -37,6 +39,7 @@ using Message =
                  Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
                  Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
-                 StandbyModules, KeepStandbys>;
+                 StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
+                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept>;
 
 }  // namespace robustrun::wire

@@ -105,12 +105,16 @@ struct StopWorkers {
   std::int32_t signal = 15;
   base::Nanos grace{};
   StopReason reason = StopReason::kStop;
+  // All workers were alive and may go on: those that said that they save by themselves before a
+  // stop (worker-socket.md, save_on_stop) get no signal, only the reason and the deadline.
+  bool save_first = false;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "signal", signal);
     v(3, "grace", grace);
     v(4, "reason", reason);
+    v(5, "save_first", save_first);
   }
 };
 

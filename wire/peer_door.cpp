@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 using asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-struct House {
+struct PeerHouse {
   std::string nonce;
   base::NodeId self;
   PeerDoor::OnExchange on_exchange;
@@ -31,18 +31,19 @@ struct House {
 };
 
 // One who calls: call, answer, proof. Lives as long as one of its waits.
-class Visit : public std::enable_shared_from_this<Visit> {
+class PeerVisit : public std::enable_shared_from_this<PeerVisit> {
  public:
   using OnEnd = std::function<void()>;
 
-  Visit(const asio::any_io_executor& executor, std::shared_ptr<const House> house, OnEnd on_end)
+  PeerVisit(const asio::any_io_executor& executor, std::shared_ptr<const PeerHouse> house,
+            OnEnd on_end)
       : peer_(executor),
         deadline_(executor),
         house_(std::move(house)),
         on_end_(std::move(on_end)) {}
-  ~Visit() { on_end_(); }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
+  ~PeerVisit() { on_end_(); }
+  PeerVisit(const PeerVisit&) = delete;
+  PeerVisit& operator=(const PeerVisit&) = delete;
 
   void begin(base::Fd fd) {
     error_code error;
@@ -98,17 +99,17 @@ class Visit : public std::enable_shared_from_this<Visit> {
 
   stream_descriptor peer_;
   asio::steady_timer deadline_;
-  std::shared_ptr<const House> house_;
+  std::shared_ptr<const PeerHouse> house_;
   OnEnd on_end_;
   PeerCall who_;
   std::string call_, answer_, proof_;
 };
 
-class Door final : public PeerDoor {
+class PeerDoorImpl final : public PeerDoor {
  public:
-  Door(const asio::any_io_executor& executor, std::shared_ptr<House> house)
+  PeerDoorImpl(const asio::any_io_executor& executor, std::shared_ptr<PeerHouse> house)
       : state_(std::make_shared<State>(executor, std::move(house))) {}
-  ~Door() override {
+  ~PeerDoorImpl() override {
     state_->house->on_exchange = nullptr;
     error_code ignored;
     state_->listening.close(ignored);
@@ -129,7 +130,7 @@ class Door final : public PeerDoor {
 
  private:
   struct State : std::enable_shared_from_this<State> {
-    State(const asio::any_io_executor& executor, std::shared_ptr<House> of)
+    State(const asio::any_io_executor& executor, std::shared_ptr<PeerHouse> of)
         : listening(executor), retry(executor), house(std::move(of)) {}
 
     void await() {
@@ -145,7 +146,7 @@ class Door final : public PeerDoor {
             ::accept4(listening.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd) return errno == EAGAIN || errno == EINTR ? await() : rest();
         ++visitors;
-        std::make_shared<Visit>(listening.get_executor(), house, [self = shared_from_this()] {
+        std::make_shared<PeerVisit>(listening.get_executor(), house, [self = shared_from_this()] {
           if (self->visitors-- == kPeerVisitorsMax && self->listening.is_open()) self->await();
         })->begin(std::move(fd));
       }
@@ -162,7 +163,7 @@ class Door final : public PeerDoor {
 
     stream_descriptor listening;
     asio::steady_timer retry;
-    std::shared_ptr<House> house;
+    std::shared_ptr<PeerHouse> house;
     std::size_t visitors = 0;
   };
 
@@ -178,9 +179,9 @@ base::Result<std::unique_ptr<PeerDoor>> PeerDoor::open(asio::any_io_executor exe
                                                        OnExchange on_exchange,
                                                        std::chrono::milliseconds visit_max) {
   base::Fd fd = RR_TRY(listen_tcp(address, 0));
-  auto house =
-      std::make_shared<House>(House{std::move(nonce), self, std::move(on_exchange), visit_max});
-  auto door = std::make_unique<Door>(executor, std::move(house));
+  auto house = std::make_shared<PeerHouse>(
+      PeerHouse{std::move(nonce), self, std::move(on_exchange), visit_max});
+  auto door = std::make_unique<PeerDoorImpl>(executor, std::move(house));
   if (auto started = door->start(std::move(fd)); !started) {
     return std::unexpected(std::move(started).error());
   }

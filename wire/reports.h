@@ -28,6 +28,7 @@ struct Hello {
   std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
   base::Nanos at{};          // by the agent's clock
   std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
+  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk_door.h); empty: none
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -38,6 +39,7 @@ struct Hello {
     v(6, "attempt", attempt);
     v(7, "at", at);
     v(8, "listens", listens);
+    v(9, "bulk", bulk);
   }
 };
 

@@ -76,6 +76,20 @@ void free_expected(void*, void* expected, CRYPTO_EX_DATA*, int, long, void*) {
 
 }  // namespace
 
+base::Result<TlsContext> TlsContext::peer(const Identity& identity) {
+  TlsContext made;
+  made.context_ = RR_TRY(make_context(TLS_client_method()));
+  if (auto used = use_identity(made.get(), identity); !used) {
+    return std::unexpected(std::move(used).error());
+  }
+  const CertificatePtr authority = RR_TRY(certificate_from_pem(identity.authority));
+  if (X509_STORE_add_cert(SSL_CTX_get_cert_store(made.get()), authority.get()) != 1) {
+    return fail_openssl(Errc::kCorrupt, "cannot use the run's authority");
+  }
+  SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
+  return made;
+}
+
 base::Result<TlsContext> TlsContext::server(const Identity& identity) {
   TlsContext made;
   made.context_ = RR_TRY(make_context(TLS_server_method()));

@@ -29,6 +29,10 @@ class TlsContext {
   [[nodiscard]] static base::Result<TlsContext> client(const std::optional<Identity>& identity,
                                                        Expected expected);
 
+  // As a client of another agent: whoever has a certificate of `identity.authority`; its name is
+  // the caller's to look at.
+  [[nodiscard]] static base::Result<TlsContext> peer(const Identity& identity);
+
   [[nodiscard]] SSL_CTX* get() const { return context_.get(); }
 
  private:

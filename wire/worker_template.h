@@ -57,6 +57,7 @@ struct WorkerTemplate {
   StandbyMode standby = StandbyMode::kOff;
   std::vector<std::string> metrics;  // NAME=PATTERN with {value}, for lines of rank 0
   bool tell_modules = false;  // the agent sends StandbyModules
+  bool checkpoints = false;  // the agent sends CheckpointNote
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -87,6 +88,7 @@ struct WorkerTemplate {
     v(26, "standby", standby);
     v(27, "metrics", metrics);
     v(28, "tell_modules", tell_modules);
+    v(29, "checkpoints", checkpoints);
   }
 };
 

@@ -1,7 +1,6 @@
 #include "base/io/blocking_pool.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
@@ -27,11 +26,13 @@ struct Job {
   boost::asio::any_io_executor executor;
 };
 
-// A thread whose job came back too late: the loop that the job would report to may be gone, so it
-// waits for the end of the process. (All signals are blocked.)
-[[noreturn]] void park(std::unique_lock<std::mutex>& lock) {
-  lock.unlock();
-  while (true) ::pause();
+// Of a job that came back too late: the loop that it would report to may be gone, so nothing may
+// run or destroy what is left of it. It stays until the end of the process.
+void keep_for_ever(Job job) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<Job>;
+  const std::scoped_lock lock(mutex);
+  kept->push_back(std::move(job));
 }
 
 }  // namespace
@@ -75,7 +76,10 @@ void BlockingPool::State::run_jobs() {
       job.work = nullptr;  // what it owns is released before `done` can look at it
       lock.lock();
       --running;
-      if (abandoned) park(lock);
+      if (abandoned) {
+        keep_for_ever(std::move(job));
+        return;
+      }
       // Under the lock, so that nothing is posted once the destructor has set `stopping`.
       if (!stopping && job.done) boost::asio::post(job.executor, std::move(job.done));
     }

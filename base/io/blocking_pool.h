@@ -22,7 +22,7 @@ class BlockingPool {
   BlockingPool(boost::asio::any_io_executor executor, unsigned threads, std::size_t queue_max);
   // Waits for running jobs, drops waiting ones; no `done` is posted afterwards. A job that does not
   // come back within kPoolAbandonAfter (a dead mount, a stopped terminal) is left to its thread,
-  // which never touches anything of ours again.
+  // which touches nothing of ours again but what it owns.
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;

@@ -40,6 +40,24 @@ std::string framed(std::string_view message) {
   return frame.append(message);
 }
 
+// One byte, and the descriptor with it.
+bool send_with(int socket, char byte, const Fd& passed) {
+  iovec bytes{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = passed.get();
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
 // One peer: read a message, write its answer, again; one of them at a time.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -99,12 +117,32 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void hand_out() {
     deadline_.cancel();  // the answer takes as long as it takes
-    auto reply = [weak = weak_from_this()](std::string answer, std::function<void()> sent) {
+    auto write = [weak = weak_from_this()](const std::string& answer, std::function<void()> sent,
+                                           Fd passed) {
       auto self = weak.lock();
-      if (self && self->owner_ != nullptr) return self->write(answer, false, std::move(sent));
+      if (self && self->owner_ != nullptr) {
+        return passed ? self->write_with(answer, std::move(passed))
+                      : self->write(answer, false, std::move(sent));
+      }
       if (sent) sent();
     };
-    owner_->handlers().on_message(message_, std::move(reply));
+    owner_->handlers().on_message(message_, RequestSocket::Reply(std::move(write)));
+  }
+
+  void write_with(std::string_view answer, Fd passed) {
+    start_deadline();
+    message_ = framed(answer);
+    socket_.async_wait(Stream::wait_write, [self = shared_from_this(),
+                                            passed = std::move(passed)](const error_code& error) {
+      if (error || !send_with(self->socket_.native_handle(), self->message_.front(), passed)) {
+        return self->close();
+      }
+      asio::async_write(self->socket_, asio::buffer(self->message_) + 1,
+                        [self](const error_code& failed, std::size_t) {
+                          if (failed) return self->close();
+                          self->read_length();
+                        });
+    });
   }
 
   void write(std::string_view answer, bool last, std::function<void()> sent) {

@@ -16,6 +16,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "base/io/fd.h"
 
 namespace robustrun::base {
 
@@ -26,9 +27,26 @@ class RequestSocket {
     std::size_t connections_max = 0;   // at a time; one more is closed at once
     Nanos message_time{};              // from its first byte to its last, either way
   };
-  // To be called once, at once or later; does nothing when the connection is gone by then. `sent`
-  // (may be null) is called when the answer was written, or could not be.
-  using Reply = std::function<void(std::string answer, std::function<void()> sent)>;
+  // To be called once, at once or later; does nothing when the connection is gone by then.
+  class Reply {
+   public:
+    using Write = std::function<void(std::string answer, std::function<void()> sent, Fd passed)>;
+    Reply() = default;
+    Reply(std::nullptr_t) {}  // of nobody
+    explicit Reply(Write write) : write_(std::move(write)) {}
+    explicit operator bool() const { return write_ != nullptr; }
+    // `sent` (may be null) is called when the answer was written, or could not be.
+    void operator()(std::string answer, std::function<void()> sent) const {
+      write_(std::move(answer), std::move(sent), Fd());
+    }
+    // The answer's first byte carries a descriptor (SCM_RIGHTS), of which the peer gets its own.
+    void with_descriptor(std::string answer, Fd passed) const {
+      write_(std::move(answer), nullptr, std::move(passed));
+    }
+
+   private:
+    Write write_;
+  };
   struct Handlers {
     std::function<void(std::string_view message, Reply reply)> on_message;
     std::string too_long;  // the answer to a message over the limit

@@ -3,6 +3,7 @@
     import robustrun
     robustrun.step(n, loss=loss)          # progress: shown, used for restart decisions
     if robustrun.stop_requested(): ...    # a good moment to save
+    robustrun.on_stop(save)               # a last checkpoint, by all ranks after the same step
     robustrun.attempt()                   # 0, 1, 2, … restarts of this run
     robustrun.Agent()                     # the control socket of this worker's agent
 
@@ -10,7 +11,7 @@ Each name is loaded at its first use: boot.py imports this package in every work
 """
 
 _HOME = {"step": "_api", "attempt": "_api", "stop_requested": "_api", "StopRequest": "_api",
-         "Agent": "_agent"}
+         "Agent": "_agent", "on_stop": "_last_save"}
 __all__ = list(_HOME)
 
 

@@ -1,5 +1,6 @@
 """Client of the worker's control socket (docs/formats/worker-socket.md)."""
 
+import array
 import json
 import os
 import socket
@@ -21,6 +22,7 @@ class Agent:
         if not path:
             raise OSError("cannot reach the agent: no ROBUSTRUN_SOCKET; not under robustrun?")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._passed = []
         try:
             self._socket.settimeout(timeout_s)
             self._socket.connect(path)
@@ -34,7 +36,7 @@ class Agent:
         fields["type"] = type
         body = json.dumps(fields).encode()
         self._socket.sendall(len(body).to_bytes(4, "little") + body)
-        size = int.from_bytes(self._read(4), "little")
+        size = int.from_bytes(self._read_first() + self._read(3), "little")
         if size > MESSAGE_BYTES_MAX:
             raise OSError("cannot understand the agent: a reply of %d bytes" % size)
         reply = json.loads(self._read(size))
@@ -49,17 +51,40 @@ class Agent:
             return None
         return StopRequest(reply["reason"], reply["deadline_ns"])
 
+    def memory(self, wanted):
+        """A memfd of at least so many bytes, which outlives this process; with 0, the one that this
+        rank was given before. -1: there is none. OSError: the node has too little."""
+        reply = self.request("memory", bytes=wanted)
+        if not reply["bytes"] or not self._passed:
+            return -1
+        return self._passed.pop()
+
     def ping(self):
         self.request("ping")
 
     def close(self):
         self._socket.close()
+        while self._passed:
+            os.close(self._passed.pop())
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
         self.close()
+
+    def _read_first(self):
+        """One byte, and the descriptors that came with it."""
+        room = socket.CMSG_SPACE(array.array("i").itemsize)
+        data, passed, _, _ = self._socket.recvmsg(1, room, socket.MSG_CMSG_CLOEXEC)
+        for level, kind, content in passed:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors = array.array("i")
+                descriptors.frombytes(content[:len(content) // 4 * 4])
+                self._passed += descriptors
+        if not data:
+            raise OSError("the agent closed the connection")
+        return data
 
     def _read(self, size):
         data = b""

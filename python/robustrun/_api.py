@@ -40,14 +40,30 @@ def _put_step(record, n, metrics):
     words[layout.LAST_STEP_AT_NS] = now
     words[layout.HAS_STEP] = 1
     words[layout.STEP] = int(n) & 0xFFFFFFFFFFFFFFFF
+    _put_metrics(record, values)
+    words[layout.SEQUENCE] = locked + 1
+    if is_first:
+        layout.after_first_step()
+    if layout.boundary is not None:
+        layout.boundary(record)
+
+
+def note_metrics(**metrics):
+    """Numbers of robustrun's own beside those of the last step. By the thread that calls step()."""
+    record = layout.current()
+    if record is not None:
+        locked = record.words[layout.SEQUENCE] | 1
+        record.words[layout.SEQUENCE] = locked
+        _put_metrics(record, metrics.items())
+        record.words[layout.SEQUENCE] = locked + 1
+
+
+def _put_metrics(record, values):
     for name, value in values:
         if value is not None:
             where = record.metrics.get(name) or _new_metric(record, name)
             if where:
                 record.reals[where] = value
-    words[layout.SEQUENCE] = locked + 1
-    if is_first:
-        layout.after_first_step()
 
 
 def _new_metric(record, name):

@@ -38,6 +38,7 @@ COMMUNICATORS_END = 8 * (COMMUNICATORS + COMMUNICATOR_SLOTS * COMMUNICATOR_WORDS
 
 _UNKNOWN = object()
 _current = _UNKNOWN
+boundary = None  # called with the record at the end of every step (_last_save.py)
 
 
 class Record:
@@ -66,6 +67,8 @@ class Record:
         words[SEQUENCE] = locked + 1
         if not steps:
             after_first_step()
+        if boundary is not None:
+            boundary(self)
 
 
 def attach():

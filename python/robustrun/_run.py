@@ -31,6 +31,9 @@ def run(write_no_bytecode):
     except SystemExit as end:
         if end.code:
             _leave_last_words()
+        last_save = sys.modules.get(__package__ + "._last_save")
+        if last_save is not None:
+            last_save.leave(end)
         raise
     except BaseException:
         _leave_last_words()

@@ -96,6 +96,7 @@ struct StopWorkers {
   int signal = 15;
   base::Nanos grace{};
   StopCause cause = StopCause::kStop;
+  bool save_first = false;  // workers that save by themselves before a stop are not signalled
 };
 
 struct ForwardSignal {
@@ -145,6 +146,14 @@ struct ReplayNodes {
   std::vector<std::vector<Place>> groups;
 };
 
+// Let nobody start from this checkpoint again; answered by CheckpointDemoted.
+struct DemoteCheckpoint {
+  base::NodeId node;
+  std::uint64_t order = 0;
+  CheckpointId id;
+  std::vector<std::string> directories;
+};
+
 // Last action of a run, right behind DismissAgent for every node, also for one whose agent was
 // lost. The shell dismisses nothing more, writes the summary and exits.
 struct Finish {
@@ -154,6 +163,7 @@ struct Finish {
 using Action =
     std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal, DismissAgent,
                  SetTimer, Decision, GroupFormed, Finish, AdoptNode, CheckNodes, NodesJudged,
-                 SolvePlacement, LookBack, LookAtPace, ReplayNodes>;
+                 SolvePlacement, LookBack, LookAtPace, ReplayNodes, DemoteCheckpoint, SolveBackup,
+                 PlaceCopies, SaveHeldCopies>;
 
 }  // namespace robustrun::supervisor

@@ -13,12 +13,14 @@ struct AgentJoined {
   std::string address;       // numeric; empty: as in its NodeSpec
   std::uint32_t slots = 0;   // workers it offers; counts where the NodeSpec leaves it open
   std::string listens{};  // numeric endpoint, for a supervisor on another machine; empty: none
+  std::string bulk{};  // numeric endpoint, for copies in memory of other agents; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "pid", pid);
     v(2, "address", address);
     v(3, "slots", slots);
     v(4, "listens", listens);
+    v(5, "bulk", bulk);
   }
 };
 

@@ -63,6 +63,13 @@ enum class Rule : std::uint8_t {
   kReplay,  // groups of nodes are replayed before the restart
   kReplayed,  // and what came of it
   kMetricFault,  // a number that goes wrong ends the attempt
+  kResumePoint,  // which checkpoint the workers go on from
+  kCheckpointPoisoned,  // one that does them no good is set aside
+  kCheckpointKept,  // or could not be
+  kCopiesPlaced,  // which nodes keep whose copies in memory
+  kCopiesSaved,  // those of a lost node were saved from the memory of another
+  kCopiesLost,  // or are gone
+  kCopiesAwaited,  // a machine is replaced when copies of its state are elsewhere
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -12,6 +12,8 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "supervisor/core/agent_events.h"
+#include "supervisor/core/checkpoint_events.h"
+#include "supervisor/core/copy_events.h"
 #include "supervisor/core/diagnosis.h"
 #include "supervisor/core/health.h"
 #include "supervisor/core/job_spec.h"
@@ -183,7 +185,8 @@ using EventBody =
                  WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
                  PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm,
-                 NodesReplayed>;
+                 NodesReplayed, CheckpointNoted, CheckpointDemoted, BackupSolved, CopiesKept,
+                 HeldCopiesSaved>;
 
 struct Event {
   base::Nanos at{};

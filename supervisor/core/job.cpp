@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 12;
-constexpr std::size_t kStimuli = 29;
+constexpr std::size_t kStimuli = 34;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -21,7 +21,9 @@ constexpr bool kFromNode =
     std::is_same_v<Body, PortReserved> || std::is_same_v<Body, WorkerStarted> ||
     std::is_same_v<Body, WorkerStartFailed> || std::is_same_v<Body, WorkerExited> ||
     std::is_same_v<Body, WorkersGone> || std::is_same_v<Body, NodeEnding> ||
-    std::is_same_v<Body, NodeHealth>;
+    std::is_same_v<Body, NodeHealth> || std::is_same_v<Body, CheckpointNoted> ||
+    std::is_same_v<Body, CheckpointDemoted> || std::is_same_v<Body, CopiesKept> ||
+    std::is_same_v<Body, HeldCopiesSaved>;
 
 }  // namespace
 
@@ -72,6 +74,8 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
   constexpr Handler upd = &I::update_requested, slo = &I::slow_timer;
   constexpr Handler rep = &I::nodes_replayed, tr = &I::replay_overdue;
+  constexpr Handler ckp = &I::checkpoint_noted, dem = &I::checkpoint_demoted;
+  constexpr Handler bak = &I::backup_solved, kep = &I::copies_kept, hel = &I::held_copies_saved;
   static constexpr Handler kTable[kStimuli][kStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
       // placing replaying
@@ -104,6 +108,11 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, no, odd, no, no, no, no, no, no, no},  // MetricAlarm
       {no, no, no, no, slo, no, no, no, no, no, no, no},  // TimerFired: slow
       {no, no, no, no, no, no, no, no, no, no, no, rep},  // NodesReplayed
+      {no, no, no, ckp, ckp, ckp, no, ckp, no, no, no, no},  // CheckpointNoted
+      {no, no, no, no, no, no, dem, no, no, no, no, no},  // CheckpointDemoted
+      {no, no, bak, bak, bak, no, no, no, no, no, no, no},  // BackupSolved
+      {no, no, no, kep, kep, kep, no, no, no, no, no, no},  // CopiesKept
+      {no, no, no, no, no, no, hel, no, no, no, no, no},  // HeldCopiesSaved
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -128,6 +137,11 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<UpdateRequested>(body)) return Stimulus::kUpdateRequested;
   if (std::holds_alternative<MetricAlarm>(body)) return Stimulus::kMetricAlarm;
   if (std::holds_alternative<NodesReplayed>(body)) return Stimulus::kNodesReplayed;
+  if (std::holds_alternative<CheckpointNoted>(body)) return Stimulus::kCheckpointNoted;
+  if (std::holds_alternative<CheckpointDemoted>(body)) return Stimulus::kCheckpointDemoted;
+  if (std::holds_alternative<BackupSolved>(body)) return Stimulus::kBackupSolved;
+  if (std::holds_alternative<CopiesKept>(body)) return Stimulus::kCopiesKept;
+  if (std::holds_alternative<HeldCopiesSaved>(body)) return Stimulus::kHeldCopiesSaved;
   return static_cast<Stimulus>(body.index());
 }
 

@@ -11,9 +11,8 @@
 namespace robustrun::supervisor {
 using Agent = NodeState::Agent;
 
-namespace {
-
-base::Nanos retry_delay(const GroupPolicy& policy, std::uint32_t troubles) {
+base::Nanos JobQuestions::retry_delay(std::uint32_t troubles) const {
+  const GroupPolicy& policy = spec.group;
   base::Nanos delay = policy.retry_first;
   for (std::uint32_t i = 1; i < troubles && delay < policy.retry_max; ++i) {
     delay = delay > policy.retry_max / 2 ? policy.retry_max : delay * 2;
@@ -21,12 +20,10 @@ base::Nanos retry_delay(const GroupPolicy& policy, std::uint32_t troubles) {
   return std::min(delay, policy.retry_max);
 }
 
-}  // namespace
-
 void Job::Impl::launch(base::NodeId node) {
   NodeState& state_of = at(node);
   ++state_of.generation.value;
-  state_of.agent = Agent::kLaunched;
+  set_presence(state_of, Agent::kLaunched, state_of.unfit);
   state_of.ending = false;
   state_of.launched_at = now;
   out.push_back(LaunchAgent{node, state_of.generation});
@@ -49,7 +46,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   } else {
     ++dropped.losses;
   }
-  dropped.agent = Agent::kLost;
+  set_presence(dropped, Agent::kLost, dropped.unfit);
   dropped.trouble = why;
   if (!dropped.gone) {
     dropped.gone = true;  // without their agent the shims kill what they hold
@@ -62,7 +59,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
   const bool is_over = spec.nodes[node.value].volunteer || dropped.unfit;
-  dropped.retry_at = is_over ? kNever : at_once ? now : now + retry_delay(spec.group, troubles);
+  dropped.retry_at = is_over ? kNever : at_once ? now : now + retry_delay(troubles);
 }
 
 std::string Job::Impl::loss_in_words(base::NodeId node, const std::string& why) const {
@@ -74,14 +71,17 @@ void Job::Impl::agent_joined(const Event& event) {
   const auto& joined = body<AgentJoined>(event);
   NodeState& node = at(event.node);
   if (node.agent == Agent::kJoined) return;
-  node.agent = Agent::kJoined;
+  set_presence(node, Agent::kJoined, node.unfit);
   node.failed_launches = 0;
   if (!joined.address.empty()) node.address = joined.address;
   node.listens = joined.listens;
+  node.bulk = joined.bulk;
   if (spec.nodes[event.node.value].slots == 0) node.slots = joined.slots;
+  if (node.unfit) node.retest_at = now;
   if (state == JobState::kJoining) return consider_group();
   if (state == JobState::kPlacing) return reconsider_group();
   if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;
+  if (node.unfit) return;
   if (!node.checked) check_spare(event.node);
   decide(Rule::kSpareChanged, fmt::format("{} is there as a spare", name(event.node)));
   if (state == JobState::kRunning) maybe_grow();
@@ -134,6 +134,7 @@ void Job::Impl::agent_lost_waiting(const Event& event) {
   NodeState& node = at(event.node);
   if (node.losses > kAgentLossesForgiven) node.retry_at = std::max(node.retry_at, backoff_until);
   report_loss(event.node, std::move(text));
+  copies_after_loss(event.node);
 }
 
 void Job::Impl::agent_lost_working(const Event& event) {

@@ -9,6 +9,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/job_impl.h"
+#include "supervisor/core/report_facts.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -50,7 +51,7 @@ Ending Job::Impl::ending_of(const SignalReceived& received) const {
 }
 
 // Of the end under way: what the workers are told.
-StopCause Job::Impl::end_cause() const {
+StopCause JobQuestions::end_cause() const {
   return ending.rule == Rule::kPreempted ? StopCause::kPreempt : StopCause::kStop;
 }
 
@@ -66,6 +67,7 @@ void Job::Impl::worker_exited_finishing(const Event& event) {
 void Job::Impl::end_signal_again(const Event& event) {
   const auto& received = body<SignalReceived>(event);
   ++end_signals;
+  save_first = false;  // it was told before, and somebody is in a hurry
   if (end_signals == 1) {
     decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
     send_stops(received.signal, end_cause());
@@ -120,6 +122,8 @@ void Job::Impl::give_up(std::string text, std::vector<std::string> evidence,
 
 void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {
   ending = how;
+  save_first = state == JobState::kRunning && signal != SIGKILL &&
+               role_of(how.rule) == RuleRole::kEnd && how.rule != Rule::kSucceeded;
   if (!workers_may_run()) return finish();
   const base::Nanos latest = now + grace;
   kill_at = state == JobState::kStopping ? std::min(kill_at, latest) : latest;
@@ -133,7 +137,7 @@ void Job::Impl::send_stops(int signal, StopCause cause) {
   const base::Nanos grace = std::max(base::Nanos{}, kill_at - now);
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].gone) continue;
-    out.push_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause});
+    out.push_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause, save_first});
   }
 }
 

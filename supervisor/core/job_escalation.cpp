@@ -43,8 +43,8 @@ void Job::Impl::attribute() {
 }
 
 // Why the run cannot do without these machines; empty: it can.
-std::string Job::Impl::eviction_obstacle(const std::vector<base::NodeId>& suspects,
-                                         bool may_shrink) const {
+std::string JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& suspects,
+                                            bool may_shrink) const {
   if (suspects.empty()) return "no machine is known to blame";
   const auto is_suspect = [&](base::NodeId node) {
     return std::ranges::find(suspects, node) != suspects.end();
@@ -60,13 +60,13 @@ std::string Job::Impl::eviction_obstacle(const std::vector<base::NodeId>& suspec
                      left == 1 ? " is" : "s are", needed, needed == 1 ? "is" : "are");
 }
 
-Obstacles Job::Impl::obstacles() const {
+Obstacles JobQuestions::obstacles() const {
   Obstacles all;
   std::string& evict = all[static_cast<std::size_t>(Step::kEvict)];
   const Classification& looks = *outage->looks_like;
   if (is_of_the_script(looks)) {
     evict = "the machine is not to blame";
-  } else {
+  } else if (!rather_waits()) {
     evict = eviction_obstacle(outage->nodes, is_of_the_machine(looks));
   }
   if (group.size() < 2) {
@@ -97,6 +97,9 @@ bool Job::Impl::is_blamed_too_often() {
 StepChoice Job::Impl::next_step() {
   if (!spec.policy.is_on() || !outage->looks_like) return {};
   const bool too_often = is_blamed_too_often();
+  if (is_surely_broken()) {
+    count_recent(at(outage->nodes.front()).broken, spec.policy.blamed_within);
+  }
   const bool are_out =
       !outage->nodes.empty() &&
       std::ranges::all_of(outage->nodes, [this](base::NodeId node) { return at(node).unfit; });
@@ -123,7 +126,7 @@ void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classific
   std::vector<std::string> names;
   for (const base::NodeId node : suspects) {
     NodeState& evicted = at(node);
-    evicted.unfit = true;
+    set_presence(evicted, evicted.agent, true);
     evicted.trouble = looks.name;
     evicted.on_probation = suspects.size() > 1;
     // One that was given up is not started again, which would end what the former one still has.
@@ -131,17 +134,22 @@ void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classific
     evicted.retry_at = kNever;
     names.push_back(name(node));
   }
+  std::string waits;
+  if (group_formed && nodes_there < min_nodes()) {
+    waits = fmt::format("; no spare is there: waiting up to {} for a node (--wait-for-nodes)",
+                        seconds_in_words(spec.group.wait_for_nodes));
+  }
   const std::string who = names_in_words(names);
   const bool is_one = names.size() == 1;
-  out.push_back(
-      Decision{Rule::kNodeEvicted,
-               attempt,
-               fmt::format("{} {} evicted{}: {}", who, is_one ? "is" : "are",
-                           is_one ? "" : ", because any of them may be to blame", looks.name),
-               is_one ? std::vector<std::string>{} : std::move(names),
-               {},
-               {},
-               suspects});
+  out.push_back(Decision{
+      Rule::kNodeEvicted,
+      attempt,
+      fmt::format("{} {} evicted{}: {}{}", who, is_one ? "is" : "are",
+                  is_one ? "" : ", because any of them may be to blame", looks.name, waits),
+      is_one ? std::vector<std::string>{} : std::move(names),
+      {},
+      {},
+      suspects});
   if (!is_one) check_evicted(suspects);
 }
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <tuple>
 
+#include "base/core/result.h"
 #include "base/core/text.h"
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/group.h"
@@ -21,7 +22,7 @@ namespace robustrun::supervisor {
 
 using Agent = NodeState::Agent;
 
-GroupChoice Job::Impl::choice_now() const {
+GroupChoice JobQuestions::choice_now() const {
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeState& node = nodes[i];
@@ -32,6 +33,9 @@ GroupChoice Job::Impl::choice_now() const {
     const std::uint32_t earlier = spec.nodes[i].is_offender ? kLossesOfOffender : 0;
     candidates.push_back({presence, node.slots, node.losses + node.failed_launches + earlier});
   }
+  RR_ASSERT(std::ranges::count(candidates, Presence::kThere, &Candidate::presence) == nodes_there);
+  RR_ASSERT(std::ranges::count(candidates, Presence::kComing, &Candidate::presence) ==
+            nodes_coming);
   return choose_group(group, candidates, max_nodes());
 }
 
@@ -62,6 +66,16 @@ void Job::Impl::join_overdue(const Event&) {
 }
 
 void Job::Impl::consider_group() {
+  const auto in_vain = [this](bool any_coming) {
+    const bool may_wait = group_formed && spec.group.wait_for_nodes > base::Nanos{};
+    return !any_coming || (may_wait && now >= wait_over(any_coming));
+  };
+  // Of thousands of hellos the last few matter alone, so all nodes are looked at for these only.
+  if (nodes_there < min_nodes() && nodes_coming > 0 && !in_vain(true)) {
+    complete_since.reset();
+    enough_since.reset();
+    return arm_join_timer(nodes_there, true);
+  }
   const GroupChoice choice = choice_now();
   const std::size_t there = choice.members.size();
   if (there < max_nodes()) complete_since.reset();
@@ -75,16 +89,16 @@ void Job::Impl::consider_group() {
   }
   const bool volunteers_may_come =
       spec.group.open && !group_formed && now < waiting_since + spec.group.wait_for_nodes;
-  const bool may_wait = group_formed && spec.group.wait_for_nodes > base::Nanos{};
-  const bool in_vain = !choice.any_coming || (may_wait && now >= wait_over(choice));
-  if (there < min_nodes() && in_vain && !volunteers_may_come) return wait_for_more(choice);
-  arm_join_timer(choice);
+  if (there < min_nodes() && in_vain(choice.any_coming) && !volunteers_may_come) {
+    return wait_for_more(choice);
+  }
+  arm_join_timer(there, choice.any_coming);
 }
 
 // Who is on the way is heard out, once.
-base::Nanos Job::Impl::wait_over(const GroupChoice& choice) const {
+base::Nanos JobQuestions::wait_over(bool any_coming) const {
   const base::Nanos limit = spec.group.wait_for_nodes;
-  return waiting_since + (choice.any_coming ? std::max(limit, spec.deadlines.agent_hello) : limit);
+  return waiting_since + (any_coming ? std::max(limit, spec.deadlines.agent_hello) : limit);
 }
 
 bool Job::Impl::may_begin(const GroupChoice& choice) const {
@@ -105,20 +119,22 @@ void Job::Impl::wait_for_more(const GroupChoice& choice) {
   const Evidence lost = troubles();
   const std::string text = missing_in_words(choice.members.size());
   const base::Nanos limit = spec.group.wait_for_nodes;
-  if (!group_formed || now >= wait_over(choice)) {
+  if (!group_formed || now >= wait_over(choice.any_coming)) {
     return give_up(text, lost.lines(), exit_code_for_too_few(choice.members.size()));
   }
   if (!wait_announced) {
     wait_announced = true;
     decide(Rule::kWaitForNodes,
-           fmt::format("{}; waiting for more, at most {}", text, seconds_in_words(limit)),
+           fmt::format("{}; waiting for more, at most {}{}", text, seconds_in_words(limit),
+                       retests_in_words()),
            lost.lines(), {"end the run: shorten --wait-for-nodes"});
   }
-  arm_join_timer(choice);
+  retest_unfit();
+  arm_join_timer(choice.members.size(), choice.any_coming);
 }
 
 // Other nodes are of no use where only the program is missing.
-int Job::Impl::exit_code_for_too_few(std::size_t there) const {
+int JobQuestions::exit_code_for_too_few(std::size_t there) const {
   const auto without = static_cast<std::size_t>(std::ranges::count_if(
       nodes, [](const NodeState& node) { return node.unfit && node.lacks_program; }));
   return without > 0 && there + without >= min_nodes()
@@ -126,7 +142,7 @@ int Job::Impl::exit_code_for_too_few(std::size_t there) const {
              : exit_code_for_infrastructure(spec.compat);
 }
 
-std::string Job::Impl::missing_in_words(std::size_t there) const {
+std::string JobQuestions::missing_in_words(std::size_t there) const {
   const Evidence lost = troubles();
   if (nodes.size() == 1 && !spec.group.open && !nodes.front().unfit) {
     return fmt::format("the agent of {} cannot be started: {}", name({0}), at({0}).trouble);
@@ -136,7 +152,7 @@ std::string Job::Impl::missing_in_words(std::size_t there) const {
                      lost.first.empty() ? std::string() : ": " + lost.first.front());
 }
 
-Evidence Job::Impl::troubles() const {
+Evidence JobQuestions::troubles() const {
   Evidence lost;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const bool is_there = nodes[i].agent == Agent::kJoined && !nodes[i].unfit;
@@ -146,14 +162,13 @@ Evidence Job::Impl::troubles() const {
   return lost;
 }
 
-void Job::Impl::arm_join_timer(const GroupChoice& choice) {
+void Job::Impl::arm_join_timer(std::size_t there, bool any_coming) {
   // Not before the hellos and tries that are under way are decided, and no later than the wait may
   // last; whatever comes first is looked at then.
   base::Nanos at = now + spec.deadlines.agent_hello;
-  if (choice.members.size() < min_nodes() && wait_over(choice) > now) {
-    at = std::min(at, wait_over(choice));
-  }
-  if (choice.members.size() == max_nodes()) {
+  if (there < min_nodes() && wait_over(any_coming) > now) at = std::min(at, wait_over(any_coming));
+  if (there < min_nodes() && next_retest() > now) at = std::min(at, next_retest());
+  if (there == max_nodes()) {
     at = std::min(at, *complete_since + spec.group.spare_patience);
   } else if (spec.group.open && enough_since) {
     at = std::min(
@@ -163,7 +178,7 @@ void Job::Impl::arm_join_timer(const GroupChoice& choice) {
 }
 
 // Machines that came by themselves have no order but the one their users asked for; names decide.
-void Job::Impl::sort_volunteers(std::vector<base::NodeId>& members) const {
+void JobQuestions::sort_volunteers(std::vector<base::NodeId>& members) const {
   std::ranges::stable_sort(members, [&](base::NodeId a, base::NodeId b) {
     const NodeSpec& one = spec.nodes[a.value];
     const NodeSpec& two = spec.nodes[b.value];
@@ -209,7 +224,7 @@ void Job::Impl::form_group(const GroupChoice& choice, const PlacementSolved* why
   begin_attempt();
 }
 
-std::vector<std::string> Job::Impl::offers(const RankPlan& planned) const {
+std::vector<std::string> JobQuestions::offers(const RankPlan& planned) const {
   Evidence lines;
   for (const Place& place : planned.places) {
     lines.add(
@@ -252,14 +267,14 @@ void Job::Impl::explain_change(const GroupChoice& choice) {
 
 void Job::Impl::announce_group() {
   GroupFormed formed{attempt, {}, {}};
+  const std::vector<bool> is_member = group_membership();
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     formed.members.push_back(
         {group[i], name(group[i]), at(group[i]).address, plan.first_rank[i], plan.places[i].slots});
   }
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const base::NodeId node{i};
-    const bool is_spare = at(node).agent == Agent::kJoined && !at(node).unfit && !in_group(node);
-    if (is_spare) formed.spares.push_back(name(node));
+    const bool is_spare = nodes[i].agent == Agent::kJoined && !nodes[i].unfit && !is_member[i];
+    if (is_spare) formed.spares.push_back(spec.nodes[i].name);
   }
   out.push_back(std::move(formed));
 }

@@ -3,16 +3,12 @@
 // by phase, a file each: job_<phase>.cpp. Internal to core/. Handlers run with `now` set and append
 // to `out`. None calls another handler.
 
-#include <string>
-#include <variant>
-#include <vector>
-
-#include "supervisor/core/job_state.h"
+#include "supervisor/core/job_questions.h"
 #include "supervisor/core/stimulus.h"
 
 namespace robustrun::supervisor {
 
-struct Job::Impl : JobMemory {
+struct Job::Impl : JobQuestions {
   using Handler = void (Impl::*)(const Event&);
   base::Nanos now{};
   std::vector<Action> out;
@@ -44,19 +40,12 @@ struct Job::Impl : JobMemory {
   void consider_group();  // in kJoining: begins, waits, or gives up
   void form_group(const struct GroupChoice& choice, const PlacementSolved* why = nullptr);
   void form_in_order(GroupChoice choice);
-  [[nodiscard]] std::vector<std::string> offers(const RankPlan& planned) const;
   void explain_change(const GroupChoice& choice);
   void announce_group();
   void maybe_grow();  // in kRunning
   [[nodiscard]] bool may_begin(const GroupChoice& choice) const;
   void wait_for_more(const GroupChoice& choice);
-  [[nodiscard]] base::Nanos wait_over(const GroupChoice& choice) const;
-  void arm_join_timer(const GroupChoice& choice);
-  void sort_volunteers(std::vector<base::NodeId>& members) const;
-  [[nodiscard]] GroupChoice choice_now() const;
-  [[nodiscard]] std::string missing_in_words(std::size_t there) const;
-  [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
-  [[nodiscard]] Evidence troubles() const;
+  void arm_join_timer(std::size_t there, bool any_coming);
   // job_preflight.cpp
   void nodes_checked(const Event& event);
   [[nodiscard]] bool wants_check(const GroupChoice& choice) const;
@@ -67,7 +56,6 @@ struct Job::Impl : JobMemory {
   void check_spare(base::NodeId node);
   void check_evicted(const std::vector<base::NodeId>& suspects);
   bool judge_evicted(const NodesChecked& result);
-  [[nodiscard]] PreflightDepth check_depth() const;
   [[nodiscard]] const char* check_name() const;
   [[nodiscard]] std::vector<NodeVerdict> judge_nodes(const NodesChecked& result);
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
@@ -86,10 +74,6 @@ struct Job::Impl : JobMemory {
   void ask_placement(const GroupChoice& choice);  // → kPlacing
   void reconsider_group();  // in kPlacing: others are there than were
   void do_without_placement(GroupChoice choice, const std::string& why);
-  [[nodiscard]] bool wants_placement(const GroupChoice& choice) const;
-  [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
-  [[nodiscard]] std::vector<base::NodeId> placement_candidates(const GroupChoice& choice) const;
-  [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
   // job_start.cpp
   void run_started(const Event& event);
   void port_reserved(const Event& event);
@@ -100,10 +84,11 @@ struct Job::Impl : JobMemory {
   void backoff_over(const Event& event);
   void begin_attempt();  // → kReserving, or on at once
   void start_workers();  // → kStarting
-  [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
   void check_all_started();  // → kRunning
   void setback(Rule rule, std::string text);  // an infrastructure fault while nothing runs
   void wait_before_restart(base::Nanos delay);
+  void arm_backoff();
+  void go_on_if_ready();  // from kBackoff
   // job_run.cpp
   void worker_exited(const Event& event);
   void workers_gone(const Event& event);
@@ -121,8 +106,6 @@ struct Job::Impl : JobMemory {
   void restart_for_update(const std::string& why);
   void use_version();  // of the attempt that begins
   void note_version_works();
-  [[nodiscard]] bool version_is_to_blame() const;  // for the outage
-  [[nodiscard]] bool can_roll_back() const;
   void roll_back(std::string why);  // to the last version before the present one that worked
   // job_outage.cpp
   void worker_exited_stopping(const Event& event);
@@ -135,7 +118,6 @@ struct Job::Impl : JobMemory {
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
   [[nodiscard]] OutageVerdict verdict() const;
-  [[nodiscard]] base::Nanos restart_delay() const;
   // job_hang.cpp
   void diagnosed(const Event& event);
   void suspect(const Diagnosed& what);
@@ -147,6 +129,7 @@ struct Job::Impl : JobMemory {
   void slow_timer(const Event& event);
   void end_vote();
   void replace_slow();
+  bool waits_for_copies();
   // job_health.cpp
   void node_health(const Event& event);
   void node_health_working(const Event& event);  // starting or running
@@ -159,9 +142,29 @@ struct Job::Impl : JobMemory {
   void take_step(Step step);
   void evict(const std::vector<base::NodeId>& suspects, const Classification& looks);
   bool is_blamed_too_often();
-  [[nodiscard]] Obstacles obstacles() const;
-  [[nodiscard]] std::string eviction_obstacle(const std::vector<base::NodeId>& suspects,
-                                              bool may_shrink) const;
+  // job_readmit.cpp
+  void retest_unfit();  // in kJoining, while nodes are waited for
+  void readmit(base::NodeId node);
+  // job_checkpoint.cpp
+  void checkpoint_noted(const Event& event);
+  void checkpoint_demoted(const Event& event);
+  [[nodiscard]] bool may_blame_checkpoint() const;  // for the outage
+  [[nodiscard]] bool blames_checkpoint() const;
+  void judge_checkpoint();
+  void end_demotion();  // without an answer
+  // job_copies.cpp
+  void backup_solved(const Event& event);
+  void copies_kept(const Event& event);
+  void held_copies_saved(const Event& event);
+  void ask_backup();
+  void begin_copies();  // of the attempt that begins
+  void place_copies();
+  void say_keepers();
+  void save_held_copies();  // of nodes that are gone
+  void order_saves_again();
+  void copies_after_loss(base::NodeId node);  // in kBackoff
+  void say_saved();
+  void end_saving();  // without an answer
   // job_end.cpp
   void end_signal(const Event& event);
   void end_signal_again(const Event& event);  // while the run is ending
@@ -178,7 +181,6 @@ struct Job::Impl : JobMemory {
   void finish();
   void send_stops(int signal, StopCause cause);
   [[nodiscard]] Ending ending_of(const SignalReceived& received) const;
-  [[nodiscard]] StopCause end_cause() const;
   void arm_stop_timer();
   // job_resume.cpp
   void resumed(const Event& event);
@@ -191,10 +193,6 @@ struct Job::Impl : JobMemory {
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
   [[nodiscard]] FaultContext context(base::NodeId node) const;
-  template <class Body>
-  static const Body& body(const Event& event) {
-    return std::get<Body>(event.body);
-  }
 };
 
 }  // namespace robustrun::supervisor

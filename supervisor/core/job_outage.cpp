@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "supervisor/core/exit_code.h"
@@ -22,6 +23,7 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   outage->said = outage->looks_like;
   prices.note_failure(now);
   kill_at = now + spec.deadlines.shutdown_grace;
+  save_first = state == JobState::kRunning && outage->root.rule == Rule::kSlowEvicted;
   enter(JobState::kStopping);
   if (look_back) {
     outage->explained_by = now + kLookBackMax;
@@ -100,7 +102,11 @@ OutageVerdict Job::Impl::verdict() const {
             "no restart: what cannot be run now cannot be run next time"};
   }
   const bool counted = is_counted(root.fault_class);
-  if (counted && !made_progress && budget.is_crash_loop(root.signature)) {
+  if (counted && !made_progress && budget.is_crash_loop(root.signature) && !blames_checkpoint()) {
+    if (is_surely_broken()) {
+      return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+              "no restart: the same failure again, before any progress" + broken_in_words(true)};
+    }
     return {false, Rule::kCrashLoop, kExitCrashLoop,
             "no restart: the same failure again, before any progress: " + root.signature};
   }
@@ -115,8 +121,9 @@ OutageVerdict Job::Impl::verdict() const {
                         budget.used_uncounted() + 1)};
   }
   return {false, Rule::kBudgetExhausted, root.exit_code,
-          allowed == 0 ? "no restart: none is allowed (--max-restarts)"
-                       : fmt::format("no restart left: {} of {} used", budget.used(), allowed)};
+          (allowed == 0 ? std::string("no restart: none is allowed (--max-restarts)")
+                        : fmt::format("no restart left: {} of {} used", budget.used(), allowed)) +
+              broken_in_words(true)};
 }
 
 void Job::Impl::conclude_if_gone() {
@@ -141,6 +148,7 @@ void Job::Impl::conclude_if_gone() {
   if (!last.restart) {
     decide(last.rule, last.text, std::move(evidence), {}, std::move(looks_like));
     ending = {last.rule, last.exit_code};
+    save_held_copies();
     return finish();
   }
   if (next.step == Step::kGiveUp) return give_up_by_policy(std::move(next), std::move(evidence));
@@ -148,12 +156,22 @@ void Job::Impl::conclude_if_gone() {
     versions.all[versions.present].failed = true;
     if (!last.is_spent && !versions.is_changing()) roll_back(outage->root.words);
   }
+  const bool is_stuck =
+      std::ranges::find(next.passed, "evict: " + eviction_obstacle(outage->nodes, true)) !=
+      next.passed.end();
+  const std::string broken = is_stuck ? broken_in_words(false) : std::string();
   take_step(next.step);
+  judge_checkpoint();
   const base::Nanos delay = last.is_spent ? restart_delay() : base::Nanos{};
   next.passed.push_back(fmt::format("end the run: {} of {} restarts were used before",
                                     budget.used(), budget.policy().max_restarts));
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
-  if (delay > base::Nanos{}) text += " in " + seconds_in_words(delay);
+  if (next.step == Step::kEvict && nodes_there < min_nodes()) {
+    text += " when a node is there";
+  } else if (delay > base::Nanos{}) {
+    text += " in " + seconds_in_words(delay);
+  }
+  text += broken;
   decide(Rule::kRestart, std::move(text), std::move(evidence), std::move(next.passed),
          std::move(looks_like));
   if (last.is_spent) {
@@ -172,10 +190,11 @@ void Job::Impl::give_up_by_policy(StepChoice last, std::vector<std::string> evid
   decide(rule, fmt::format("no restart: it would not help ({})", outage->looks_like->name),
          std::move(evidence), std::move(last.passed));
   ending = {rule, root.exit_code};
+  save_held_copies();
   finish();
 }
 
-base::Nanos Job::Impl::restart_delay() const {
+base::Nanos JobQuestions::restart_delay() const {
   return budget.delay(base::Rng(seed + attempt.value).next());
 }
 

@@ -40,7 +40,7 @@ std::vector<std::uint32_t> sizes_to_keep(const GroupChoice& choice,
 }  // namespace
 
 // Not where there is nothing to choose, nor where users chose themselves (--node-rank).
-bool Job::Impl::wants_placement(const GroupChoice& choice) const {
+bool JobQuestions::wants_placement(const GroupChoice& choice) const {
   if (spec.placement == PlacementUse::kOff) return false;
   const bool ranks_are_given = std::ranges::any_of(choice.members, [this](base::NodeId node) {
     return spec.nodes[node.value].node_rank.has_value();
@@ -51,7 +51,7 @@ bool Job::Impl::wants_placement(const GroupChoice& choice) const {
 }
 
 // Nodes that can be relied on, of the size that is needed; others only where there are too few.
-std::vector<base::NodeId> Job::Impl::placement_candidates(const GroupChoice& choice) const {
+std::vector<base::NodeId> JobQuestions::placement_candidates(const GroupChoice& choice) const {
   std::vector<bool> is_chosen(nodes.size(), false);
   for (const base::NodeId node : choice.members) is_chosen[node.value] = true;
   std::vector<std::uint32_t> sizes;
@@ -73,7 +73,7 @@ std::vector<base::NodeId> Job::Impl::placement_candidates(const GroupChoice& cho
   return candidates;
 }
 
-SolvePlacement Job::Impl::placement_question(const GroupChoice& choice) const {
+SolvePlacement JobQuestions::placement_question(const GroupChoice& choice) const {
   const auto words = [this](base::NodeId node) -> PlacementNode {
     return {node, name(node), at(node).slots};
   };
@@ -112,7 +112,7 @@ void Job::Impl::reconsider_group() {
 }
 
 // Why the group cannot be formed so; empty: it can.
-std::string Job::Impl::objection(const PlacementSolved& to, const GroupChoice& choice) const {
+std::string JobQuestions::objection(const PlacementSolved& to, const GroupChoice& choice) const {
   const std::vector<base::NodeId>& placed = to.members;
   if (placed.size() != choice.members.size()) {
     return fmt::format("it has {} nodes for {} places", placed.size(), choice.members.size());

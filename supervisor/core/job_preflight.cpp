@@ -85,7 +85,7 @@ void Job::Impl::check_nodes() {
 }
 
 // Before the first attempt as the user wants it, between two as the policy does.
-PreflightDepth Job::Impl::check_depth() const {
+PreflightDepth JobQuestions::check_depth() const {
   return check_due ? spec.policy.check : spec.preflight;
 }
 
@@ -101,7 +101,7 @@ void Job::Impl::check_evicted(const std::vector<base::NodeId>& suspects) {
   if (!order.nodes.empty()) out.push_back(std::move(order));
 }
 
-// Of nodes that were evicted together: true if there were such.
+// Of nodes that were left out and tested: true if there were such.
 bool Job::Impl::judge_evicted(const NodesChecked& result) {
   NodesChecked current = result;
   std::erase_if(current.nodes, [this](const NodeCheck& node) {
@@ -118,29 +118,25 @@ bool Job::Impl::judge_evicted(const NodesChecked& result) {
     node.on_probation = false;
     if (verdict.level >= Fitness::kSlow) {
       node.trouble = verdict.findings.front().words;
+      node.retest_at = base::Nanos{};
       decide(Rule::kNodeUnfit,
-             fmt::format("{} was evicted rightly: {}", name(verdict.node), node.trouble));
+             fmt::format("{} {}: {}", name(verdict.node),
+                         node.retests > 0 ? "stays out" : "was evicted rightly", node.trouble));
       continue;
     }
-    node.unfit = false;
-    ++node.losses;  // others come first, should a place become free
-    out.push_back(
-        Decision{Rule::kNodeReturned,
-                 attempt,
-                 fmt::format("{} passed a full check and is there as a spare", name(verdict.node)),
-                 {},
-                 {},
-                 {},
-                 {verdict.node}});
+    readmit(verdict.node);
   }
+  if (state == JobState::kJoining) consider_group();
+  if (state == JobState::kPlacing) reconsider_group();
   return true;
 }
 
 // Of spares whose answers are not known: they came in the middle of a check, or it was lost.
 void Job::Impl::check_spares() {
   if (!group_formed) return;
+  const std::vector<bool> is_member = group_membership();
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const bool is_spare = nodes[i].agent == Agent::kJoined && !in_group({i});
+    const bool is_spare = nodes[i].agent == Agent::kJoined && !is_member[i];
     if (is_spare && !nodes[i].checked) check_spare({i});
   }
 }
@@ -164,8 +160,9 @@ std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
            at(node.node).agent != Agent::kJoined || at(node.node).unfit;
   });
   // Of two nodes that do not go together, the one that is judged later goes.
+  const std::vector<bool> is_member = group_membership();
   std::ranges::stable_partition(current.nodes,
-                                [this](const NodeCheck& node) { return in_group(node.node); });
+                                [&](const NodeCheck& node) { return is_member[node.node.value]; });
   std::vector<WantedNode> wanted;
   for (const NodeCheck& node : current.nodes) {
     wanted.push_back({name(node.node), at(node.node).slots});
@@ -197,8 +194,9 @@ void Job::Impl::leave_out_unfit(std::vector<NodeVerdict>& verdicts) {
   }
   for (const NodeVerdict& verdict : verdicts) {
     if (!unfit(verdict)) continue;
-    at(verdict.node).unfit = true;
-    at(verdict.node).trouble = verdict.findings.front().words;
+    NodeState& node = at(verdict.node);
+    set_presence(node, node.agent, true);
+    node.trouble = verdict.findings.front().words;
   }
 }
 

@@ -65,6 +65,10 @@ void Job::Impl::order_again() {
   if (state == JobState::kChecking) check_nodes();  // what was found so far is lost
   if (state == JobState::kReplaying) replay_wave();  // as above
   if (state == JobState::kPlacing) ask_placement(choice_now());
+  if (state == JobState::kBackoff && resume.is_demoting()) out.push_back(demotion_order());
+  if (state == JobState::kBackoff) order_saves_again();
+  if (state == JobState::kReserving || workers_may_run()) ask_backup();
+  if (state == JobState::kStarting || state == JobState::kRunning) place_copies();
   if (workers_may_run()) check_spares();
   if (!workers_may_run() && state != JobState::kFinishing) return;
   for (std::uint32_t i = 0; i < group.size(); ++i) {

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <utility>
 
+#include "supervisor/core/copy_orders.h"
 #include "supervisor/core/job_impl.h"
 #include "supervisor/core/limits.h"
 #include "supervisor/core/preflight_verdict.h"
@@ -183,7 +184,28 @@ void Job::Impl::end_vote() {
   set_timer(TimerId::kSlow, std::min(now + policy.every, vote.drain_at));
 }
 
+// While some rank has no copy elsewhere, whoever is taken may take the last one with it.
+bool Job::Impl::waits_for_copies() {
+  const std::string lack = unsecured_in_words(copies);
+  if (lack.empty()) return false;
+  const std::string who = names_of(vote.named, *this);
+  if (!vote.unsecured_until) {
+    vote.unsecured_until = now + kUnsecuredMax;
+    decide(Rule::kCopiesAwaited,
+           fmt::format("{} {} not replaced yet: {}; that is waited for, at most {}", who,
+                       vote.named.size() == 1 ? "is" : "are", lack, duration_words(kUnsecuredMax)));
+  }
+  if (now < *vote.unsecured_until) return true;
+  decide(Rule::kCopiesAwaited,
+         fmt::format("{} {} replaced all the same: {}, after {}", who,
+                     vote.named.size() == 1 ? "is" : "are", lack, duration_words(kUnsecuredMax)));
+  return false;
+}
+
 void Job::Impl::replace_slow() {
+  if (waits_for_copies()) {
+    return set_timer(TimerId::kSlow, std::min(now + kUnsecuredLook, *vote.unsecured_until));
+  }
   vote.phase = SlowPhase::kClosed;
   const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
                                                      : eviction_obstacle(vote.named, false);

@@ -56,6 +56,7 @@ void Job::Impl::run_started(const Event& event) {
 }
 
 void Job::Impl::begin_attempt() {
+  ask_backup();
   if (spec.master_port != 0) {
     port = spec.master_port;
     return start_workers();
@@ -95,13 +96,31 @@ void Job::Impl::setback(Rule rule, std::string text) {
 }
 
 void Job::Impl::wait_before_restart(base::Nanos delay) {
-  if (delay == base::Nanos{}) return join_agents();
+  save_held_copies();
+  const bool is_awaited = resume.is_demoting() || copies.is_saving();
+  if (delay == base::Nanos{} && !is_awaited) return join_agents();
   enter(JobState::kBackoff);
   backoff_until = now + delay;
-  set_timer(TimerId::kBackoff, backoff_until);
+  answers_until = now + std::max(kDemotionMax, kHeldSaveMax);
+  arm_backoff();
+}
+
+void Job::Impl::arm_backoff() {
+  const bool is_awaited = resume.is_demoting() || copies.is_saving();
+  set_timer(TimerId::kBackoff, is_awaited ? std::max(backoff_until, answers_until) : backoff_until);
+}
+
+// Something that was awaited is there.
+void Job::Impl::go_on_if_ready() {
+  if (resume.is_demoting() || copies.is_saving()) return;
+  if (now < backoff_until) return set_timer(TimerId::kBackoff, backoff_until);
+  launch_due();
+  join_agents();
 }
 
 void Job::Impl::backoff_over(const Event&) {
+  end_demotion();
+  end_saving();
   launch_due();
   join_agents();
 }
@@ -114,6 +133,7 @@ void Job::Impl::start_workers() {
   made_progress = script_runs = false;
   steps = 0;
   vote = {};
+  resume.begin_attempt();
   attempt_started = now;
   progress_at = now;
   unkillable.clear();
@@ -121,6 +141,7 @@ void Job::Impl::start_workers() {
     decide(Rule::kStart, "starting " + workers_in_words());
   }
   use_version();
+  begin_copies();
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     at(group[i]).gone = false;
     at(group[i]).ended = 0;
@@ -130,7 +151,7 @@ void Job::Impl::start_workers() {
   set_timer(TimerId::kState, now + spec.deadlines.workers_started);
 }
 
-StartWorkers Job::Impl::start_order_of(std::uint32_t group_rank) const {
+StartWorkers JobQuestions::start_order_of(std::uint32_t group_rank) const {
   const std::string& master =
       spec.master_addr.empty() ? at(group.front()).address : spec.master_addr;
   StartWorkers order = start_order(plan, group_rank, attempt, master, port);

@@ -17,8 +17,25 @@ std::string JobMemory::seconds_in_words(base::Nanos duration) {
   return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
 }
 
+void JobMemory::set_presence(NodeState& node, NodeState::Agent agent, bool unfit) {
+  const auto counter = [this](const NodeState& of) -> std::uint32_t* {
+    if (of.unfit || of.agent == NodeState::Agent::kLost) return nullptr;
+    return of.agent == NodeState::Agent::kJoined ? &nodes_there : &nodes_coming;
+  };
+  if (std::uint32_t* const before = counter(node)) --*before;
+  node.agent = agent;
+  node.unfit = unfit;
+  if (std::uint32_t* const after = counter(node)) ++*after;
+}
+
 bool JobMemory::in_group(base::NodeId node) const {
   return std::ranges::find(group, node) != group.end();
+}
+
+std::vector<bool> JobMemory::group_membership() const {
+  std::vector<bool> is_member(nodes.size(), false);
+  for (const base::NodeId node : group) is_member[node.value] = true;
+  return is_member;
 }
 
 std::uint32_t JobMemory::max_nodes() const {

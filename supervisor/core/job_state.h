@@ -10,11 +10,13 @@
 
 #include "supervisor/core/assign.h"
 #include "supervisor/core/budget.h"
+#include "supervisor/core/copy_map.h"
 #include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
 #include "supervisor/core/job.h"
 #include "supervisor/core/node_state.h"
 #include "supervisor/core/replay.h"
+#include "supervisor/core/resume_point.h"
 #include "supervisor/core/slow_vote.h"
 
 namespace robustrun::supervisor {
@@ -32,6 +34,12 @@ struct Ending {
   }
 };
 
+// What happened, where the table has made sure of its type.
+template <class Body>
+const Body& body(const Event& event) {
+  return std::get<Body>(event.body);
+}
+
 struct JobMemory {
   JobState state = JobState::kIdle;
   JobSpec spec;
@@ -46,7 +54,9 @@ struct JobMemory {
   ReplayCourse replay_course;  // of kReplaying
   std::uint32_t alarms_acted_on = 0;  // in this run
 
-  std::vector<NodeState> nodes;
+  std::vector<NodeState> nodes;         // agent and unfit are changed by set_presence() alone
+  std::uint32_t nodes_there = 0;        // of them, with an agent and fit; follows from nodes
+  std::uint32_t nodes_coming = 0;       // fit, and their agents on the way; follows from nodes
   std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
   bool group_formed = false;            // by an attempt
   RankPlan plan;                        // follows from group and nodes; not hashed
@@ -55,6 +65,7 @@ struct JobMemory {
   std::optional<base::Nanos> complete_since, enough_since;
   bool wait_announced = false;
   base::Nanos backoff_until{};
+  base::Nanos answers_until{};  // of kBackoff: then nothing is waited for any more
   std::uint64_t check = 0;  // number of the newest check of nodes; 0: none was asked for
   std::uint64_t placement_asked = 0;  // digest of the newest SolvePlacement; 0: none
 
@@ -75,10 +86,13 @@ struct JobMemory {
   base::Nanos steps_done_at{};
   SlowVote vote;
   RestartPrices prices;
+  ResumePoint resume;
+  CopyMap copies;
 
   std::optional<Outage> outage;
   std::vector<std::string> unkillable;
   base::Nanos kill_at{};  // end of the grace period of the stop under way
+  bool save_first = false;  // of that stop: whoever saves by himself is not signalled
   std::uint32_t end_signals = 0;
   Ending ending;
 
@@ -91,8 +105,11 @@ struct JobMemory {
   // Simple questions to it.
   NodeState& at(base::NodeId node) { return nodes[node.value]; }
   [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
+  void set_presence(NodeState& node, NodeState::Agent agent, bool unfit);
   [[nodiscard]] const std::string& name(base::NodeId node) const;
   [[nodiscard]] bool in_group(base::NodeId node) const;
+  // The same of every node, for who asks about many.
+  [[nodiscard]] std::vector<bool> group_membership() const;
   [[nodiscard]] std::uint32_t max_nodes() const;
   [[nodiscard]] std::uint32_t min_nodes() const;
   [[nodiscard]] bool workers_may_run() const;
@@ -151,6 +168,10 @@ struct JobMemory {
     v(61, "replay", replay);
     v(62, "replay_course", replay_course);
     v(63, "alarms_acted_on", alarms_acted_on);
+    v(70, "resume", resume);
+    v(71, "save_first", save_first);
+    v(72, "answers_until", answers_until);
+    v(73, "copies", copies);
   }
 };
 

@@ -31,9 +31,10 @@ void Job::Impl::update_requested(const Event& event) {
   if (!versions.now) return;
   if (runs) return restart_for_update("asked for at once");
   if (state != JobState::kBackoff) return;
-  // The wait was because of the version before.
-  launch_due();
-  join_agents();
+  // The wait was because of the version before; only a mark on a checkpoint, and copies that are
+  // being saved, are still waited for.
+  backoff_until = now;
+  go_on_if_ready();
 }
 
 void Job::Impl::restart_for_update(const std::string& why) {
@@ -56,7 +57,7 @@ void Job::Impl::note_version_works() {
   if (versions.due && now >= *versions.due) restart_for_update("its time is over");
 }
 
-bool Job::Impl::version_is_to_blame() const {
+bool JobQuestions::version_is_to_blame() const {
   if (!outage || made_progress) return false;
   if (versions.all[versions.present].state == Version::State::kProven) return false;
   const Fault& root = outage->root;
@@ -70,7 +71,7 @@ bool Job::Impl::version_is_to_blame() const {
   return is_the_scripts && is_the_users && !is_the_machines;
 }
 
-bool Job::Impl::can_roll_back() const {
+bool JobQuestions::can_roll_back() const {
   return !versions.is_changing() && versions.older(true).has_value();
 }
 

@@ -31,6 +31,13 @@ inline constexpr std::uint32_t kLossesOfOffender = 2;
 // A node whose agents were lost more often is no reason to restart a smaller group that works.
 inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 
+// Sure failures of a machine that the run needs, within Policy::blamed_within: from this one on it
+// is given up all the same, where another one may be waited for.
+inline constexpr std::size_t kBrokenTimesMax = 2;
+// How often a machine that was left out takes part again in a run, because it passed a test while
+// the run waited for nodes.
+inline constexpr std::uint32_t kReturnsMax = 2;
+
 // Restarts that `robustrun status` names; the report has them all.
 inline constexpr std::size_t kRestartsKept = 5;
 
@@ -99,7 +106,15 @@ inline constexpr std::size_t kFailuresKept = 64;
 
 // slow_vote: restarts whose price is remembered, and steps that are as fast as before again.
 inline constexpr std::size_t kRestartPricesKept = 16;
+// resume_point: checkpoints with failures behind them; how long the mark on one is waited for.
+inline constexpr std::size_t kSuspectCheckpointsMax = 16;
+inline constexpr base::Nanos kDemotionMax = std::chrono::seconds(20);
 inline constexpr double kPaceRecovered = 1.1;
+// Copies of lost nodes in others' memory: how long the next attempt waits until they are saved (the
+// agent begins nothing after 8 s); how long a slow machine stays because some have none yet.
+inline constexpr base::Nanos kHeldSaveMax = std::chrono::seconds(20);
+inline constexpr base::Nanos kUnsecuredMax = std::chrono::minutes(2);
+inline constexpr base::Nanos kUnsecuredLook = std::chrono::seconds(1);
 
 // metric_watch: readings in a row that raise and end an alarm, and what they are compared with. A
 // gradient may overflow often in a row while a loss scaler of mixed precision seeks its scale

@@ -30,6 +30,7 @@ struct NodeState {
   std::string trouble;                 // how the last one was lost
   bool ending = false;                 // its agent says that the node is taken from us soon
   std::string listens;                 // endpoint of its agent; empty: none
+  std::string bulk;                    // endpoint for copies in memory; empty: none
   bool checked = false;                // by a check, which may have found nothing out
   bool unfit = false;                  // as that said: it never takes part
   bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
@@ -38,7 +39,12 @@ struct NodeState {
   base::Nanos suspected_at{};
   std::vector<base::Nanos> tolerated;  // findings of late
   std::vector<base::Nanos> blamed;     // failures of late that were traced to it
-  bool on_probation = false;           // evicted, though others may be to blame; being checked
+  bool on_probation = false;           // unfit, and being tested whether it still is
+  std::vector<base::Nanos> broken;     // failures of late that surely are this machine's
+  // Of an unfit one while the run waits for nodes (job_readmit.cpp).
+  std::uint32_t retests = 0;           // since it was left out
+  std::uint32_t returns = 0;           // after such tests, in this run
+  base::Nanos retest_at{};             // zero: not planned yet
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);
@@ -62,6 +68,11 @@ struct NodeState {
     v(19, "tolerated", tolerated);
     v(20, "blamed", blamed);
     v(21, "on_probation", on_probation);
+    v(22, "bulk", bulk);
+    v(23, "broken", broken);
+    v(24, "retests", retests);
+    v(25, "returns", returns);
+    v(26, "retest_at", retest_at);
   }
 };
 

@@ -67,6 +67,9 @@ struct SlowPolicy {
   }
 };
 
+// Groups of ranks, by the kind of parallelism (topo::GroupKind, in its order).
+enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
+
 struct Policy {
   std::vector<Ladder> ladders;  // of an action without one, and beyond the last rung: restart
   // Of findings that are tolerated, so many of a node within this long have no consequence.
@@ -88,6 +91,10 @@ struct Policy {
   bool acts_on_nan = false;
   bool acts_on_jump = false;
   std::uint32_t alarms_acted_on = 4;
+  // A checkpoint is set aside after so many failures within so many steps of going on from it, and
+  // after one by a number that ends the attempt. 0 failures: never.
+  std::uint32_t poison_after = 2;
+  std::uint32_t poison_steps = 20;
 
   // Without ladders every failure is answered by a restart, as long as the budget allows it.
   [[nodiscard]] bool is_on() const { return !ladders.empty(); }
@@ -107,7 +114,17 @@ struct Policy {
     v(42, "acts_on_nan", acts_on_nan);
     v(43, "acts_on_jump", acts_on_jump);
     v(44, "alarms_acted_on", alarms_acted_on);
+    v(50, "poison_after", poison_after);
+    v(51, "poison_steps", poison_steps);
   }
 };
+
+// Kinds of groups whose machines may be evicted at once, and whose copies therefore lie elsewhere
+// (topo/backup.h). Verdicts on hangs and slowness name ranks of any communicator, and all of their
+// machines go; without ladders nobody does.
+[[nodiscard]] inline std::vector<RankGroups> evictable_groups(const Policy& policy) {
+  if (!policy.is_on()) return {};
+  return {RankGroups::kTp, RankGroups::kCp, RankGroups::kEp, RankGroups::kDp, RankGroups::kPp};
+}
 
 }  // namespace robustrun::supervisor

@@ -12,9 +12,11 @@
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
 #include "supervisor/core/report_alarms.h"
+#include "supervisor/core/report_checkpoints.h"
 #include "supervisor/core/report_costs.h"
 #include "supervisor/core/report_evictions.h"
 #include "supervisor/core/report_hang.h"
+#include "supervisor/core/report_incident.h"
 #include "supervisor/core/report_injected.h"
 #include "supervisor/core/report_time.h"
 
@@ -24,21 +26,6 @@ namespace robustrun::supervisor {
 struct JournalEntry {
   base::Nanos at{};
   std::variant<Event, Decision, Finish, GroupFormed> what;
-};
-
-// Part of a recovery. In order: "detect" (the shim saw the end → the core handled it), "stop the
-// others" (→ no worker left on any node), "back-off", "prepare" (→ agents and port are there),
-// "start processes" (→ last worker started), "interpreter start" (→ the script's first line runs
-// on every rank), "first step" (the script's own imports included), "catch up" (→ the step of
-// before the failure is reached again). One that did not happen is left out.
-struct Phase {
-  std::string name;
-  base::Nanos duration{};
-  template <class V>
-  void fields(V& v) {
-    v(1, "name", name);
-    v(2, "duration", duration);
-  }
 };
 
 // A supervisor that went on where another one was killed.
@@ -53,53 +40,6 @@ struct Takeover {
     v(2, "at", at);
     v(3, "away", away);
     v(4, "host", host);
-  }
-};
-
-struct Incident {
-  std::uint32_t attempt = 0;
-  base::Nanos at{};                        // since the run's start
-  std::optional<std::uint32_t> rank;       // first failing rank; none: an agent or start-up
-  std::string node;
-  std::string ended;                       // "SIGKILL (by the kernel's OOM killer)"
-  std::string error_message;
-  std::vector<std::string> stderr_tail;
-  std::vector<std::string> also_failed;    // "rank 3: exit code 1, 12 ms later"
-  std::string decision;                    // what was done, and why
-  std::vector<std::string> evidence;
-  std::vector<std::string> alternatives;   // what was not done: "no restart: 0 of 3 used"
-  std::vector<Phase> phases;               // of the recovery; empty when there was none
-  base::Nanos recovery{};                  // all phases but "catch up"
-  // The script's own numbers, from robustrun.step(n); none without it.
-  std::optional<std::int64_t> step_before; // last step known before
-  std::optional<std::int64_t> step_after;  // first step after
-  std::optional<std::int64_t> steps_lost;  // done again
-  // The last fault on purpose that hit this rank or node in this attempt, before it failed; empty:
-  // there was none.
-  std::string injected;
-  std::optional<Classification> looks_like;  // none: no worker failed, or an older journal
-  std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "at", at);
-    v(3, "rank", rank);
-    v(4, "node", node);
-    v(5, "ended", ended);
-    v(6, "error_message", error_message);
-    v(7, "stderr_tail", stderr_tail);
-    v(8, "also_failed", also_failed);
-    v(9, "decision", decision);
-    v(10, "evidence", evidence);
-    v(11, "phases", phases);
-    v(12, "recovery", recovery);
-    v(13, "step_before", step_before);
-    v(14, "step_after", step_after);
-    v(15, "steps_lost", steps_lost);
-    v(16, "alternatives", alternatives);
-    v(17, "injected", injected);
-    v(18, "looks_like", looks_like);
-    v(19, "warm", warm);
   }
 };
 
@@ -139,6 +79,7 @@ struct RunReport {
   std::vector<Eviction> evictions;  // in order
   std::vector<AlarmReport> alarms;  // in order
   std::vector<PhaseCost> costs;  // of the start, then of restarts
+  std::optional<CheckpointReport> checkpoints;  // none: the workers told of none
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -166,6 +107,7 @@ struct RunReport {
     v(23, "evictions", evictions);
     v(24, "alarms", alarms);
     v(25, "costs", costs);
+    v(26, "checkpoints", checkpoints);
   }
 };
 

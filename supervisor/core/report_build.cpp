@@ -67,6 +67,7 @@ class IncidentList {
       }
       open_.reset();
     } else if (role == RuleRole::kSequel && last_) {
+      if (decision.rule == Rule::kNodeEvicted) name_machines(decision, drafts_[*last_].incident);
       take_reasons(decision, drafts_[*last_].incident);
     }
     lost_ = nullptr;
@@ -145,6 +146,14 @@ class IncidentList {
     out.ended = "its agent was lost: " + std::get<AgentLost>(event.body).why;
   }
 
+  // Whom an eviction hits, where no worker or agent failed.
+  void name_machines(const Decision& decision, Incident& out) const {
+    if (out.rank || !out.node.empty()) return;
+    for (const base::NodeId node : decision.nodes) {
+      append_part(out.node, node_name(facts_, node), ", ");
+    }
+  }
+
   void describe_aftermath(Draft& draft) const {
     static const AttemptFacts kNothing;
     const auto failed = facts_.attempts.find(draft.incident.attempt);
@@ -156,6 +165,7 @@ class IncidentList {
     } else {
       draft.incident.step_before = last_step(before);
     }
+    describe_checkpoints(facts_, draft.incident);
   }
 
   static void take_reasons(const Decision& decision, Incident& out) {
@@ -280,6 +290,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.time = account_time(facts, entries);
   report.evictions = evictions(facts, entries);
   report.costs = phase_costs(facts, entries);
+  report.checkpoints = checkpoint_report(facts);
   for (const auto& [at, body] : facts.takeovers) {
     report.takeovers.push_back(
         {body->incarnation, elapsed(facts.first_at, at), body->away, body->host});

@@ -77,6 +77,11 @@ struct Gatherer {
   void operator()(const NodeHealth&) {}  // as above
   void operator()(const NodesReplayed&) {}  // as above
   void operator()(const UpdateRequested&) {}  // as above
+  void operator()(const CheckpointNoted& body) { facts.checkpoints.emplace_back(event.at, &body); }
+  void operator()(const CheckpointDemoted&) {}  // as above
+  void operator()(const BackupSolved&) {}  // as above
+  void operator()(const CopiesKept&) {}  // as above
+  void operator()(const HeldCopiesSaved& body) { facts.copies_saved.push_back(&body); }
   void operator()(const MetricAlarm& body) { facts.alarms.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}
   void operator()(const TimerFired& body) {
@@ -114,6 +119,10 @@ Facts gather(const std::vector<JournalEntry>& entries) {
       facts.groups.push_back(group);
     } else if (const auto* decision = std::get_if<Decision>(&entry.what)) {
       note_ending(facts, *decision);
+      const bool is_of_checkpoint =
+          decision->rule == Rule::kCheckpointPoisoned || decision->rule == Rule::kCheckpointKept;
+      if (is_of_checkpoint) facts.set_aside.push_back(decision);
+      if (decision->rule == Rule::kCopiesLost) facts.copies_lost.push_back(decision);
       if (decision->rule == Rule::kPortConflict) {
         facts.attempts[decision->attempt.value].port_conflict = true;
       }
@@ -162,6 +171,12 @@ RuleRole role_of(Rule rule) {
     case Rule::kReplay:
     case Rule::kReplayed:
     case Rule::kRolledBack:
+    case Rule::kCheckpointPoisoned:
+    case Rule::kCheckpointKept:
+    case Rule::kCopiesPlaced:
+    case Rule::kCopiesSaved:
+    case Rule::kCopiesLost:
+    case Rule::kCopiesAwaited:
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:
@@ -181,6 +196,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kSlowKept:
     case Rule::kSlowDrain:
     case Rule::kSlowOver:
+    case Rule::kResumePoint:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

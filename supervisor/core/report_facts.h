@@ -52,6 +52,10 @@ struct Facts {
   std::vector<std::pair<base::Nanos, const SupervisorResumed*>> takeovers;  // in order
   std::vector<std::pair<base::Nanos, const Diagnosed*>> diagnoses;  // in order
   std::vector<std::pair<base::Nanos, const MetricAlarm*>> alarms;  // in order
+  std::vector<std::pair<base::Nanos, const CheckpointNoted*>> checkpoints;  // in order
+  std::vector<const HeldCopiesSaved*> copies_saved;  // in order
+  std::vector<const Decision*> copies_lost;  // in order
+  std::vector<const Decision*> set_aside;  // about checkpoints, in order
   std::vector<std::string> node_names;             // by NodeId
   std::vector<const GroupFormed*> groups;          // in order
 };

@@ -74,9 +74,14 @@ std::string progress_words(const RunReport& report) {
 
 std::string incident_title(const RunReport& report, std::size_t index) {
   const Incident& incident = report.incidents[index];
-  std::string who = incident.rank ? fmt::format("rank {}", *incident.rank) : "the start";
-  if (!incident.rank && !incident.node.empty()) who = "the agent";
-  if (!incident.node.empty()) who += " on " + incident.node;
+  std::string who = "the job";
+  if (incident.rank) {
+    who = fmt::format("rank {}", *incident.rank);
+    if (!incident.node.empty()) who += " on " + incident.node;
+  } else if (!incident.node.empty()) {
+    // Only of a lost agent is it said how it ended.
+    who = incident.ended.empty() ? incident.node : "the agent on " + incident.node;
+  }
   return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
                      report.incidents.size(), who, duration_words(incident.at), incident.attempt);
 }
@@ -181,6 +186,23 @@ std::string step_words(const Incident& incident) {
                      counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"), went_on);
 }
 
+// What the incident cost beyond the last checkpoint, and where the way back began.
+std::string saved_words(const Incident& incident) {
+  std::string text;
+  if (incident.committed_step) {
+    text = fmt::format("the last one committed before was of step {}", *incident.committed_step);
+    if (incident.steps_since_commit) {
+      text +=
+          fmt::format(", {} earlier",
+                      counted(static_cast<std::uint64_t>(*incident.steps_since_commit), "step"));
+    }
+  }
+  if (!incident.loaded_step) return text;
+  return text + fmt::format("{}training went on from step {}{}", text.empty() ? "" : "; ",
+                            *incident.loaded_step,
+                            incident.loaded_from.empty() ? "" : ", from " + incident.loaded_from);
+}
+
 void show_looks(const Incident& incident, Page& page) {
   if (!incident.looks_like) return;
   const std::string words = in_words(*incident.looks_like);
@@ -206,6 +228,7 @@ void show_incident(const RunReport& report, std::size_t index, std::size_t stder
   show_list("not done", incident.alternatives, page);
   show_recovery(incident, page);
   page.item("steps", step_words(incident));
+  page.item("saved", saved_words(incident));
 }
 
 }  // namespace
@@ -237,6 +260,14 @@ std::string render_report(const RunReport& report, bool colour, int width,
   std::vector<std::string> alarms;
   for (const AlarmReport& alarm : report.alarms) alarms.push_back(alarm_words(alarm));
   show_list("alarms", alarms, page);
+  if (report.checkpoints) {
+    page.item("saves", checkpoint_words(*report.checkpoints));
+    show_list("loaded", load_words(*report.checkpoints), page);
+    show_list("set aside", report.checkpoints->set_aside, page);
+    const std::string saved = saved_copies_words(*report.checkpoints);
+    if (!saved.empty()) page.item("lost nodes", saved);
+    show_list("copies lost", report.checkpoints->copies_lost, page);
+  }
   const std::size_t count = report.incidents.size();
   const bool all = count <= kIncidentsFirst + kIncidentsLast;
   for (std::size_t i = 0; i < count; ++i) {

@@ -57,6 +57,13 @@ std::string_view rule_word(Rule rule) {
     case Rule::kReplay: return "replay";
     case Rule::kReplayed: return "replayed";
     case Rule::kMetricFault: return "metric_fault";
+    case Rule::kResumePoint: return "resume_point";
+    case Rule::kCheckpointPoisoned: return "checkpoint_poisoned";
+    case Rule::kCheckpointKept: return "checkpoint_kept";
+    case Rule::kCopiesPlaced: return "copies_placed";
+    case Rule::kCopiesSaved: return "copies_saved";
+    case Rule::kCopiesLost: return "copies_lost";
+    case Rule::kCopiesAwaited: return "copies_awaited";
   }
   return "unknown";
 }

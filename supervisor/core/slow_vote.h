@@ -43,6 +43,7 @@ struct SlowVote {
   std::vector<base::NodeId> named;  // ascending; by the vote
   base::Nanos drain_at{};
   std::vector<base::NodeId> kept;  // of whom it was said why they stay
+  std::optional<base::Nanos> unsecured_until{};  // `named` stay until copies are elsewhere, or then
 
   // A round that names these machines.
   void count(const std::vector<base::NodeId>& machines);
@@ -64,6 +65,7 @@ struct SlowVote {
     v(8, "named", named);
     v(9, "drain_at", drain_at);
     v(10, "kept", kept);
+    v(11, "unsecured_until", unsecured_until);
   }
 };
 

@@ -82,6 +82,8 @@ struct RunStatus {
   std::string log_directory;
   std::string console_log;  // empty: the console is the terminal's
   std::string placement;  // as in RunReport
+  std::optional<std::uint64_t> committed_step;  // of the last checkpoint that was committed
+  std::optional<std::uint64_t> loaded_step;  // of the one that this attempt goes on from
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -111,6 +113,8 @@ struct RunStatus {
     v(25, "log_directory", log_directory);
     v(26, "console_log", console_log);
     v(27, "placement", placement);
+    v(28, "committed_step", committed_step);
+    v(29, "loaded_step", loaded_step);
   }
 };
 
@@ -128,6 +132,7 @@ class StatusFold {
   void take(const Decision& decision, base::Nanos at);
   void take(const GroupFormed& group);
   void take(const Progress& progress);
+  void take(const CheckpointNoted& noted);
   NodeStatus* node(base::NodeId id);
 
   RunStatus now_;  // but for what depends on the time

@@ -56,7 +56,8 @@ void StatusFold::take(const Event& event) {
             lost->pid = 0;
             lost->trouble = body.why;
           }
-        } else if constexpr (std::is_same_v<Body, Progress>) {
+        } else if constexpr (std::is_same_v<Body, Progress> ||
+                             std::is_same_v<Body, CheckpointNoted>) {
           take(body);
         } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
           now_.host = body.host;
@@ -82,6 +83,7 @@ void StatusFold::begin_attempt(base::Attempt attempt) {
   now_.attempt = attempt.value;
   now_.steps = 0;
   now_.steps_per_second.reset();
+  now_.loaded_step.reset();
   stepped_at_.reset();
   first_step_at_.reset();
 }
@@ -142,6 +144,11 @@ void StatusFold::take(const Progress& progress) {
                             in_seconds(elapsed(*first_step_at_, progress.reached_at));
   }
   stepped_at_ = progress.reached_at;
+}
+
+void StatusFold::take(const CheckpointNoted& noted) {
+  if (noted.what == CheckpointNoted::What::kCommitted) now_.committed_step = noted.id.step;
+  if (noted.what == CheckpointNoted::What::kLoaded) now_.loaded_step = noted.id.step;
 }
 
 NodeStatus* StatusFold::node(base::NodeId id) {

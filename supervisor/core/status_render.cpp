@@ -74,6 +74,16 @@ std::string progress_words(const RunStatus& status) {
   return base::join(parts, ", ");
 }
 
+std::string resume_words(const RunStatus& status) {
+  std::string text;
+  if (status.committed_step) text = fmt::format("step {} is committed", *status.committed_step);
+  if (status.loaded_step) {
+    text += fmt::format("{}this attempt went on from step {}", text.empty() ? "" : ", ",
+                        *status.loaded_step);
+  }
+  return text;
+}
+
 void show_restarts(const RunStatus& status, Page& page) {
   if (status.restarts == 0) return;
   std::string lines = fmt::format("{}", status.restarts);
@@ -157,6 +167,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("workers", worker_words(status));
   page.item("places", status.placement);
   page.item("progress", progress_words(status));
+  page.item("checkpoint", resume_words(status));
   show_restarts(status, page);
   if (!status.decision.empty()) {
     const bool now = status.supervisor == "answers";

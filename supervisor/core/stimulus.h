@@ -36,6 +36,11 @@ enum class Stimulus : std::uint8_t {
   kMetricAlarm,
   kSlowTimer,
   kNodesReplayed,
+  kCheckpointNoted,
+  kCheckpointDemoted,
+  kBackupSolved,
+  kCopiesKept,
+  kHeldCopiesSaved,
 };
 
 }  // namespace robustrun::supervisor

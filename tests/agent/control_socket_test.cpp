@@ -43,9 +43,12 @@ struct Fixture {
   std::string path = folder / "3.sock";
   boost::asio::io_context loop;
   std::unique_ptr<ControlSocket> socket;
+  std::vector<wire::CheckpointNote> notes;
 
   Fixture() {
-    auto opened = ControlSocket::open(loop.get_executor(), path, state());
+    auto opened =
+        ControlSocket::open(loop.get_executor(), path, state(),
+                            [this](wire::CheckpointNote n) { notes.push_back(std::move(n)); });
     REQUIRE_MESSAGE(opened, opened.error().what);
     socket = *std::move(opened);
   }
@@ -135,8 +138,66 @@ TEST_CASE("each message has its answer") {
   }
 }
 
+TEST_CASE("what a worker says of a checkpoint is kept") {
+  ControlState s = state();
+  CHECK(answer_control_message(
+            R"({"type":"checkpoint","event":"loaded","step":1000,"generation":7,"token":"3f9c",)"
+            R"("directories":["/a","/b"],"bytes":4096,"blocking_ns":5,"total_ns":9,)"
+            R"("source":"memory"})",
+            s) == R"({"type":"checkpoint"})");
+  REQUIRE(s.notes.size() == 1);
+  const wire::CheckpointNote& note = s.notes[0];
+  CHECK(note.attempt == base::Attempt{2});
+  CHECK(note.event == wire::CheckpointNote::Event::kLoaded);
+  CHECK(note.step == 1000);
+  CHECK(note.generation == 7);
+  CHECK(note.token == "3f9c");
+  CHECK(note.directories == std::vector<std::string>{"/a", "/b"});
+  CHECK(note.bytes == 4096);
+  CHECK(note.blocking == base::Nanos(5));
+  CHECK(note.total == base::Nanos(9));
+  CHECK(note.source == "memory");
+  CHECK(answer_control_message(R"({"type":"checkpoint","event":"saved","step":0})", s) ==
+        R"({"type":"checkpoint"})");
+  CHECK(s.notes.size() == 2);
+}
+
+TEST_CASE("nonsense about a checkpoint is refused and not kept") {
+  ControlState s = state();
+  std::string many = R"({"type":"checkpoint","event":"saved","step":1,"directories":[)";
+  for (int i = 0; i < 17; ++i) many += i == 0 ? "\"/a\"" : ",\"/a\"";
+  for (const std::string& request :
+       {std::string(R"({"type":"checkpoint"})"),
+        std::string(R"({"type":"checkpoint","event":"eaten","step":1})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":-1})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":"1"})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":1,"token":"../x"})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":1,"source":"a b"})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":1,"directories":["a"]})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":1,"directories":"/a"})"),
+        std::string(R"({"type":"checkpoint","event":"saved","step":1,"directories":[7]})"),
+        many + "]}"}) {
+    CAPTURE(request.substr(0, 80));
+    CHECK(answer_control_message(request, s).find(R"("type":"error")") != std::string::npos);
+    CHECK(s.notes.empty());
+  }
+  const std::string odd =
+      R"({"type":"checkpoint","event":"saved","step":1,"blocking_ns":18446744073709551615})";
+  CHECK(answer_control_message(odd, s) == R"({"type":"checkpoint"})");
+  CHECK(s.notes.at(0).blocking == base::Nanos{});
+}
+
+TEST_CASE("a worker may say that it saves by itself before a stop, and take it back") {
+  ControlState s = state();
+  CHECK_FALSE(s.saves_on_stop);
+  CHECK(answer_control_message(R"({"type":"save_on_stop"})", s) == R"({"type":"save_on_stop"})");
+  CHECK(s.saves_on_stop);
+  answer_control_message(R"({"type":"save_on_stop","enabled":false})", s);
+  CHECK_FALSE(s.saves_on_stop);
+}
+
 TEST_CASE("what is no message gets an error that stays small") {
-  const ControlState s = state();
+  ControlState s = state();
   const std::string huge(agent::kControlMessageBytesMax - 20, '\x01');
   for (const std::string& request :
        {std::string(), std::string("x"), std::string("[]"), std::string("{}"), std::string("null"),
@@ -227,9 +288,9 @@ TEST_CASE("the end of the socket ends its connections and removes the file") {
 
 TEST_CASE("a stale socket is replaced, a path too long is an error with a way out") {
   Fixture f;
-  CHECK(ControlSocket::open(f.loop.get_executor(), f.path, state()));
+  CHECK(ControlSocket::open(f.loop.get_executor(), f.path, state(), {}));
   const auto opened =
-      ControlSocket::open(f.loop.get_executor(), "/tmp/" + std::string(120, 'x'), state());
+      ControlSocket::open(f.loop.get_executor(), "/tmp/" + std::string(120, 'x'), state(), {});
   REQUIRE(!opened);
   CHECK(opened.error().code == base::Errc::kInvalidArgument);
   CHECK(opened.error().what.find("XDG_RUNTIME_DIR") != std::string::npos);
@@ -245,6 +306,48 @@ TEST_CASE("descriptors of the socket are closed in children") {
     if (error || !target.starts_with("socket:")) continue;
     CHECK((::fcntl(std::stoi(entry.path().filename()), F_GETFD) & FD_CLOEXEC) != 0);
   }
+}
+
+TEST_CASE("memory comes as a descriptor with the answer, and a refusal without one") {
+  Fixture f;
+  f.socket.reset();
+  base::FdPair pipe = *base::make_pipe();
+  auto opened = ControlSocket::open(f.loop.get_executor(), f.path, state(), {},
+                                    [&](std::uint64_t bytes, agent::MemoryTier::Answer answer) {
+                                      if (bytes == 1) answer(base::fail(base::Errc::kLimit, "no"));
+                                      if (bytes == 0) answer(agent::GivenMemory{});
+                                      if (bytes > 1)
+                                        answer(agent::GivenMemory{std::move(pipe.second), 7});
+                                    });
+  REQUIRE(opened);
+  Client client(f);
+  CHECK(client.ask(R"({"type":"memory","bytes":1})") == R"({"message":"no","type":"error"})");
+  CHECK(client.ask(R"({"type":"memory","bytes":0})") == R"({"bytes":0,"type":"memory"})");
+  for (const char* bad :
+       {R"({"type":"memory"})", R"({"type":"memory","bytes":-1})",
+        R"({"type":"memory","bytes":"9"})", R"({"type":"memory","bytes":1e400})"}) {
+    CHECK(client.ask(bad).find("error") != std::string::npos);
+  }
+  client.send(frame(R"({"type":"memory","bytes":5})"));
+  char byte = 0;
+  iovec room{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &room;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  REQUIRE(f.run_until([&] { return ::recvmsg(client.fd.get(), &message, MSG_CMSG_CLOEXEC) == 1; }));
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  REQUIRE(header != nullptr);
+  int passed = -1;
+  std::memcpy(&passed, CMSG_DATA(header), sizeof passed);
+  const base::Fd end(passed);
+  REQUIRE(::write(passed, "x", 1) == 1);
+  CHECK(::read(pipe.first.get(), &byte, 1) == 1);
+  client.received = std::string(1, static_cast<char>(sizeof R"({"bytes":7,"type":"memory"})" - 1));
+  CHECK(client.reply() == R"({"bytes":7,"type":"memory"})");
+  CHECK(client.ask(R"({"type":"ping"})") == R"({"type":"ping"})");
 }
 
 }  // namespace control_socket_test

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/core/clock.h"
+#include "checkpoint/crc32c_fold.h"
+#include "checkpoint/crc32c_instruction.h"
 
 namespace crc32c_test {
 
@@ -38,14 +40,41 @@ TEST_CASE("the vectors of RFC 3720 B.4 hold, with the instruction and with table
   }
 }
 
-TEST_CASE("both ways agree at every length around the edges of streams, and continue each other") {
+TEST_CASE("all ways agree at every length around the edges of streams, and continue each other") {
   const std::string bytes = random_bytes(40'000, 1);
-  for (const std::size_t size : {1, 7, 8, 9, 4095, 4096, 12'287, 12'288, 12'289, 24'583, 40'000}) {
+  for (const std::size_t size :
+       {1, 7, 8, 9, 1023, 1024, 1025, 4095, 4096, 12'287, 12'288, 12'289, 24'583, 40'000}) {
     const std::string_view all = std::string_view(bytes).substr(0, size);
     CAPTURE(size);
     CHECK(crc32c(all) == crc32c_by_table(all));
+    if (crc32c_in_hardware()) CHECK(crc32c_by_instruction(all, 0) == crc32c_by_table(all));
     CHECK(crc32c(all.substr(size / 3), crc32c(all.substr(0, size / 3))) == crc32c(all));
   }
+}
+
+TEST_CASE("each way past the caches copies what it says that it has, and goes on from a CRC") {
+  const std::string from = random_bytes(40'000, 4);
+  const std::string_view all = std::string_view(from).substr(7);
+  const std::uint32_t before = crc32c_by_table(from.substr(0, 7));
+  std::size_t ways = 0;
+  for (const auto copy : {&crc32c_fold_copy, &crc32c_copy_by_instruction}) {
+    const bool has = copy == &crc32c_fold_copy ? crc32c_can_fold() : crc32c_in_hardware();
+    if (!has) continue;
+    ++ways;
+    for (const std::size_t shift : {0, 1, 16, 63, 64}) {
+      CAPTURE(shift);
+      std::string to(all.size() + 128, '\0');
+      const std::size_t base = -reinterpret_cast<std::uintptr_t>(to.data()) % 64;
+      char* const start = to.data() + base + shift;
+      std::uint32_t crc = before;
+      const std::size_t done = copy(all, start, crc);
+      CHECK(std::string_view(start, done) == all.substr(0, done));
+      CHECK(to.find_first_not_of('\0', base + shift + done) == std::string::npos);
+      CHECK(crc == crc32c_by_table(from.substr(0, 7 + done)));
+      CHECK((done > 0 || shift % 16 != 0));
+    }
+  }
+  MESSAGE("ways on this processor: ", ways);
 }
 
 TEST_CASE("two CRCs are joined without their bytes") {

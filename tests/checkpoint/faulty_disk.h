@@ -22,8 +22,11 @@ class FaultyDisk final : public checkpoint::Disk {
   }
   void go_on() { stop_at(UINT64_MAX, false); }
   [[nodiscard]] std::uint64_t changes() const { return count_; }
-  // Writes to data files below this folder fail with ENOSPC.
+  [[nodiscard]] bool stopped() const { return count_ > stop_at_; }
+  // Writes to data files below this folder fail with `cause`, and to files that end like this.
   std::string full_folder;
+  std::string full_suffix;
+  int cause = ENOSPC;
 
   base::Result<std::unique_ptr<checkpoint::OutputFile>> create(const std::string& path,
                                                                std::uint64_t bytes) override {
@@ -55,8 +58,10 @@ class FaultyDisk final : public checkpoint::Disk {
         : disk_(disk), file_(std::move(file)), path_(std::move(path)) {}
     base::Status write(std::uint64_t offset, std::string_view bytes) override {
       const std::string& full = disk_.full_folder;
-      if (!full.empty() && path_.starts_with(full) && path_.ends_with(".safetensors")) {
-        return base::fail_errno("cannot write " + path_, ENOSPC);
+      const std::string& suffix = disk_.full_suffix;
+      if ((!full.empty() && path_.starts_with(full) && is_data(path_)) ||
+          (!suffix.empty() && path_.ends_with(suffix))) {
+        return base::fail_errno("cannot write " + path_, disk_.cause);
       }
       const Fate fate = disk_.next();
       if (fate == Fate::kNever) return dead();
@@ -74,6 +79,9 @@ class FaultyDisk final : public checkpoint::Disk {
     std::string path_;
   };
 
+  static bool is_data(const std::string& path) {
+    return path.ends_with(".safetensors") || path.ends_with(".rrparity");
+  }
   static std::unexpected<base::Error> dead() {
     return base::fail(base::Errc::kCancelled, "the process is dead");
   }

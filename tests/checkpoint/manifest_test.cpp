@@ -33,10 +33,33 @@ Manifest sample() {
   return manifest;
 }
 
+Manifest with_parity() {
+  Manifest manifest = sample();
+  manifest.files.push_back({"p-n0-m1.rrparity", 1, 4096, 0, 0, {0x9abc}});
+  manifest.groups = {{{{0, 0, 4096}}, {{1, 0, 4096}}}};
+  return manifest;
+}
+
+// Reads the stored document; writes it first when there is none and that is asked for.
+Manifest golden(const std::string& name, const Manifest& manifest) {
+  const std::string path = RR_SOURCE_DIR "/tests/golden/" + name;
+  if (std::getenv("RR_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
+    REQUIRE(base::write_file_atomically(path, encode(Document::kManifest, manifest), 0644));
+  }
+  const auto bytes = base::read_file(path, 1 << 20);
+  REQUIRE(bytes);
+  const auto stored = decode(Document::kManifest, *bytes);
+  REQUIRE(stored);
+  return *stored;
+}
+
 }  // namespace
 
 TEST_CASE("a document says what was put into it, and is none of the other kinds") {
   for (const Document document : {Document::kIntent, Document::kPart, Document::kManifest}) {
+    const auto groups = decode(document, encode(document, with_parity()));
+    REQUIRE(groups);
+    CHECK(*groups == with_parity());
     const std::string bytes = encode(document, sample());
     const auto back = decode(document, bytes);
     REQUIRE(back);
@@ -63,7 +86,7 @@ TEST_CASE("a manifest that is cut anywhere, or has one bit changed anywhere, is 
 
 TEST_CASE("a manifest that contradicts itself is refused, though its checksums are right") {
   const auto refused = [](auto change) {
-    Manifest manifest = sample();
+    Manifest manifest = with_parity();
     change(manifest);
     return !decode(Document::kManifest, encode(Document::kManifest, manifest));
   };
@@ -85,18 +108,17 @@ TEST_CASE("a manifest that contradicts itself is refused, though its checksums a
   CHECK(refused([](Manifest& m) { m.states[0].rank = 4; }));
   CHECK(refused([](Manifest& m) { m.head.attempt.token = "../x"; }));
   CHECK(refused([](Manifest& m) { m.head.writers[0] = "a/b"; }));
+  CHECK(refused([](Manifest& m) { m.groups[0].parity.clear(); }));
+  CHECK(refused([](Manifest& m) { m.groups[0].data.clear(); }));
+  CHECK(refused([](Manifest& m) { m.groups[0].data[0].file = 2; }));
+  CHECK(refused([](Manifest& m) { m.groups[0].data[0].offset = UINT64_MAX; }));
+  CHECK(refused([](Manifest& m) { m.groups[0].parity[0].bytes = 2048; }));
+  CHECK(refused([](Manifest& m) { m.groups[0].parity[0].file = 0; }));
 }
 
 TEST_CASE("a manifest that was stored when the format was young is still read") {
-  const std::string path = RR_SOURCE_DIR "/tests/golden/checkpoint-manifest-v1.bin";
-  if (std::getenv("RR_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
-    REQUIRE(base::write_file_atomically(path, encode(Document::kManifest, sample()), 0644));
-  }
-  const auto bytes = base::read_file(path, 1 << 20);
-  REQUIRE(bytes);
-  const auto manifest = decode(Document::kManifest, *bytes);
-  REQUIRE(manifest);
-  CHECK(*manifest == sample());
+  CHECK(golden("checkpoint-manifest-v1.bin", sample()) == sample());
+  CHECK(golden("checkpoint-manifest-v1-parity.bin", with_parity()) == with_parity());
 }
 
 }  // namespace manifest_test

@@ -8,6 +8,7 @@
 #include "base/core/clock.h"
 #include "checkpoint/catalog.h"
 #include "checkpoint/retention.h"
+#include "checkpoint/staging.h"
 #include "checkpoint/store.h"
 
 namespace robustrun::test {
@@ -45,5 +46,17 @@ struct SampleState {
     contents.shards.push_back(std::move(shard));
   }
 };
+
+// A copy of it as the only writer's.
+inline checkpoint::StageOrder sample_order(std::uint64_t step,
+                                           std::vector<std::string> directories) {
+  checkpoint::StageOrder order;
+  order.attempt = {step, 1, "abc" + std::to_string(step)};
+  order.layout = {1, {{"dp", 1}}};
+  order.directories = std::move(directories);
+  order.writers = {"n0"};
+  order.writer = "n0";
+  return order;
+}
 
 }  // namespace robustrun::test

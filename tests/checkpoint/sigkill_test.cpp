@@ -1,11 +1,19 @@
+// Real processes that save and are killed at any moment.
+
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <memory>
+
 #include "base/core/text.h"
 #include "base/io/fd.h"
+#include "checkpoint/retention.h"
+#include "checkpoint/staging.h"
+#include "tests/checkpoint/rounds.h"
 #include "tests/checkpoint/support.h"
 
 namespace sigkill_test {
@@ -17,20 +25,22 @@ using robustrun::test::wrong_in;
 
 namespace {
 
-constexpr int kKills = 50;
+constexpr std::uint64_t kKillsInCi = 12;  // of each kind
 
-// A child that saves for ever; what it printed is what it had committed.
+// A helper program; what it printed is what it had done.
 class Saver {
  public:
-  explicit Saver(const std::vector<std::string>& directories) {
+  Saver(const std::string& helper, std::vector<std::string> words,
+        const std::vector<std::string>& directories, int memory = -1) {
     auto pipe = base::make_pipe();
     REQUIRE(pipe);
     out_ = std::move(pipe->first);
     posix_spawn_file_actions_t actions;
     REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
     REQUIRE(::posix_spawn_file_actions_adddup2(&actions, pipe->second.get(), 1) == 0);
-    std::string program = RR_TEST_HELPERS "/checkpoint_saver";
-    std::vector<std::string> words = directories;
+    if (memory >= 0) REQUIRE(::posix_spawn_file_actions_adddup2(&actions, memory, 3) == 0);
+    std::string program = RR_TEST_HELPERS "/" + helper;
+    words.insert(words.end(), directories.begin(), directories.end());
     std::vector<char*> argv = {program.data()};
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -43,25 +53,37 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  // Reads what it prints until it has printed `lines` more, then for at most `more_ms`.
+  // Reads what it prints until it has printed `lines`, then for at most `more_ms`.
   void follow(std::size_t lines, int more_ms) {
     while (count_ < lines) REQUIRE(read_some(-1));
     (void)read_some(more_ms);
   }
-  // Kills it and reads the rest. Its last whole line, or `before`.
-  std::uint64_t kill(std::uint64_t before = 0) {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-      pid_ = -1;
-      while (read_some(-1)) {
-      }
+  void kill() {
+    if (pid_ < 0) return;
+    ::kill(pid_, SIGKILL);
+    (void)wait();
+  }
+  // Its exit code; -1: it was killed.
+  int wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    while (read_some(-1)) {
     }
-    const auto end = text_.rfind('\n');
-    if (end == std::string::npos) return before;
-    const auto start = end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
-    const std::size_t first = start == std::string::npos ? 0 : start + 1;
-    return base::parse_int<std::uint64_t>(text_.substr(first, end - first)).value_or(before);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  // Of the last whole line that begins with `word` (with a number: empty), once it is killed.
+  [[nodiscard]] std::uint64_t told(const std::string& word = "") const {
+    std::uint64_t number = 0;
+    std::string_view left = text_;
+    for (auto end = left.find('\n'); end != std::string_view::npos; end = left.find('\n')) {
+      std::string_view line = left.substr(0, end);
+      left.remove_prefix(end + 1);
+      if (!line.starts_with(word)) continue;
+      line.remove_prefix(word.size());
+      number = base::parse_int<std::uint64_t>(line).value_or(number);
+    }
+    return number;
   }
 
  private:
@@ -81,24 +103,134 @@ class Saver {
   std::size_t count_ = 0;
 };
 
+struct Luck {
+  std::uint64_t seed = test::test_seed();
+  base::Rng rng{seed};
+  std::size_t lines(std::uint64_t most) { return 1 + rng.below(most); }
+  int more_ms() { return static_cast<int>(rng.below(12)); }
+};
+
+FoundAttempt newest_whole(const TwoMounts& mounts) {
+  auto found = newest_committed(mounts.directories);
+  REQUIRE(found);
+  REQUIRE(wrong_in(*found) == "");
+  return *std::move(found);
+}
+
+void kill_savers(const std::vector<std::string>& words) {
+  const TwoMounts mounts("/dev/shm");  // syncing costs nothing there
+  Luck luck;
+  CAPTURE(luck.seed);
+  std::uint64_t told = 0;
+  const std::uint64_t kills = test::rounds(kKillsInCi);
+  for (std::uint64_t i = 0; i < kills; ++i) {
+    CAPTURE(i);
+    Saver saver("checkpoint_saver", words, mounts.directories);
+    saver.follow(luck.lines(3), luck.more_ms());
+    saver.kill();
+    REQUIRE(saver.told() > told);
+    told = saver.told();
+    const std::uint64_t step = newest_whole(mounts).attempt.step;
+    REQUIRE(step >= told);
+    REQUIRE(step <= told + 1);
+  }
+  CHECK(told >= kills);
+}
+
 }  // namespace
 
-TEST_CASE("a saving process that is killed leaves the newest step that it committed, whole") {
-  const TwoMounts mounts("/dev/shm");  // syncing costs nothing there
-  base::Rng rng(base::system_seed());
-  std::uint64_t told = 0;
-  for (int i = 0; i < kKills; ++i) {
-    Saver saver(mounts.directories);
-    saver.follow(1 + rng.below(3), static_cast<int>(rng.below(12)));
-    told = saver.kill(told);
+TEST_CASE("SIGKILL while saving leaves the newest step that was committed, whole") {
+  kill_savers({});
+}
+
+TEST_CASE("SIGKILL while saving with parity leaves the newest step that was committed, whole") {
+  kill_savers({"parity"});
+}
+
+TEST_CASE("SIGKILL of one or all of several ranks leaves what any of them knew to be committed") {
+  const TwoMounts mounts("/dev/shm");
+  Luck luck;
+  CAPTURE(luck.seed);
+  std::uint64_t sequence = 0;
+  std::uint64_t generation = 0;
+  for (std::uint64_t i = 0; i < test::rounds(kKillsInCi); ++i) {
     CAPTURE(i);
-    const auto found = newest_committed(mounts.directories);
-    REQUIRE(found);
-    REQUIRE(found->attempt.step >= told);
-    REQUIRE(found->attempt.step <= told + 1);
-    REQUIRE(wrong_in(*found) == "");
+    const auto start = [&](const char* rank) {
+      return std::make_unique<Saver>(
+          "checkpoint_rank",
+          std::vector<std::string>{"run", std::to_string(i), rank, "2", "1000000"},
+          mounts.directories);
+    };
+    const auto zero = start("0");
+    const auto one = start("1");
+    // Some steps are committed before; which rank tells of one is chance.
+    const std::uint64_t wanted = sequence + 1 + luck.rng.below(3);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (std::uint64_t reached = 0; reached < wanted;) {
+      REQUIRE(std::chrono::steady_clock::now() < until);
+      if (auto found = newest_committed(mounts.directories)) {
+        reached = found->manifest.head.sequence;
+      }
+    }
+    Saver& first = luck.rng.below(2) == 0 ? *zero : *one;
+    first.follow(0, luck.more_ms());
+    first.kill();
+    zero->follow(0, luck.more_ms());
+    zero->kill();
+    one->kill();
+    const FoundAttempt found = newest_whole(mounts);
+    REQUIRE(found.manifest.head.writers.size() == 2);
+    // What the ranks before left complete may be all that was committed, by a claim that was
+    // killed.
+    const std::uint64_t told = std::max(zero->told(), one->told());
+    REQUIRE(found.attempt.generation >= (told > 0 ? generation + 1 : generation));
+    generation = found.attempt.generation;
+    REQUIRE((told == 0 || found.attempt.step >= told));
+    REQUIRE(found.manifest.head.sequence > sequence);
+    sequence = found.manifest.head.sequence;
+    REQUIRE(prune(posix_disk(), mounts.directories, 2));
   }
-  CHECK(told >= kKills);
+}
+
+namespace {
+
+// Workers that copy to memory and save from there, and whoever saves what they left.
+void kill_memory_savers(bool rescuers, std::uint64_t kills) {
+  const TwoMounts mounts("/dev/shm");
+  Luck luck;
+  CAPTURE(luck.seed);
+  std::uint64_t told = 0;
+  for (std::uint64_t i = 0; i < kills; ++i) {
+    CAPTURE(i);
+    auto memory = make_sealed_memory(*area_bytes(1U << 20U));
+    REQUIRE(memory);
+    Saver worker("memory_saver", {"save"}, mounts.directories, memory->get());
+    worker.follow(luck.lines(6), luck.more_ms());
+    worker.kill();
+    REQUIRE(worker.told("staged ") > told);
+    const std::uint64_t saved = std::max(told, worker.told("saved "));
+    if (saved > 0) REQUIRE(newest_whole(mounts).attempt.step >= saved);
+    for (std::uint64_t more = rescuers ? 1 + luck.rng.below(2) : 0; more > 0; --more) {
+      Saver rescuer("memory_saver", {"rescue"}, mounts.directories, memory->get());
+      rescuer.follow(0, luck.more_ms());
+      rescuer.kill();
+      if (saved > 0) REQUIRE(newest_whole(mounts).attempt.step >= saved);
+    }
+    Saver last("memory_saver", {"rescue"}, mounts.directories, memory->get());
+    REQUIRE(last.wait() == 0);
+    told = newest_whole(mounts).attempt.step;
+    REQUIRE(told >= worker.told("staged "));  // what was copied whole is saved
+  }
+}
+
+}  // namespace
+
+TEST_CASE("SIGKILL while a copy in memory is saved: another process saves what was copied") {
+  kill_memory_savers(false, test::rounds(kKillsInCi));
+}
+
+TEST_CASE("SIGKILL of those who save what a killed worker left: the next of them does") {
+  kill_memory_savers(true, test::rounds(kKillsInCi));
 }
 
 }  // namespace sigkill_test

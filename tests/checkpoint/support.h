@@ -25,13 +25,15 @@ class TwoMounts {
       REQUIRE(std::filesystem::create_directory(directories.back()));
     }
   }
-  [[nodiscard]] checkpoint::Store store(checkpoint::Disk* disk = nullptr) const {
+  [[nodiscard]] checkpoint::Store store(checkpoint::Disk* disk = nullptr,
+                                        std::uint32_t parity = 0) const {
     checkpoint::StoreOptions options;
     options.disk = disk;
     options.workers_per_mount = 1;
     for (const std::string& path : directories) options.mounts.push_back({path, 1});
     auto opened = checkpoint::Store::open(std::move(options));
     REQUIRE(opened);
+    REQUIRE(opened->use_parity(parity));
     return std::move(*opened);
   }
 
@@ -49,17 +51,24 @@ inline base::Result<checkpoint::Committed> save_step(checkpoint::Store& store, s
   return store.commit(attempt, generation);
 }
 
-// What is wrong with it; empty when it is exactly what was saved at its step.
+// What is wrong with it; empty when it is exactly what each of its writers saved at its step.
 inline std::string wrong_in(const checkpoint::FoundAttempt& found) {
   auto reader = checkpoint::CheckpointReader::open(found.manifest, found.folders);
   if (const auto faults = reader.verify(); !faults.empty()) return faults.front();
   const SampleState wanted(found.attempt.step);
-  if (found.manifest.states != wanted.contents.states) return "the states differ";
-  if (found.manifest.shards.size() != wanted.buffers.size()) return "shards are missing";
-  for (std::size_t i = 0; i < wanted.buffers.size(); ++i) {
+  const std::size_t writers = found.manifest.head.writers.size();
+  const std::size_t each = wanted.buffers.size();
+  std::vector<checkpoint::RankState> states;
+  for (std::size_t i = 0; i < writers; ++i) {
+    states.push_back(wanted.contents.states.front());
+    if (i < found.manifest.states.size()) states.back().rank = found.manifest.states[i].rank;
+  }
+  if (found.manifest.states != states) return "the states differ";
+  if (found.manifest.shards.size() != writers * each) return "shards are missing";
+  for (std::size_t i = 0; i < writers * each; ++i) {
     std::string bytes(found.manifest.shards[i].bytes, '\0');
     if (auto read = reader.read_shard(i, bytes); !read) return read.error().what;
-    if (bytes != wanted.buffers[i]) return "other bytes in " + found.manifest.shards[i].name;
+    if (bytes != wanted.buffers[i % each]) return "other bytes in " + found.manifest.shards[i].name;
   }
   return {};
 }

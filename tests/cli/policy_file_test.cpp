@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/shipped_ladders.h"
 
 namespace robustrun::cli::policy_file_test {
 namespace {
@@ -50,12 +54,27 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   CHECK_FALSE(policy.acts_on_jump);
 }
 
+TEST_CASE("simulated runs are under the ladders that are shipped") {
+  const Policy policy = shipped();
+  const std::vector<supervisor::Ladder> simulated = sim::shipped_ladders();
+  CHECK(simulated.size() == policy.ladders.size());
+  for (const supervisor::Ladder& ladder : simulated) {
+    const auto parts = [](const supervisor::Rung& rung) {
+      return std::pair(rung.step, rung.times);
+    };
+    CAPTURE(std::string(supervisor::to_string(ladder.action)));
+    CHECK(
+        std::ranges::equal(ladder.rungs, ladder_of(policy, ladder.action).rungs, {}, parts, parts));
+  }
+}
+
 TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   const auto policy = parse_policy(
       "[ladder]\ncheck = [\"check x2\", \"give up\"]\n[tolerate]\ntimes = 0\nwithin = \"90s\"\n"
       "[blame]\ntimes = 5\n[suspect]\nwithin = \"1m\"\n[forget]\nafter = \"1h\"\n"
       "[check]\ndepth = \"gpu\"\n[replay]\nlimit = \"90s\"\nunit = 4\n"
       "[metrics]\nnan = \"act\"\njump = \"act\"\ntimes = 2\n"
+      "[resume]\npoison_after = 0\npoison_steps = 7\n"
       "[slow]\nrounds = 3\nevery = \"2s\"\ndrain_within = \"4s\"\nassumed_price = \"5s\"\n",
       "site.toml", shipped());
   REQUIRE(policy);
@@ -71,6 +90,9 @@ TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   CHECK(policy->acts_on_nan);
   CHECK(policy->acts_on_jump);
   CHECK(policy->alarms_acted_on == 2);
+  CHECK(policy->poison_after == 0);
+  CHECK(policy->poison_steps == 7);
+  CHECK(policy_text(*policy).find("A checkpoint from which") == std::string::npos);
   CHECK(policy->tolerated == 0);
   CHECK(policy->tolerated_within == std::chrono::seconds(90));
   CHECK(policy->blamed == 5);
@@ -112,6 +134,9 @@ TEST_CASE("errors say where, what is wrong and what there may be") {
   CHECK(error_of("[slow]\nrounds = \"5\"\n").starts_with("site.toml:2:1: rounds has to be a"));
   CHECK(error_of("[replay]\nunit = 0\n") ==
         "site.toml:2:1: unit has to be a number from 1 to 65536");
+  CHECK(error_of("[resume]\npoison_steps = 0\n") ==
+        "site.toml:2:1: poison_steps has to be a number from 1 to 1000000");
+  CHECK(error_of("[resume]\nsteps = 1\n").find("poison_after, poison_steps") != std::string::npos);
   CHECK(error_of("[metrics]\nnan = true\n") == "site.toml:2:1: nan has to be \"say\" or \"act\"");
   CHECK(error_of("[metrics]\nloss = \"act\"\n").find("nan, jump, times") != std::string::npos);
   CHECK(error_of("[check\n").starts_with("site.toml:1:"));
@@ -122,7 +147,7 @@ TEST_CASE("the policy in words names every step and every limit") {
   for (const char* const part :
        {"a machine is broken (evict)", "1. take the machine to blame out", "check all nodes",
         "go back to the version", "end the run", "2 times within 5 min", "3 failures within 60 min",
-        "5 looks at all workers", "replay on groups of nodes"}) {
+        "5 looks at all workers", "replay on groups of nodes", "failed within 20 steps, 2 times"}) {
     CAPTURE(part);
     CHECK(words.find(part) != std::string::npos);
   }

@@ -330,6 +330,8 @@ def test_a_host_without_robustrun_gets_it_pushed(farm, over, robustrun, transpor
     agent = job.agents()[0]
     program = os.readlink(f"/proc/{agent}/exe")
     assert "/.cache/robustrun/" in program, program
+    pushed = pathlib.Path(f"/proc/{agent}/root{program}").parents[1] / "share" / "robustrun"
+    assert {"librobustrun.so", "librobustrun_tracer.so"} <= set(os.listdir(pushed))
     assert job.lines()
     job.stop()
     again = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", *lockstep(robustrun))

@@ -54,7 +54,7 @@ def test_a_broken_machine_is_evicted_and_a_spare_takes_its_rank(robustrun):
 def test_where_none_can_be_spared_all_nodes_are_checked_and_it_is_said_why(robustrun):
     finished = run(robustrun, "--nnodes=2")
     assert finished.code == 0, finished.errors
-    assert not lines(finished, "evicted")
+    assert not lines(finished, "is evicted:")
     assert lines(finished, "all nodes are checked before the next start")
     assert lines(finished, "check (full): 2 nodes checked")
     report = robustrun.report()
@@ -62,6 +62,25 @@ def test_where_none_can_be_spared_all_nodes_are_checked_and_it_is_said_why(robus
     assert "evict: 1 other machine is there, and 2 are needed" in incident["alternatives"]
     spent = {share["spent"]: share["duration_s"] for share in report["time"]["shares"]}
     assert spent["localizing"] > spent.get("detecting", 0)
+
+
+def test_what_is_broken_twice_is_evicted_and_returns_when_it_passes_a_test(robustrun):
+    finished = run(robustrun, "--nnodes=2", attempts=2)
+    assert finished.code == 0, finished.errors
+    (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
+    name = re.search(r"(\S+) is evicted", evicted)[1]
+    assert "no spare is there: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
+    assert lines(finished, f"{name} is surely broken (uncorrectable ECC error), and no spare")
+    assert lines(finished, f"{name} is tested again meanwhile")
+    assert lines(finished, f"{name} passed a full check and takes part again")
+    assert [one["returned"] for one in robustrun.report()["evictions"]] == [[name]]
+
+
+def test_what_stays_broken_ends_a_run_that_may_not_wait_and_it_is_said_why(robustrun):
+    finished = run(robustrun, "--nnodes=2", "--wait-for-nodes=0", "--max-restarts=1", attempts=9)
+    assert finished.code == 94, finished.errors
+    assert not lines(finished, "is evicted:")
+    assert len(lines(finished, "no spare is there: start the run with spares (--spares)")) == 2
 
 
 def test_a_crash_that_nothing_explains_is_checked_once_and_then_tried_again(robustrun):

@@ -1,5 +1,5 @@
-// checkpoint_saver DIRECTORY... : saves step after step for ever and prints each one that was
-// committed. To be killed.
+// checkpoint_saver [parity] DIRECTORY... : saves step after step for ever and prints each one that
+// was committed. To be killed.
 
 #include <unistd.h>
 
@@ -10,10 +10,11 @@
 
 int main(int argc, char** argv) {
   robustrun::checkpoint::StoreOptions options;
-  for (int i = 1; i < argc; ++i) options.mounts.push_back({argv[i], 1});
+  const bool parity = argc > 1 && std::string(argv[1]) == "parity";
+  for (int i = parity ? 2 : 1; i < argc; ++i) options.mounts.push_back({argv[i], 1});
   options.workers_per_mount = 1;
   auto store = robustrun::checkpoint::Store::open(std::move(options));
-  if (!store || !store->salvage(1)) return 2;
+  if (!store || !store->use_parity(parity ? 1 : 0) || !store->salvage(1)) return 2;
   const auto newest = robustrun::checkpoint::newest_committed(store->directories());
   std::uint64_t step = newest ? newest->attempt.step : 0;
   while (true) {

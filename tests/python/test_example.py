@@ -1,5 +1,6 @@
 """examples/train.py learns, and a resumed run repeats the undisturbed one bit for bit."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,11 +12,11 @@ pytest.importorskip("torch")
 TRAIN = ROOT / "examples" / "train.py"
 
 
-def train(folder, *args, ranks=2):
+def train(folder, *args, ranks=2, **environment):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
                "--nproc-per-node", str(ranks), str(TRAIN), *args]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200,
-                          env=clean_environment(OMP_NUM_THREADS="1"))
+                          env=clean_environment(OMP_NUM_THREADS="1", **environment))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -31,6 +32,21 @@ def test_a_resumed_run_has_the_same_losses_to_the_last_bit(tmp_path):
     assert halves[:34] + halves[38:] == whole
     assert halves[34:38] == halves[30:34]  # done twice, with the same result
     assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == ["step-50.pt", "step-60.pt"]
+
+
+def test_verified_checkpoints_resume_to_the_last_bit_too(tmp_path):
+    build = os.environ.get("ROBUSTRUN_BUILD_DIR", str(ROOT / "build"))
+    package = {"PYTHONPATH": str(ROOT / "python"), "ROBUSTRUN_BUILD_DIR": build}
+    train(tmp_path, "--steps", "30", "--curve", "whole")
+    ours = ["--verified", "--checkpoint", "saved", "--every", "10", "--curve", "halves"]
+    train(tmp_path, "--steps", "14", *ours, **package)
+    assert "resumed from step 10" in train(tmp_path, "--steps", "30", *ours, **package)
+    whole = (tmp_path / "whole").read_text().splitlines()
+    halves = (tmp_path / "halves").read_text().splitlines()
+    assert halves[:14] + halves[18:] == whole and halves[14:18] == halves[10:14]
+    manifests = (tmp_path / "saved").glob("step-*/*/MANIFEST")
+    kept = sorted(each.parent.parent.name for each in manifests)
+    assert kept == ["step-000000000020", "step-000000000030"]
 
 
 def test_it_learns(tmp_path):

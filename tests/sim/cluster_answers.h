@@ -13,14 +13,14 @@ inline void Cluster::check_nodes(const core::CheckNodes& order) {
   result.full = order.full;
   for (const base::NodeId node : order.nodes) {
     core::NodeCheck check = core::test::healthy(node.value, nodes_[node.value].generation().value);
-    if (dice_.chance(scenario_.warned)) check.clock_ahead = hours(1);
-    if (dice_.chance(scenario_.unfit)) check.facts.missing = "no script";
-    if (dice_.chance(scenario_.unfit) && node != order.nodes.front()) {
+    if (strikes(Mishap::kWarned, node.value, scenario_.warned)) check.clock_ahead = hours(1);
+    if (strikes(Mishap::kUnfit, node.value, scenario_.unfit)) check.facts.missing = "no script";
+    if (node != order.nodes.front() && strikes(Mishap::kUnreached, node.value, scenario_.unfit)) {
       check.unreached.push_back(core::test::timeout_to(order.nodes.front().value));
     }
     result.nodes.push_back(std::move(check));
   }
-  if (dice_.chance(scenario_.lost)) return;
+  if (strikes(Mishap::kCheckLost, 0, scenario_.lost)) return;
   queue_.after(dice_.between(milliseconds(50), seconds(20)),
                [this, result] { tell({}, {}, result); });
 }
@@ -50,6 +50,38 @@ inline void Cluster::replay_nodes(const core::ReplayNodes& order) {
   queue_.after(seconds(30), [this, result] { tell({}, {}, result); });
 }
 
+// In every other run the workers read the newest checkpoint that is not marked, right after their
+// start; the node that says so is anybody. Without dice, as others' fates do not depend on it.
+inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
+  if (scenario_.seed % 2 == 0) return;
+  core::CheckpointNoted noted{start.attempt, core::CheckpointNoted::What::kLoaded, {}, {}, "disk"};
+  noted.id = {1000 - marked_, 1, "s"};
+  noted.directories = {"/data"};
+  queue_.after(milliseconds(40), [this, noted, n = start.node] { tell_checkpoint(n, noted); });
+}
+
+inline void Cluster::tell_checkpoint(base::NodeId node, const core::CheckpointNoted& noted) {
+  if (node.value < nodes_.size()) tell(node, nodes_[node.value].generation(), noted);
+}
+
+// As an agent does it: soon, or in vain, or too late, or never.
+inline void Cluster::demote_checkpoint(const core::DemoteCheckpoint& order) {
+  const base::Generation generation = nodes_[order.node.value].generation();
+  const core::CheckpointDemoted answer{order.order, order.order % 4 == 2 ? "disk full" : ""};
+  if (answer.error.empty()) ++marked_;
+  if (mutation_ == Mutation::kForgetsMarks) {
+    queue_.after({}, [this, order, generation] {
+      tell(order.node, generation, core::CheckpointDemoted{order.order, {}});
+    });
+  }
+  const std::uint64_t fate = (scenario_.seed / 2 + order.order) % 5;
+  if (fate == 0) return;
+  queue_.after(fate == 1 ? seconds(25) : seconds(2), [this, order, generation, answer] {
+    invariants_.answered_mark(order.order);
+    tell(order.node, generation, answer);
+  });
+}
+
 // As the shell does it: nothing found, different calls, nothing at all, or too late. Without dice,
 // as others' fates do not depend on it.
 inline void Cluster::look_back(const core::LookBack& question) {
@@ -66,7 +98,7 @@ inline void Cluster::look_back(const core::LookBack& question) {
 // As the shell does it, soon or too late; now and then with something that is no answer.
 inline void Cluster::place_nodes(const core::SolvePlacement& question) {
   core::PlacementSolved solved = placer_.solve(question);
-  if (dice_.chance(scenario_.misplaced)) {
+  if (strikes(Mishap::kMisplaced, 0, scenario_.misplaced)) {
     std::vector<base::NodeId>& members = solved.members;
     const auto anybody = [this] {
       return base::NodeId{static_cast<std::uint32_t>(dice_.below(nodes_.size() + 1))};
@@ -75,7 +107,7 @@ inline void Cluster::place_nodes(const core::SolvePlacement& question) {
     members[dice_.below(members.size())] = anybody();
     if (dice_.chance(0.2)) members.pop_back();
   }
-  if (dice_.chance(scenario_.never_placed)) return;
+  if (strikes(Mishap::kNeverPlaced, 0, scenario_.never_placed)) return;
   const Nanos takes =
       dice_.chance(0.8) ? dice_.between({}, milliseconds(20)) : dice_.between({}, seconds(10));
   queue_.after(takes, [this, solved] { tell({}, {}, solved); });

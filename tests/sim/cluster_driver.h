@@ -2,6 +2,7 @@
 // The driver's half of a virtual cluster: journal, core, actions, crashes.
 
 #include "tests/sim/cluster.h"
+#include "tests/sim/cluster_copies.h"
 
 namespace robustrun::sim {
 
@@ -27,11 +28,14 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   const auto deadline =
       before == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
   const bool passed = timer != nullptr && timer->id == deadline;
+  invariants_.nobody_waits_longer_for_copies(
+      invariants_.copies().waits_no_longer(event.at, job_.state(), scenario_.spec));
   invariants_.every_wait_has_a_deadline(wait_has_a_deadline(before, job_.state(), passed, actions),
                                         job_.state());
-  const bool crashes = dice_.chance(scenario_.crashes);
+  coverage_.on_actions(actions);
+  const bool crashes = strikes(Mishap::kCrash, 0, scenario_.crashes);
   // A crash strikes before the actions are carried out, or after: then they are repeated.
-  if (!crashes || dice_.chance(0.5)) {
+  if (!crashes || !strikes(Mishap::kCrashBeforeActing, 0, 0.5)) {
     for (const core::Action& action : actions) perform(action);
   }
   if (crashes) {
@@ -83,6 +87,7 @@ inline void Cluster::perform(const core::Action& action) {
       world_size_ = start->world_size;
       outcome_.attempts = followed_.value;
       queue_.after(seconds(20), [this, a = start->attempt] { follow_progress(a); });
+      load_checkpoint(*start);
     }
   } else if (const auto* stop = std::get_if<core::StopWorkers>(&action)) {
     stop_workers(*stop);
@@ -93,6 +98,14 @@ inline void Cluster::perform(const core::Action& action) {
     check_nodes(*check);
   } else if (const auto* replay = std::get_if<core::ReplayNodes>(&action)) {
     replay_nodes(*replay);
+  } else if (const auto* demote = std::get_if<core::DemoteCheckpoint>(&action)) {
+    demote_checkpoint(*demote);
+  } else if (const auto* backup = std::get_if<core::SolveBackup>(&action)) {
+    solve_backup(*backup);
+  } else if (const auto* copies = std::get_if<core::PlaceCopies>(&action)) {
+    place_copies(*copies);
+  } else if (const auto* save = std::get_if<core::SaveHeldCopies>(&action)) {
+    save_held_copies(*save);
   } else if (const auto* question = std::get_if<core::SolvePlacement>(&action)) {
     place_nodes(*question);
   } else if (const auto* back = std::get_if<core::LookBack>(&action)) {
@@ -122,33 +135,24 @@ inline void Cluster::stop_workers(const core::StopWorkers& stop) {
   if (mutation_ == Mutation::kWhispers) job_.handle({queue_.now(), stop.node, generation, gone});
 }
 
-// What agents notice about their machines.
-inline void Cluster::follow_health() {
-  if (outcome_.exit_code) return;
-  for (const VirtualNode& node : nodes_) {
-    const bool breaks = dice_.chance(scenario_.breaks);
-    if (!breaks && !dice_.chance(scenario_.flaps)) continue;
-    invariants_.disturbed();
-    const bool is_over = !breaks && dice_.chance(0.3);
-    tell(node.id(), node.generation(),
-         core::NodeHealth{core::NodeHealth::Source::kKernel, "GPU 0", breaks ? "broken" : "flaps",
-                          0, is_over});
-  }
-  queue_.after(minutes(1), [this] { follow_health(); });
-}
-
 // The progress tracker of a real driver: steps of the slowest rank, once a minute.
 inline void Cluster::follow_progress(base::Attempt attempt) {
   if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;
   std::uint32_t alive = 0;
   for (const VirtualNode& node : nodes_) alive += node.alive(attempt);
+  tell_copies(attempt);
   if (scenario_.reports_steps && alive == world_size_) {
     const auto mark =
         steps_ == 0 ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
     steps_ += 30;
     tell({}, {}, core::Progress{attempt, mark, queue_.now(), steps_, {}, {}, {}});
-    if (scenario_.seed % 4 == 0) tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));
-    if (steps_ % 210 == 0) {
+    if (scenario_.seed % 4 == 0 && strikes(Mishap::kSlow)) {
+      tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));
+    }
+    follow_hang(attempt);
+    const core::CheckpointId saved{saved_ += 30, attempt.value, "s"};
+    tell_checkpoint({}, {attempt, core::CheckpointNoted::What::kCommitted, saved, {"/data"}, {}});
+    if (steps_ % 210 == 0 && strikes(Mishap::kAlarm)) {
       invariants_.disturbed();
       tell(
           {}, {},

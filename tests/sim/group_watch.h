@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "supervisor/core/limits.h"
 #include "tests/sim/rules.h"
 #include "tests/sim/trace.h"
 
@@ -27,7 +28,8 @@ class GroupWatch {
     bool gone = true;                    // of the group: no worker of the newest attempt is left
     bool joined = false, lost = false;   // the agent
     bool dismissed = false;
-    bool unfit = false;                  // said a check
+    bool unfit = false;                  // said a check, or it was evicted
+    std::uint32_t returns = 0;           // after that
     Nanos launched_at{};
     Nanos overdue_at = Nanos::max();     // of the answer to StopWorkers
   };
@@ -48,7 +50,10 @@ class GroupWatch {
           constexpr bool kByAgent =
               std::is_same_v<Body, core::AgentJoined> || std::is_same_v<Body, core::AgentLost> ||
               std::is_same_v<Body, core::PortReserved> || std::is_same_v<Body, core::WorkersGone> ||
-              requires { body.rank; };
+              std::is_same_v<Body, core::CheckpointNoted> ||
+              std::is_same_v<Body, core::CheckpointDemoted> ||
+              std::is_same_v<Body, core::CopiesKept> ||
+              std::is_same_v<Body, core::HeldCopiesSaved> || requires { body.rank; };
           if (!kByAgent || event.node.value >= nodes_.size()) return kByAgent;
           const Node& node = nodes_[event.node.value];
           return event.generation.value != node.generation || node.lost;
@@ -66,6 +71,13 @@ class GroupWatch {
   }
 
   // A new generation means that the former agent is killed, and its workers with it.
+  void on_action(Nanos now, const core::Action& action) {
+    if (const auto* launch = std::get_if<core::LaunchAgent>(&action)) on_launch(now, *launch);
+    if (const auto* stop = std::get_if<core::StopWorkers>(&action)) on_stop(now, *stop);
+    if (const auto* judged = std::get_if<core::NodesJudged>(&action)) on_judged(*judged);
+    if (const auto* replay = std::get_if<core::ReplayNodes>(&action)) on_replay(*replay);
+  }
+
   void on_launch(Nanos now, const core::LaunchAgent& launch) {
     const bool is_volunteer = launch.node.value >= spec_.nodes.size();
     if (launch.node.value == nodes_.size()) nodes_.emplace_back();
@@ -80,8 +92,8 @@ class GroupWatch {
     if (node.generation != 0 && !node.lost && !mute && now < node.overdue_at) {
       violate_("agents_are_replaced_for_a_reason", words_of(launch));
     }
-    if (node.unfit) violate_("unfit_nodes_are_left_alone", words_of(launch));
-    node = Node{};
+    if (node.unfit && !waits_) violate_("unfit_nodes_are_left_alone", words_of(launch));
+    node = Node{.unfit = node.unfit, .returns = node.returns};
     node.generation = launch.generation.value;
     node.launched_at = now;
   }
@@ -104,8 +116,12 @@ class GroupWatch {
   }
 
   void on_evicted(const core::Decision& decision) {
-    for (const base::NodeId node : decision.nodes) {
-      nodes_.at(node.value).unfit = decision.rule == core::Rule::kNodeEvicted;
+    for (const base::NodeId id : decision.nodes) {
+      Node& node = nodes_.at(id.value);
+      node.unfit = decision.rule == core::Rule::kNodeEvicted;
+      if (!node.unfit && ++node.returns > core::kReturnsMax) {
+        violate_("machines_return_so_often", fmt::format("{} times", node.returns));
+      }
     }
   }
 
@@ -142,12 +158,14 @@ class GroupWatch {
   }
 
   void on_wait() {
+    waits_ = true;
     if (admitted() >= min_nodes()) {
       violate_("waits_for_want_of_nodes", fmt::format("{} nodes are there", admitted()));
     }
   }
 
   void on_starts(const StartOrders& starts) {
+    waits_ = false;
     for (const Node& node : nodes_) {
       if (!node.gone) violate_("no_start_before_all_are_gone", "a node had not reported");
     }
@@ -174,6 +192,7 @@ class GroupWatch {
   core::JobSpec spec_;
   std::vector<Node> nodes_;
   std::vector<core::GroupMember> group_;
+  bool waits_ = false;  // for nodes, since the last start
   Violate violate_;
 };
 

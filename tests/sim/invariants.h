@@ -10,13 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/claims.h"
+#include "tests/sim/copy_watch.h"
 #include "tests/sim/group_watch.h"
+#include "tests/sim/mark_watch.h"
 #include "tests/sim/rules.h"
 #include "tests/sim/trace.h"
 
 namespace robustrun::sim {
 
-class Invariants {
+class Invariants : public Claims {
  public:
   explicit Invariants(const core::JobSpec& spec)
       : spec_(spec), groups_(spec, [this](const char* rule, std::string what) {
@@ -25,18 +28,19 @@ class Invariants {
   Invariants(const Invariants&) = delete;
   Invariants& operator=(const Invariants&) = delete;
 
-  struct Violation {
-    std::string rule, what;
-  };
-  [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
   [[nodiscard]] const std::set<core::Rule>& rules() const { return rules_; }
   [[nodiscard]] const GroupWatch& groups() const { return groups_; }
+
+  void answered_mark(std::uint64_t order) { marks_.answered(order); }
+  [[nodiscard]] CopyWatch& copies() { return copies_; }
+  void answered_save(std::uint64_t order) { copies_.answered(order); }
 
   // Something happened for which an uncounted restart is due.
   void disturbed() { ++disturbances_; }
 
   void on_event(const core::Event& event) {
     if (finished_) return;
+    copies_.on_event(event, groups_);
     groups_.on_event(event);
     const bool current = !groups_.is_of_the_past(event);
     if (const auto* gone = std::get_if<core::WorkersGone>(&event.body)) {
@@ -66,14 +70,10 @@ class Invariants {
     for (const core::Action& action : actions) {
       if (finished_) return violate("one_finish_and_nothing_after", words_of(action));
       if (const auto* start = std::get_if<core::StartWorkers>(&action)) starts.push_back(start);
-      if (const auto* launch = std::get_if<core::LaunchAgent>(&action))
-        groups_.on_launch(now, *launch);
-      if (const auto* stop = std::get_if<core::StopWorkers>(&action)) groups_.on_stop(now, *stop);
-      if (const auto* judged = std::get_if<core::NodesJudged>(&action)) groups_.on_judged(*judged);
+      groups_.on_action(now, action);
+      marks_.on_action(now, action);
+      copies_.on_action(now, action);
       if (const auto* asked = std::get_if<core::SolvePlacement>(&action)) asked_ = asked->digest;
-      if (const auto* replay = std::get_if<core::ReplayNodes>(&action)) {
-        groups_.on_replay(*replay);
-      }
       if (const auto* formed = std::get_if<core::GroupFormed>(&action)) {
         groups_.on_formed(*formed);
         if (is_placed_ && !is_placed_as_solved(*solved_, formed->members)) {
@@ -87,37 +87,18 @@ class Invariants {
       }
       if (const auto* finish = std::get_if<core::Finish>(&action)) on_finish(*finish, dismissed);
     }
+    if (const std::string why = copies_.end_of_actions(); !why.empty()) {
+      violate("copies_have_one_keeper_elsewhere", why);
+    }
     if (!starts.empty()) on_starts(starts);
-  }
-
-  void never_two_attempts_alive(bool another_alive, base::NodeId node, base::Attempt attempt) {
-    if (!another_alive) return;
-    violate("never_two_attempts_alive",
-            fmt::format("node {} runs attempt {} beside an older one", node.value, attempt.value));
-  }
-  void the_past_is_not_obeyed(bool so, const core::Event& event) {
-    if (!so) violate("the_past_is_not_obeyed", words_of(event));
-  }
-  void every_wait_has_a_deadline(bool so, core::JobState state) {
-    if (!so) violate("every_wait_has_a_deadline", core::to_string(state));
-  }
-  void replays_are_alone(bool so, const core::ReplayNodes& replay) {
-    if (!so) violate("replays_are_alone", words_of(replay));
-  }
-  void replay_restores_the_state(bool same) {
-    if (!same) violate("replay_restores_the_state", "the journal's fold differs from the job");
-  }
-  void every_run_ends(bool ended) {
-    if (!ended) violate("every_run_ends", "the run goes on for ever");
-  }
-  void nothing_outlives_the_run(bool alive) {
-    if (alive) violate("nothing_outlives_the_run", "a worker lives after the end");
   }
 
  private:
   void on_starts(const StartOrders& starts) {
     attempts_rise(*starts.front());
     groups_.on_starts(starts);
+    if (!copies_.may_start(now_, groups_)) violate("nothing_starts_before_copies_are_saved", "so");
+    if (!marks_.may_start(now_)) violate("nothing_starts_before_the_mark", "it did");
     if (unkillable_left_) violate("nothing_starts_beside_the_unkillable", "it did");
     if (!master_is_the_same_everywhere(starts)) violate("master_is_the_same_everywhere", "not so");
     budget_is_kept();
@@ -178,12 +159,10 @@ class Invariants {
     }
   }
 
-  void violate(const char* rule, std::string what) {
-    if (!violation_) violation_ = Violation{rule, std::move(what)};
-  }
-
   core::JobSpec spec_;
   GroupWatch groups_;
+  MarkWatch marks_;
+  CopyWatch copies_;
   Nanos now_{};
   std::optional<std::uint32_t> attempt_;  // newest started
   std::set<std::uint32_t> ended_well_;
@@ -194,7 +173,6 @@ class Invariants {
   std::uint64_t restarts_ = 0, disturbances_ = 0;  // since the budget was last full
   std::uint32_t metric_faults_ = 0;
   std::set<core::Rule> rules_;  // that were decided by
-  std::optional<Violation> violation_;
 };
 
 }  // namespace robustrun::sim

@@ -42,6 +42,11 @@ enum class Mutation : std::uint8_t {
   kKnowsBetter,        // nodes have other places than were worked out
   kReplaysTwice,       // a node is in two groups that are replayed at the same time
   kReplaysAnybody,     // a node is replayed that was lost
+  kForgetsMarks,       // says of a checkpoint that it is marked before it is
+  kForgetsSaves,       // says that copies are saved before they are
+  kKeepsItsOwn,        // a node is told to keep its copies itself
+  kKeepsTwo,           // all nodes' copies go to one
+  kForgives,           // every machine that returns does so three times
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -72,6 +77,15 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kReplaysAnybody && !replay->groups.empty()) {
         replay->groups.front().push_back({{999}, {}, 1});
       }
+    } else if (auto* copies = std::get_if<core::PlaceCopies>(&action)) {
+      if (mutation == Mutation::kKeepsItsOwn && !copies->send.empty()) {
+        copies->send.front().node = copies->node;
+      }
+      if (mutation == Mutation::kKeepsTwo) {
+        for (core::CopyRoute& route : copies->send) {
+          if (copies->node.value > 0) route.node = {0};
+        }
+      }
     } else if (auto* judged = std::get_if<core::NodesJudged>(&action)) {
       for (core::NodeVerdict& verdict : judged->verdicts) {
         if (mutation == Mutation::kTakesAnybody) verdict.level = core::Fitness::kUnfit;
@@ -80,6 +94,9 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kSameGeneration) launch->generation = {1};
     } else if (auto* decision = std::get_if<core::Decision>(&action)) {
       if (mutation == Mutation::kSilent) decision->text.clear();
+      if (mutation == Mutation::kForgives && decision->rule == core::Rule::kNodeReturned) {
+        out.insert(out.end(), 2, *decision);
+      }
     } else if (std::holds_alternative<core::DismissAgent>(action)) {
       if (mutation == Mutation::kKeepsAgents) continue;
     } else if (std::holds_alternative<core::SetTimer>(action)) {

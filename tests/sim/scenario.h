@@ -5,19 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/events.h"
 #include "supervisor/placement_request.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/network.h"
+#include "tests/sim/scenario_job.h"
+#include "tests/sim/shipped_ladders.h"
 #include "tests/sim/update_wish.h"
 #include "tests/supervisor/policy_words.h"
 
 namespace robustrun::sim {
-
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 struct Scenario {
   std::uint64_t seed = 0;
@@ -37,9 +34,12 @@ struct Scenario {
   double port_conflicts = 0, port_fails = 0;
   bool has_bug = false;         // dies at start, the same way every time
   bool reports_steps = true;
+  bool keeps_copies = false;    // agents can reach each other, and workers copy their state
 
   // Of each node with an agent, once a minute: something that may pass, or that has broken it.
   double flaps = 0, breaks = 0;
+  double node_ends = 0;         // will be taken away, it is said
+  double hangs = 0;             // of each minute of a running attempt
 
   // Of each node that is checked.
   double unfit = 0, warned = 0;
@@ -53,6 +53,7 @@ struct Scenario {
     Nanos at;
     int number;
     bool forward_only;
+    supervisor::SignalReceived::Cause cause;
   };
   std::vector<Signal> signals;
   struct Volunteer {
@@ -65,36 +66,6 @@ struct Scenario {
 
   Nanos latest_end{};           // a run that lasts longer is stuck
 };
-
-// Most groups are of machines of one kind. Some have spares, some may be smaller than they should.
-inline void draw_nodes(Dice& dice, supervisor::JobSpec& spec) {
-  const auto most = static_cast<std::uint32_t>(1 + dice.below(4));
-  const bool has_spares = dice.chance(0.5);
-  const std::uint64_t nodes = most + (has_spares ? 1 + dice.below(3) : 0);
-  const auto slots = static_cast<std::uint32_t>(1 + dice.below(4));
-  const bool alike = dice.chance(0.7);
-  for (std::uint64_t i = 0; i < nodes; ++i) {
-    spec.nodes.push_back({"node" + std::to_string(i), "10.0.0." + std::to_string(i),
-                          alike ? slots : static_cast<std::uint32_t>(1 + dice.below(4))});
-  }
-  if (has_spares) spec.group.max_nodes = most;
-  if (dice.chance(0.4)) spec.group.min_nodes = static_cast<std::uint32_t>(1 + dice.below(most));
-  spec.group.wait_for_nodes = dice.one_of<Nanos>({Nanos{}, Nanos{}, seconds(45), minutes(20)});
-}
-
-inline supervisor::JobSpec draw_spec(Dice& dice) {
-  supervisor::JobSpec spec;
-  spec.run_id = "sim";
-  draw_nodes(dice, spec);
-  spec.compat = dice.chance(0.2);
-  if (dice.chance(0.2)) spec.master_port = 29500;
-  spec.restart.max_restarts = dice.one_of({0U, 1U, 2U, 3U, 10U});
-  spec.restart.window = dice.one_of<Nanos>({minutes(5), minutes(30), hours(1)});
-  spec.restart.max_infrastructure_restarts = static_cast<std::uint32_t>(1 + dice.below(8));
-  spec.restart.crash_loop_retries = static_cast<std::uint32_t>(dice.below(3));
-  spec.deadlines.shutdown_grace = dice.one_of<Nanos>({Nanos{}, seconds(5), seconds(30)});
-  return spec;
-}
 
 // Nobody is known; everybody comes by himself, some late, some again.
 inline void open_up(Dice& dice, Scenario& s) {
@@ -119,14 +90,35 @@ inline void open_up(Dice& dice, Scenario& s) {
 inline void draw_policy(Dice& dice, Scenario& s) {
   if (s.spec.compat || !dice.chance(0.5)) return;
   s.spec.policy = supervisor::test::full_policy();
+  s.spec.policy.ladders = shipped_ladders();
   s.spec.policy.forgotten_after = dice.one_of<Nanos>({minutes(1), minutes(10)});
   s.spec.policy.check =
       dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
   s.spec.faults = supervisor::test::policy_faults();
+  if (dice.chance(0.5)) {
+    s.spec.faults.push_back(supervisor::test::row_of("a hang", supervisor::Layer::kInfrastructure,
+                                                     supervisor::Confidence::kHigh,
+                                                     supervisor::FirstAction::kEvict));
+    s.spec.faults.back().texts.clear();
+    s.spec.faults.back().found = {"hang"};
+  }
   s.spec.policy.acts_on_nan = s.seed % 3 != 0;
   s.spec.replays_own_program = s.seed % 2 == 0;
   s.flaps = dice.chance(0.5) ? 0.05 : 0.0;
   s.breaks = dice.chance(0.5) ? 0.005 : 0.0;
+}
+
+inline void draw_signals(Dice& dice, Scenario& s) {
+  for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
+    using Cause = supervisor::SignalReceived::Cause;
+    const bool forward = dice.chance(0.4);
+    const Nanos at = dice.chance(0.5) ? dice.between({}, seconds(5)) : dice.between({}, hours(1));
+    const auto cause =
+        forward ? Cause::kNone
+                : dice.one_of({Cause::kNone, Cause::kNone, Cause::kPreempted, Cause::kTimeLimit});
+    const int number = forward ? SIGUSR1 : dice.one_of({SIGTERM, SIGINT, SIGHUP});
+    s.signals.push_back({at, number, forward, cause});
+  }
 }
 
 // Half of all seeds are calm: messages arrive once and in order, agents live. There the budget's
@@ -157,7 +149,10 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   s.port_conflicts = some(0.1);
   s.has_bug = dice.chance(0.15);
   s.reports_steps = dice.chance(0.7);
+  s.keeps_copies = seed % 3 != 0;
   s.crashes = some(0.02);
+  s.hangs = dice.chance(0.2) ? 0.05 : 0.0;
+  s.node_ends = dice.chance(0.1) ? 0.02 : 0.0;
   if (dice.chance(0.3)) {
     s.spec.preflight =
         dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});
@@ -165,12 +160,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.warned = some(0.2);
   }
   draw_policy(dice, s);
-  for (std::uint64_t i = dice.chance(0.3) ? 1 + dice.below(4) : 0; i > 0; --i) {
-    const bool forward = dice.chance(0.4);
-    s.signals.push_back(
-        {dice.chance(0.5) ? dice.between({}, seconds(5)) : dice.between({}, hours(1)),
-         forward ? SIGUSR1 : dice.one_of({SIGTERM, SIGINT, SIGHUP}), forward});
-  }
+  draw_signals(dice, s);
   if (dice.chance(0.15)) open_up(dice, s);
   if (dice.chance(0.2)) s.spec.stop_after_steps = 10 + dice.below(1000);
   s.latest_end = hours(24 * 20);
@@ -191,6 +181,10 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.misplaced = dice.chance(0.2) ? 0.3 : 0.0;
   }
   s.updates = draw_updates(dice);
+  // An older version is needed for a step back.
+  if (s.spec.policy.is_on() && dice.chance(0.8)) {
+    s.updates.push_back({dice.between(minutes(2), minutes(20)), UINT32_MAX, true, {}});
+  }
   return s;
 }
 

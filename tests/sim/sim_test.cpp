@@ -2,19 +2,24 @@
 // agents, supervisor crashes with replay, user's signals. See invariants.h for what must hold.
 //
 //   ROBUSTRUN_SIM_SEED=17 test_sim    replays one seed and prints every event and action
-//   ROBUSTRUN_SIM_SEEDS=100000 test_sim    runs more seeds than CI does
+//   ROBUSTRUN_SIM_SHORT=1 with it: of the shortened run, if the seed breaks an invariant
+//   ROBUSTRUN_TEST_ROUNDS=100000 test_sim    runs more seeds than CI does
+//   ROBUSTRUN_SIM_FIRST=5000 test_sim    begins with that seed
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
-#include "tests/sim/cluster.h"
+#include "supervisor/core/rule_words.h"
+#include "tests/sim/shrink.h"
+#include "tests/support/sanitized.h"
 
 namespace robustrun::sim::sim_test {
 namespace {
 
-constexpr std::uint64_t kSeedsInCi = 2000;
+constexpr std::uint64_t kSeedsInCi = test::kSanitized ? 500 : 20'000;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -26,43 +31,121 @@ Outcome run_seed(std::uint64_t seed, bool print = false) {
   return Cluster(scenario, Mutation::kNone, print).run();
 }
 
-TEST_CASE("every invariant holds in every run") {
-  const std::uint64_t only = number_from("ROBUSTRUN_SIM_SEED", 0);
-  const std::uint64_t first = only != 0 ? only : 1;
-  const std::uint64_t last = only != 0 ? only : number_from("ROBUSTRUN_SIM_SEEDS", kSeedsInCi);
-  std::map<int, int> exit_codes;
-  std::set<core::Rule> rules;
+std::string complaint_about(std::uint64_t seed, const Outcome& broken) {
+  const Scenario scenario = draw_scenario(seed);
+  const Shrunk shrunk = shrink(scenario, Mutation::kNone, broken);
+  if (number_from("ROBUSTRUN_SIM_SHORT", 0) != 0) {
+    std::set<MishapId> allowed;
+    for (const Struck& one : shrunk.struck) allowed.insert(one.id);
+    Cluster(scenario, Mutation::kNone, true, &allowed).run();
+  }
+  return complaint(scenario, broken, shrunk, RR_BIN_DIR "/test_sim");
+}
+
+// What no run here can come to, and why.
+struct Unreached {
+  core::Rule rule;
+  const char* why;
+};
+constexpr Unreached kUnreachedRules[] = {
+    {core::Rule::kResumed, "crashes are replayed by the cluster itself: nobody takes over"},
+};
+
+// In how many runs each was reached.
+struct Reached {
+  std::map<int, std::uint64_t> exit_codes;
+  std::map<core::Rule, std::uint64_t> rules;
+  std::map<PolicyRow, std::uint64_t> rows;
   std::uint64_t attempts = 0, crashes = 0, events = 0;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const Outcome outcome = run_seed(seed, only != 0);
-    if (outcome.violation) {
-      FAIL_CHECK("seed " << seed << " breaks " << outcome.violation->rule << ": "
-                         << outcome.violation->what << "\n  replay: ROBUSTRUN_SIM_SEED=" << seed
-                         << " " RR_BIN_DIR "/test_sim");
-    }
+
+  void add(const Outcome& outcome) {
     ++exit_codes[outcome.exit_code.value_or(-1)];
-    rules.insert(outcome.rules.begin(), outcome.rules.end());
+    for (const core::Rule rule : outcome.rules) ++rules[rule];
+    for (const PolicyRow& row : outcome.rows) ++rows[row];
     attempts += outcome.attempts;
     crashes += outcome.supervisor_crashes;
     events += outcome.events;
   }
+};
+
+// Rows of the policy that no run has come to; and what was rare, for people.
+std::vector<std::string> unreached_rows(const Reached& reached) {
+  std::vector<std::string> missing;
+  std::size_t rows = 0;
+  std::string rarest;
+  std::uint64_t least = UINT64_MAX;
+  for (const core::Ladder& ladder : shipped_ladders()) {
+    for (std::size_t rung = 0; rung < ladder.rungs.size(); ++rung) {
+      ++rows;
+      const auto found = reached.rows.find({ladder.action, rung});
+      if (found == reached.rows.end()) {
+        missing.push_back(words_of(ladder, rung));
+      } else if (found->second < least) {
+        least = found->second;
+        rarest = words_of(ladder, rung);
+      }
+    }
+  }
+  MESSAGE("rows of the policy: " << rows - missing.size() << " of " << rows
+                                 << " reached; the rarest in " << least << " runs: " << rarest);
+  return missing;
+}
+
+std::vector<std::string> unreached_rules(const Reached& reached) {
+  std::vector<std::string> missing;
+  std::string rarest;
+  std::uint64_t least = UINT64_MAX;
+  constexpr int kRules = static_cast<int>(core::Rule::kCopiesAwaited) + 1;
+  for (int i = 0; i < kRules; ++i) {
+    const auto rule = static_cast<core::Rule>(i);
+    const auto excused = std::ranges::find(kUnreachedRules, rule, &Unreached::rule);
+    const auto found = reached.rules.find(rule);
+    if (excused != std::end(kUnreachedRules)) {
+      CHECK_MESSAGE(found == reached.rules.end(),
+                    "can be reached after all: " << std::string(core::rule_word(rule)));
+      MESSAGE("rule that is not reached: " << std::string(core::rule_word(rule)) << ": "
+                                           << std::string(excused->why));
+    } else if (found == reached.rules.end()) {
+      missing.emplace_back(core::rule_word(rule));
+    } else if (found->second < least) {
+      least = found->second;
+      rarest = core::rule_word(rule);
+    }
+  }
+  MESSAGE("rules of the core: " << reached.rules.size() << " of " << kRules
+                                << " reached; the rarest in " << least << " runs: " << rarest);
+  return missing;
+}
+
+TEST_CASE("every invariant holds in every run, and every row of the policy is reached") {
+  const std::uint64_t only = number_from("ROBUSTRUN_SIM_SEED", 0);
+  const std::uint64_t first = only != 0 ? only : number_from("ROBUSTRUN_SIM_FIRST", 1);
+  const std::uint64_t runs = only != 0 ? 1 : number_from("ROBUSTRUN_TEST_ROUNDS", kSeedsInCi);
+  constexpr int kShortened = 3;  // of the runs that fail: each takes many others
+  int broken = 0;
+  Reached reached;
+  for (std::uint64_t seed = first; seed < first + runs; ++seed) {
+    const bool prints = only != 0 && number_from("ROBUSTRUN_SIM_SHORT", 0) == 0;
+    const Outcome outcome = run_seed(seed, prints);
+    if (outcome.violation) {
+      ++broken;
+      FAIL_CHECK((broken <= kShortened
+                      ? complaint_about(seed, outcome)
+                      : fmt::format("seed {} breaks {}", seed, outcome.violation->rule)));
+    }
+    reached.add(outcome);
+  }
   std::string codes;
-  for (const auto& [code, count] : exit_codes) codes += fmt::format(" {}:{}", code, count);
-  MESSAGE((last - first + 1) << " runs, " << attempts << " attempts, " << events << " events, "
-                             << crashes << " supervisor crashes; exit codes" << codes);
-  if (only != 0) return;
-  // The seeds reach every way to end, and every rule but these: crashes are replayed by the cluster
-  // itself, there is no scheduler that takes the nodes back, and workers that wait do so for
-  // nobody.
-  const auto unreached = {core::Rule::kResumed,       core::Rule::kPreempted,
-                          core::Rule::kNodeEnding,    core::Rule::kHangSuspected,
-                          core::Rule::kHangConvicted, core::Rule::kHangPassed,
-                          core::Rule::kNodeReturned};
-  for (const core::Rule rule : unreached) CHECK_FALSE(rules.contains(rule));
-  CHECK(rules.size() + unreached.size() == static_cast<std::size_t>(core::Rule::kMetricFault) + 1);
+  for (const auto& [code, count] : reached.exit_codes) codes += fmt::format(" {}:{}", code, count);
+  MESSAGE(runs << " runs from seed " << first << ", " << reached.attempts << " attempts, "
+               << reached.events << " events, " << reached.crashes
+               << " supervisor crashes; exit codes" << codes);
+  if (runs < kSeedsInCi || test::kSanitized) return;
+  for (const std::string& row : unreached_rows(reached)) FAIL_CHECK("not reached: " << row);
+  for (const std::string& rule : unreached_rules(reached)) FAIL_CHECK("not reached: " << rule);
   for (const int code : {0, 1, 93, 94, 95, 124, 126, 127, 129, 130, 137, 143}) {
     CAPTURE(code);
-    CHECK(exit_codes.contains(code));
+    CHECK(reached.exit_codes.contains(code));
   }
 }
 
@@ -114,6 +197,11 @@ TEST_CASE("a driver that is broken on purpose is caught, by the right invariant"
       {Mutation::kKnowsBetter, "places_are_as_solved"},
       {Mutation::kReplaysTwice, "replays_are_disjoint"},
       {Mutation::kReplaysAnybody, "replays_are_of_known_nodes"},
+      {Mutation::kForgetsMarks, "nothing_starts_before_the_mark"},
+      {Mutation::kForgetsSaves, "nothing_starts_before_copies_are_saved"},
+      {Mutation::kKeepsItsOwn, "copies_have_one_keeper_elsewhere"},
+      {Mutation::kKeepsTwo, "copies_have_one_keeper_elsewhere"},
+      {Mutation::kForgives, "machines_return_so_often"},
   };
   constexpr std::uint64_t kSeeds = 500;
   for (const Row& row : kRows) {

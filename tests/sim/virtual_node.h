@@ -8,9 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "supervisor/core/actions.h"
+#include "tests/sim/fates.h"
 #include "tests/sim/scenario.h"
 
 namespace robustrun::sim {
@@ -36,54 +38,16 @@ class VirtualNode {
     std::function<void()> disturbed;   // something happened that is not the script's fault
   };
 
-  VirtualNode(base::NodeId id, EventQueue& queue, Dice& dice, const Scenario& scenario,
-              const World& world)
-      : id_(id), queue_(queue), dice_(dice), scenario_(scenario), world_(world) {}
+  // All but `id` outlive it.
+  VirtualNode(base::NodeId id, EventQueue& queue, Dice& dice, Fates& fates,
+              const Scenario& scenario, const World& world)
+      : id_(id), queue_(queue), dice_(dice), fates_(fates), scenario_(scenario), world_(world) {}
 
-  void launch(base::Generation generation) {
-    if (agent_ && agent_->generation >= generation) return;  // told twice
-    kill_agent();
-    agent_ = std::make_shared<Agent>();
-    agent_->generation = generation;
-    const auto agent = agent_;
-    if (queue_.now() < down_until_) {
-      world_.disturbed();
-      return die(agent, "no route to host", false);
-    }
-    // Strays of a former agent are gone by then: an agent looks for them before it says hello.
-    const Nanos hello = dice_.between(kStrayLifeMax + milliseconds(5), milliseconds(800));
-    if (dice_.chance(scenario_.cannot_start)) {
-      world_.disturbed();
-      queue_.after(hello, [this, agent] { die(agent, "cannot be started"); });
-    } else if (dice_.chance(scenario_.never_joins)) {
-      world_.disturbed();
-    } else {
-      queue_.after(hello, [this, agent] {
-        if (agent->alive) world_.say(id_, agent->generation, core::AgentJoined{1, {}, 0});
-      });
-    }
-    if (dice_.chance(scenario_.dies)) {
-      later([this, agent] {
-        if (agent->alive) world_.disturbed();
-        die(agent, "killed by SIGKILL");
-      });
-    }
-    if (dice_.chance(scenario_.machine_dies)) {
-      later([this, agent] {
-        if (!agent->alive) return;
-        world_.disturbed();
-        down_until_ = dice_.chance(0.3) ? Nanos::max()
-                                        : queue_.now() + dice_.between(seconds(1), minutes(10));
-        die(agent, "no power", false);
-      });
-    }
-    if (dice_.chance(scenario_.cut_off)) later([this, agent] { cut_off(agent); });
-    agent_->deaf = dice_.chance(scenario_.deaf);
-  }
+  void launch(base::Generation generation);
 
   void reserve_port(base::Attempt attempt) {
     if (!agent_ || !agent_->alive) return;
-    const bool fails = dice_.chance(scenario_.port_fails);
+    const bool fails = strikes(Mishap::kNoPort, scenario_.port_fails);
     if (fails) world_.disturbed();
     world_.say(id_, agent_->generation,
                core::PortReserved{attempt, fails ? 0 : 20000 + next_port_++, "none free"});
@@ -169,6 +133,9 @@ class VirtualNode {
   using AgentPtr = std::shared_ptr<Agent>;
   using WorkerPtr = std::shared_ptr<Worker>;
 
+  [[nodiscard]] bool strikes(Mishap what, double probability) {
+    return fates_.strikes(queue_.now(), what, id_.value, probability);
+  }
   void spawn(const AgentPtr& agent, const WorkerPtr& worker);
   void end(const AgentPtr& agent, const WorkerPtr& worker, base::ExitStatus::Kind kind, int code);
   void kill_workers(const AgentPtr& agent);
@@ -182,6 +149,7 @@ class VirtualNode {
   base::NodeId id_;
   EventQueue& queue_;
   Dice& dice_;
+  Fates& fates_;
   const Scenario& scenario_;
   const World& world_;
   AgentPtr agent_;

@@ -8,6 +8,48 @@
 
 namespace robustrun::sim {
 
+inline void VirtualNode::launch(base::Generation generation) {
+  if (agent_ && agent_->generation >= generation) return;  // told twice
+  kill_agent();
+  agent_ = std::make_shared<Agent>();
+  agent_->generation = generation;
+  const auto agent = agent_;
+  if (queue_.now() < down_until_) {
+    world_.disturbed();
+    return die(agent, "no route to host", false);
+  }
+  // Strays of a former agent are gone by then: an agent looks for them before it says hello.
+  const Nanos hello = dice_.between(kStrayLifeMax + milliseconds(5), milliseconds(800));
+  if (strikes(Mishap::kCannotStart, scenario_.cannot_start)) {
+    world_.disturbed();
+    queue_.after(hello, [this, agent] { die(agent, "cannot be started"); });
+  } else if (strikes(Mishap::kNeverJoins, scenario_.never_joins)) {
+    world_.disturbed();
+  } else {
+    queue_.after(hello, [this, agent] {
+      const std::string bulk = scenario_.keeps_copies ? "peer:7" : "";
+      if (agent->alive) world_.say(id_, agent->generation, core::AgentJoined{1, {}, 0, {}, bulk});
+    });
+  }
+  if (strikes(Mishap::kAgentDies, scenario_.dies)) {
+    later([this, agent] {
+      if (agent->alive) world_.disturbed();
+      die(agent, "killed by SIGKILL");
+    });
+  }
+  if (strikes(Mishap::kMachineDies, scenario_.machine_dies)) {
+    later([this, agent] {
+      if (!agent->alive) return;
+      world_.disturbed();
+      down_until_ =
+          dice_.chance(0.3) ? Nanos::max() : queue_.now() + dice_.between(seconds(1), minutes(10));
+      die(agent, "no power", false);
+    });
+  }
+  if (strikes(Mishap::kCutOff, scenario_.cut_off)) later([this, agent] { cut_off(agent); });
+  agent_->deaf = strikes(Mishap::kDeaf, scenario_.deaf);
+}
+
 inline void VirtualNode::spawn(const AgentPtr& agent, const WorkerPtr& worker) {
   if (worker->state != Worker::kPending || !agent->alive) return;
   if (worker->plan.start_errno != 0) {

@@ -131,7 +131,7 @@ struct Fixture {
     NodeId node;
     wire::Inject order;
   };
-  test::Loop loop;
+  robustrun::test::Loop loop;
   Injector::Group now = group();
   std::vector<Sent> sent;
   std::vector<FaultInjected> recorded;

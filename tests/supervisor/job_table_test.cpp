@@ -143,6 +143,28 @@ const Row kRows[] = {
      [](const Harness&) -> EventBody {
        return NodesReplayed{1, {}, {{GroupReplayed::Outcome::kPassed, {}, {}}}};
      }},
+    {"CheckpointNoted of a load", "...+++.+....",
+     [](const Harness& h) -> EventBody {
+       return CheckpointNoted{h.job.attempt(), CheckpointNoted::What::kLoaded, {7, 1, "a"}, {}, {}};
+     }},
+    {"CheckpointNoted of a commit", "...nnn.n....",
+     [](const Harness& h) -> EventBody {
+       return CheckpointNoted{
+           h.job.attempt(), CheckpointNoted::What::kCommitted, {7, 1, "a"}, {}, {}};
+     }},
+    // Only a demotion waits for it: job_checkpoint_test.cpp.
+    {"CheckpointDemoted", "............",
+     [](const Harness&) -> EventBody { return CheckpointDemoted{1, {}}; }},
+    // Only a group whose agents reach each other asks for keepers, has copies and waits until those
+    // of lost nodes are saved: job_copies_test.cpp.
+    {"BackupSolved", "............",
+     [](const Harness&) -> EventBody { return BackupSolved{1, {1, 0}, "another node", false}; }},
+    {"CopiesKept", "...nnn......",
+     [](const Harness& h) -> EventBody {
+       return CopiesKept{h.job.attempt(), {{base::Rank{0}, true, false, 7}}};
+     }},
+    {"HeldCopiesSaved", "............",
+     [](const Harness& h) -> EventBody { return HeldCopiesSaved{h.job.attempt(), 1, 1, {}}; }},
     {"FaultInjected", "............",
      [](const Harness& h) -> EventBody {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},
@@ -200,6 +222,12 @@ TEST_CASE("events of another attempt, generation, node or rank are ignored in ev
       ignored(WorkerStarted{h.job.attempt(), {77}, 1}, {node}, current);
       ignored(exited(h.job.attempt().value, 1 - node, 1), {node}, current);
       ignored(AgentLost{"old", true}, {node}, {current.value + 1});
+      ignored(CheckpointNoted{wrong, CheckpointNoted::What::kLoaded, {1, 1, "a"}, {}, {}}, {node},
+              current);
+      ignored(CheckpointDemoted{1, {}}, {node}, {current.value + 1});
+      ignored(CopiesKept{wrong, {{base::Rank{0}, true, true, 7}}}, {node}, current);
+      ignored(CopiesKept{h.job.attempt(), {{base::Rank{77}, true, true, 7}}}, {node}, current);
+      ignored(HeldCopiesSaved{h.job.attempt(), 1, 1, {}}, {node}, {current.value + 1});
       ignored(AgentJoined{1, {}, 0}, {node}, {0});
     }
     ignored(AgentLost{"x", true}, {9}, {1});

@@ -80,6 +80,28 @@ NodesReplayed nodes_replayed() {
           {{Outcome::kFailed, {{1}, {2}}, "rank 1: exit code 10"}, {Outcome::kPassed, {}, {}}}};
 }
 
+CheckpointNoted checkpoint_noted() {
+  CheckpointNoted what{
+      base::Attempt{1}, CheckpointNoted::What::kLoaded, {1000, 7, "3f9c"}, {"/a", "/b"}, "memory"};
+  what.ranks = 2;
+  what.count = 3;
+  what.bytes = 4096;
+  what.blocking = std::chrono::milliseconds(30);
+  what.blocking_median = std::chrono::milliseconds(9);
+  what.blocking_most = std::chrono::milliseconds(12);
+  return what;
+}
+
+CheckpointDemoted checkpoint_demoted() { return {4, "no such checkpoint"}; }
+
+BackupSolved backup_solved() { return {91, {1, 2, 0}, "another node", true}; }
+
+CopiesKept copies_kept() {
+  return {base::Attempt{1}, {{base::Rank{3}, true, false, 90}, {base::Rank{4}, true, true, 100}}};
+}
+
+HeldCopiesSaved copies_saved() { return {base::Attempt{1}, 5, 2, {"rank 4: no such memory"}}; }
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -101,6 +123,8 @@ std::vector<JournalEntry> one_of_each() {
   story.event(8012, nodes_checked()).event(8013, placement());
   story.event(8014, diagnosed()).event(8015, update()).event(8016, metric_alarm());
   story.event(8017, nodes_replayed());
+  story.event(8018, checkpoint_noted()).event(8019, checkpoint_demoted());
+  story.event(8020, backup_solved()).event(8021, copies_kept()).event(8022, copies_saved());
   return story.entries;
 }
 
@@ -312,6 +336,54 @@ TEST_CASE("a replay in a journal of before can be read") {
   CHECK(body.groups[0].named == std::vector<base::NodeId>{{1}, {2}});
   CHECK(body.groups[0].why == "rank 1: exit code 10");
   CHECK(body.groups[1].outcome == GroupReplayed::Outcome::kPassed);
+}
+
+TEST_CASE("what was said of checkpoints in a journal of before can be read") {
+  const auto readout = stored("kind32", {at_seven(checkpoint_noted())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<CheckpointNoted>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.what == CheckpointNoted::What::kLoaded);
+  CHECK(body.id == CheckpointId{1000, 7, "3f9c"});
+  CHECK(body.directories == std::vector<std::string>{"/a", "/b"});
+  CHECK(body.source == "memory");
+  CHECK(body.ranks == 2);
+  CHECK(body.count == 3);
+  CHECK(body.bytes == 4096);
+  CHECK(body.blocking == std::chrono::milliseconds(30));
+  CHECK(body.blocking_median == std::chrono::milliseconds(9));
+  CHECK(body.blocking_most == std::chrono::milliseconds(12));
+  const auto other = stored("kind33", {at_seven(checkpoint_demoted())});
+  REQUIRE(other);
+  REQUIRE(other->entries.size() == 1);
+  const auto& answer = std::get<CheckpointDemoted>(std::get<Event>(other->entries[0].what).body);
+  CHECK(answer.order == 4);
+  CHECK(answer.error == "no such checkpoint");
+}
+
+TEST_CASE("what was said of copies in memory in a journal of before can be read") {
+  const auto keepers = stored("kind34", {at_seven(backup_solved())});
+  REQUIRE(keepers);
+  REQUIRE(keepers->entries.size() == 1);
+  const auto& solved = std::get<BackupSolved>(std::get<Event>(keepers->entries[0].what).body);
+  CHECK(solved.digest == 91);
+  CHECK(solved.keepers == std::vector<std::uint32_t>{1, 2, 0});
+  CHECK(solved.text == "another node");
+  CHECK(solved.is_relaxed);
+  const auto copies = stored("kind35", {at_seven(copies_kept())});
+  REQUIRE(copies);
+  REQUIRE(copies->entries.size() == 1);
+  const auto& kept = std::get<CopiesKept>(std::get<Event>(copies->entries[0].what).body);
+  CHECK(kept.attempt == base::Attempt{1});
+  CHECK(kept.copies == copies_kept().copies);
+  const auto answers = stored("kind36", {at_seven(copies_saved())});
+  REQUIRE(answers);
+  REQUIRE(answers->entries.size() == 1);
+  const auto& saved = std::get<HeldCopiesSaved>(std::get<Event>(answers->entries[0].what).body);
+  CHECK(saved.made_in == base::Attempt{1});
+  CHECK(saved.order == 5);
+  CHECK(saved.saved == 2);
+  CHECK(saved.errors == std::vector<std::string>{"rank 4: no such memory"});
 }
 
 }  // namespace

@@ -45,5 +45,20 @@ TEST_CASE("the report says how many of them were innocent") {
   CHECK(report_json(story_of_three()).find("\"returned\":[\"b\"]") != std::string::npos);
 }
 
+TEST_CASE("an incident in which nothing failed bears the names of the evicted machines") {
+  Story story;
+  story.run({{"a", "127.0.0.1", 1}, {"b", "127.0.0.1", 1}});
+  const auto title = [&] {
+    const std::string text = render_report(build_report(story.entries), false, 200);
+    const std::size_t at = text.find("Incident 1 of 1: ");
+    REQUIRE(at != std::string::npos);
+    return text.substr(at, text.find(',', at) - at);
+  };
+  story.entries.push_back({kStart + ms(1000), about(Rule::kSlowEvicted, "b is slow", {})});
+  CHECK(title() == "Incident 1 of 1: the job");
+  story.entries.push_back({kStart + ms(1000), about(Rule::kNodeEvicted, "b is evicted", {{1}})});
+  CHECK(title() == "Incident 1 of 1: b");
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::report_evictions_test

@@ -130,7 +130,9 @@ struct Asked {
   ControlFields ask(const UpdateOrder& order) {
     ControlFields answer;
     row.answer(to_fields(order),
-               [&](std::string text, const auto&) { answer = read_control_message(text).value(); });
+               base::RequestSocket::Reply([&](const std::string& text, const auto&, const auto&) {
+                 answer = read_control_message(text).value();
+               }));
     return answer;
   }
   test::Harness h;

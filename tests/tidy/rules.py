@@ -18,12 +18,13 @@ LAYERS = {
                      "tracer/record_"],
     "checkpoint/": ["base/"],
     "probe/": ["base/"],
-    "agent/": ["base/", "wire/", "tracer/", "probe/"],
+    "agent/": ["base/", "wire/", "tracer/", "checkpoint/", "probe/"],
     "launcher/": ["base/", "topo/", "wire/"],
     "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/"],
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
+    "simulator/": ["base/core/", "supervisor/core/", "tracer/analysis/"],
     "cli/": ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "agent/", "launcher/",
-             "supervisor/"],
+             "supervisor/", "simulator/"],
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.
@@ -31,7 +32,7 @@ SHIM = "agent/shim/"
 SHIM_MAY_INCLUDE = ["agent/shim/", "base/io/strays.h"]
 
 # supervisor/core, topo and the analyzer: no I/O, no clock, no threads, no randomness.
-PURE_ROOMS = ["supervisor/core/", "topo/", "tracer/analysis/"]
+PURE_ROOMS = ["supervisor/core/", "topo/", "tracer/analysis/", "simulator/"]
 PURE_FORBIDDEN_INCLUDES = re.compile(
     r"boost/|spdlog/|sys/|unistd\.h|fcntl\.h|filesystem|fstream|iostream|cstdio"
     r"|thread|mutex|shared_mutex|atomic|condition_variable|future|random|unordered_")
@@ -97,4 +98,4 @@ OPENING_LINES_MAX = 16
 
 ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "probe/",
                      "agent/", "launcher/",
-                     "supervisor/", "cli/", "python/", "tests/", "bench/"]
+                     "supervisor/", "simulator/", "cli/", "python/", "tests/", "bench/"]

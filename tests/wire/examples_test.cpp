@@ -47,7 +47,8 @@ WorkerTemplate worker_template() {
           .health = true,
           .standby = StandbyMode::kAll,
           .metrics = {"loss=loss: {value}"},
-          .tell_modules = true};
+          .tell_modules = true,
+          .checkpoints = true};
 }
 
 WorkerExited worker_exited() {
@@ -97,7 +98,7 @@ namespace {
 
 std::vector<Example> first_kinds() {
   return {
-      {"Hello", "Hello-3",
+      {"Hello", "Hello-4",
        Hello{.protocol = 1,
              .host = "host",
              .pid = 4242,
@@ -105,8 +106,9 @@ std::vector<Example> first_kinds() {
              .slots = 8,
              .attempt = Attempt{3},
              .at = 5s,
-             .listens = "[fe80::1%eth0]:4711"}},
-      {"Welcome", "Welcome-7",
+             .listens = "[fe80::1%eth0]:4711",
+             .bulk = "[fe80::1%eth0]:4712"}},
+      {"Welcome", "Welcome-8",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -152,9 +154,12 @@ std::vector<Example> first_kinds() {
                          .local_rank = LocalRank{2},
                          .os_errno = 2,
                          .what = "cannot start /bin/x: No such file or directory"}},
-      {"StopWorkers", "StopWorkers",
-       StopWorkers{
-           .attempt = Attempt{1}, .signal = -1, .grace = 30s, .reason = StopReason::kPreempt}},
+      {"StopWorkers", "StopWorkers-2",
+       StopWorkers{.attempt = Attempt{1},
+                   .signal = -1,
+                   .grace = 30s,
+                   .reason = StopReason::kPreempt,
+                   .save_first = true}},
       {"SignalWorkers", "SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
   };
 }
@@ -326,12 +331,57 @@ std::vector<Example> standby_kinds() {
   };
 }
 
+std::vector<Example> checkpoint_kinds() {
+  return {
+      {"CheckpointNote", "CheckpointNote",
+       CheckpointNote{.attempt = {2},
+                      .local_rank = {1},
+                      .event = CheckpointNote::Event::kLoaded,
+                      .step = 1000,
+                      .generation = 7,
+                      .token = "3f9c",
+                      .directories = {"/data/a", "/data/b"},
+                      .source = "memory",
+                      .count = 3,
+                      .bytes = 4096,
+                      .blocking = 30ms,
+                      .blocking_median = 9ms,
+                      .blocking_most = 12ms,
+                      .total = 2s}},
+      {"DemoteCheckpoint", "DemoteCheckpoint",
+       DemoteCheckpoint{.order = 4,
+                        .step = 1000,
+                        .generation = 7,
+                        .token = "3f9c",
+                        .directories = {"/data/a"},
+                        .reason = "failed-soon-after"}},
+      {"CheckpointDemoted", "CheckpointDemoted",
+       CheckpointDemoted{.order = 4, .error = "no such checkpoint"}},
+  };
+}
+
+std::vector<Example> copy_kinds() {
+  const CopyRoute route{Rank{9}, NodeId{3}, Generation{2}, "10.0.0.3:40123"};
+  return {
+      {"PlaceCopies", "PlaceCopies",
+       PlaceCopies{.attempt = {2}, .send = {route, route}, .hold = {route}, .fetch = {route}}},
+      {"SaveHeldCopies", "SaveHeldCopies",
+       SaveHeldCopies{.attempt = {2}, .order = 4, .ranks = {Rank{8}, Rank{9}}}},
+      {"HeldCopiesSaved", "HeldCopiesSaved",
+       HeldCopiesSaved{.attempt = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}}},
+      {"CopiesKept", "CopiesKept",
+       CopiesKept{.attempt = {2},
+                  .copies = {{.rank = Rank{8}, .here = true, .at_peer = true, .step = 1000}}}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
-                           observation_kinds(), replay_kinds(), standby_kinds()}) {
+  for (const auto& part :
+       {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds(),
+        replay_kinds(), standby_kinds(), checkpoint_kinds(), copy_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

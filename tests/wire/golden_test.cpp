@@ -98,6 +98,8 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.standby ==
         wire::StandbyMode::kOff);
   CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-6")).value().workers.tell_modules);
+  CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-7")).value().workers.checkpoints);
+  CHECK_FALSE(wire::decode<wire::StopWorkers>(old("StopWorkers")).value().save_first);
   CHECK_FALSE(wire::decode<wire::WorkerStarted>(old("WorkerStarted")).value().warm);
   CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.metrics.empty());
   CHECK(wire::decode<wire::WorkerProgress>(old("WorkerProgress")).value().lines == 0);

@@ -1,0 +1,40 @@
+#pragma once
+// One copy of a rank's state from node to node (docs/formats/bulk.md). Blocks; for threads of a
+// pool. Neither the worker that wrote a copy nor the peer that sends one is trusted: what counts
+// as a copy has the right checksums of header, description and every shard.
+
+#include <string>
+
+#include "agent/copy_memory.h"
+#include "base/core/ids.h"
+#include "base/core/result.h"
+#include "checkpoint/memory_area.h"
+#include "wire/bulk_pace.h"
+#include "wire/bulk_request.h"
+#include "wire/bulk_stream.h"
+
+namespace robustrun::agent {
+
+struct CopyPeer {
+  wire::SharedBulkKeys keys;
+  std::string endpoint;
+  wire::PeerName name;
+};
+
+// Its copy `found` to a peer that keeps it. kConflict: the worker began to overwrite it meanwhile,
+// or the peer is busy; kNotFound: the peer does not expect it; kLimit: it has no room; else the
+// connection failed.
+base::Status send_copy(const CopyPeer& peer, base::Rank rank, const CopyView::Found& found,
+                       wire::BulkPace& pace, wire::BulkStream& stream);
+
+// What such a peer sends, into `slot`; then the slot has that copy, else it has none.
+base::Status receive_copy(wire::BulkStream& stream, std::span<char> slot, std::uint64_t bytes);
+base::Status answer_bulk(wire::BulkStream& stream, const wire::BulkAnswer& answer);
+
+// All complete copies, the newest first, to a peer that has asked for them.
+base::Status serve_copies(wire::BulkStream& stream, const GivenMemory& given);
+// And as that peer: new memory that has them, or at least the newest. kNotFound: it has none.
+base::Result<GivenMemory> fetch_copies(const CopyPeer& peer, base::Rank rank,
+                                       wire::BulkStream& stream);
+
+}  // namespace robustrun::agent

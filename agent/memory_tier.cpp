@@ -1,0 +1,201 @@
+#include "agent/memory_tier.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "agent/copy_limits.h"
+#include "agent/limits.h"
+#include "agent/rescue.h"
+#include "base/io/log.h"
+#include "checkpoint/memory_area.h"
+
+namespace robustrun::agent {
+namespace {
+
+namespace asio = boost::asio;
+using base::Errc;
+using base::fail;
+using base::Result;
+
+class MemoryTierImpl final : public MemoryTier,
+                             public std::enable_shared_from_this<MemoryTierImpl> {
+ public:
+  explicit MemoryTierImpl(NodeContext& node) : node_(node), deadline_(node.executor) {}
+
+  void give(base::Rank rank, std::uint64_t bytes, Answer answer) override;
+  void save_copies(std::function<void()> done) override;
+  void keep(const std::vector<wire::WorkerSlot>& slots) override;
+  void use_peers(PeerMemory* peers) override { peers_ = peers; }
+  [[nodiscard]] std::vector<Own> memories() const override;
+  [[nodiscard]] std::optional<GivenMemory> same_memory_of(base::Rank rank) const override;
+  void abandon() {
+    deadline_.cancel();
+    pool_.reset();
+    done_ = nullptr;
+  }
+
+ private:
+  struct Area {
+    GivenMemory given;
+    std::uint64_t serial = 0;
+  };
+
+  base::BlockingPool& pool() {
+    if (!pool_) pool_.emplace(node_.executor, 1, kCopiesWaitingMax);
+    return *pool_;
+  }
+  void give_own(base::Rank rank, std::uint64_t bytes, Answer answer);
+  void keep_new(base::Rank rank, Result<GivenMemory> memory, const Answer& answer);
+  void finish_saving();
+
+  NodeContext& node_;
+  std::map<base::Rank, Area> areas_;
+  std::optional<base::BlockingPool> pool_;  // made when it is needed for the first time
+  asio::steady_timer deadline_;
+  std::function<void()> done_;
+  bool saving_ = false;
+  PeerMemory* peers_ = nullptr;
+  std::uint64_t serials_ = 0;
+};
+
+void MemoryTierImpl::keep(const std::vector<wire::WorkerSlot>& slots) {
+  for (auto area = areas_.begin(); area != areas_.end();) {
+    const auto left = area++;
+    const base::Rank rank = left->first;
+    if (std::ranges::find(slots, rank, &wire::WorkerSlot::rank) != slots.end()) continue;
+    if (peers_ != nullptr) peers_->adopt(rank, std::move(left->second.given));
+    areas_.erase(left);
+  }
+}
+
+std::vector<MemoryTier::Own> MemoryTierImpl::memories() const {
+  std::vector<Own> all;
+  for (const auto& [rank, area] : areas_) all.push_back({rank, &area.given, area.serial});
+  return all;
+}
+
+std::optional<GivenMemory> MemoryTierImpl::same_memory_of(base::Rank rank) const {
+  const auto area = areas_.find(rank);
+  if (area == areas_.end()) return std::nullopt;
+  auto same = same_memory(area->second.given);
+  return same ? std::optional(*std::move(same)) : std::nullopt;
+}
+
+void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer answer) {
+  if (areas_.contains(rank) || peers_ == nullptr) return give_own(rank, bytes, std::move(answer));
+  peers_->fetch(rank, [weak = weak_from_this(), rank, bytes,
+                       shared = std::make_shared<Answer>(std::move(answer))](GivenMemory fetched) {
+    const auto tier = weak.lock();
+    if (!tier) return;
+    if (fetched.memory) tier->areas_.try_emplace(rank, std::move(fetched), ++tier->serials_);
+    tier->give_own(rank, bytes, std::move(*shared));
+  });
+}
+
+void MemoryTierImpl::give_own(base::Rank rank, std::uint64_t bytes, Answer answer) {
+  if (saving_) {
+    return answer(fail(Errc::kConflict, "the copies of the attempt before are still being saved"));
+  }
+  const auto area = areas_.find(rank);
+  if (area != areas_.end() && area->second.given.bytes >= bytes) {
+    return answer(same_memory(area->second.given));
+  }
+  if (bytes == 0) return answer(GivenMemory{});
+  const auto size = checkpoint::area_bytes(bytes / checkpoint::MemoryArea::kSlots);
+  if (!size) return answer(std::unexpected(size.error()));
+  areas_.erase(rank);  // whoever maps it keeps it; it does not count twice
+  auto made = std::make_shared<Result<GivenMemory>>(fail(Errc::kLimit, "too many ask for memory"));
+  auto shared_answer = std::make_shared<Answer>(std::move(answer));
+  const auto done = [self = weak_from_this(), rank, made, shared_answer] {
+    if (const auto tier = self.lock()) tier->keep_new(rank, std::move(*made), *shared_answer);
+  };
+  const auto submitted =
+      pool().submit(kSingleLane, [made, size = *size] { *made = reserve_copy_memory(size); }, done);
+  if (!submitted) asio::post(node_.executor, done);
+}
+
+void MemoryTierImpl::keep_new(base::Rank rank, Result<GivenMemory> memory, const Answer& answer) {
+  if (!memory) return answer(std::unexpected(memory.error()));
+  auto given = same_memory(*memory);
+  areas_[rank] = {*std::move(memory), ++serials_};
+  answer(std::move(given));
+}
+
+void MemoryTierImpl::save_copies(std::function<void()> done) {
+  if (saving_ || areas_.empty()) return done();
+  std::vector<RescuedMemory> memories;
+  for (const auto& [rank, area] : areas_) {
+    if (auto copy = same_memory(area.given)) {
+      memories.push_back({rank, std::move(copy->memory)});
+    }
+  }
+  saving_ = true;
+  done_ = std::move(done);
+  auto lines = std::make_shared<std::vector<RescueLine>>();
+  auto shared = std::make_shared<std::vector<RescuedMemory>>(std::move(memories));
+  const auto saved = [self = weak_from_this(), lines] {
+    const auto tier = self.lock();
+    if (!tier) return;
+    tier->saving_ = false;
+    for (const RescueLine& line : *lines) {
+      base::log_line(line.failed ? base::LogLevel::kWarn : base::LogLevel::kInfo,
+                     {.rank = line.rank}, line.text);
+    }
+    tier->finish_saving();
+  };
+  const base::Nanos until = node_.clock.now() + kBreakpointSaveMax;
+  const auto submitted = pool().submit(
+      kSingleLane,
+      [shared, lines, until, &clock = node_.clock] {
+        *lines = rescue_copies(std::move(*shared), clock, until);
+      },
+      saved);
+  if (!submitted) return asio::post(node_.executor, saved);
+  deadline_.expires_after(kBreakpointSaveMax);
+  deadline_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+    const auto tier = error ? nullptr : self.lock();
+    if (!tier) return;
+    RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");
+    tier->finish_saving();
+  });
+}
+
+void MemoryTierImpl::finish_saving() {
+  deadline_.cancel();
+  if (done_) std::exchange(done_, nullptr)();
+}
+
+// What the owner holds: its end is the end of all that was asked.
+class OwnedTier final : public MemoryTier {
+ public:
+  explicit OwnedTier(NodeContext& node) : tier_(std::make_shared<MemoryTierImpl>(node)) {}
+  OwnedTier(const OwnedTier&) = delete;
+  OwnedTier& operator=(const OwnedTier&) = delete;
+  ~OwnedTier() override { tier_->abandon(); }
+
+  void give(base::Rank rank, std::uint64_t bytes, Answer answer) override {
+    tier_->give(rank, bytes, std::move(answer));
+  }
+  void save_copies(std::function<void()> done) override { tier_->save_copies(std::move(done)); }
+  void keep(const std::vector<wire::WorkerSlot>& slots) override { tier_->keep(slots); }
+  void use_peers(PeerMemory* peers) override { tier_->use_peers(peers); }
+  [[nodiscard]] std::vector<Own> memories() const override { return tier_->memories(); }
+  [[nodiscard]] std::optional<GivenMemory> same_memory_of(base::Rank rank) const override {
+    return tier_->same_memory_of(rank);
+  }
+
+ private:
+  std::shared_ptr<MemoryTierImpl> tier_;
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryTier> MemoryTier::make(NodeContext& node) {
+  return std::make_unique<OwnedTier>(node);
+}
+
+}  // namespace robustrun::agent

@@ -1,0 +1,170 @@
+#include "agent/peer_copies.h"
+
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "agent/copy_limits.h"
+#include "agent/copy_sender.h"
+#include "agent/copy_transfer.h"
+#include "agent/held_copies.h"
+#include "base/io/log.h"
+#include "wire/acceptor.h"
+#include "wire/bulk_door.h"
+
+namespace robustrun::agent {
+
+class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(NodeContext& node, MemoryTier& tier)
+      : node_(node),
+        tier_(tier),
+        sender_(CopySender::make(node, tier)),
+        held_(HeldCopies::make(node,
+                               [&tier](base::Rank rank) { return tier.same_memory_of(rank); })) {
+    tier_.use_peers(this);
+  }
+
+  std::string open(const std::string& run_id, const wire::Identity& self,
+                   const std::string& address);
+  void place(const wire::PlaceCopies& order);
+  void abandon();
+  void save(const wire::SaveHeldCopies& order) { held_->save(order); }
+  void begin_attempt() { held_->begin_attempt(); }
+
+  void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) override;
+  void adopt(base::Rank rank, GivenMemory given) override { held_->adopt(rank, std::move(given)); }
+
+ private:
+  struct Fetch {
+    explicit Fetch(const boost::asio::any_io_executor& executor) : deadline(executor) {}
+    boost::asio::steady_timer deadline;
+    CopyPeer peer;
+    base::Result<GivenMemory> got = base::fail(base::Errc::kTimeout, "it took too long");
+    std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
+    std::function<void(GivenMemory)> answer;
+  };
+  void finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late);
+
+  NodeContext& node_;
+  MemoryTier& tier_;
+  std::string run_id_;
+  std::string address_;
+  wire::SharedBulkKeys keys_;
+  std::shared_ptr<CopySender> sender_;
+  std::shared_ptr<HeldCopies> held_;
+  std::unique_ptr<wire::BulkDoor> door_;
+  std::map<base::Rank, wire::CopyRoute> sources_;  // where ranks of ours are fetched, once each
+  std::map<base::Rank, std::shared_ptr<Fetch>> fetches_;
+  std::optional<base::BlockingPool> pool_;
+};
+
+std::string PeerCopies::Impl::open(const std::string& run_id, const wire::Identity& self,
+                                   const std::string& address) {
+  if (!door_ || address != address_) {
+    door_.reset();
+    auto keys = wire::make_bulk_keys(run_id, self);
+    auto door = keys ? wire::BulkDoor::open(
+                           node_.executor, address, *keys,
+                           [this](wire::BulkVisitor visitor) { held_->take(std::move(visitor)); })
+                     : std::unexpected(keys.error());
+    if (!door) {
+      RR_LOG(kWarn, {}, "other nodes cannot keep copies here: {}", door.error().what);
+      return {};
+    }
+    door_ = *std::move(door);
+    keys_ = *keys;
+    run_id_ = run_id;
+    address_ = address;
+    sender_->use(run_id_, keys_);
+  }
+  return wire::endpoint_text(address_, door_->port());
+}
+
+void PeerCopies::Impl::place(const wire::PlaceCopies& order) {
+  for (const auto* list : {&order.send, &order.hold, &order.fetch}) {
+    if (list->size() <= kCopyRanksMax) continue;
+    RR_LOG(kWarn, {}, "an order about copies in memory was dropped: it is too long");
+    return;
+  }
+  held_->allow(order.hold);
+  sources_.clear();
+  for (const wire::CopyRoute& route : order.fetch) sources_.insert_or_assign(route.rank, route);
+  sender_->place(order.attempt, order.send);
+}
+
+void PeerCopies::Impl::fetch(base::Rank rank, std::function<void(GivenMemory)> answer) {
+  if (auto held = held_->hand_over(rank)) return answer(*std::move(held));
+  const auto source = sources_.find(rank);
+  if (source == sources_.end() || source->second.endpoint.empty() || !keys_) return answer({});
+  auto fetch = std::make_shared<Fetch>(node_.executor);
+  const wire::CopyRoute route = std::exchange(source->second, {});
+  sources_.erase(source);
+  fetch->peer = {keys_, route.endpoint, {run_id_, false, route.node, route.generation}};
+  fetch->answer = std::move(answer);
+  fetches_[rank] = fetch;
+  if (!pool_) pool_.emplace(node_.executor, kCopyStreamThreads, kCopiesWaitingMax);
+  const auto submitted = pool_->submit(
+      rank.value, [fetch, rank] { fetch->got = fetch_copies(fetch->peer, rank, *fetch->stream); },
+      [weak = weak_from_this(), rank, fetch] {
+        if (const auto self = weak.lock()) self->finish(rank, fetch, false);
+      });
+  if (!submitted) return finish(rank, fetch, true);
+  fetch->deadline.expires_after(kCopyFetchMax);
+  fetch->deadline.async_wait(
+      [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
+        const auto self = error ? nullptr : weak.lock();
+        if (self) self->finish(rank, fetch, true);
+      });
+}
+
+// `late`: the thread is still at it, and `got` is the thread's.
+void PeerCopies::Impl::finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late) {
+  fetch->deadline.cancel();
+  if (!fetch->answer) return;
+  const auto answer = std::exchange(fetch->answer, nullptr);
+  fetches_.erase(rank);
+  if (!late && fetch->got) return answer(*std::move(fetch->got));
+  fetch->stream->hang_up();
+  RR_LOG(kWarn, {.rank = rank}, "its state is not taken from node {}'s memory: {}",
+         fetch->peer.name.node.value, late ? "it took too long" : fetch->got.error().what);
+  answer({});
+}
+
+void PeerCopies::Impl::abandon() {
+  tier_.use_peers(nullptr);
+  door_.reset();
+  for (const auto& [rank, fetch] : std::exchange(fetches_, {})) {
+    fetch->deadline.cancel();
+    fetch->answer = nullptr;
+    fetch->stream->hang_up();
+  }
+  pool_.reset();
+  sender_->abandon();
+  held_->abandon();
+}
+
+PeerCopies::PeerCopies(NodeContext& node, MemoryTier& tier)
+    : impl_(std::make_shared<Impl>(node, tier)) {}
+PeerCopies::~PeerCopies() { impl_->abandon(); }
+
+std::string PeerCopies::open(const std::string& run_id, const wire::Identity& self,
+                             const std::string& address) {
+  return impl_->open(run_id, self, address);
+}
+
+bool PeerCopies::take(const wire::Message& message) {
+  if (const auto* place = std::get_if<wire::PlaceCopies>(&message)) {
+    impl_->place(*place);
+  } else if (const auto* save = std::get_if<wire::SaveHeldCopies>(&message)) {
+    impl_->save(*save);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void PeerCopies::begin_attempt() { impl_->begin_attempt(); }
+
+}  // namespace robustrun::agent

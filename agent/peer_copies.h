@@ -1,0 +1,39 @@
+#pragma once
+// This node's part in keeping copies of workers' states on two nodes each: its door for peers, what
+// it sends, what it holds, and what it fetches when a rank comes here.
+//
+// Owned by the Agent, on its loop; never blocks it. Nothing is sent, held or told before the
+// supervisor has said who keeps whose (PlaceCopies).
+
+#include <memory>
+#include <string>
+
+#include "agent/memory_tier.h"
+#include "agent/node_context.h"
+#include "wire/identity.h"
+#include "wire/messages.h"
+
+namespace robustrun::agent {
+
+class PeerCopies {
+ public:
+  PeerCopies(NodeContext& node, MemoryTier& tier);
+  ~PeerCopies();
+  PeerCopies(const PeerCopies&) = delete;
+  PeerCopies& operator=(const PeerCopies&) = delete;
+
+  // Where peers reach us: "address:port" of a door that stays open; empty when none can be opened.
+  // `address`: numeric, of the data interface.
+  std::string open(const std::string& run_id, const wire::Identity& self,
+                   const std::string& address);
+  // True when the message was for us.
+  bool take(const wire::Message& message);
+  // StartWorkers came.
+  void begin_attempt();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,160 @@
+"""Checkpoints of two ranks on this machine: sharded states, a copy in every step, restarts.
+
+Sharded: 1 GiB as FSDP has it, over gloo, through robustrun.dcp; beside it DCP's FileSystemWriter
+and a torch.save of each rank, both with fsync; the page cache is dropped before each restore.
+Copies: steps of a second, a copy of 64 MiB on each rank behind each. Warm restart: from SIGKILL of
+one rank until both have their state again, of copies in the agent's memory and of a checkpoint on
+disk; torchrun with torch.save beside it. There torch.load finds its file in the page cache, and
+robustrun, which reads past it, does not.
+"""
+
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+from harness import (
+    PYTHON,
+    ROBUSTRUN,
+    ROOT,
+    TORCHRUN,
+    Figure,
+    Scratch,
+    clean_environment,
+    in_turns,
+    wait_for,
+)
+
+from figures.checkpoint import ratio
+
+BENCH = ROOT / "bench"
+LIBRARY = ROBUSTRUN.parent.parent / "share" / "robustrun" / "librobustrun.so"
+STALL_MAX_S = 0.01
+COUNT, SIZE = 64, 16 << 20
+RESTART_MIB = 512  # of each rank
+
+
+def environment():
+    return clean_environment(ROBUSTRUN_LIBRARY=LIBRARY, PYTHONPATH=ROOT / "python",
+                             OMP_NUM_THREADS=1)
+
+
+class Ranks:
+    """sharded_job.py in two ranks."""
+
+    def __init__(self, folder):
+        with socket.socket() as chosen:
+            chosen.bind(("127.0.0.1", 0))
+            port = str(chosen.getsockname()[1])
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+        self.processes = [subprocess.Popen(
+            [PYTHON, BENCH / "sharded_job.py", folder, str(COUNT), str(SIZE)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={**environment(), **meeting, "RANK": str(rank)}) for rank in range(2)]
+
+    def do(self, command):
+        """GB/s."""
+        print(command, file=self.processes[0].stdin, flush=True)
+        line = self.processes[0].stdout.readline()
+        if not line:
+            sys.exit(f"sharded_job.py ended with {self.processes[0].wait()}")
+        return COUNT * SIZE / json.loads(line)["seconds"] / 1e9
+
+    def close(self):
+        for each in self.processes:
+            each.stdin.close()
+        for each in self.processes:
+            each.wait()
+
+
+def sharded(rounds):
+    figures = []
+    with Scratch() as folder:
+        ranks = Ranks(folder)
+        for command in ("save-ours", "load-ours"):
+            ranks.do(command)
+        for peer, what in (("dcp", "DCP"), ("torch", "torch.save of each rank")):
+            pair = in_turns(rounds, lambda: ranks.do("save-ours"),
+                            lambda peer=peer: ranks.do(f"save-{peer}"))
+            figures.append(ratio(f"sharded over 2 ranks: save, {what}", *pair, 2.5))
+            ranks.do("save-ours")
+            ranks.do(f"keep-{peer}")
+            pair = in_turns(rounds, lambda: ranks.do("load-ours"),
+                            lambda peer=peer: ranks.do(f"load-{peer}"))
+            figures.append(ratio(f"sharded over 2 ranks: restore, {what}", *pair, 1.5))
+        ranks.close()
+    return figures
+
+
+def every_step(steps):
+    with Scratch() as folder:
+        ran = subprocess.run(
+            [ROBUSTRUN, "--nproc-per-node=2", "--max-restarts=0", BENCH / "stall_job.py",
+             str(steps), "64", folder], cwd=folder, stdin=subprocess.DEVNULL, text=True,
+            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if ran.returncode != 0:
+        sys.exit(f"stall_job.py failed with {ran.returncode}:\n{ran.stderr}")
+    lines = [line.partition("{") for line in ran.stdout.splitlines() if '"stall"' in line]
+    found = [json.loads(brace + rest) for _, brace, rest in lines]
+    ours = [value for each in found for value in each["ours"]]
+    theirs = [value for each in found for value in each["dcp"]]
+    note = "" if all(each["shared"] for each in found) else "not the agent's memory"
+    return [Figure("a copy of 64 MiB behind each step of 1 s, 2 ranks; DCP's async_save", "s", ours,
+                   theirs, f"at most {STALL_MAX_S} s",
+                   statistics.median(ours) <= STALL_MAX_S and not note, note)]
+
+
+def noted(folder, name):
+    """What both ranks noted in the same attempt."""
+    for first in folder.glob(f"{name}.0.*"):
+        paths = [first, folder / f"{name}.1{first.suffix}"]
+        if first.suffix != ".part" and paths[1].exists():
+            return [[int(word) for word in path.read_text().split()] for path in paths]
+    return None
+
+
+def restored_s(launcher, mode):
+    """From SIGKILL of rank 1 until both ranks have their state, however many restarts that takes:
+    torchrun's gloo often meets the port of the dead rank in the first."""
+    with Scratch() as folder:
+        saves = folder / "saves"
+        saves.mkdir()
+        words = [str(BENCH / "warm_job.py"), mode, str(RESTART_MIB), str(saves)]
+        process = subprocess.Popen(
+            [*launcher, "--nproc-per-node=2", "--max-restarts=5", *words], cwd=folder,
+            env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        saved = wait_for(lambda: noted(folder, "saved"), 300)
+        time.sleep(2)
+        killed = time.monotonic_ns()
+        os.kill(saved[1][0], signal.SIGKILL)
+        restored = wait_for(lambda: noted(folder, "restored"), 300)
+        if process.wait() != 0:
+            sys.exit(f"warm_job.py {mode} failed")
+        from_memory = [words[1] for words in restored]
+        if (mode == "memory") != (min(from_memory) == RESTART_MIB << 20):
+            sys.exit(f"{mode}: {from_memory} bytes came from memory")
+        return (max(words[0] for words in restored) - killed) / 1e9
+
+
+def restarts(rounds):
+    memory, disk, torchrun = in_turns(
+        rounds, lambda: restored_s([ROBUSTRUN], "memory"), lambda: restored_s([ROBUSTRUN], "disk"),
+        lambda: restored_s([*TORCHRUN, "--standalone"], "torch"))
+    of = f"{RESTART_MIB} MiB a rank"
+    return [Figure(f"failure to state restored, {of}: copies in memory, torchrun", "s", memory,
+                   torchrun, "less", statistics.median(memory) < statistics.median(torchrun)),
+            Figure(f"failure to state restored, {of}: from disk, torchrun", "s", disk, torchrun,
+                   "less", statistics.median(disk) < statistics.median(torchrun)),
+            Figure(f"failure to state restored, {of}: copies in memory, from disk", "s", memory,
+                   disk, "reported", True,
+                   "the state lost with the disk's is what came after its last save")]
+
+
+def measure(quick):
+    return [*sharded(10 if quick else 20), *every_step(5 if quick else 20),
+            *restarts(3 if quick else 10)]

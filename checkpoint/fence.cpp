@@ -1,0 +1,50 @@
+#include "checkpoint/fence.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "base/core/hash.h"
+#include "base/core/text.h"
+#include "checkpoint/limits.h"
+#include "checkpoint/paths.h"
+
+namespace robustrun::checkpoint {
+
+using base::Errc;
+using base::fail;
+using base::Result;
+using base::Status;
+
+Status check_session(const Session& session) {
+  if (session.run.size() <= kRunNameBytesMax && is_control_word(session.run)) return {};
+  return fail(Errc::kInvalidArgument, "cannot save as run '" + base::printable(session.run) +
+                                          "': a run's name is one word of at most 256 letters");
+}
+
+Result<Fence> read_fence(const std::string& home) {
+  const std::string path = home + "/" + std::string(kFenceName);
+  const auto words = read_control_line(path);
+  if (!words && words.error().os_errno == ENOENT) return Fence{};
+  std::string wrong = words ? "cannot use " + path + ": it is not a fence" : words.error().what;
+  if (words && (words->size() == 2 || words->size() == 4) && words->front() == "fence") {
+    const auto generation = base::parse_int<std::uint64_t>(words->at(1));
+    if (generation && words->size() == 2) return Fence{*generation, {}};
+    const auto attempt = base::parse_int<std::uint64_t>(words->back());
+    if (generation && attempt) return Fence{*generation, {words->at(2), *attempt}};
+  }
+  return fail(Errc::kCorrupt, wrong + "; remove it if no other job saves here");
+}
+
+std::string fence_line(const Fence& fence) {
+  if (fence.session.run.empty()) return control_line(fmt::format("fence {}", fence.generation));
+  return control_line(
+      fmt::format("fence {} {} {}", fence.generation, fence.session.run, fence.session.attempt));
+}
+
+std::string attempt_token(const Session& session, std::uint64_t step, std::uint64_t saves_before) {
+  return fmt::format("{:016x}", base::hash64(fmt::format("{} {} {} {}", session.run,
+                                                         session.attempt, step, saves_before)));
+}
+
+}  // namespace robustrun::checkpoint

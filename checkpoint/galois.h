@@ -1,0 +1,38 @@
+#pragma once
+// Sums of multiples of blocks of bytes in GF(2^8) with the polynomial x^8+x^4+x^3+x^2+1 (0x11d):
+// all that Reed-Solomon codes need.
+//
+// Long blocks go through ISA-L (libisal.so.2, loaded when first used), which picks the best vector
+// instructions; without that library tables do the same, slower. Thread-safe, cannot fail.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace robustrun::checkpoint {
+
+[[nodiscard]] std::uint8_t galois_product(std::uint8_t a, std::uint8_t b);
+// `a` is not 0.
+[[nodiscard]] std::uint8_t galois_inverse(std::uint8_t a);
+[[nodiscard]] bool galois_in_hardware();  // ISA-L is there
+
+// outputs[row] = sum over columns of coefficients[row][column] * input[column], column by column.
+class GaloisSum {
+ public:
+  // `coefficients`: row by row; rows * columns of them, at most 255 each way.
+  GaloisSum(std::size_t rows, std::size_t columns, std::vector<std::uint8_t> coefficients);
+  // Adds one column's part to the outputs, each of which has room for as many bytes as `input`.
+  void add(std::size_t column, std::string_view input, std::span<char* const> outputs) const;
+  // The same by tables alone.
+  void add_by_table(std::size_t column, std::string_view input,
+                    std::span<char* const> outputs) const;
+
+ private:
+  std::size_t rows_;
+  std::size_t columns_;
+  std::vector<std::uint8_t> coefficients_;
+  std::vector<std::uint8_t> tables_;  // ISA-L's, 32 bytes for each coefficient
+};
+
+}  // namespace robustrun::checkpoint

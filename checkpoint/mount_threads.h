@@ -1,0 +1,90 @@
+#pragma once
+// The threads that touch mounts. A dead NFS server or a stopped FUSE process holds whoever touches
+// it for ever; so each mount has threads of its own, and whoever waits for one gives up when a call
+// has not come back within the patience. The thread is left behind, and with it the memory and the
+// file of its call; the mount counts as stuck, and is not touched, until the call comes back.
+//
+// Used by one thread. A job owns what its calls use; what belongs to others (a caller's buffers) it
+// touches only between calls, when it cannot be given up.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+
+namespace robustrun::checkpoint {
+
+inline constexpr std::chrono::milliseconds kPatience{60'000};  // for one call; see StoreOptions
+
+// How a job stands: between calls (even) or in one (odd); it changes with every call.
+class LifeSign {
+ public:
+  // Around each call that may hang. leave() is false when the job was given up: then it ends at
+  // once and touches only what it owns.
+  void enter() { own_ = state_.fetch_add(1) + 1; }
+  bool leave() { return state_.compare_exchange_strong(own_, own_ + 1); }
+
+  [[nodiscard]] std::uint64_t seen() const { return state_; }
+  bool give_up(std::uint64_t seen) {
+    return seen % 2 == 1 && state_.compare_exchange_strong(seen, kGivenUp);
+  }
+
+ private:
+  static constexpr std::uint64_t kGivenUp = UINT64_MAX;
+  std::atomic<std::uint64_t> state_ = 0;
+  std::uint64_t own_ = 0;
+};
+
+class MountThreads {
+ public:
+  // `lanes`: threads for each of the mounts.
+  MountThreads(std::vector<std::string> mounts, std::uint32_t lanes,
+               std::chrono::milliseconds patience);
+  MountThreads(const MountThreads&) = delete;
+  MountThreads& operator=(const MountThreads&) = delete;
+  ~MountThreads();
+
+  struct Job {
+    std::size_t mount = 0;
+    std::uint32_t lane = 0;  // no two of one run() have the same mount and lane
+    std::move_only_function<void(LifeSign&)> work;
+  };
+  // Runs them side by side; returns when each has ended or was given up. For each job whether it
+  // ended; if not: ETIMEDOUT, and the mount is named.
+  std::vector<base::Status> run(std::vector<Job> jobs);
+
+  // One call: its answer, or ETIMEDOUT. `work` owns all that it uses and answers a Result.
+  template <class Work>
+  auto call(std::size_t mount, Work work) -> decltype(work()) {
+    auto answer = std::make_shared<std::optional<decltype(work())>>();
+    std::vector<Job> jobs;
+    jobs.push_back({mount, 0, [answer, work = std::move(work)](LifeSign& sign) mutable {
+                      sign.enter();
+                      auto found = work();
+                      if (sign.leave()) answer->emplace(std::move(found));
+                    }});
+    base::Status ended = std::move(run(std::move(jobs)).front());
+    if (!ended) return std::unexpected(std::move(ended).error());
+    return std::move(**answer);
+  }
+
+  [[nodiscard]] std::uint32_t lanes() const;
+  // Whether a call of an earlier run() has still not come back.
+  [[nodiscard]] bool stuck(std::size_t mount);
+  // Another name for a mount: what it is really called.
+  void rename(std::size_t mount, std::string path);
+  // The mount that a path lies on, by its name.
+  [[nodiscard]] std::size_t mount_of(const std::string& path) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace robustrun::checkpoint

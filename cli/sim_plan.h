@@ -1,0 +1,27 @@
+#pragma once
+// `robustrun sim`: from the command line to the question that the simulator answers. Pure but for
+// questions to Surroundings::machine (the policy and the file of failures).
+
+#include <string>
+#include <string_view>
+
+#include "base/core/result.h"
+#include "cli/sim_line.h"
+#include "cli/surroundings.h"
+#include "simulator/study.h"
+
+namespace robustrun::cli {
+
+// Errors are one sentence with the option's name and what the user wrote.
+[[nodiscard]] base::Result<simulator::StudyRequest> plan_sim(const SimLine& line,
+                                                             const Surroundings& around);
+
+// A site's own failures, in TOML (docs/sim.md). Errors are "PATH:LINE:COLUMN: what".
+//
+//   rate_per_node_day, repair, maintained, slow_for, slow_factor, hang_stays, source
+//   [mix]        gpu, machine, hang, slow, software, passing, maintenance
+//   [co_events]  share, machines
+[[nodiscard]] base::Result<simulator::FailureModel> parse_failures(std::string_view text,
+                                                                   const std::string& path);
+
+}  // namespace robustrun::cli

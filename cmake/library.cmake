@@ -1,0 +1,18 @@
+# librobustrun.so: checkpoints for other languages (checkpoint/c_api.h), loaded into whatever Python
+# has: it brings its own C++ library and shows rr_* alone. Of base/io it needs three files; so neither
+# the log nor OpenSSL is within it. tests/e2e/test_checkpoint_library.py looks at the result.
+set(library_exports ${PROJECT_SOURCE_DIR}/checkpoint/c_api_exports.map)
+set_target_properties(rr_base_core rr_checkpoint PROPERTIES POSITION_INDEPENDENT_CODE ON
+  CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+add_library(robustrun_library MODULE $<TARGET_OBJECTS:rr_checkpoint> $<TARGET_OBJECTS:rr_base_core>
+  base/io/fd.cpp base/io/blocking_pool.cpp base/io/asio_impl.cpp)
+set_target_properties(robustrun_library PROPERTIES OUTPUT_NAME robustrun CXX_VISIBILITY_PRESET hidden
+  VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS ${library_exports}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/share/robustrun)
+target_link_libraries(robustrun_library PRIVATE rr_options rr_boost rr_fmt rr_uring)
+target_link_options(robustrun_library PRIVATE -Wl,--version-script=${library_exports})
+if(NOT ROBUSTRUN_SANITIZE)
+  target_link_options(robustrun_library PRIVATE -static-libstdc++
+    -Wl,--gc-sections -Wl,--as-needed -Wl,-z,defs)
+endif()
+add_dependencies(robustrun robustrun_library)

@@ -1,0 +1,50 @@
+"""Values as checkpoint/c_blobs.h describes them, for librobustrun.so and from it."""
+
+import collections
+import struct
+
+# A box of a tensor as one rank holds it, row-major; shapes and offsets are tuples.
+Shard = collections.namedtuple("Shard", "name dtype rank global_shape offsets shape bytes")
+
+
+class Fields:
+    """Reads what checkpoint/c_blobs.h describes."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def numbers(self, form):
+        values = struct.unpack_from("<" + form, self.data, self.at)
+        self.at += struct.calcsize("<" + form)
+        return values
+
+    def number(self, form="I"):
+        return self.numbers(form)[0]
+
+    def raw(self):
+        size = self.number()
+        self.at += size
+        return self.data[self.at - size:self.at]
+
+    def text(self):
+        return self.raw().decode("utf-8", "surrogateescape")
+
+    def texts(self):
+        return [self.text() for _ in range(self.number())]
+
+    def shard(self):
+        name, dtype = self.text(), self.text()
+        rank, dimensions = self.numbers("II")
+        sizes = self.numbers("%dQ" % (3 * dimensions))
+        return Shard(name, dtype, rank, sizes[:dimensions], sizes[dimensions:2 * dimensions],
+                     sizes[2 * dimensions:], self.number("Q"))
+
+
+def text(value):
+    data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    return struct.pack("<I", len(data)) + data
+
+
+def texts(values):
+    return struct.pack("<I", len(values)) + b"".join(text(value) for value in values)

@@ -1,0 +1,148 @@
+"""All of a checkpoint, put together again: whole tensors, values, their places in the state."""
+
+import torch
+
+from . import _engine, _neutral, _state, _tensors
+
+OBJECT = "object/"  # states of this name are values that are no tensors
+COMMON = "dcp"      # state of one of the ranks: what belongs to all of them
+ABOUT, TREE = "robustrun", "tree"  # of robustrun.checkpoint
+
+
+def opened(directories, step=None):
+    """The newest that can be used, or the newest of that step."""
+    if step is None:
+        return _engine.Checkpoint(directories)
+    for found in _engine.catalogue(directories):
+        if found.step == step and found.state == "committed" and not found.poisoned:
+            return _engine.Checkpoint(directories, found.attempt)
+    raise _engine.NotFound("not found", "there is no checkpoint of step %d in %s that can be used"
+                           % (step, ", ".join(map(str, directories))))
+
+
+def decoded(data):
+    return _state.outline(_neutral.decode(data))
+
+
+def dtype_of(name):
+    dtype = _tensors.dtype_of(name)
+    if dtype is None:
+        raise ValueError("this torch has no type %s" % name)
+    return dtype
+
+
+class Tensor:
+    """One tensor of a checkpoint, which may lie in it as several shards."""
+
+    def __init__(self, checkpoint, name, dtype_name, shape):
+        self._checkpoint = checkpoint
+        self.name, self.shape = name, shape
+        self.dtype_name, self.dtype = dtype_name, dtype_of(dtype_name)
+        self.bytes = self.dtype.itemsize
+        for size in shape:
+            self.bytes *= size
+        self.shards, self._numbers = [], {}
+
+    def add(self, number, shard):
+        if shard.offsets not in self._numbers:  # else a replica
+            self._numbers[shard.offsets] = number
+            self.shards.append(shard)
+
+    def read_shard(self, offsets):
+        number = self._numbers[tuple(offsets)]
+        shard = self._checkpoint.shards[number]
+        part = torch.empty(shard.shape, dtype=self.dtype)
+        self._checkpoint.read([(number, 0, shard.bytes, part.data_ptr())])
+        return part
+
+    def read(self):
+        if sum(shard.bytes for shard in self.shards) != self.bytes:
+            raise ValueError("the shards of '%s' do not make a whole tensor" % self.name)
+        whole = torch.empty(self.shape, dtype=self.dtype)
+        for shard in self.shards:
+            at = tuple(slice(begin, begin + size)
+                       for begin, size in zip(shard.offsets, shard.shape))
+            if whole[at].is_contiguous():
+                self._checkpoint.read([(self._numbers[shard.offsets], 0, shard.bytes,
+                                        whole[at].data_ptr())])
+            else:
+                whole[at] = self.read_shard(shard.offsets)
+        return whole
+
+
+class Contents:
+    """`tensors`: {name: Tensor}, `objects`: {name: value}, `paths`: {name: path in the state}.
+    Names are those of torch.distributed.checkpoint, whoever saved it."""
+
+    def __init__(self, checkpoint):
+        self.step = checkpoint.step
+        self.tensors, self.objects, self.paths, self._tree = {}, {}, {}, None
+        self._stored = {}  # name in the checkpoint: its shards, with their numbers
+        for number, shard in enumerate(checkpoint.shards):
+            self._stored.setdefault(shard.name, []).append((number, shard))
+        kept = {(rank, name): value for rank, name, value in checkpoint.states}
+        if (0, TREE) in kept:
+            self._take_tree(checkpoint, kept)
+        else:
+            self._take_dcp(checkpoint)
+
+    def _take_dcp(self, checkpoint):
+        for name in self._stored:
+            self._add(checkpoint, name, name)
+        for _, name, value in checkpoint.states:
+            if name.startswith(OBJECT):
+                self.objects[name[len(OBJECT):]] = decoded(value)
+            elif name == COMMON:
+                self.paths = decoded(value)["planner_data"] or {}
+
+    def _take_tree(self, checkpoint, kept):
+        """What robustrun.checkpoint.save made of a state that is the same on every rank."""
+        if checkpoint.world_size > 1 and not decoded(kept[0, ABOUT])["replicated"]:
+            raise ValueError("each of %d ranks saved a state of its own in step %d; what can be "
+                             "exported is the same for all (replicated=True) or sharded "
+                             "(robustrun.dcp)" % (checkpoint.world_size, checkpoint.step))
+        self._tree = _neutral.decode(kept[0, TREE])
+        self._walk(checkpoint, self._tree, ())
+
+    def _walk(self, checkpoint, value, path):
+        name = ".".join(map(str, path))
+        if type(value) is _neutral.Ref:
+            self._add(checkpoint, name, value.name)
+        elif isinstance(value, dict) and value:
+            for key, each in value.items():
+                self._walk(checkpoint, each, (*path, str(key)))
+        elif type(value) in (list, tuple) and value:
+            for index, each in enumerate(value):
+                self._walk(checkpoint, each, (*path, index))
+        else:
+            self.objects[name] = _state.outline(value)
+        if name in self.tensors or name in self.objects:
+            self.paths[name] = path
+
+    def _add(self, checkpoint, name, stored):
+        _, first = self._stored[stored][0]
+        self.tensors[name] = Tensor(checkpoint, name, first.dtype, first.global_shape)
+        for number, shard in self._stored[stored]:
+            self.tensors[name].add(number, shard)
+
+    def nested(self):
+        """The state as it was, all of it."""
+        if self._tree is not None:
+            return self._rebuilt(self._tree, ())
+        flat = {name: tensor.read() for name, tensor in self.tensors.items()}
+        flat.update(self.objects)
+        if not self.paths:
+            return flat
+        from torch.distributed.checkpoint._nested_dict import unflatten_state_dict
+
+        return unflatten_state_dict(flat, self.paths)
+
+    def _rebuilt(self, value, path):
+        if type(value) is _neutral.Ref:
+            return self.tensors[".".join(map(str, path))].read()
+        if isinstance(value, dict):
+            return {key: self._rebuilt(each, (*path, str(key))) for key, each in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(self._rebuilt(each, (*path, index))
+                               for index, each in enumerate(value))
+        return _state.outline(value)

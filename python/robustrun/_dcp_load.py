@@ -1,0 +1,160 @@
+"""A load of robustrun.dcp: the planner's read items, gathered into few calls of the engine."""
+
+import hashlib
+
+import torch
+from torch.distributed.checkpoint.planner import LoadItemType
+
+from . import _boxes, _contents, _shares, _tensors
+
+_BOUNCE_BYTES_MAX = 256 << 20
+_BATCH_BYTES = 1 << 30  # of what is read together by all ranks
+
+
+class Reading:
+    """Of this rank alone."""
+
+    def __init__(self, checkpoint, planner):
+        self._checkpoint, self._planner = checkpoint, planner
+        self._reads = []    # (shard, begin, bytes, address)
+        self._arrived = []  # (item, target, memory to copy from or None)
+        self._bounced = 0
+        self.bytes = 0
+
+    def add(self, item, number):
+        shard = self._checkpoint.shards[number]
+        target = _resolved(self._planner, item, shard)
+        memory = None
+        if target.numel():
+            memory = self._place(shard, number, item, target)
+        self._arrived.append((item, target, memory))
+        if self._bounced > _BOUNCE_BYTES_MAX:
+            self.flush()
+
+    def _place(self, shard, number, item, target):
+        dtype = _contents.dtype_of(shard.dtype)
+        lengths = tuple(item.lengths)
+        spans = _boxes.spans_of(shard.shape, tuple(item.storage_offsets), lengths, dtype.itemsize)
+        if _boxes.is_one_run(shard.shape, lengths) and target.dtype == dtype \
+                and _tensors.is_memory(target):
+            self._reads.append((number, *spans[0], target.data_ptr()))
+            return None
+        first, end = spans[0][0], sum(spans[-1])
+        memory = torch.empty((end - first) // dtype.itemsize, dtype=dtype)
+        self._bounced += sum(size for _, size in spans)
+        for begin, size in spans:
+            self._reads.append((number, begin, size, memory.data_ptr() + begin - first))
+        return memory.as_strided(lengths, _boxes.strides_of(shard.shape))
+
+    def flush(self):
+        self._checkpoint.read(self._reads)
+        self.bytes += sum(size for _, _, size, _ in self._reads)
+        for item, target, memory in self._arrived:
+            if memory is not None:
+                target.copy_(memory)
+            self._planner.commit_tensor(item, target)
+        self._reads, self._arrived, self._bounced = [], [], 0
+
+
+def wanted_by_all(plans):
+    """For each plan the places of those tensors' items that are in all, in the same order."""
+    places = [{_key(item): place for place, item in enumerate(plan.items)
+               if item.type == LoadItemType.TENSOR} for plan in plans]
+    keys = set(places[0]).intersection(*places[1:])
+    return [[mine[key] for key in sorted(keys)] for mine in places]
+
+
+def _key(item):
+    index = item.storage_index
+    return (index.fqn, tuple(index.offset or ()), tuple(item.storage_offsets),
+            tuple(item.lengths))
+
+
+class SharedReading:
+    """Of items that all ranks want: each reads its share and hands it on."""
+
+    def __init__(self, group, checkpoint, planner):
+        self._group, self._checkpoint, self._planner = group, checkpoint, planner
+        self.bytes = self.bytes_from_ranks = 0
+
+    def read(self, items, places):
+        """Those that were not read: what is not in one run. `places`: numbers of their shards."""
+        left, batches = [], [[]]
+        try:
+            filled = 0
+            for item in items:
+                number = places[item.storage_index]
+                shard = self._checkpoint.shards[number]
+                if 0 in item.lengths or not _boxes.is_one_run(shard.shape, tuple(item.lengths)):
+                    left.append(item)
+                    continue
+                if filled > _BATCH_BYTES:
+                    batches.append([])
+                    filled = 0
+                batches[-1].append((item, number))
+                filled += shard.bytes
+        except Exception as error:
+            self._group.agree(error)
+        for batch in batches:
+            if not self._read(batch):
+                left += [item for item, _ in batch]
+        return left
+
+    def _read(self, batch):
+        """Whether it was; all ranks say the same. An error on one of them is one on all."""
+        error = digest = sharing = None
+        try:
+            targets, arrived = [], []
+            for item, number in batch:
+                targets.append(self._target(item, number, arrived))
+            said = repr([(_key(item), each.memory.device.type)
+                         for (item, _), each in zip(batch, targets)])  # noqa: B905
+            digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+        except Exception as failed:
+            error = failed
+        if len(set(self._group.agree(error, digest))) > 1:
+            return False
+        try:
+            parts = _shares.dealt(self._checkpoint.shards, targets,
+                                  [(0, 0)] * self._group.size, self._group.size)
+            sharing = _shares.Sharing(self._group, parts, targets)
+            sharing.read(self._checkpoint.read)
+        except Exception as failed:
+            error = failed
+        self._group.agree(error)
+        try:
+            sharing.hand_on()
+            for item, target, memory in arrived:
+                if memory is not target:
+                    target.copy_(memory)
+                self._planner.commit_tensor(item, target)
+        except Exception as failed:
+            error = failed
+        self._group.agree(error)
+        self.bytes += sharing.own_bytes()
+        self.bytes_from_ranks += sum(each.bytes for each in targets) - sharing.own_bytes()
+        return True
+
+    def _target(self, item, number, arrived):
+        shard = self._checkpoint.shards[number]
+        target = _resolved(self._planner, item, shard)
+        dtype = _contents.dtype_of(shard.dtype)
+        first, size = _boxes.spans_of(shard.shape, tuple(item.storage_offsets),
+                                      tuple(item.lengths), dtype.itemsize)[0]
+        device = self._group.device_for(target)
+        memory = target if target.dtype == dtype and _tensors.is_memory(target, device) \
+            else torch.empty(tuple(item.lengths), dtype=dtype, device=device)
+        arrived.append((item, target, memory))
+        return _shares.Target(number, first, size, memory)
+
+
+def _resolved(planner, item, shard):
+    """Where it is to be read into; it is what the shard has there."""
+    target = planner.resolve_tensor(item).detach()
+    lengths, offsets = tuple(item.lengths), tuple(item.storage_offsets)
+    if tuple(target.shape) != lengths:
+        raise ValueError("'%s': %s was to be read into %s" % (
+            shard.name, list(lengths), list(target.shape)))
+    if target.numel() and not _boxes.is_inside(shard.shape, offsets, lengths):
+        raise ValueError("'%s' has no %s at %s" % (shard.name, list(lengths), list(offsets)))
+    return target

@@ -1,0 +1,255 @@
+"""How a checkpoint that save() wrote comes back: which one, what of it, and from where."""
+
+import collections
+import contextlib
+import hashlib
+import warnings
+
+from . import _engine, _neutral, _shares, _staged, _state, _tensors
+from ._checkpoint_notes import note
+from ._engine import CheckpointError, Corrupt, NotFound
+from ._state import StateMismatch
+
+ABOUT, TREE, RANDOM, OWN = _staged.ABOUT, "tree", "random", "own/"  # names of ranks' states
+
+last = None  # a Loaded
+
+
+class WorldChanged(RuntimeError):
+    """What each rank saved for itself does not fit another number of ranks."""
+
+
+class Loaded(collections.namedtuple("Loaded", "step attempt bytes from_memory from_disk "
+                                               "from_ranks")):
+    """What was loaded: how many bytes, and how many of them this rank took from the agent's memory
+    and read from the directories; the rest was handed on by other ranks."""
+
+
+def attempts(places):
+    """Names of what may be loaded, the newest first; the rest is looked for only when needed."""
+    try:
+        with _engine.Checkpoint(places) as newest:
+            first = newest.attempt
+    except NotFound:
+        return
+    yield first
+    for found in _engine.catalogue(places):
+        if found.state == "committed" and not found.poisoned and found.attempt != first:
+            yield found.attempt
+
+
+def give_up(places, attempt, error, read_only):
+    warnings.warn("checkpoint %s cannot be used: %s" % (attempt, error), RuntimeWarning,
+                  stacklevel=3)
+    if isinstance(error, Corrupt) and not read_only:
+        with _engine.Checkpoint(places, attempt) as checkpoint:
+            checkpoint.poison("damaged")
+
+
+class Loader:
+    def __init__(self, state, own, random, remap, world, copies):
+        self.state, self.own, self.random, self.remap = state, own, random, remap
+        self.world, self.copies = world, copies
+
+    def load(self, places, attempt):
+        """Alone; the step."""
+        with _engine.Checkpoint(places, attempt) as checkpoint:
+            plan, reads, _ = self._planned(checkpoint)
+            requests = reads.requests()
+            from_memory = self._read(checkpoint, requests)
+            reads.finish()
+            _finish(plan)
+            return self._loaded(places, checkpoint, reads, from_memory, reads.bytes - from_memory)
+
+    def load_with(self, group, places, attempt, error=None):
+        """As all other ranks do at the same time: the same step on each, or an error on each.
+        `attempt`: None where none was found. `error`: what went wrong here before."""
+        with contextlib.ExitStack() as stack:
+            try:
+                facts = [attempt]
+                if error is None and attempt is not None:
+                    checkpoint = stack.enter_context(_engine.Checkpoint(places, attempt))
+                    plan, reads, replicated = self._planned(checkpoint, group)
+                    facts += [replicated, reads.digest(), self._in_memory(checkpoint)]
+            except Exception as failed:
+                error = failed
+            said = group.agree(error, facts)
+            found = [each[0] for each in said]
+            if len(set(found)) > 1:
+                raise RuntimeError("the ranks do not find the same checkpoint, but %s; are the "
+                                   "directories the same for all of them?" % ", ".join(
+                                       "%s (rank %d)" % (name, found.index(name))
+                                       for name in sorted(set(found), key=str)))
+            if attempt is None:
+                return None
+            share = None
+            try:
+                if replicated and len({each[2] for each in said}) == 1:
+                    parts = _shares.dealt(checkpoint.shards, reads.targets,
+                                          [each[3] for each in said], group.size)
+                    share = _shares.Sharing(group, parts, reads.targets)
+                    read = share.own_bytes()
+                    from_memory = share.read(lambda wanted: self._read(checkpoint, wanted))
+                else:
+                    read = reads.bytes
+                    from_memory = self._read(checkpoint, reads.requests())
+            except Exception as failed:
+                error = failed
+            group.agree(error)
+            try:
+                if share is not None:
+                    share.hand_on()
+                reads.finish()
+                _finish(plan)
+            except Exception as failed:
+                error = failed
+            group.agree(error)
+            return self._loaded(places, checkpoint, reads, from_memory, read - from_memory)
+
+    def _in_memory(self, checkpoint):
+        """Which of its shards lie in this rank's memory: the first, and how many."""
+        return self.copies.holds(checkpoint) if self.copies is not None else [0, 0]
+
+    def _read(self, checkpoint, requests):
+        """How many bytes of them came from memory."""
+        if self.copies is not None:
+            return self.copies.read(checkpoint, requests)
+        checkpoint.read(requests)
+        return 0
+
+    def _planned(self, checkpoint, group=None):
+        """(plan, Reads, whether all ranks have the same state). Nothing was changed yet."""
+        attempt = checkpoint.attempt
+        kept = {(rank, name): data for rank, name, data in checkpoint.states}
+        if (0, ABOUT) not in kept:
+            raise CheckpointError("invalid", "cannot load %s: it was not written by "
+                                  "robustrun.checkpoint.save()" % attempt)
+        about = _decoded(kept, 0, ABOUT, attempt)
+        replicated = about["replicated"]
+        rank = 0 if replicated else self.world.rank
+        if not replicated and checkpoint.world_size != self.world.size:
+            raise WorldChanged(
+                "cannot load %s: each of %d ranks saved a state of its own, and there are %d "
+                "ranks now" % (attempt, checkpoint.world_size, self.world.size))
+        tree = _decoded(kept, rank, TREE, attempt)
+        plan = _state.Plan()
+        self._plan_own(checkpoint, kept, about, attempt, plan)
+        plan.restore(self.state, tree)
+        where = {shard.name: index for index, shard in enumerate(checkpoint.shards)
+                 if replicated or shard.rank == rank}
+        return plan, Reads(checkpoint, where, plan, group if replicated else None), replicated
+
+    @staticmethod
+    def _loaded(places, checkpoint, reads, from_memory, from_disk):
+        global last
+        last = Loaded(checkpoint.step, checkpoint.attempt, reads.bytes, from_memory, from_disk,
+                      reads.bytes - from_memory - from_disk)
+        note("loaded", attempt=checkpoint.attempt, directories=places,
+             source="memory" if reads.bytes and not from_disk else "disk")
+        return checkpoint.step
+
+    def _plan_own(self, checkpoint, kept, about, attempt, plan):
+        saved = set(about["own"])
+        for name in sorted(saved - set(self.own)):
+            plan.problems.append("'%s' of each rank was saved, but nobody wants it" % name)
+        for name in sorted(set(self.own) - saved):
+            plan.problems.append("'%s' of each rank is wanted, but not in the checkpoint" % name)
+        wanted = [(name, OWN + name) for name in sorted(saved & set(self.own))]
+        if self.random and about["random"]:
+            wanted.append(("random", RANDOM))
+        for name, key in wanted:
+            value = self._own_value(checkpoint, kept, name, key, attempt)
+            if value is not None:
+                plan.after.append(lambda name=name, value=value: self._take(name, value))
+
+    def _own_value(self, checkpoint, kept, name, key, attempt):
+        if checkpoint.world_size == self.world.size:
+            return _decoded(kept, self.world.rank, key, attempt)
+        if self.remap is None:
+            raise WorldChanged(
+                "cannot load '%s' of %s: it was saved by %d ranks, and there are %d now; pass "
+                "remap= to say who takes what" % (name, attempt, checkpoint.world_size,
+                                                  self.world.size))
+        values = [_decoded(kept, rank, key, attempt) for rank in range(checkpoint.world_size)]
+        return self.remap(name, values, self.world.rank, self.world.size)
+
+    def _take(self, name, value):
+        if name == "random":
+            return _tensors.set_random_states(value)
+        target = self.own[name]
+        if callable(getattr(target, "load_state_dict", None)):
+            target.load_state_dict(value)
+        elif isinstance(target, dict) and isinstance(value, dict):
+            target.clear()
+            target.update(value)
+        elif isinstance(target, list) and isinstance(value, list):
+            target[:] = value
+        else:
+            raise StateMismatch("cannot load '%s': a dict, a list or an object with "
+                                "load_state_dict() takes it" % name)
+
+
+def _finish(plan):
+    for each in plan.after:
+        each()
+
+
+def _decoded(kept, rank, name, attempt):
+    try:
+        return _state.outline(_neutral.decode(kept[rank, name]))
+    except KeyError:
+        raise CheckpointError("invalid", "cannot load %s: rank %d has no '%s' in it"
+                              % (attempt, rank, name)) from None
+    except ValueError as error:
+        raise CheckpointError("corrupt", "cannot load %s: %s" % (attempt, error)) from None
+
+
+class Reads:
+    """What is to be read, and into which memory: straight into tensors that are plain memory, of
+    this machine or, where a group will send it, of its devices."""
+
+    def __init__(self, checkpoint, where, plan, group=None):
+        for ref, _ in plan.reads:
+            index = where.get(ref.name)
+            shard = None if index is None else checkpoint.shards[index]
+            if shard is None or shard.dtype != ref.dtype or shard.shape != ref.shape:
+                raise CheckpointError("corrupt", "cannot load %s: it contradicts itself on '%s'"
+                                      % (checkpoint.attempt, ref.name))
+        _state.make_fresh(plan)
+        self.targets = []
+        self._first, self._copies = {}, []  # what is read; (tensor, what it gets the values of)
+        for ref, tensor in plan.reads:
+            if ref.name not in self._first:
+                self._add(checkpoint, where[ref.name], ref, tensor, group)
+            if self._first[ref.name] is not tensor:
+                self._copies.append((tensor, self._first[ref.name]))
+        self.targets.sort(key=lambda each: each.index)
+        self.bytes = sum(each.bytes for each in self.targets)
+
+    def _add(self, checkpoint, index, ref, tensor, group):
+        device = group.device_for(tensor) if group is not None else _tensors.CPU
+        memory = tensor if _tensors.is_memory(tensor, device) \
+            else _tensors.new(ref.dtype, ref.shape, device)
+        self._first[ref.name] = memory
+        size = _tensors.byte_size(memory)
+        if checkpoint.shards[index].bytes != size:
+            raise CheckpointError("corrupt", "cannot load %s: '%s' has %d bytes instead of %d" % (
+                checkpoint.attempt, ref.name, checkpoint.shards[index].bytes, size))
+        if size:
+            self.targets.append(_shares.Target(index, 0, size, memory))
+
+    def requests(self):
+        """For the engine, of all of it: (shard, begin, bytes, address)."""
+        return [(each.index, 0, each.bytes, each.memory.data_ptr()) for each in self.targets]
+
+    def digest(self):
+        """The same on ranks that read the same into the same kinds of memory."""
+        text = repr([(each.index, each.memory.device.type) for each in self.targets])
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def finish(self):
+        """When everything is there."""
+        for memory in self._first.values():
+            _tensors.was_written(memory)
+        for tensor, memory in self._copies:
+            _tensors.copy(tensor, memory)

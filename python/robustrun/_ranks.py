@@ -1,0 +1,95 @@
+"""Ranks that go on together or not at all: what each has to say is told to all of them.
+
+Small collectives of the default process group; no rank waits for one that has failed.
+"""
+
+import json
+
+import torch
+
+from . import _session
+
+_BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl", "hccl", "cncl")  # they do move bytes
+_SENTENCE_MAX = 4096
+
+
+class RankFailed(RuntimeError):
+    """Another rank could not go on; the sentence says which one, and why."""
+
+
+def group():
+    """The default process group; None when there is none, or only one rank."""
+    dist = _session._process_group()
+    if dist is None or dist.get_world_size() < 2:
+        return None
+    kinds = _kinds_of_devices()
+    return Group(dist, kinds) if kinds else None
+
+
+def _kinds_of_devices():
+    """Those whose tensors the group can send, "cpu" first."""
+    from torch.distributed import distributed_c10d
+
+    config = getattr(distributed_c10d, "get_backend_config", str)()  # "cpu:gloo,cuda:nccl"
+    pairs = [each.split(":") for each in config.split(",") if ":" in each]
+    kinds = [kind for kind, backend in pairs if backend in _BACKENDS and _is_there(kind)
+             and (kind == "cpu" or backend != "gloo")]  # that one would copy them to the host
+    return sorted(kinds, key=lambda kind: kind != "cpu")
+
+
+def _is_there(kind):
+    return kind == "cpu" or getattr(getattr(torch, kind, None), "is_available", bool)()
+
+
+class Group:
+    def __init__(self, dist, kinds):
+        self._dist, self._kinds = dist, kinds
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._talks_on = self._device(kinds[0])
+
+    @staticmethod
+    def _device(kind):
+        if kind == "cpu":
+            return torch.device("cpu")
+        return torch.device(kind, getattr(torch, kind).current_device())
+
+    def device_for(self, tensor):
+        """Where the tensor's bytes are when they are sent: where it is, if that can be."""
+        kind = tensor.device.type
+        return self._device(kind if kind in self._kinds else self._kinds[0])
+
+    def broadcast(self, flat, source):
+        """Begins to; wait() of what it answers ends it."""
+        return self._dist.broadcast(flat, source, async_op=True)
+
+    def gather(self, value):
+        """The values of all ranks: what JSON can say."""
+        data = json.dumps(value).encode()
+        sizes = self._all(torch.tensor([len(data)]))
+        padded = torch.zeros(max(int(size) for size in sizes), dtype=torch.uint8)
+        padded[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        return [json.loads(bytes(row[:int(size)].tolist()))
+                for row, size in zip(self._all(padded), sizes)]  # noqa: B905
+
+    def _all(self, row):
+        row = row.to(self._talks_on)
+        rows = [torch.empty_like(row) for _ in range(self.size)]
+        self._dist.all_gather(rows, row)
+        return [each.cpu() for each in rows]
+
+    def agree(self, error, facts=None):
+        """The facts of all ranks. When any of them has an error all raise: that rank its own, the
+        others RankFailed."""
+        sentence = error and ("%s: %s" % (type(error).__name__, error))[:_SENTENCE_MAX]
+        try:
+            said = self.gather([sentence, facts])
+        except Exception:
+            if error is None:
+                raise
+            raise error from None  # the group is gone because of it
+        if error is not None:
+            raise error
+        for rank, (what, _) in enumerate(said):
+            if what is not None:
+                raise RankFailed("cannot go on: rank %d of %d failed: %s" % (rank, self.size, what))
+        return [each for _, each in said]

@@ -1,0 +1,95 @@
+"""What a saver does besides writing at once: copies in memory, a look at what all ranks saved."""
+
+from time import monotonic_ns
+
+from . import _copies, _engine, _neutral, _session, _state, _tensors
+from ._api import stop_requested
+from ._checkpoint_notes import note
+from ._engine import Corrupt
+from ._state import StateMismatch
+
+ABOUT = "robustrun"  # the state of each rank that says how it saved
+
+
+class ChangedWhileSaved(RuntimeError):
+    """A tensor changed while it was being saved: nothing was committed."""
+
+
+class StagedSaves:
+    """Of a saver that has `engine`, `places`, `lock`, `copies`, _states() and _structure()."""
+
+    def make_copies(self):
+        if self.copies is None:
+            self.copies = _copies.Copies(self.engine, self.lock)
+        return self.copies
+
+    def stage(self, *what, disk_every, rate):
+        copies = self.make_copies()
+        number = self.engine.saves_begun
+        try:
+            return self._stage(copies, number % disk_every == disk_every - 1, rate, *what)
+        finally:
+            self.engine.saves_begun = number + 1  # on every rank, whatever became of it here
+
+    def _stage(self, copies, drained, rate, state, step, replicated, own, random, keep):
+        rank, size = _session.world()
+        began = monotonic_ns()
+        writers = ["rank-%d" % each for each in range(size)]
+        tree, tensors = _state.flatten(state)
+        packed = _neutral.encode(tree, "state")
+        states = self._states(rank, packed, replicated, own, random)
+        versions = {name: _tensors.version(tensor) for name, tensor in tensors.items()}
+        mine = share(tensors, rank, size) if replicated else list(tensors)
+        memory = [_tensors.as_memory(tensors[name]) for name in mine]
+        try:
+            handle = copies.stage(step, writers, writers[rank],
+                                  self._structure(mine, memory, rank),
+                                  [each.data_ptr() for each in memory], states, size,
+                                  [("rank", size)])
+        except Corrupt as error:
+            raise ChangedWhileSaved(str(error)) from None
+        changed = [name for name in tensors if _tensors.version(tensors[name]) != versions[name]]
+        if changed:
+            copies.discard(handle)
+            raise ChangedWhileSaved("tensor '%s' changed while step %d was being copied: it is not "
+                                    "saved" % (changed[0], step))
+        took = monotonic_ns() - began
+        note("saved", attempt=handle.attempt, directories=self.places, blocking_ns=took,
+             bytes=sum(_tensors.byte_size(each) for each in memory))
+        if drained:
+            copies.drain(handle, lambda done: self._committed(done, replicated and size > 1, keep),
+                         0 if stop_requested() else rate)
+        return handle
+
+    def _committed(self, handle, compare, keep):
+        """In the background, by whoever was last."""
+        note("committed", attempt=handle.attempt, directories=self.places)
+        if compare:
+            self._compare_ranks(handle.attempt)
+        if keep:
+            handle.notes += _engine.prune(self.places, keep)[1]
+
+    def _compare_ranks(self, attempt):
+        with _engine.Checkpoint(self.places, attempt) as checkpoint:
+            trees = {rank: _neutral.decode(data)["tree"]
+                     for rank, name, data in checkpoint.states if name == ABOUT}
+            other = [rank for rank in trees if trees[rank] != trees[0]]
+            if other:
+                checkpoint.poison("ranks-differ")
+                raise StateMismatch("cannot save as replicated=True: rank %d has other names, "
+                                    "shapes or plain values than rank 0; what differs between "
+                                    "ranks belongs into own=" % other[0])
+
+
+def share(tensors, rank, size):
+    """The names that this rank writes: the largest first to whoever has least."""
+    load = [0] * size
+    mine = []
+    sizes = sorted(((_tensors.byte_size(each), name) for name, each in tensors.items()),
+                   key=lambda each: (-each[0], each[1]))
+    for count, name in sizes:
+        writer = load.index(min(load))
+        load[writer] += count
+        if writer == rank:
+            mine.append(name)
+    return mine

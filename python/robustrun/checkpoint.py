@@ -1,0 +1,333 @@
+"""Checkpoints that are never wrong, for plain scripts (docs/checkpoints.md).
+
+    from robustrun import checkpoint
+    state = {"model": model, "optimizer": optimizer, "epoch": 0}
+    step = checkpoint.load_latest(state, directories="/scratch/run7") or 0
+    ...
+    checkpoint.save(state, step, directories="/scratch/run7", keep=3)
+
+Every rank calls both. Under robustrun, torchrun or alone.
+"""
+
+import atexit
+import gc
+import hashlib
+import os
+import threading
+import warnings
+from time import monotonic_ns
+
+from . import _engine, _load, _neutral, _ranks, _session, _staged, _state, _tensors
+from ._checkpoint_notes import note
+from ._engine import CheckpointError, Conflict, Corrupt, NotFound
+from ._load import Loaded, WorldChanged
+from ._neutral import NotNeutral
+from ._ranks import RankFailed
+from ._staged import ChangedWhileSaved
+from ._state import StateMismatch
+from ._tensors import CannotSave
+
+__all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "ChangedWhileSaved",
+           "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave", "CheckpointError",
+           "Conflict", "Corrupt", "NotFound", "RankFailed"]
+
+DIRECTORY_VARIABLE = "ROBUSTRUN_CHECKPOINT_DIR"
+RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
+RECHECK_BYTES = 32 << 20  # read once more after a save, at most: a millisecond or three
+_ABOUT, _TREE, _RANDOM, _OWN = _load.ABOUT, _load.TREE, _load.RANDOM, _load.OWN
+
+_lock = threading.Lock()
+_savers = {}
+
+
+class Saved:
+    """What became of a save. `committed`: by this rank, which was the last one; the others see
+    False. `notes`: what went wrong without harm. `attempt`: its folder."""
+
+    def __init__(self, attempt, committed, notes):
+        self.attempt, self.committed, self.notes = attempt, committed, notes
+
+    def __repr__(self):
+        return "Saved(%r, committed=%r, notes=%r)" % (self.attempt, self.committed, self.notes)
+
+
+def last_load():
+    """A Loaded: of this process's last load_latest() that found something; else None."""
+    return _load.last
+
+
+def wait():
+    """Until nothing is on its way to disk any more; raises what went wrong with it."""
+    for saver in list(_savers.values()):
+        if saver.copies is not None:
+            saver.copies.wait()
+
+
+def save(state, step, directories=None, replicated=False, own=None, dataloader=None, random=True,
+         keep=None, blocking=True, every_step=False, disk_every=100, parity=0, drain_rate=None):
+    """Saves `state` at `step`; returns when this rank's part is on disk. The last rank commits.
+
+    `state`: dicts, lists and tuples of tensors, plain values, and objects with state_dict().
+    `directories`: one or several, spread over; the first must be shared by all ranks; else the
+    variable ROBUSTRUN_CHECKPOINT_DIR, separated by colons. `replicated`: every rank holds the same
+    state (DistributedDataParallel): each tensor is written by one rank, and any number of ranks may
+    load it; else each rank's state is its own. `own`: {name: value} of what differs between ranks
+    even so, and `dataloader`, the same. `random`: the states of random number generators, too.
+    `keep`: this many verified checkpoints stay; the rank that commits reads the new one back and
+    removes older ones. `parity`: as many directories may be lost or damaged; there must be more.
+
+    `blocking=False`: returns when a copy of the state is complete in memory; it is written in the
+    background. Answers with a handle: wait(), done(), `error`; the next save raises it, too. A
+    third save waits while two are being written. `every_step`: only every `disk_every`-th copy is
+    written; under robustrun the newest that all ranks have is, if the job dies. `drain_rate`: bytes
+    a second that this rank's copies are written with at most, parity included; else the variable
+    ROBUSTRUN_CHECKPOINT_DRAIN_RATE; else no limit. None for what cannot wait: blocking saves and
+    what goes before them, saves after a stop was asked for, the end of the process.
+
+    Raises ChangedWhileSaved, NotNeutral or CannotSave, all by name, and Conflict when a later
+    attempt of the job has taken over.
+    """
+    if keep is not None and keep < 1:
+        raise ValueError("keep=%r: one checkpoint at least is kept" % (keep,))
+    with _lock:
+        saver = _saver(_directories(directories, make=True))
+        saver.use_parity(parity)
+        what = (state, step, replicated, _own(own, dataloader), random, keep)
+        # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
+        # costs as much as all the rest.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            if blocking and not every_step:
+                return saver.save(*what)
+            return saver.stage(*what, disk_every=disk_every if every_step else 1,
+                               rate=_rate(drain_rate))
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def load_latest(state, directories=None, own=None, dataloader=None, random=True, remap=None,
+                read_only=False):
+    """Puts the newest good checkpoint back into `state`, in place; its step, or None if there is
+    none. Arguments as for save(). All that is wanted must be in it, and all that is in it must be
+    wanted. Every byte is verified.
+
+    `remap(name, values, rank, size)`: called when what ranks saved for themselves ("dataloader",
+    "random", names of `own`) is of another number of ranks: `values` is what each of them saved,
+    the answer is what this rank takes, None for nothing. Without it that is refused (WorldChanged).
+    `read_only`: a look from outside, by an evaluation, say: nobody who saves there is stopped.
+
+    Ranks that have a process group load together: of a state saved with `replicated=True` each
+    rank reads its share and hands it on, and when one of them fails all raise (RankFailed, where it
+    was another). With `read_only` nobody waits for others, and each reads all of it.
+
+    A damaged checkpoint is marked as poisoned. A single process then takes the one before, with a
+    warning; of several ranks the one that finds it raises Corrupt, and all of them find the one
+    before at their next start.
+    """
+    group = None if read_only else _ranks.group()
+    with _lock:
+        if group is not None:
+            return _load_with(group, state, directories, own, dataloader, random, remap)
+        places = _directories(directories, make=not read_only)
+        loader = _loader(places, state, _own(own, dataloader), random, remap, read_only)
+        failed = None
+        for attempt in _load.attempts(places):
+            try:
+                return loader.load(places, attempt)
+            except (Corrupt, NotFound) as error:
+                failed = error
+                _load.give_up(places, attempt, error, read_only)
+                if loader.world.size > 1:
+                    raise
+        if failed is not None:
+            raise failed
+        return None
+
+
+def _load_with(group, state, directories, own, dataloader, random, remap):
+    """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
+    _session.session()  # of all ranks: the first asks nobody, the others ask it
+    places = loader = attempt = failed = None
+    try:
+        places = _directories(directories, make=True)
+        loader = _loader(places, state, _own(own, dataloader), random, remap, read_only=False)
+        attempt = next(_load.attempts(places), None)
+    except Exception as error:
+        failed = error
+    loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
+    try:
+        return loader.load_with(group, places, attempt, failed)
+    except (Corrupt, NotFound) as error:
+        if attempt is not None:
+            _load.give_up(places, attempt, error, read_only=False)
+        raise
+
+
+def _loader(places, state, own, random, remap, read_only):
+    world = _session.world()
+    copies = None
+    if not read_only and (world.size > 1 or _session.under_robustrun()):
+        saver = _saver(places)  # from here on no earlier attempt commits: all find the same
+        copies = saver.make_copies() if os.environ.get("ROBUSTRUN_SOCKET") else None
+    return _load.Loader(state, own, random, remap, world, copies)
+
+
+def _directories(given, make):
+    if given is None:
+        given = [each for each in os.environ.get(DIRECTORY_VARIABLE, "").split(":") if each]
+    if isinstance(given, (str, os.PathLike)):
+        given = [given]
+    places = [os.path.abspath(os.fspath(each)) for each in given]
+    if not places:
+        raise ValueError("where are the checkpoints? Give directories=, or set "
+                         + DIRECTORY_VARIABLE)
+    for place in places if make else []:
+        try:
+            os.mkdir(place, 0o700)  # never its parents: a mount may be missing
+        except FileExistsError:
+            pass
+    return tuple(places)
+
+
+def _rate(given):
+    """Bytes a second; 0: no limit."""
+    if given is None:
+        given = os.environ.get(RATE_VARIABLE) or 0
+    try:
+        rate = int(float(given))
+    except (ValueError, OverflowError):
+        rate = -1
+    if rate < 0:
+        raise ValueError("how many bytes a second may copies be written with? Not %r" % (given,))
+    return rate
+
+
+def _own(own, dataloader):
+    values = dict(own or {})
+    if dataloader is not None:
+        values["dataloader"] = dataloader
+    if "random" in values:
+        raise ValueError("own= cannot have a 'random': that is the generators' own name")
+    return values
+
+
+def _saver(places):
+    saver = _savers.get(places)
+    if saver is None:
+        saver = _savers[places] = _Saver(places)
+    return saver
+
+
+@atexit.register
+def _close():
+    while _savers:
+        saver = _savers.popitem()[1]
+        if saver.copies is not None:
+            saver.copies.close()
+        saver.engine.close()
+
+
+class _Saver(_staged.StagedSaves):
+    """An engine and what one save leaves for the next."""
+
+    def __init__(self, places):
+        session = _session.session()
+        self.places = places
+        self.engine = _engine.Engine(places, session.run, session.attempt)
+        self.lock = threading.Lock()  # of the engine's directories
+        self.copies = None
+        self.parity = 0
+        self.signature = self.structure = None
+        self.saves = 0
+
+    def use_parity(self, parity):
+        if parity != self.parity:
+            with self.lock:  # what is on its way to disk comes first
+                self.engine.use_parity(parity)
+            self.parity = parity
+
+    def save(self, *what):
+        if self.copies is None:
+            with self.lock:
+                return self._save(*what)
+        self.copies.raise_errors()
+        self.copies.hurry()  # what goes before this save
+        try:
+            with self.lock:
+                return self._save(*what)
+        finally:
+            self.copies.relax()
+
+    def _save(self, state, step, replicated, own, random, keep):
+        rank, size = _session.world()
+        began = monotonic_ns()
+        writers = ["rank-%d" % each for each in range(size)]
+        # First of all: every rank counts this save, whatever becomes of it here.
+        with self.engine.begin(step, writers, size, [("rank", size)]) as attempt:
+            tree, tensors = _state.flatten(state)
+            packed = _neutral.encode(tree, "state")
+            states = self._states(rank, packed, replicated, own, random)
+            versions = {name: _tensors.version(tensor) for name, tensor in tensors.items()}
+            mine = _staged.share(tensors, rank, size) if replicated else list(tensors)
+            memory = [_tensors.as_memory(tensors[name]) for name in mine]
+            attempt.write(writers[rank], self._structure(mine, memory, rank),
+                          [each.data_ptr() for each in memory], states)
+            changed = [name for name in tensors if _tensors.version(tensors[name])
+                       != versions[name]] or attempt.recheck(self._sample(memory))
+            if changed:
+                raise ChangedWhileSaved("tensor '%s'%s changed while step %d was being saved: "
+                                        "nothing was committed" % (
+                                            changed[0], " and %d more" % (len(changed) - 1)
+                                            if len(changed) > 1 else "", step))
+            committed = attempt.commit()
+            took = monotonic_ns() - began
+            note("saved", attempt=attempt.attempt, directories=self.places, blocking_ns=took,
+                 bytes=sum(_tensors.byte_size(each) for each in memory), total_ns=took)
+            if committed:
+                note("committed", attempt=attempt.attempt, directories=self.places)
+            if committed and replicated and size > 1:
+                self._compare_ranks(attempt.attempt)
+            if committed and keep:
+                attempt.notes += _engine.prune(self.places, keep)[1]
+            for each in attempt.notes:
+                warnings.warn("checkpoint of step %d: %s" % (step, each), RuntimeWarning,
+                              stacklevel=4)
+            return Saved(attempt.attempt, committed, attempt.notes)
+
+    @staticmethod
+    def _states(rank, packed, replicated, own, random):
+        about = {"replicated": bool(replicated), "own": sorted(own), "random": bool(random),
+                 "tree": hashlib.blake2b(packed, digest_size=16).hexdigest()}
+        states = [(rank, _ABOUT, _neutral.encode(about))]
+        if rank == 0 or not replicated:
+            states.append((rank, _TREE, packed))
+        for name, value in own.items():
+            states.append((rank, _OWN + name,
+                           _neutral.encode(_state.inline(value, name), name)))
+        if random:
+            states.append((rank, _RANDOM, _neutral.encode(_tensors.random_states())))
+        return states
+
+    def _structure(self, names, memory, rank):
+        named = list(zip(names, memory))  # noqa: B905 (strict is newer than Python 3.8)
+        signature = [(name, each.dtype, each.shape) for name, each in named]
+        if signature != self.signature:
+            self.structure = _engine.Structure(
+                _engine.Shard(name, _tensors.dtype_name(each.dtype), rank, tuple(each.shape),
+                              (0,) * each.dim(), tuple(each.shape), _tensors.byte_size(each))
+                for name, each in named)
+            self.signature = signature
+        return self.structure
+
+    def _sample(self, memory):
+        """Other tensors at every save, until RECHECK_BYTES are reached."""
+        self.saves += 1
+        chosen, left = [], RECHECK_BYTES
+        for offset in range(len(memory)):
+            index = (offset + self.saves * 7) % len(memory)
+            left -= _tensors.byte_size(memory[index])
+            if left >= 0:
+                chosen.append(index)
+        return chosen

@@ -1,0 +1,265 @@
+"""torch.distributed.checkpoint (DCP) on robustrun's engine: every byte checked, one commit.
+
+    from robustrun.dcp import RobustReader, RobustWriter
+    writer = RobustWriter(["/nvme0/ckpt", "/nvme1/ckpt"])
+    dcp.save(state, storage_writer=writer, checkpoint_id=step)         # async_save likewise
+    reader = RobustReader(["/nvme0/ckpt", "/nvme1/ckpt"])
+    if reader.latest() is not None:
+        dcp.load(state, storage_reader=reader)                         # of any world size
+
+Each rank writes its own part; the coordinator adds one with what belongs to all, and commits. The
+first directory must be the same for all ranks. torch 2.1 and newer, told apart by signature.
+
+No pickle is stored or read: values that are no tensors are kept as plain values, and what is not
+plain is refused when it is saved.
+"""
+
+import io
+import os
+import re
+import sys
+from dataclasses import replace
+
+import torch
+from torch.distributed.checkpoint import StorageReader, StorageWriter
+from torch.distributed.checkpoint import metadata as _md
+from torch.distributed.checkpoint.planner import LoadItemType
+
+from . import _contents, _dcp_load, _dcp_save, _engine, _ranks, _session
+from ._checkpoint_notes import note
+from ._contents import COMMON, OBJECT
+from ._load import Loaded
+
+__all__ = ["RobustReader", "RobustWriter"]
+
+# Saves of one step are numbered, so that each has a folder of its own: by all ranks alike, and not
+# as in other processes or by robustrun.checkpoint.
+_FIRST_NUMBER, _FIRST_NUMBER_ELSEWHERE = 1 << 32, 1 << 33
+
+
+def _step_of(checkpoint_id):
+    """A step, or a text that ends with one: 1000, "step-1000", "/ckpt/1000"."""
+    if isinstance(checkpoint_id, int) and checkpoint_id >= 0:
+        return checkpoint_id
+    digits = re.search(r"([0-9]+)/*$", os.fspath(checkpoint_id)) \
+        if isinstance(checkpoint_id, (str, os.PathLike)) else None
+    if digits is None:
+        raise ValueError("checkpoint_id is the step, or a text that ends with it, not %r"
+                         % (checkpoint_id,))
+    return int(digits.group(1))
+
+
+def _paths(directories):
+    if isinstance(directories, (str, bytes, os.PathLike)):
+        directories = [directories]
+    return [os.path.abspath(os.fspath(each)) for each in directories]
+
+
+class RobustWriter(StorageWriter):
+    """Saves into `directories`; `checkpoint_id` of dcp.save, or `step`, says which step it is.
+
+    `weights`: each directory's share of the data, such as its bandwidth. `workers`: threads for
+    each of them. `axes`: [(name, size)] of the job's parallel shape, kept with the checkpoint.
+    `parity`: as many of the directories may be lost or damaged; there must be more.
+    """
+
+    def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0):
+        super().__init__()
+        self.directories = _paths(directories)
+        self.step = step
+        self.axes = [(str(name), int(size)) for name, size in axes]
+        self._options = {"weights": weights and [float(each) for each in weights],
+                         "workers": int(workers), "parity": int(parity)}
+        self._session = None
+        self._first_number = _FIRST_NUMBER
+        self._save = None  # the one that goes on, of this process
+
+    # async_save in a process of its own sends the writer there each time.
+    def __getstate__(self):
+        return dict(self.__dict__, _session=self._resolved_session(), _save=None,
+                    _first_number=_FIRST_NUMBER_ELSEWHERE)
+
+    def _resolved_session(self):
+        if self._session is None:
+            self._session = _session.session()
+        return self._session
+
+    def _store(self):
+        return _dcp_save.store(self.directories, self._resolved_session(), **self._options)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id):
+        try:
+            _step_of(checkpoint_id)
+        except ValueError:
+            return False
+        return True
+
+    def reset(self, checkpoint_id=None):  # not called by torch 2.1 and 2.2
+        if checkpoint_id is not None:
+            self.step = _step_of(checkpoint_id)
+
+    def set_up_storage_writer(self, is_coordinator, *args, **kwargs):
+        if not kwargs.get("use_collectives", True):
+            raise ValueError("use_collectives=False is not possible: one rank commits the parts "
+                             "of all of them")
+        if self.step is None:
+            raise ValueError("which step is it? dcp.save(..., checkpoint_id=STEP), or set the "
+                             "writer's step")
+        self._save = _dcp_save.Saving(self._store(), _step_of(self.step), self._first_number,
+                                      self.axes)
+
+    def prepare_local_plan(self, plan):
+        return plan
+
+    # DCP may replay the plans of an earlier save (enable_plan_caching): nothing of this save.
+    def prepare_global_plan(self, plans):
+        return [replace(plan, storage_data={"rank": rank, "world": len(plans)})
+                for rank, plan in enumerate(plans)]
+
+    def write_data(self, plan, planner):
+        future = torch.futures.Future()
+        future.set_result(self._save.write(plan, planner))
+        return future
+
+    def finish(self, metadata, results):
+        self._save.finish(metadata, results)
+        self._save = None
+
+
+class RobustReader(StorageReader):
+    """Loads from `directories`: the newest checkpoint, or that of `step` or of dcp.load's
+    checkpoint_id. Any world size; a tensor may be cut into other pieces than when it was saved.
+
+    As with robustrun.checkpoint.load_latest: in jobs of several ranks or under robustrun the
+    directories are taken over, so that no earlier attempt commits any more and all ranks find the
+    same; what is damaged is marked, and the next start takes the one before. `read_only`: neither;
+    for those who only look, such as an evaluation.
+    """
+
+    def __init__(self, directories, step=None, read_only=False):
+        super().__init__()
+        self.directories = _paths(directories)
+        self.step = step
+        self.read_only = read_only
+        self.last_load = None
+        self._checkpoint = None
+        self._places = {}  # index -> number of the shard
+
+    def __getstate__(self):
+        return dict(self.__dict__, _checkpoint=None, _places={})
+
+    def latest(self):
+        """The newest step that can be loaded; None when there is none."""
+        self._take_over()
+        for found in _engine.catalogue(self.directories):
+            if found.state == "committed" and not found.poisoned:
+                return found.step
+        return None
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id):
+        return RobustWriter.validate_checkpoint_id(checkpoint_id)
+
+    def _take_over(self):
+        if not self.read_only and (_session.under_robustrun() or _session.world().size > 1):
+            _dcp_save.claim(self.directories, _session.session())
+
+    def _give_up(self, error):
+        print("robustrun: cannot load a checkpoint: %s" % error, file=sys.stderr, flush=True)
+        if isinstance(error, _engine.Corrupt) and self._checkpoint and not self.read_only:
+            self._checkpoint.poison("damaged")
+
+    def reset(self, checkpoint_id=None):
+        self._checkpoint = None
+        if checkpoint_id is not None:
+            self.step = _step_of(checkpoint_id)
+
+    # DCP logs what is raised here for nobody, and says that metadata is None. It would also call
+    # again for metadata of a rank if the last parameter were named kwargs.
+    def read_metadata(self, *args, **ignored):
+        try:
+            self._take_over()
+            self._checkpoint = _contents.opened(self.directories, self.step)
+            return self._metadata()
+        except Exception as error:
+            self._give_up(error)
+            raise
+
+    def _metadata(self):
+        entries, self._places = {}, {}
+        for number, shard in enumerate(self._checkpoint.shards):
+            chunk = _md.ChunkStorageMetadata(torch.Size(shard.offsets), torch.Size(shard.shape))
+            if shard.name not in entries:
+                kind = _md.TensorProperties(dtype=_contents.dtype_of(shard.dtype))
+                entries[shard.name] = _md.TensorStorageMetadata(
+                    kind, torch.Size(shard.global_shape), [])
+            index = _md.MetadataIndex(shard.name, chunk.offsets)
+            if index not in self._places:
+                self._places[index] = number
+                entries[shard.name].chunks.append(chunk)
+        common = None
+        for _, name, value in self._checkpoint.states:
+            if name == COMMON:
+                common = _contents.decoded(value)
+            elif name.startswith(OBJECT):
+                entries[name[len(OBJECT):]] = _md.BytesStorageMetadata()
+        if common is None:
+            raise ValueError("the checkpoint of step %d was not saved by RobustWriter; "
+                             "robustrun.checkpoint loads it" % self._checkpoint.step)
+        return _md.Metadata(state_dict_metadata=entries, planner_data=common["planner_data"],
+                            storage_data=dict(self._places))
+
+    def set_up_storage_reader(self, metadata, is_coordinator, *args, **ignored):
+        pass
+
+    def prepare_local_plan(self, plan):
+        return replace(plan, storage_data=self._checkpoint.attempt)
+
+    def prepare_global_plan(self, plans):
+        found = sorted({plan.storage_data for plan in plans})
+        if len(found) > 1:
+            raise RuntimeError("the ranks do not find the same checkpoint, but %s; is somebody "
+                               "else saving there?" % " and ".join(found))
+        group = _ranks.group()
+        if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
+            return [replace(plan, storage_data=[]) for plan in plans]
+        return [replace(plan, storage_data=places)
+                for plan, places in zip(plans, _dcp_load.wanted_by_all(plans))]  # noqa: B905
+
+    def read_data(self, plan, planner):
+        try:
+            self._read(plan, planner)
+        except _engine.CheckpointError as error:
+            self._give_up(error)
+            raise
+        note("loaded", attempt=self._checkpoint.attempt, directories=self.directories,
+             source="disk")
+        self._checkpoint = None  # its files and memory
+        future = torch.futures.Future()
+        future.set_result(None)
+        return future
+
+    def _read(self, plan, planner):
+        checkpoint, done = self._checkpoint, set()
+        from_ranks = from_disk = 0
+        if plan.storage_data:  # first of all: an error before would leave the others waiting
+            shared = [plan.items[place] for place in plan.storage_data]
+            together = _dcp_load.SharedReading(_ranks.group(), checkpoint, planner)
+            left = together.read(shared, self._places)
+            done = {id(item) for item in shared}.difference(map(id, left))
+            from_ranks, from_disk = together.bytes_from_ranks, together.bytes
+        objects = {name: value for _, name, value in checkpoint.states}
+        reading = _dcp_load.Reading(checkpoint, planner)
+        for item in plan.items:
+            if item.type == LoadItemType.BYTE_IO:
+                stream = io.BytesIO()
+                torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
+                stream.seek(0)
+                planner.load_bytes(item, stream)
+            elif id(item) not in done:
+                reading.add(item, self._places[item.storage_index])
+        reading.flush()
+        from_disk += reading.bytes
+        self.last_load = Loaded(checkpoint.step, checkpoint.attempt, from_disk + from_ranks, 0,
+                                from_disk, from_ranks)

@@ -1,0 +1,28 @@
+#pragma once
+// What goes wrong in a cluster, when and where: one trace per seed, in absolute time, over all its
+// machines, spares too. Every policy that is compared meets the same one; what strikes a machine
+// that a policy does not use then does not hurt it. Pure.
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/failure_model.h"
+
+namespace robustrun::simulator {
+
+struct TracedFault {
+  Nanos at{};
+  std::uint32_t machine = 0;
+  FaultKind kind = FaultKind::kGpu;
+  bool stays = false;  // a restart on the same machine fails the same way, until it is repaired
+  // From when somebody takes the machine away until it is back (a dead one: from `at`); of kSlow:
+  // until it is fast again by itself.
+  Nanos lasts{};
+  double slows = 1;  // of kSlow: steps take so many times as long meanwhile
+};
+
+// Ascending in time. Poisson in time, uniform over machines. `machines` > 0.
+[[nodiscard]] std::vector<TracedFault> make_trace(const FailureModel& model, std::uint32_t machines,
+                                                  Nanos duration, std::uint64_t seed);
+
+}  // namespace robustrun::simulator

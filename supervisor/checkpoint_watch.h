@@ -1,0 +1,60 @@
+#pragma once
+// What all workers say of their checkpoints to few events of the whole group: pure, no clock.
+//
+// A worker's note stands for all of its own so far (wire/checkpoint_note.h), so one that is lost
+// does no harm. Of saves and commits an event goes to the journal at once and then one in
+// kCheckpointEventInterval at most; of loads, when another checkpoint or source appears; what is
+// left, when a worker ends. Owned by the driver, one for the run.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/checkpoint_events.h"
+#include "wire/checkpoint_note.h"
+
+namespace robustrun::supervisor {
+
+class CheckpointWatch {
+ public:
+  struct News {
+    base::NodeId node;  // that it was heard of last
+    CheckpointNoted event;
+  };
+
+  void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
+  // What is to be journaled now. A note of another attempt gives nothing.
+  std::vector<News> take(base::Rank rank, base::NodeId node, wire::CheckpointNote note,
+                         base::Nanos now);
+  // What is left of all kinds.
+  std::vector<News> rest();
+
+ private:
+  struct Saves {
+    std::uint64_t count = 0, bytes = 0;
+    base::Nanos blocking{}, median{}, most{};
+  };
+  struct Load {
+    News news;
+    std::vector<bool> ranks;
+  };
+  void take_save(base::Rank rank, const wire::CheckpointNote& note);
+  void take_commit(base::Rank rank, const wire::CheckpointNote& note);
+  News saved();
+  News committed();
+  bool take_load(base::Rank rank, base::NodeId node, const wire::CheckpointNote& note);
+
+  base::Attempt attempt_;
+  std::vector<Saves> saves_;  // by rank
+  std::vector<std::uint64_t> commits_;  // likewise
+  News saved_, committed_;  // without sums over ranks
+  bool has_commits_ = false;
+  bool saved_changed_ = false, committed_changed_ = false;
+  std::optional<base::Nanos> saved_at_, committed_at_;  // when the last event of it went out
+  std::vector<Load> loads_;  // by checkpoint and source, at most kLoadsMax
+  std::vector<bool> load_changed_;
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,70 @@
+#pragma once
+// What becomes known of the job's checkpoints, as events of the core. Plain data.
+//
+// The shell folds what the workers say (checkpoint_watch.h): an event stands for all ranks and for
+// the attempt so far, and the newest one of its kind replaces those before.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+
+namespace robustrun::supervisor {
+
+// Which checkpoint: as its folder is called, step-000000001000/g7-3f9c.
+struct CheckpointId {
+  std::uint64_t step = 0;
+  std::uint64_t generation = 0;
+  std::string token;
+  bool operator==(const CheckpointId&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "step", step);
+    v(2, "generation", generation);
+    v(3, "token", token);
+  }
+};
+
+struct CheckpointNoted {
+  enum class What : std::uint8_t { kSaved, kCommitted, kLoaded };
+  base::Attempt attempt;
+  What what = What::kSaved;
+  CheckpointId id;  // the newest
+  std::vector<std::string> directories;  // home first
+  std::string source;  // of a load: "disk", "memory", …
+  std::uint32_t ranks = 0;  // that said so
+  std::uint64_t count = 0;  // saves of the rank that made most; commits; loads of this one
+  std::uint64_t bytes = 0;  // of all ranks
+  base::Nanos blocking{};  // the rank that waited longest, for all of its saves
+  base::Nanos blocking_median{};  // of that rank, for one save
+  base::Nanos blocking_most{};  // of all ranks
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "what", what);
+    v(3, "id", id);
+    v(4, "directories", directories);
+    v(5, "source", source);
+    v(6, "ranks", ranks);
+    v(7, "count", count);
+    v(8, "bytes", bytes);
+    v(9, "blocking", blocking);
+    v(10, "blocking_median", blocking_median);
+    v(11, "blocking_most", blocking_most);
+  }
+};
+
+// The answer to DemoteCheckpoint.
+struct CheckpointDemoted {
+  std::uint64_t order = 0;
+  std::string error;  // empty: nobody starts from it any more
+  template <class V>
+  void fields(V& v) {
+    v(1, "order", order);
+    v(2, "error", error);
+  }
+};
+
+}  // namespace robustrun::supervisor

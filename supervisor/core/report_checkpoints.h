@@ -1,0 +1,74 @@
+#pragma once
+// What the workers told of their checkpoints, in the report of a run. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+struct Facts;
+struct Incident;
+
+struct LoadReport {
+  std::uint32_t attempt = 0;
+  base::Nanos at{};  // after the start, when it was heard of
+  std::uint64_t step = 0;
+  std::string source;  // "disk", "memory", …; empty: not said
+  std::uint32_t ranks = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "at", at);
+    v(3, "step", step);
+    v(4, "source", source);
+    v(5, "ranks", ranks);
+  }
+};
+
+// Of all attempts. Times are of the rank that waited longest: so long the job did no steps.
+struct CheckpointReport {
+  std::uint64_t saves = 0;
+  std::uint64_t committed = 0;
+  std::optional<std::uint64_t> last_committed_step;
+  std::uint64_t bytes = 0;  // of all ranks
+  base::Nanos blocking{};  // all together
+  base::Nanos blocking_median{};  // of one save
+  base::Nanos blocking_most{};
+  std::vector<LoadReport> loads;  // in order
+  std::vector<std::string> set_aside;  // decisions about those that did the job no good
+  // Of lost nodes, from the memory of the nodes that kept them.
+  std::uint32_t copies_saved = 0, copies_not_saved = 0;
+  std::vector<std::string> copies_lost;  // decisions about those that could not be
+  template <class V>
+  void fields(V& v) {
+    v(1, "saves", saves);
+    v(2, "committed", committed);
+    v(3, "last_committed_step", last_committed_step);
+    v(4, "bytes", bytes);
+    v(5, "blocking", blocking);
+    v(6, "blocking_median", blocking_median);
+    v(7, "blocking_most", blocking_most);
+    v(8, "loads", loads);
+    v(9, "set_aside", set_aside);
+    v(10, "copies_saved", copies_saved);
+    v(11, "copies_not_saved", copies_not_saved);
+    v(12, "copies_lost", copies_lost);
+  }
+};
+
+// None when the workers told of none.
+[[nodiscard]] std::optional<CheckpointReport> checkpoint_report(const Facts& facts);
+// What was committed before the incident, and what the next attempt loaded. Its step_before is
+// known.
+void describe_checkpoints(const Facts& facts, Incident& incident);
+// "12 saved, 11 committed, the last at step 1100; the job waited 1.2 s, 98 ms for one (median; …"
+[[nodiscard]] std::string checkpoint_words(const CheckpointReport& report);
+// "3 ranks saved from the memory of other nodes, 1 not"; empty: none was to be.
+[[nodiscard]] std::string saved_copies_words(const CheckpointReport& report);
+[[nodiscard]] std::vector<std::string> load_words(const CheckpointReport& report);
+
+}  // namespace robustrun::supervisor

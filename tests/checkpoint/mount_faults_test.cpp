@@ -1,0 +1,225 @@
+// Mounts that are full or broken, one of them and all: for a save, one with parity, one from memory
+// and for reading. What hangs: stuck_mount_test, stuck_parity_test, bulk_read_test.
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "checkpoint/paths.h"
+#include "checkpoint/retention.h"
+#include "checkpoint/staging.h"
+#include "tests/checkpoint/faulty_disk.h"
+#include "tests/checkpoint/fuse_view.h"
+#include "tests/checkpoint/support.h"
+
+namespace mount_faults_test {
+
+using namespace robustrun;
+using namespace robustrun::checkpoint;
+using robustrun::test::FaultyDisk;
+using robustrun::test::FuseView;
+using robustrun::test::SampleState;
+using robustrun::test::ScratchFolder;
+using robustrun::test::SmallDisk;
+
+namespace {
+
+constexpr std::uint64_t kRows = 1'000;  // 4 MB
+
+enum class Way : std::uint8_t { kPlain, kParity, kMemory };
+constexpr Way kWays[] = {Way::kPlain, Way::kParity, Way::kMemory};
+
+// Three folders and a copy in memory of what is to be saved there.
+struct Saving {
+  ScratchFolder scratch{"/dev/shm"};
+  std::vector<std::string> directories;
+  SampleState state{2, kRows};
+  Staging staging{1};
+  Way way;
+
+  explicit Saving(Way chosen) : way(chosen) {
+    for (const char* name : {"a", "b", "c"}) {
+      directories.push_back(scratch / name);
+      REQUIRE(std::filesystem::create_directory(directories.back()));
+    }
+  }
+  [[nodiscard]] Store store(Disk* disk) const {
+    StoreOptions options;
+    options.disk = disk;
+    for (const std::string& path : directories) options.mounts.push_back({path, 1});
+    auto opened = Store::open(std::move(options));
+    REQUIRE(opened);
+    REQUIRE(opened->use_parity(way == Way::kPlain ? 0 : 1));
+    return std::move(*opened);
+  }
+  // A small one of step 1 and, in memory, the one of step 2.
+  void begin(Store& store) {
+    REQUIRE(test::save_step(store, 1));
+    const auto order = test::sample_order(2, directories);
+    REQUIRE(staging.use(*MemoryArea::own(*Staging::slot_bytes_for(order, state.contents))));
+    REQUIRE(staging.stage(order, state.contents));
+  }
+  // What went wrong without harm.
+  base::Result<std::vector<std::string>> save(Store& store) {
+    if (way == Way::kMemory) {
+      const auto copy = complete_copies(staging.area()).front();
+      auto done = RR_TRY(drain_copy(staging.area().slot(copy.slot), store));
+      RR_ASSERT(done.committed);
+      return std::move(done.notes);
+    }
+    const auto attempt = RR_TRY(store.begin(2, 1, {1, {}}, {"n0"}));
+    auto notes = RR_TRY(store.write_part(attempt, "n0", state.contents));
+    RR_TRY(store.commit(attempt, 1));
+    return notes;
+  }
+  // Empty: the newest is step 2 and its bytes are right.
+  [[nodiscard]] std::string wrong() const {
+    const auto found = newest_committed(directories);
+    if (!found) return found.error().what;
+    if (found->attempt.step != 2) return "it is not the newest";
+    auto reader = CheckpointReader::open(found->manifest, found->folders);
+    for (std::size_t i = 0; i < state.buffers.size(); ++i) {
+      std::string bytes(state.buffers[i].size(), '\0');
+      if (auto read = reader.read_shard(i, bytes); !read) return read.error().what;
+      if (bytes != state.buffers[i]) return "other bytes";
+    }
+    return {};
+  }
+  void check_first_is_left() const {
+    const auto found = newest_committed(directories);
+    REQUIRE(found);
+    CHECK(found->attempt.step == 1);
+    CHECK(test::wrong_in(*found) == "");
+  }
+};
+
+bool says(const std::vector<std::string>& notes, const std::string& place,
+          const std::string& cause) {
+  return std::ranges::any_of(notes, [&](const std::string& note) {
+    return note.find(place) != std::string::npos && note.find(cause) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a mount that fails when it is written to is done without, and named with the cause") {
+  for (const Way way : kWays) {
+    for (const auto& [cause, word] : {std::pair(ENOSPC, "No space left"), {EIO, "Input/output"}}) {
+      for (const std::size_t bad : {0UZ, 2UZ}) {
+        CAPTURE(static_cast<int>(way));
+        CAPTURE(word);
+        CAPTURE(bad);
+        FaultyDisk disk;
+        Saving saving(way);
+        Store store = saving.store(&disk);
+        saving.begin(store);
+        disk.cause = cause;
+        disk.full_folder = saving.directories[bad];
+        const auto notes = saving.save(store);
+        REQUIRE(notes);
+        CHECK(says(*notes, saving.directories[bad], word));
+        CHECK(saving.wrong() == "");
+        const auto found = newest_committed(saving.directories);
+        CHECK(CheckpointReader::open(found->manifest, found->folders).verify().empty());
+        for (const DataFile& file : found->manifest.files) CHECK(file.mount != bad);
+      }
+    }
+  }
+}
+
+TEST_CASE("with all mounts failing nothing is committed and nothing lost; later it is saved") {
+  for (const Way way : kWays) {
+    for (const auto& [cause, word] : {std::pair(ENOSPC, "No space left"), {EIO, "Input/output"}}) {
+      CAPTURE(static_cast<int>(way));
+      CAPTURE(word);
+      FaultyDisk disk;
+      Saving saving(way);
+      Store store = saving.store(&disk);
+      saving.begin(store);
+      disk.cause = cause;
+      disk.full_folder = folder_of(saving.directories[0]);
+      const auto refused = saving.save(store);
+      REQUIRE_FALSE(refused);
+      for (const std::string& directory : saving.directories) {
+        CHECK(says({refused.error().what}, directory, word));
+      }
+      saving.check_first_is_left();
+      disk.full_folder.clear();
+      REQUIRE(saving.save(store));
+      CHECK(saving.wrong() == "");
+    }
+  }
+}
+
+TEST_CASE("file systems that are full say how much is free where, and what can be done") {
+  for (const Way way : kWays) {
+    CAPTURE(static_cast<int>(way));
+    Saving saving(way);
+    std::vector<std::unique_ptr<SmallDisk>> disks;
+    for (const std::string& directory : saving.directories) {
+      disks.push_back(std::make_unique<SmallDisk>(directory, "1m"));
+      if (disks.back()->there()) continue;
+      MESSAGE("mounting is not allowed here");
+      return;
+    }
+    Store store = saving.store(nullptr);
+    saving.begin(store);
+    const auto refused = saving.save(store);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().what.find("remove old checkpoints") != std::string::npos);
+    for (const std::string& directory : saving.directories) {
+      CHECK(says({refused.error().what}, "are free in " + directory, ""));
+    }
+    saving.check_first_is_left();
+
+    disks[1]->resize("64m");  // the home and another stay full
+    const auto saved = saving.save(store);
+    REQUIRE(saved);
+    if (way != Way::kPlain) CHECK(says(*saved, "no parity", ""));
+    CHECK(saving.wrong() == "");
+
+    // A home without a byte left: nothing can be committed, and that is said of it.
+    {
+      std::ofstream(saving.directories[0] + "/filling") << std::string(2U << 20U, 'x');
+    }
+    const auto full = test::save_step(store, 3);
+    REQUIRE_FALSE(full);
+    CHECK(full.error().what.find(saving.directories[0]) != std::string::npos);
+    CHECK(full.error().what.find("No space left on device; remove") != std::string::npos);
+    CHECK(saving.wrong() == "");
+    // What is removed to make room does not itself need room.
+    const auto pruned = prune(posix_disk(), saving.directories, 1);
+    REQUIRE(pruned);
+    REQUIRE(pruned->removed.size() == 1);
+    CHECK(pruned->removed.front().step == 1);
+    CHECK(says(pruned->notes, "VERIFIED", "No space left"));
+    CHECK(saving.wrong() == "");
+  }
+}
+
+TEST_CASE("with parity a mount that hangs while it is read is done without") {
+  Saving saving(Way::kParity);
+  REQUIRE(std::filesystem::create_directory(saving.scratch / "behind"));
+  const FuseView fuse(saving.scratch / "behind", saving.directories[2]);
+  if (!fuse.there()) {
+    MESSAGE("no FUSE here: bindfs is missing, or mounting is not allowed");
+    return;
+  }
+  Store store = saving.store(nullptr);
+  saving.begin(store);
+  REQUIRE(saving.save(store));
+  const auto found = newest_committed(saving.directories);
+  REQUIRE(found);
+  fuse.stop();
+  auto reader = CheckpointReader::open(found->manifest, found->folders,
+                                       {.patience = std::chrono::milliseconds(1500)});
+  for (std::size_t i = 0; i < saving.state.buffers.size(); ++i) {
+    std::string bytes(saving.state.buffers[i].size(), '\0');
+    REQUIRE(reader.read_shard(i, bytes));
+    CHECK(bytes == saving.state.buffers[i]);
+  }
+  CHECK_FALSE(reader.rescued().empty());
+  fuse.go_on();
+}
+
+}  // namespace mount_faults_test

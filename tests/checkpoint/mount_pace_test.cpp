@@ -1,0 +1,61 @@
+#include "checkpoint/mount_pace.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+namespace mount_pace_test {
+
+using namespace robustrun;
+using namespace robustrun::checkpoint;
+
+namespace {
+
+MountReading wrote(std::size_t mount, double weight, std::uint64_t megabytes, int milliseconds) {
+  return {mount, weight, megabytes << 20U, std::chrono::milliseconds(milliseconds)};
+}
+
+}  // namespace
+
+TEST_CASE("mounts that keep up with their weights keep them, whatever the weights are") {
+  MountPace pace(2);
+  CHECK(pace.learn(std::vector{wrote(0, 3, 300, 1000), wrote(1, 1, 100, 1000)}).empty());
+  CHECK(pace.of(0) == doctest::Approx(1));
+  CHECK(pace.of(1) == doctest::Approx(1));
+}
+
+TEST_CASE("a slower mount gets less step by step; below half it is drained, and said") {
+  MountPace pace(2);
+  const std::vector slower = {wrote(0, 1, 100, 1000), wrote(1, 1, 80, 1000)};
+  CHECK(pace.learn(slower).empty());
+  CHECK(pace.of(1) == doctest::Approx(0.9));
+  for (int i = 0; i < 20; ++i) CHECK(pace.learn(slower).empty());
+  CHECK(pace.of(1) == doctest::Approx(0.8).epsilon(0.01));
+
+  const std::vector slow = {wrote(0, 1, 100, 1000), wrote(1, 1, 100, 5000)};
+  CHECK(pace.learn(slow).empty());  // one alone is no news
+  auto drained = pace.learn(slow);
+  REQUIRE(drained.size() == 1);
+  CHECK(drained.front().first == 1);
+  CHECK(drained.front().second.find("20 % of what the others do") != std::string::npos);
+  for (int i = 0; i < 20; ++i) CHECK(pace.learn(slow).size() == 1);
+  CHECK(pace.of(1) == doctest::Approx(0.2).epsilon(0.01));
+  CHECK(pace.of(0) == doctest::Approx(1));
+
+  // It recovers when it is as fast as the others again.
+  for (int i = 0; i < 10; ++i) {
+    CHECK(pace.learn(std::vector{wrote(0, 1, 500, 5000), wrote(1, 1, 100, 1000)}).empty());
+  }
+  CHECK(pace.of(1) > 0.99);
+}
+
+TEST_CASE("a mount is never drained for good, and little data says nothing") {
+  MountPace pace(2);
+  (void)pace.learn(std::vector{wrote(0, 1, 1000, 1), wrote(1, 1, 100, 1'000'000)});
+  CHECK(pace.of(1) > 0);
+  MountPace fresh(2);
+  CHECK(fresh.learn(std::vector{wrote(0, 1, 100, 10), wrote(1, 1, 1, 10'000)}).empty());
+  CHECK(fresh.of(1) == 1);
+}
+
+}  // namespace mount_pace_test

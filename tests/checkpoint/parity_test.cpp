@@ -1,0 +1,205 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "base/io/fd.h"
+#include "checkpoint/limits.h"
+#include "checkpoint/repair.h"
+#include "checkpoint/retention.h"
+#include "tests/checkpoint/faulty_disk.h"
+#include "tests/checkpoint/support.h"
+
+namespace parity_test {
+
+using namespace robustrun;
+using namespace robustrun::checkpoint;
+using robustrun::test::FaultyDisk;
+using robustrun::test::SampleState;
+using robustrun::test::ScratchFolder;
+
+namespace {
+
+constexpr std::uint64_t kSeed = 20'264;
+constexpr std::uint64_t kStep = 7;
+constexpr std::uint64_t kRows = 15'000;  // 60 MB in all
+
+struct SavedWithParity {
+  ScratchFolder scratch{"/dev/shm"};
+  std::vector<std::string> directories;
+  SampleState state{kStep, kRows};
+  std::vector<std::string> notes;
+
+  SavedWithParity(std::size_t mounts, std::uint32_t parity, Disk* disk = nullptr) {
+    StoreOptions options;
+    options.disk = disk;
+    for (std::size_t i = 0; i < mounts; ++i) {
+      directories.push_back(scratch / ("m" + std::to_string(i)));
+      REQUIRE(std::filesystem::create_directory(directories.back()));
+      options.mounts.push_back({directories.back(), 1});
+    }
+    auto store = Store::open(std::move(options));
+    REQUIRE(store);
+    REQUIRE(store->use_parity(parity));
+    const auto attempt = store->begin(kStep, 1, {1, {}}, {"n0"});
+    REQUIRE(attempt);
+    const auto written = store->write_part(*attempt, "n0", state.contents);
+    REQUIRE(written);
+    notes = *written;
+    REQUIRE(store->commit(*attempt, 1));
+  }
+  [[nodiscard]] FoundAttempt found() const {
+    auto newest = newest_committed(directories);
+    REQUIRE(newest);
+    return *newest;
+  }
+  // What cannot be read as it was saved; empty: nothing.
+  [[nodiscard]] std::string wrong(std::size_t* rescued = nullptr) const {
+    const FoundAttempt newest = found();
+    auto reader = CheckpointReader::open(newest.manifest, newest.folders);
+    for (std::size_t i = 0; i < state.buffers.size(); ++i) {
+      std::string bytes(newest.manifest.shards[i].bytes, '\0');
+      if (auto read = reader.read_shard(i, bytes); !read) return read.error().what;
+      if (bytes != state.buffers[i]) return "other bytes in " + newest.manifest.shards[i].name;
+    }
+    if (rescued != nullptr) *rescued = reader.rescued().size();
+    return {};
+  }
+  [[nodiscard]] std::vector<std::string> faults() const {
+    const FoundAttempt newest = found();
+    return CheckpointReader::open(newest.manifest, newest.folders).verify();
+  }
+  void lose(std::size_t mount) const {
+    std::filesystem::remove_all(directories[mount]);
+    std::filesystem::create_directory(directories[mount]);
+  }
+};
+
+void flip_bit_at(const std::string& path, std::uint64_t byte) {
+  const base::Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(file);
+  char value = 0;
+  REQUIRE(::pread(file.get(), &value, 1, static_cast<off_t>(byte)) == 1);
+  value = static_cast<char>(value ^ 0x10);
+  REQUIRE(::pwrite(file.get(), &value, 1, static_cast<off_t>(byte)) == 1);
+}
+
+}  // namespace
+
+TEST_CASE("with parity 1 any mount may be lost, the home too, and is repaired onto its successor") {
+  for (const std::size_t lost : {0, 1, 2, 3}) {
+    const SavedWithParity saved(4, 1);
+    CHECK(saved.notes.empty());
+    CHECK(saved.faults().empty());
+    saved.lose(lost);
+    CAPTURE(lost);
+    CHECK_FALSE(saved.faults().empty());
+    std::size_t rescued = 0;
+    CHECK(saved.wrong(&rescued) == "");
+    CHECK(rescued > 0);
+    const auto repaired = repair(posix_disk(), saved.found(), saved.directories);
+    REQUIRE(repaired);
+    CHECK(repaired->lost.empty());
+    CHECK(repaired->done.size() == 3);  // data, parity, MANIFEST
+    CHECK(saved.faults().empty());
+    CHECK(saved.wrong(&rescued) == "");
+    CHECK(rescued == 0);
+    CHECK(repair(posix_disk(), saved.found(), saved.directories)->done.empty());
+    // Now another one may be lost.
+    saved.lose((lost + 1) % 4);
+    CHECK(saved.wrong() == "");
+  }
+}
+
+TEST_CASE(
+    "with parity 2 any two mounts may be lost; of three the loss is said, nothing is made up") {
+  for (std::size_t first = 0; first < 5; ++first) {
+    for (std::size_t second = first + 1; second < 5; ++second) {
+      const SavedWithParity saved(5, 2);
+      saved.lose(first);
+      saved.lose(second);
+      CAPTURE(first);
+      CAPTURE(second);
+      CHECK(saved.wrong() == "");
+      if (first == 0 && second == 1) {
+        REQUIRE(repair(posix_disk(), saved.found(), saved.directories)->lost.empty());
+        CHECK(saved.faults().empty());
+      } else if (second == 4) {
+        saved.lose(first == 3 ? 0 : first + 1);
+        CHECK(saved.wrong().find("parts that belong together are lost") != std::string::npos);
+        const auto repaired = repair(posix_disk(), saved.found(), saved.directories);
+        REQUIRE(repaired);
+        CHECK_FALSE(repaired->lost.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("one bit flipped in each region of every file is put right, wherever it is") {
+  base::Rng rng(kSeed);
+  MESSAGE("seed ", kSeed);
+  const SavedWithParity saved(3, 1);
+  const FoundAttempt found = saved.found();
+  std::set<std::string> kinds;
+  for (const DataFile& file : found.manifest.files) {
+    kinds.insert(std::filesystem::path(file.name).extension());
+    const std::string path = found.folders[file.mount] + "/" + file.name;
+    std::vector<std::uint64_t> places = {0, file.header_bytes, file.bytes - 1};
+    for (int i = 0; i < 5; ++i) places.push_back(rng.below(file.bytes));
+    for (const std::uint64_t place : places) {
+      flip_bit_at(path, place);
+      CAPTURE(place);
+      CHECK(saved.faults().size() == 1);
+      CHECK(saved.wrong() == "");
+      const auto repaired = repair(posix_disk(), found, saved.directories);
+      REQUIRE(repaired);
+      REQUIRE(repaired->done.size() == 1);
+      CHECK(repaired->done.front().starts_with(path));
+      CHECK(saved.faults().empty());
+    }
+  }
+  CHECK(kinds == std::set<std::string>{".safetensors", ".rrparity"});
+}
+
+TEST_CASE("damage at the same place of two members is beyond parity 1, and is not guessed") {
+  const SavedWithParity saved(3, 1);
+  const FoundAttempt found = saved.found();
+  const ParityGroup* group = nullptr;
+  for (const ParityGroup& each : found.manifest.groups) {
+    if (each.data.size() == 2 && each.data[0].bytes == kExtentBytes) group = &each;
+  }
+  REQUIRE(group != nullptr);
+  for (const ParityMember& member : group->data) {
+    const DataFile& file = found.manifest.files[member.file];
+    flip_bit_at(found.folders[file.mount] + "/" + file.name, member.offset + 5);
+  }
+  CHECK(saved.faults().size() == 2);
+  const std::string wrong = saved.wrong();
+  CHECK(wrong.find("is damaged in bytes") != std::string::npos);
+  CHECK(wrong.find("2 of 2 parts that belong together are lost") != std::string::npos);
+}
+
+TEST_CASE("parity needs one directory more than it has rows") {
+  const ScratchFolder one("/dev/shm");
+  StoreOptions options;
+  options.mounts = {{one.path(), 1}};
+  auto store = Store::open(std::move(options));
+  REQUIRE(store);
+  CHECK(store->use_parity(1).error().what ==
+        "cannot save with parity 1 in 1 directory: 2 or more are needed");
+  CHECK(store->use_parity(0));
+}
+
+TEST_CASE("parity that cannot be put anywhere is said, and the data is saved without it") {
+  FaultyDisk disk;
+  disk.full_suffix = ".rrparity";
+  const SavedWithParity saved(3, 1, &disk);
+  REQUIRE(saved.notes.size() == 4);
+  CHECK(saved.notes[0].find("No space left on device") != std::string::npos);
+  CHECK(saved.notes[3].find("no parity: ") == 0);
+  CHECK(saved.found().manifest.groups.empty());
+  CHECK(saved.faults().empty());
+  CHECK(saved.wrong() == "");
+}
+
+}  // namespace parity_test

@@ -1,0 +1,301 @@
+"""A job of some ranks on this machine that saves and loads with robustrun.dcp.
+
+    python dcp_job.py WORLD COMMAND DIRECTORY [ARG]
+
+torch is imported once, the ranks are forked from that. What a state should hold is computed from a
+seed, so that every world size knows it without the others.
+"""
+
+import os
+import sys
+import tempfile
+import traceback
+import warnings
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from robustrun.dcp import RobustReader, RobustWriter
+from torch import nn
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+
+try:
+    from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
+except ImportError:  # torch 2.6 and older: in a thread, whatever is asked for
+    AsyncCheckpointerType = None
+
+warnings.filterwarnings("ignore")
+
+
+def whole_tensors(seed):
+    """{name: (tensor, placements on a mesh of two axes)}"""
+    g = torch.Generator().manual_seed(seed)
+    rows = Shard(0)
+    return {
+        "rows": (torch.randn(10, 6, generator=g), [rows, Replicate()]),  # does not divide by 4 or 8
+        "columns": (torch.randn(7, 16, generator=g), [Replicate(), Shard(1)]),
+        "both": (torch.randn(24, 40, generator=g).bfloat16(), [rows, Shard(1)]),
+        "middle": (torch.randn(3, 16, 5, generator=g), [Shard(1), Replicate()]),
+        "wide": (torch.randn(600, 4096, generator=g), [Shard(1), Replicate()]),  # several pieces
+        "twice": (torch.randint(-99, 99, (32, 3), generator=g), [rows, rows]),
+        "mask": (torch.rand(9, 4, generator=g) > 0.5, [rows, Replicate()]),
+        "everywhere": (torch.randn(5, generator=g).to(torch.float8_e4m3fn).view(torch.uint8), None),
+        "complex": (torch.randn(6, dtype=torch.complex128, generator=g), None),
+        "number": (torch.tensor(float(seed)), None),
+        "nothing": (torch.empty(0, 3), None),
+        "turned": (torch.randn(8, 6, generator=g).t(), None),  # not contiguous
+    }
+
+
+def values(seed):
+    return {"epoch": seed, "name": "a\u00e9", "betas": (0.9, 0.999), "flags": [True, None, b"\0x"],
+            "sizes": {"a": torch.Size([2, 3]), "kind": torch.bfloat16}, "empty": {}}
+
+
+def mesh_of(world):
+    return init_device_mesh("cpu", (world // 2, 2) if world > 2 else (1, world))
+
+
+def state_of(world, seed):
+    tensors = whole_tensors(seed)
+    if world == 1:
+        made = {name: tensor.clone() for name, (tensor, _) in tensors.items()}
+    else:
+        mesh = mesh_of(world)
+        made = {name: tensor.clone() if places is None else distribute_tensor(tensor, mesh, places)
+                for name, (tensor, places) in tensors.items()}
+    return {"model": made, "extra": values(seed)}
+
+
+def bits(tensor):
+    local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    return local.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def check_same(found, wanted):
+    assert found["extra"] == wanted["extra"], (found["extra"], wanted["extra"])
+    for name, tensor in wanted["model"].items():
+        assert torch.equal(bits(found["model"][name]), bits(tensor)), name
+        assert found["model"][name].dtype == tensor.dtype, name
+
+
+def blank(state):
+    """The same, holding something else."""
+    for tensor in state["model"].values():
+        local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+        local.copy_(torch.ones_like(local))
+    extra = dict.fromkeys(state["extra"], 0)
+    state["extra"] = extra | {"betas": (0, 0), "flags": [0, 0, 0], "sizes": {"a": 0, "kind": 0},
+                              "empty": {}}  # DCP keeps the keys of the state that it loads into
+    return state
+
+
+def save(folder, rank, world, seed):
+    dcp.save(state_of(world, int(seed)), storage_writer=RobustWriter([folder, folder + "-2"]),
+             checkpoint_id=int(seed))
+
+
+def load(folder, rank, world, seed, read_only=False):
+    reader = RobustReader([folder, folder + "-2"], read_only=read_only)
+    assert reader.latest() is not None
+    state = blank(state_of(world, int(seed)))
+    dcp.load(state, storage_reader=reader)
+    check_same(state, state_of(world, int(seed)))
+    check_read_once(state, reader.last_load, rank, world)
+
+
+def check_read_once(state, loaded, rank, world):
+    """What every rank holds alike was read by one of them."""
+    alike = [tensor for tensor in state["model"].values() if world > 1 and (
+        not isinstance(tensor, DTensor) or tensor.to_local().shape == tensor.shape)]
+    size = sum(bits(tensor).numel() for tensor in alike)
+    parts = torch.tensor([float(loaded.from_ranks)])
+    if world > 1:
+        dist.all_reduce(parts)
+    assert int(parts) == size * (world - 1), (int(parts), size, loaded)
+    assert loaded.from_ranks <= size
+
+
+def look(folder, rank, world, seed):
+    load(folder, rank, world, seed, read_only=True)
+
+
+def load_step(folder, rank, world, seed):
+    """An older one, by its step."""
+    state = blank(state_of(world, int(seed)))
+    dcp.load(state, storage_reader=RobustReader([folder, folder + "-2"]),
+             checkpoint_id="step-" + seed)
+    check_same(state, state_of(world, int(seed)))
+
+
+def load_newest(folder, rank, world, seed):
+    dcp.load(state_of(world, int(seed)), storage_reader=RobustReader([folder, folder + "-2"]))
+
+
+def whole(folder, rank, world, seed):
+    torch.save(state_of(1, int(seed)), folder + "/whole.pt")
+
+
+def reshard(folder, rank, world, seed):
+    """What another world saved, and back for the next one."""
+    load(folder, rank, world, seed)
+    save(folder, rank, world, int(seed) + 1)
+
+
+def model_of(world, seed):
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(18, 30), nn.ReLU(), nn.Linear(30, 5))
+    if world > 1:
+        mesh = init_device_mesh("cpu", (world,))
+        fully_shard(model[0], mesh=mesh)
+        fully_shard(model, mesh=mesh)
+    return model, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+
+def train_step(model, optimizer, seed):
+    torch.manual_seed(seed)
+    model(torch.randn(4, 18)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def gathered(state):
+    return {name: gathered(value) if isinstance(value, dict) else
+            value.full_tensor() if isinstance(value, DTensor) else value
+            for name, value in state.items()}
+
+
+def check_equal(a, b, where=""):
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), where
+        for name in a:
+            check_equal(a[name], b[name], where + "." + str(name))
+    elif isinstance(a, torch.Tensor):
+        assert torch.equal(a, b), where
+    else:
+        assert a == b, where
+
+
+def save_fsdp(folder, rank, world, seed):
+    model, optimizer = model_of(world, 1)
+    for step in range(3):
+        train_step(model, optimizer, step)
+    states = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer), strict=True))
+    dcp.save(states, storage_writer=RobustWriter(folder, step=3))
+    kept = gathered(states)
+    if rank == 0:
+        torch.save(kept, folder + "/whole.pt")
+
+
+def load_fsdp(folder, rank, world, seed):
+    model, optimizer = model_of(world, 2)
+    states = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer), strict=True))
+    dcp.load(states, storage_reader=RobustReader(folder))
+    set_state_dict(model, optimizer, model_state_dict=states["model"],
+                   optim_state_dict=states["optimizer"])
+    found = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer), strict=True))
+    check_equal(gathered(found), torch.load(folder + "/whole.pt", weights_only=True))
+    train_step(model, optimizer, 4)
+
+
+def save_async(folder, rank, world, kind):
+    writer = RobustWriter([folder, folder + "-2"])
+    for seed in (1, 2):
+        state = state_of(world, seed)
+        words = {"async_checkpointer_type": AsyncCheckpointerType[kind]} \
+            if AsyncCheckpointerType else {}
+        answer = dcp.async_save(state, storage_writer=writer, checkpoint_id=seed, **words)
+        if hasattr(answer, "staging_completion"):
+            answer.staging_completion.result()
+        blank(state)  # training goes on
+        getattr(answer, "upload_completion", answer).result()
+    assert RobustReader([folder, folder + "-2"]).latest() == 2
+    dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=2)  # this step once more
+
+
+def save_cached(folder, rank, world, seed):
+    """With plans that DCP keeps from the first save."""
+    writer = RobustWriter([folder, folder + "-2"])
+    for seed in (1, 2):
+        dcp.save(state_of(world, seed), storage_writer=writer, checkpoint_id=seed,
+                 planner=DefaultSavePlanner(enable_plan_caching=True))
+        load(folder, rank, world, seed)
+    more = state_of(world, 3)
+    more["model"]["new"] = torch.ones(3)
+    dcp.save(more, storage_writer=writer, checkpoint_id=3,
+             planner=DefaultSavePlanner(enable_plan_caching=True))
+    found = blank(state_of(world, 3))
+    found["model"]["new"] = torch.zeros(3)
+    dcp.load(found, storage_reader=RobustReader([folder, folder + "-2"]))
+    check_same(found, more)
+
+
+def save_plain(folder, rank, world, seed):
+    """As a script without DCP does."""
+    from robustrun import checkpoint
+
+    model, optimizer = model_of(1, 1)
+    train_step(model, optimizer, 1)
+    state = {"model": model, "optimizer": optimizer, "epoch": int(seed)}
+    checkpoint.save(state, int(seed), directories=folder)
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()},
+               folder + "/whole.pt")
+
+
+class Odd:
+    pass
+
+
+def save_odd(folder, rank, world, seed):
+    state = state_of(world, 1)
+    state["extra"]["odd"] = {"inside": Odd()}
+    dcp.save(state, storage_writer=RobustWriter([folder, folder + "-2"]), checkpoint_id=9)
+
+
+def zombie(folder, rank, world, other):
+    """Saves, and once more when a later attempt has been there."""
+    writer = RobustWriter([folder, folder + "-2"])
+    dcp.save(state_of(world, 1), storage_writer=writer, checkpoint_id=1)
+    if rank == 0:
+        os.environ["ROBUSTRUN_ATTEMPT"] = "1"
+        assert os.spawnv(os.P_WAIT, sys.executable, [
+            sys.executable, os.path.abspath(__file__), "1", "save", folder, "2"]) == 0
+    dist.barrier()
+    dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=3)
+
+
+def main():
+    world, command, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    meeting = tempfile.mkdtemp(prefix="rr-dcp-") + "/store"
+    pids = []
+    for rank in range(world):
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                torch.set_num_threads(1)
+                if world > 1:
+                    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank,
+                                            world_size=world)
+                globals()[command](folder, rank, world, *(sys.argv[4:] or [None]))
+                if world > 1:
+                    dist.barrier()
+                    dist.destroy_process_group()
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        pids.append(pid)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    sys.exit(max(abs(code) for code in codes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Who reads which bytes of what all ranks want: robustrun._shares, no ranks needed."""
+
+import collections
+import random
+import sys
+
+import pytest
+from conftest import PACKAGE
+
+pytest.importorskip("torch")
+sys.path.insert(0, str(PACKAGE))
+from robustrun import _shares  # noqa: E402
+
+Shard = collections.namedtuple("Shard", "shape")
+
+
+def dealt(sizes, in_memory):
+    """Rows of 4 bytes."""
+    shards = [Shard((size // 4,)) for size in sizes]
+    targets = [_shares.Target(index, 0, size, None) for index, size in enumerate(sizes)]
+    return _shares.dealt(shards, targets, in_memory, len(in_memory))
+
+
+def test_every_byte_has_one_reader_and_none_has_much_more_than_another():
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    for _ in range(100):
+        size = chance.randrange(2, 9)
+        sizes = [4 * chance.randrange(1, 2 ** chance.randrange(2, 26))
+                 for _ in range(chance.randrange(1, 60))]
+        parts = dealt(sizes, [(0, 0)] * size)
+        expected = [(number, 0) for number in range(len(sizes))]
+        assert [(part.target, part.begin) for part in parts if part.begin == 0] == expected
+        for number, count in enumerate(sizes):
+            mine = [part for part in parts if part.target == number]
+            ends = [part.begin + part.bytes for part in mine]
+            assert [part.begin for part in mine] == [0, *ends[:-1]] and ends[-1] == count
+            assert all(part.begin % (8 << 20) == 0 for part in mine)
+        loads = [sum(part.bytes for part in parts if part.owner == rank) for rank in range(size)]
+        largest = max(part.bytes for part in parts)
+        assert max(loads) <= sum(sizes) / size + largest
+
+
+def test_what_lies_in_a_ranks_memory_is_that_ranks_and_the_rest_is_shared():
+    parts = dealt([64 << 20] * 8, [(0, 0), (2, 3), (3, 3)])
+    owners = collections.defaultdict(set)
+    for part in parts:
+        owners[part.target].add(part.owner)
+    assert [owners[number] for number in range(2, 6)] == [{1}, {1}, {1}, {2}]
+    for rank in range(3):
+        rest = sum(part.bytes for part in parts if part.owner == rank and
+                   part.target not in range(2, 6))
+        assert abs(rest - (4 * 64 << 20) / 3) <= 16 << 20
+
+
+def test_messages_are_of_one_owner_and_device_and_bounded():
+    sizes = [40 << 10] * 3000 + [100 << 20] + [400] * 50
+    parts = dealt(sizes, [(0, 0)] * 3)
+    devices = ["cpu" if number % 7 else "cuda" for number in range(len(sizes))]
+    messages = _shares._messages(parts, devices, 3)
+    assert sorted(part for message in messages for part in message) == sorted(parts)
+    for message in messages:
+        assert len({(part.owner, devices[part.target]) for part in message}) == 1
+        assert sum(part.bytes for part in message) <= _shares.PART_BYTES
+    assert len(messages) < 20

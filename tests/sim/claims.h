@@ -1,0 +1,57 @@
+#pragma once
+// What whoever has seen it claims of a run, and the first claim that did not hold.
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/sim/trace.h"
+
+namespace robustrun::sim {
+
+class Claims {
+ public:
+  struct Violation {
+    std::string rule, what;
+  };
+  [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
+
+  void never_two_attempts_alive(bool another_alive, base::NodeId node, base::Attempt attempt) {
+    if (!another_alive) return;
+    violate("never_two_attempts_alive",
+            fmt::format("node {} runs attempt {} beside an older one", node.value, attempt.value));
+  }
+  void the_past_is_not_obeyed(bool so, const core::Event& event) {
+    if (!so) violate("the_past_is_not_obeyed", words_of(event));
+  }
+  void every_wait_has_a_deadline(bool so, core::JobState state) {
+    if (!so) violate("every_wait_has_a_deadline", core::to_string(state));
+  }
+  void replays_are_alone(bool so, const core::ReplayNodes& replay) {
+    if (!so) violate("replays_are_alone", words_of(replay));
+  }
+  void replay_restores_the_state(bool same) {
+    if (!same) violate("replay_restores_the_state", "the journal's fold differs from the job");
+  }
+  void every_run_ends(bool ended) {
+    if (!ended) violate("every_run_ends", "the run goes on for ever");
+  }
+  void nothing_outlives_the_run(bool alive) {
+    if (alive) violate("nothing_outlives_the_run", "a worker lives after the end");
+  }
+  void nobody_waits_longer_for_copies(bool so) {
+    if (!so) violate("nobody_waits_longer_for_copies", "the back-off goes on");
+  }
+
+ protected:
+  void violate(const char* rule, std::string what) {
+    if (!violation_) violation_ = Violation{rule, std::move(what)};
+  }
+
+ private:
+  std::optional<Violation> violation_;
+};
+
+}  // namespace robustrun::sim

@@ -1,0 +1,84 @@
+#pragma once
+// What a worker says of its checkpoints, as its agent passes it on, and the order to let one be: a
+// resumed job took the newest that is committed and not marked (docs/checkpoint-format.md).
+//
+// An agent sends notes only if its template says `checkpoints`: a supervisor that does not know
+// this message asks for none. Whoever sent a note knows the order.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+
+namespace robustrun::wire {
+
+// At most one of each event in kCheckpointNoteInterval of a worker, but for loads of another
+// checkpoint: it stands for all since the worker's beginning, and names the newest.
+struct CheckpointNote {
+  enum class Event : std::uint8_t { kSaved, kCommitted, kLoaded };
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  Event event = Event::kSaved;
+  std::uint64_t step = 0;
+  std::uint64_t generation = 0;  // with `token`: which one of that step
+  std::string token{};
+  std::vector<std::string> directories{};  // home first
+  std::string source{};  // of a load: "disk", "memory", "peer", "parity"; else empty
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  base::Nanos blocking{};  // the script waited for so long, all together
+  base::Nanos blocking_median{}, blocking_most{};  // of the newest kBlockingSamplesMax
+  base::Nanos total{};  // until it was done, the newest
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "event", event);
+    v(4, "step", step);
+    v(5, "generation", generation);
+    v(6, "token", token);
+    v(7, "directories", directories);
+    v(8, "source", source);
+    v(9, "count", count);
+    v(10, "bytes", bytes);
+    v(11, "blocking", blocking);
+    v(12, "blocking_median", blocking_median);
+    v(13, "blocking_most", blocking_most);
+    v(14, "total", total);
+  }
+};
+
+// Supervisor to an agent that reaches the directories: mark it, so that nobody starts from it
+// again. Nothing but the mark of a checkpoint that is there is written. Answered by
+// CheckpointDemoted.
+struct DemoteCheckpoint {
+  std::uint64_t order = 0;
+  std::uint64_t step = 0;
+  std::uint64_t generation = 0;
+  std::string token;
+  std::vector<std::string> directories;
+  std::string reason;  // a word
+  template <class V>
+  void fields(V& v) {
+    v(1, "order", order);
+    v(2, "step", step);
+    v(3, "generation", generation);
+    v(4, "token", token);
+    v(5, "directories", directories);
+    v(6, "reason", reason);
+  }
+};
+
+struct CheckpointDemoted {
+  std::uint64_t order = 0;
+  std::string error;  // empty: it is marked
+  template <class V>
+  void fields(V& v) {
+    v(1, "order", order);
+    v(2, "error", error);
+  }
+};
+
+}  // namespace robustrun::wire
