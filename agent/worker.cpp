@@ -196,6 +196,7 @@ base::Status WorkerImpl::launch(const Plan& plan) {
 }
 
 base::Status WorkerImpl::start_fresh(const Plan& plan, const Spawn& spawn) {
+  plan.hot_files.ask(files_.touched);
   const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
   const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
   cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);
@@ -369,7 +370,7 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
   }
   socket_.reset();
   if (record_) record_->unlink();
-  for (const std::string& left : {files_.stacks, files_.flight, files_.modules}) {
+  for (const std::string& left : {files_.stacks, files_.flight, files_.modules, files_.touched}) {
     if (!left.empty()) ::unlink(left.c_str());
   }
   if (cgroup_) cgroup_->remove();

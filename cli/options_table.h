@@ -113,6 +113,8 @@ enum class OptionId : std::uint8_t {
   kStandby,
   kLineMetrics,
   kReplayCommand,
+  kPrefetch,
+  kCacheDir,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone
