@@ -42,10 +42,11 @@ def install(record_path):
 
 def write():
     """Leaves the list; nothing is watched any more."""
-    global _touched
+    global _touched, _end
     touched = _touched
     if touched is None or os.getpid() != _worker:
         return
+    _end = float("inf")  # what follows opens files itself
     try:
         _look_at_maps()
         _touched = None

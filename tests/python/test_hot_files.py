@@ -101,7 +101,8 @@ def test_at_the_limit_of_time_the_list_is_left_without_a_step(touched):
 def test_watching_costs_a_start_of_torch_less_than_a_twentieth():
     """A bound for a busy machine; what it costs is a figure (bench/run startup)."""
     probe = ("import sys, time, os\nsys.path.insert(0, %r)\nfrom robustrun import _hot_files as h\n"
-             "if %d:\n    h._touched, h._end, h._next_look, h._pause = {}, 1e18, time.monotonic(), .05\n"
+             "if %d:\n    h._touched, h._end, h._pause = {}, 1e18, .05\n"
+             "    h._next_look = time.monotonic()\n"
              "    sys.addaudithook(h._on_audit)\n"
              "a = time.process_time()\nimport torch\nprint(time.process_time() - a)\n")
     package = str(ROOT / "python")
