@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/hot_limits.h"
 #include "agent/limits.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/fd.h"
@@ -123,11 +124,11 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     if (made) lists_.push_back(list);
   }
 
-  // Renamed, because a worker's files go with it.
+  // Renamed: the names of an attempt's files are no longer its own when the next one begins.
   void look() {
     std::erase_if(lists_, [&](const std::string& list) {
       struct stat status{};
-      if (::stat(list.c_str(), &status) != 0) return true;  // the worker is gone
+      if (::stat(list.c_str(), &status) != 0) return true;  // somebody took it away
       if (status.st_size == 0) return false;
       const auto mine = fmt::format("{}/hot.{}.files", node_.runtime_directory, taken_.size());
       if (std::rename(list.c_str(), mine.c_str()) == 0) taken_.push_back(mine);
@@ -141,6 +142,7 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   void end_attempt() {
     look();
     if (!taken_.empty()) finish();
+    drop_lists();
   }
 
   void abandon() {
@@ -183,9 +185,14 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     static_cast<void>(pool_.submit(kSingleLane, work, [] {}));
   }
 
+  void drop_lists() {
+    for (const std::string& left : lists_) ::unlink(left.c_str());
+    lists_.clear();
+  }
+
   void finish() {
     lists_are_wanted_ = false;  // whatever comes of it, once per run is enough
-    lists_.clear();
+    drop_lists();
     auto made = std::make_shared<base::Status>();
     const auto work = [made, plan = plan_, lists = std::exchange(taken_, {}), before = before_,
                        now = unix_seconds(), is_first = is_first_node_] {

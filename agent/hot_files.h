@@ -28,7 +28,7 @@ class HotFiles {
   // long as reading a small file; after kHotKnownMax in any case.
   void begin_attempt(const wire::StartWorkers& order, std::function<void()> go);
   // A worker that starts afresh leaves what it touched in the file `list`, which is made here if
-  // that is wanted; the worker may end, and the file with it, before it does.
+  // that is wanted, and goes with the attempt.
   void ask(const std::string& list);
   // Ten times a second.
   void look();

@@ -43,11 +43,6 @@ inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;
 inline constexpr std::uint64_t kStandbyMemoryShare = 10;  // one part in ten of what is available
 inline constexpr std::size_t kMeminfoBytesMax = std::size_t{64} << 10;
 
-// hot_files
-inline constexpr std::chrono::seconds kHotKnownMax{1};  // a start waits so long for the profile
-inline constexpr std::chrono::seconds kHotListsWait{
-    10};  // from the first worker's list to the last
-
 // error_file
 inline constexpr std::size_t kErrorFileBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kJsonDepthMax = 64;  // lists and objects within each other

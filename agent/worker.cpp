@@ -370,7 +370,7 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
   }
   socket_.reset();
   if (record_) record_->unlink();
-  for (const std::string& left : {files_.stacks, files_.flight, files_.modules, files_.touched}) {
+  for (const std::string& left : {files_.stacks, files_.flight, files_.modules}) {
     if (!left.empty()) ::unlink(left.c_str());
   }
   if (cgroup_) cgroup_->remove();

@@ -227,7 +227,7 @@ constexpr auto kOwnRows = std::to_array<Option>({
   {.id = kPrefetch, .name = "prefetch", .type = kChoice, .values = "auto|on|off",
    .native = "auto", .compat = "off", .group = kWhat,
    .help = "Remember which files workers read until their first step, and read them ahead at the "
-           "next start: auto, where interpreter or script lie on shared storage (docs/startup.md)."},
+           "next start; auto: if interpreter or script lie on shared storage (docs/startup.md)."},
   {.id = kCacheDir, .name = "cache-dir", .values = "auto|DIR", .native = "auto", .compat = "auto",
    .group = kWhat,
    .help = "Where what makes the next start faster is kept, on each node; auto: robustrun in "

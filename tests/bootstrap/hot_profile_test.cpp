@@ -28,10 +28,11 @@ TEST_CASE("a profile is read back as it was written") {
 
 TEST_CASE("the format is the one that docs/formats/hot-profile.md shows") {
   const std::string text = encode_profile(example());
-  CHECK(text.starts_with("robustrun-hot 1\nmade 1700000000\n"
-                         "file 400000000 12345 0 0+8192,1048576+4096, /env/lib/libtorch_cpu.so\n"
-                         "file 39000 -5 2 - /env/lib/python3.11/os.py\n"
-                         "file 1 0 0 - /home/user/a file with spaces\nend "));
+  CHECK(
+      text.starts_with("robustrun-hot 1\nmade 1700000000\n"
+                       "file 400000000 12345 0 0+8192,1048576+4096, /env/lib/libtorch_cpu.so\n"
+                       "file 39000 -5 2 - /env/lib/python3.11/os.py\n"
+                       "file 1 0 0 - /home/user/a file with spaces\nend "));
 }
 
 TEST_CASE("a path that a line cannot hold is left out") {

@@ -89,7 +89,8 @@ TEST_CASE("runs with a small gap between them are read as one") {
         std::vector<HotRange>{{0, kRangeGapMax + 4096}});
 }
 
-TEST_CASE("a recording has regular files on disks, once each, with what is resident of large ones") {
+TEST_CASE(
+    "a recording has regular files on disks, once each, with what is resident of large ones") {
   const DiskScratch disk;
   if (disk.is_in_memory()) return;
   make_file(disk.file("small.py"), 100);

@@ -29,8 +29,11 @@ HotProfile profile_of(const std::vector<std::string>& paths) {
     struct stat status{};
     REQUIRE(::stat(path.c_str(), &status) == 0);
     profile.files.push_back(
-        {path, static_cast<std::uint64_t>(status.st_size),
-         std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, 0, {}});
+        {path,
+         static_cast<std::uint64_t>(status.st_size),
+         std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+         0,
+         {}});
   }
   return profile;
 }
