@@ -17,13 +17,14 @@ _FIRST_LOOK = 0.05  # seconds until the maps are read again; doubled each time
 
 _touched = None  # path -> whether it was mapped, in the order of the first touch; None: over
 _list = None
+_ignored = ("/proc/", "/sys/", "/dev/")  # and what the agent made for this worker
 _worker = 0
 _end = _next_look = _pause = 0.0
 
 
 def install(record_path):
     """Begins to watch if the agent wants to know."""
-    global _touched, _list, _worker, _end, _next_look, _pause
+    global _touched, _list, _ignored, _worker, _end, _next_look, _pause
     from . import _record
 
     path = _record.beside(record_path, ".files")
@@ -33,6 +34,7 @@ def install(record_path):
     except OSError:
         return
     _list, _worker, _touched = path, os.getpid(), {}
+    _ignored += (_record.beside(record_path, ""),)
     now = monotonic()
     _end, _pause = now + _SECONDS_MAX, _FIRST_LOOK
     _next_look = now + _pause
@@ -88,7 +90,7 @@ def _note(path, mapped):
     if path[0] != "/":
         path = os.getcwd() + "/" + path
     if path not in _touched and len(_touched) < _PATHS_MAX:
-        if not path.startswith(("/proc/", "/sys/", "/dev/")):
+        if not path.startswith(_ignored):
             _touched[path] = mapped
 
 

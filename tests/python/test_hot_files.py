@@ -61,6 +61,7 @@ def test_what_is_written_or_comes_after_the_step_is_not_among_them(touched, tmp_
     for name in ("out.txt", "both.txt", "late.txt"):
         assert str(tmp_path / name) not in paths
     assert not any(path.startswith(("/proc/", "/dev/", "/sys/")) for path in paths)
+    assert not any(path.endswith("record") for path in paths)
 
 
 def test_nothing_is_watched_unless_the_agent_asks(touched):
