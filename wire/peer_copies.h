@@ -87,6 +87,7 @@ struct RoundPart {
   Stage stage = Stage::kReady;
   std::uint64_t round = 0;  // 0: none
   std::uint64_t step = 0;
+  bool operator==(const RoundPart&) const = default;
   template <class V>
   void fields(V& v) {
     v(1, "stage", stage);
