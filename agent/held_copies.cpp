@@ -30,6 +30,7 @@ struct Arrival {
   std::shared_ptr<MemoryArea> area;  // none: new memory is needed
   std::optional<std::size_t> newest;
   SlotRounds rounds{};
+  std::uint64_t complete = 0;  // round, as the sender says
   std::optional<std::size_t> touched;  // slot whose copy before is gone
   std::optional<GivenMemory> made;
   base::Status status;
@@ -79,6 +80,7 @@ base::Status Arrival::take() {
   wire::BulkRound round;
   if (request.purpose == wire::BulkPurpose::kKeepRound) round = RR_TRY(receive_round(*stream));
   choose_slot(round);
+  complete = round.complete;
   rounds[*newest] = 0;
   touched = newest;
   RR_TRY(receive_copy(*stream, area->slot(*newest), request.bytes));
@@ -116,6 +118,7 @@ class HeldCopiesImpl final : public HeldCopies,
     std::shared_ptr<checkpoint::MemoryArea> area;  // of `given`, while copies arrive
     std::optional<std::size_t> newest;  // slot of the last that has arrived
     SlotRounds rounds{};
+    std::uint64_t complete = 0;  // round, as its node said last
     std::shared_ptr<wire::BulkStream> stream;  // of whoever sends it, or fetches it
     bool saving = false;
   };
@@ -211,6 +214,7 @@ void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>&
   held.stream.reset();
   if (arrival->status) {
     held.rounds = arrival->rounds;
+    held.complete = arrival->complete;
     if (arrival->made) held.given = *std::move(arrival->made);
     held.area = arrival->area;
     held.newest = arrival->newest;
@@ -219,6 +223,7 @@ void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>&
   }
   if (!arrival->made && arrival->touched) {
     held.rounds = arrival->rounds;
+    held.complete = arrival->complete;
     if (held.newest == arrival->touched) held.newest = 1 - *held.newest;
   }
   const base::Error& error = arrival->status.error();
@@ -280,7 +285,12 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
     if (found->second.stream) found->second.stream->hang_up();
     found->second.saving = true;
     if (auto same = same_memory(found->second.given)) {
-      saving->memories.push_back({rank, std::move(same->memory)});
+      const Held& held = found->second;
+      std::optional<std::size_t> secured;
+      for (std::size_t slot = 0; held.complete != 0 && slot < held.rounds.size(); ++slot) {
+        if (held.rounds[slot] == held.complete) secured = slot;
+      }
+      saving->memories.push_back({rank, std::move(same->memory), secured});
     }
   }
   if (saving->memories.empty()) return finish_saving(saving, false);
