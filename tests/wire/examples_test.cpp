@@ -379,6 +379,8 @@ std::vector<Example> copy_kinds() {
                               .at_peer = true,
                               .step = 1004,
                               .part = RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
+      {"PlaceCopies-rate", "PlaceCopies",
+       PlaceCopies{.attempt = {2}, .send = {}, .hold = {}, .fetch = {}, .rate = 100 << 20}},
       {"CopyRound", "CopyRound",
        CopyRound{.attempt = {2}, .round = 7, .from_step = 1002, .complete = 6}},
   };
