@@ -10,6 +10,7 @@
 #include "agent/copy_memory.h"
 #include "agent/copy_transfer.h"
 #include "agent/limits.h"
+#include "agent/round_part.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
 #include "wire/bulk_pace.h"
@@ -22,6 +23,7 @@ struct SendTask {
   base::Rank rank;
   std::uint64_t serial = 0;
   GivenMemory given;
+  std::optional<RoundPart::Due> due;  // none: the newest copy
   std::optional<CopyPeer> peer;  // none: only a look at what there is
   std::shared_ptr<wire::BulkPace> pace;
   std::shared_ptr<wire::BulkStream> stream;
@@ -34,12 +36,17 @@ struct SendTask {
  private:
   base::Status send() {
     const CopyView view = RR_TRY(CopyView::of(given.memory, given.bytes));
-    const std::vector<CopyView::Found> copies = view.complete_copies();
-    if (copies.empty()) return base::fail(base::Errc::kConflict, "there is no complete copy");
-    const CopyView::Found& newest = copies.front();
-    sequence = newest.copy.sequence;
-    step = newest.copy.manifest.head.attempt.step;
-    return peer ? send_copy(*peer, rank, newest, *pace, *stream) : base::Status();
+    const auto found = due ? view.copy_in(due->slot) : newest_in(view);
+    if (!found) return base::fail(base::Errc::kConflict, "there is no complete copy");
+    sequence = found->copy.sequence;
+    step = found->copy.manifest.head.attempt.step;
+    if (!peer) return {};
+    const auto round = due ? std::optional(due->round) : std::nullopt;
+    return send_copy(*peer, rank, *found, round, *pace, *stream);
+  }
+  static std::optional<CopyView::Found> newest_in(const CopyView& view) {
+    std::vector<CopyView::Found> copies = view.complete_copies();
+    return copies.empty() ? std::nullopt : std::optional(std::move(copies.front()));
   }
 };
 
@@ -50,10 +57,12 @@ class CopySenderImpl final : public CopySender,
       : node_(node),
         tier_(tier),
         timer_(node.executor),
-        pace_(std::make_shared<wire::BulkPace>(kCopiesBytesPerSecond)) {}
+        pace_(std::make_shared<wire::BulkPace>(rate_)) {}
 
   void use(std::string run_id, wire::SharedBulkKeys keys) override;
-  void place(base::Attempt attempt, std::vector<wire::CopyRoute> send) override;
+  void place(const wire::PlaceCopies& order) override;
+  void begin_round(const wire::CopyRound& order) override;
+  [[nodiscard]] bool is_kept(base::Rank rank) const override { return route_of(rank) != nullptr; }
   void abandon() override;
 
  private:
@@ -67,11 +76,15 @@ class CopySenderImpl final : public CopySender,
     bool failed = false;       // and it was said
     base::Nanos not_before{};
     std::chrono::milliseconds wait{};
+    std::shared_ptr<RoundPart> part;  // none: its memory has no board
+    bool is_part_said = false;
+    [[nodiscard]] bool is_in_round() const { return part && part->is_in_round(); }
     [[nodiscard]] bool is_told() const { return here || at_peer; }
   };
 
   void look();
   void look_again();
+  bool look_at(const MemoryTier::Own& own, Sent& sent);
   void start(base::Rank rank, const GivenMemory& given);
   void on_done(base::Rank rank, const SendTask& task);
   void on_failed(base::Rank rank, Sent& sent, const base::Error& error);
@@ -84,8 +97,10 @@ class CopySenderImpl final : public CopySender,
   std::string run_id_;
   wire::SharedBulkKeys keys_;
   std::optional<base::Attempt> attempt_;  // none: nobody has asked
+  std::optional<wire::CopyRound> round_;  // of that attempt
   std::vector<wire::CopyRoute> routes_;
   std::map<base::Rank, Sent> sent_;
+  std::uint64_t rate_ = kCopiesBytesPerSecond;
   std::shared_ptr<wire::BulkPace> pace_;
   std::shared_ptr<wire::BulkStream> running_;
   std::uint64_t turns_ = 0;
@@ -110,12 +125,20 @@ const wire::CopyRoute* CopySenderImpl::route_of(base::Rank rank) const {
   return found == routes_.end() || found->endpoint.empty() ? nullptr : &*found;
 }
 
-void CopySenderImpl::place(base::Attempt attempt, std::vector<wire::CopyRoute> send) {
+void CopySenderImpl::place(const wire::PlaceCopies& order) {
   const auto is_same = [](const wire::CopyRoute& a, const wire::CopyRoute* b) {
     return b != nullptr && a.node == b->node && a.generation == b->generation &&
            a.endpoint == b->endpoint;
   };
-  const std::vector<wire::CopyRoute> before = std::exchange(routes_, std::move(send));
+  const std::vector<wire::CopyRoute> before = std::exchange(routes_, order.send);
+  const std::uint64_t rate = std::max(order.rate.value_or(kCopiesBytesPerSecond), kCopiesSlowest);
+  if (std::exchange(rate_, rate) != rate) pace_ = std::make_shared<wire::BulkPace>(rate_);
+  if (attempt_ != order.attempt) {
+    round_.reset();
+    for (auto& [rank, sent] : sent_) {
+      if (sent.part) sent.part->begin_attempt();
+    }
+  }
   for (auto& [rank, sent] : sent_) {
     const auto old = std::ranges::find(before, rank, &wire::CopyRoute::rank);
     const wire::CopyRoute* const now = route_of(rank);
@@ -124,9 +147,25 @@ void CopySenderImpl::place(base::Attempt attempt, std::vector<wire::CopyRoute> s
     sent.over = 0;
     sent.not_before = {};
     sent.wait = {};
+    if (sent.part) sent.part->send_again();
   }
   untold_ = true;
-  if (!std::exchange(attempt_, attempt)) look_again();
+  if (!std::exchange(attempt_, order.attempt)) look_again();
+}
+
+// What is on its way for anything else is not wanted any more.
+void CopySenderImpl::begin_round(const wire::CopyRound& order) {
+  if (attempt_ != order.attempt || order.round == 0) return;
+  if (round_ && round_->round == order.round) return;  // said again to an agent that came back
+  round_ = order;
+  for (auto& [rank, sent] : sent_) {
+    if (!sent.part) continue;
+    sent.part->begin(order);
+    sent.not_before = {};
+    sent.wait = {};
+  }
+  if (running_) running_->hang_up();
+  untold_ = true;
 }
 
 void CopySenderImpl::look_again() {
@@ -149,16 +188,32 @@ void CopySenderImpl::look() {
     Sent& sent = now[own.rank];
     const auto known = sent_.find(own.rank);
     if (known != sent_.end()) sent = known->second;
-    if (std::exchange(sent.serial, own.serial) != own.serial) sent.over = 0;
+    changed = look_at(own, sent) || changed;
     const SlotHint hint = newest_hint(*own.given);
     changed = std::exchange(sent.here, hint.complete) != hint.complete || changed;
-    const bool is_due = hint.complete && hint.sequence != sent.over && time >= sent.not_before;
-    if (is_due && (next == nullptr || sent.turn < now[next->rank].turn)) next = &own;
+    const bool is_due = sent.is_in_round() ? sent.part->due().has_value()
+                                           : hint.complete && hint.sequence != sent.over;
+    if (!is_due || time < sent.not_before) continue;
+    if (next == nullptr || sent.turn < now[next->rank].turn) next = &own;
   }
   changed = changed || now.size() < sent_.size();
   sent_ = std::move(now);
   if (!running_ && next != nullptr) start(next->rank, *next->given);
   report(changed);
+}
+
+// True: its part in rounds has changed.
+bool CopySenderImpl::look_at(const MemoryTier::Own& own, Sent& sent) {
+  if (std::exchange(sent.serial, own.serial) != own.serial) {
+    sent.over = 0;
+    auto part = RoundPart::of(*own.given);
+    sent.part = part ? std::make_shared<RoundPart>(*std::move(part)) : nullptr;
+    if (sent.part && round_) sent.part->begin(*round_);
+  }
+  if (!sent.part) return false;
+  const bool was_said = sent.is_part_said;
+  sent.is_part_said = sent.part->said().has_value();
+  return sent.part->look() || was_said != sent.is_part_said;
 }
 
 void CopySenderImpl::start(base::Rank rank, const GivenMemory& given) {
@@ -168,6 +223,7 @@ void CopySenderImpl::start(base::Rank rank, const GivenMemory& given) {
   task->rank = rank;
   task->serial = sent_[rank].serial;
   task->given = *std::move(same);
+  if (const Sent& sent = sent_[rank]; sent.is_in_round()) task->due = sent.part->due();
   task->pace = pace_;
   task->stream = running_ = std::make_shared<wire::BulkStream>();
   if (const wire::CopyRoute* route = route_of(rank); route != nullptr && keys_) {
@@ -195,7 +251,16 @@ void CopySenderImpl::on_done(base::Rank rank, const SendTask& task) {
     return;  // things have changed meanwhile
   }
   Sent& sent = found->second;
+  const bool was_in_round = task.due.has_value();
+  if (was_in_round != sent.is_in_round() ||
+      (was_in_round && task.due->round.round != round_->round)) {
+    return;
+  }
   if (task.sequence > 0) sent.step = task.step;
+  if (was_in_round && (task.status || task.status.error().code == base::Errc::kLimit)) {
+    sent.part->note_sent(task.due->round.round, task.status.has_value());
+    untold_ = true;
+  }
   if (!task.status) return on_failed(rank, sent, task.status.error());
   sent.over = task.sequence;
   sent.wait = {};
@@ -222,7 +287,13 @@ void CopySenderImpl::report(bool changed) {
   if (!attempt_ || (!changed && now - told_at_ < kCopiesKeptInterval)) return;
   wire::CopiesKept kept{*attempt_, {}};
   for (const auto& [rank, sent] : sent_) {
-    if (sent.is_told()) kept.copies.push_back({rank, sent.here, sent.at_peer, sent.step});
+    if (!sent.is_told()) continue;
+    wire::KeptCopy copy{rank, sent.here, sent.at_peer, sent.step, {}};
+    if (sent.part && is_kept(rank)) {
+      copy.part = sent.part->said();
+      copy.step = sent.part->newest_step().value_or(copy.step);
+    }
+    kept.copies.push_back(copy);
   }
   if (kept.copies.empty() && !changed) return;
   told_at_ = now;

@@ -1,15 +1,14 @@
 #pragma once
-// Sends the newest complete copy of each of this node's ranks to the node that keeps them, and
-// tells the supervisor what there is.
+// Sends copies of each of this node's ranks to the node that keeps them, and tells the supervisor
+// what there is: the newest complete ones, or in rounds the one that is held (round_part.h).
 //
 // Owned by PeerCopies, on the agent's loop. Workers say nothing: the headers of their memory are
 // looked at every kCopiesLookEvery. One copy goes at a time, on a thread of its own, at
-// kCopiesBytesPerSecond at most; those that became old meanwhile are skipped, and one that is
-// overwritten while it goes is given up.
+// kCopiesBytesPerSecond at most, or at the rate that was ordered; those that became old meanwhile
+// are skipped, and one that is overwritten while it goes is given up.
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
@@ -24,7 +23,11 @@ class CopySender {
 
   virtual void use(std::string run_id, wire::SharedBulkKeys keys) = 0;
   // The first call makes it begin.
-  virtual void place(base::Attempt attempt, std::vector<wire::CopyRoute> send) = 0;
+  virtual void place(const wire::PlaceCopies& order) = 0;
+  // Of the attempt that was placed last; of another one it is dropped.
+  virtual void begin_round(const wire::CopyRound& order) = 0;
+  // A node keeps that rank's copies.
+  [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
   // The last call: ends what is under way.
   virtual void abandon() = 0;
 };

@@ -83,16 +83,25 @@ Status check_whole(std::span<const char> slot, std::uint64_t bytes) {
 }  // namespace
 
 Status send_copy(const CopyPeer& peer, base::Rank rank, const CopyView::Found& found,
-                 wire::BulkPace& pace, wire::BulkStream& stream) {
+                 const std::optional<wire::BulkRound>& round, wire::BulkPace& pace,
+                 wire::BulkStream& stream) {
   give_time(stream, found.bytes);
   RR_TRY(stream.connect(*peer.keys, peer.endpoint, peer.name));
-  RR_TRY(stream.send(
-      to_bytes(wire::BulkRequest{wire::BulkPurpose::kKeep, rank, found.bytes, found.slot.size()})));
+  const auto purpose = round ? wire::BulkPurpose::kKeepRound : wire::BulkPurpose::kKeep;
+  RR_TRY(stream.send(to_bytes(wire::BulkRequest{purpose, rank, found.bytes, found.slot.size()})));
   BulkAnswer answer = RR_TRY(hear_answer(stream));
   RR_TRY(status_of(answer.verdict));
+  if (round) RR_TRY(stream.send(to_bytes(*round)));
   RR_TRY(send_slot(stream, found, &pace));
   answer = RR_TRY(hear_answer(stream));
   return status_of(answer.verdict);
+}
+
+Result<wire::BulkRound> receive_round(wire::BulkStream& stream) {
+  give_time(stream, wire::kBulkRoundBytes);
+  std::array<char, wire::kBulkRoundBytes> bytes{};
+  RR_TRY(stream.receive(bytes));
+  return wire::parse_bulk_round({bytes.data(), bytes.size()});
 }
 
 Status receive_copy(wire::BulkStream& stream, std::span<char> slot, std::uint64_t bytes) {
@@ -123,9 +132,17 @@ Status answer_bulk(wire::BulkStream& stream, const BulkAnswer& answer) {
 
 Status serve_copies(wire::BulkStream& stream, const GivenMemory& given) {
   const CopyView view = RR_TRY(CopyView::of(given.memory, given.bytes));
-  const std::vector<CopyView::Found> copies = view.complete_copies();
+  std::vector<CopyView::Found> copies = view.complete_copies();
+  if (copies.size() > wire::kBulkCopiesMax) {
+    const auto is_on_disk = [](const CopyView::Found& each) {
+      return each.copy.state == SlotState::kDrained;
+    };
+    std::ranges::stable_partition(copies, is_on_disk);
+    copies.resize(wire::kBulkCopiesMax);
+    std::ranges::sort(copies, std::ranges::greater(),
+                      [](const CopyView::Found& each) { return each.copy.sequence; });
+  }
   BulkAnswer answer{copies.empty() ? BulkVerdict::kNone : BulkVerdict::kGo, view.slot_bytes(), {}};
-  static_assert(checkpoint::MemoryArea::kSlots == wire::kBulkCopiesMax);
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < copies.size(); ++i) all += answer.bytes[i] = copies[i].bytes;
   give_time(stream, all);
@@ -135,13 +152,13 @@ Status serve_copies(wire::BulkStream& stream, const GivenMemory& given) {
   return {};
 }
 
-Result<GivenMemory> fetch_copies(const CopyPeer& peer, base::Rank rank, wire::BulkStream& stream) {
+Result<GivenMemory> fetch_copies(const CopyPeer& peer, base::Rank rank, bool with_board,
+                                 wire::BulkStream& stream) {
   RR_TRY(stream.connect(*peer.keys, peer.endpoint, peer.name));
   RR_TRY(stream.send(to_bytes(wire::BulkRequest{wire::BulkPurpose::kFetch, rank, 0, 0})));
   const BulkAnswer answer = RR_TRY(hear_answer(stream));
   RR_TRY(status_of(answer.verdict));
-  const std::uint64_t bytes = RR_TRY(checkpoint::area_bytes(answer.slot_bytes));
-  GivenMemory made = RR_TRY(reserve_copy_memory(bytes));
+  GivenMemory made = RR_TRY(reserve_area(answer.slot_bytes, with_board));
   GivenMemory mapped = RR_TRY(same_memory(made));
   const auto area = RR_TRY(checkpoint::MemoryArea::shared(std::move(mapped.memory)));
   for (std::size_t i = 0; i < answer.bytes.size() && answer.bytes[i] > 0; ++i) {

@@ -1,6 +1,7 @@
 #include "agent/held_copies.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <utility>
@@ -19,12 +20,18 @@ namespace {
 using checkpoint::MemoryArea;
 using wire::BulkVerdict;
 
+// The rounds whose copies are in a rank's two slots (CopyRound); 0: of none.
+using SlotRounds = std::array<std::uint64_t, 2>;
+
 // What a thread needs to take a copy, and what came of it.
 struct Arrival {
   wire::BulkRequest request;
   std::shared_ptr<wire::BulkStream> stream;
   std::shared_ptr<MemoryArea> area;  // none: new memory is needed
   std::optional<std::size_t> newest;
+  SlotRounds rounds{};
+  std::uint64_t complete = 0;  // round, as the sender says
+  std::optional<std::size_t> touched;  // slot whose copy before is gone
   std::optional<GivenMemory> made;
   base::Status status;
 
@@ -32,7 +39,8 @@ struct Arrival {
 
  private:
   base::Status reserve();
-  void choose_slot();
+  base::Status take();
+  void choose_slot(const wire::BulkRound& round);
 };
 
 base::Status Arrival::reserve() {
@@ -43,11 +51,16 @@ base::Status Arrival::reserve() {
   area = std::make_shared<MemoryArea>(std::move(made_area));
   made = std::move(fresh);
   newest.reset();
+  rounds = {};
   return {};
 }
 
-// Not the one that has the newest whole copy.
-void Arrival::choose_slot() {
+// Not the one that has the copy of the last round that is complete; else not the newest whole one.
+void Arrival::choose_slot(const wire::BulkRound& round) {
+  for (const std::size_t slot : {0UZ, 1UZ}) {
+    const bool is_kept = round.complete != 0 && rounds[slot] == round.complete;
+    if (is_kept || (round.round != 0 && rounds[1 - slot] == round.round)) newest = slot;
+  }
   if (!newest) {
     const auto is_whole = [](std::span<const char> slot) {
       return checkpoint::read_slot(slot).has_value();
@@ -59,10 +72,20 @@ void Arrival::choose_slot() {
 
 void Arrival::run() {
   if (!area || area->slot_bytes() < request.slot_bytes) status = reserve();
-  if (!status) return;
-  choose_slot();
-  status = answer_bulk(*stream, {BulkVerdict::kGo, 0, {}});
-  if (status) status = receive_copy(*stream, area->slot(*newest), request.bytes);
+  if (status) status = take();
+}
+
+base::Status Arrival::take() {
+  RR_TRY(answer_bulk(*stream, {BulkVerdict::kGo, 0, {}}));
+  wire::BulkRound round;
+  if (request.purpose == wire::BulkPurpose::kKeepRound) round = RR_TRY(receive_round(*stream));
+  choose_slot(round);
+  complete = round.complete;
+  rounds[*newest] = 0;
+  touched = newest;
+  RR_TRY(receive_copy(*stream, area->slot(*newest), request.bytes));
+  rounds[*newest] = round.round;
+  return {};
 }
 
 struct HeldSaving {
@@ -94,6 +117,8 @@ class HeldCopiesImpl final : public HeldCopies,
     GivenMemory given;
     std::shared_ptr<checkpoint::MemoryArea> area;  // of `given`, while copies arrive
     std::optional<std::size_t> newest;  // slot of the last that has arrived
+    SlotRounds rounds{};
+    std::uint64_t complete = 0;  // round, as its node said last
     std::shared_ptr<wire::BulkStream> stream;  // of whoever sends it, or fetches it
     bool saving = false;
   };
@@ -165,6 +190,7 @@ void HeldCopiesImpl::keep(wire::BulkVisitor visitor) {
   arrival->request = visitor.request;
   arrival->stream = std::move(visitor.stream);
   arrival->newest = held.newest;
+  arrival->rounds = held.rounds;
   if (held.given.memory && !held.area) {
     if (auto same = same_memory(held.given)) {
       auto area = MemoryArea::shared(std::move(same->memory));
@@ -187,11 +213,18 @@ void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>&
   Held& held = found->second;
   held.stream.reset();
   if (arrival->status) {
+    held.rounds = arrival->rounds;
+    held.complete = arrival->complete;
     if (arrival->made) held.given = *std::move(arrival->made);
     held.area = arrival->area;
     held.newest = arrival->newest;
     // Only now: whoever hears it may tell the supervisor, who may order it to be saved.
     return answer(arrival->stream, BulkVerdict::kKept);
+  }
+  if (!arrival->made && arrival->touched) {
+    held.rounds = arrival->rounds;
+    held.complete = arrival->complete;
+    if (held.newest == arrival->touched) held.newest = 1 - *held.newest;
   }
   const base::Error& error = arrival->status.error();
   RR_LOG(kDebug, {.rank = rank}, "a copy from its node was not kept: {}", error.what);
@@ -252,7 +285,12 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
     if (found->second.stream) found->second.stream->hang_up();
     found->second.saving = true;
     if (auto same = same_memory(found->second.given)) {
-      saving->memories.push_back({rank, std::move(same->memory)});
+      const Held& held = found->second;
+      std::optional<std::size_t> secured;
+      for (std::size_t slot = 0; held.complete != 0 && slot < held.rounds.size(); ++slot) {
+        if (held.rounds[slot] == held.complete) secured = slot;
+      }
+      saving->memories.push_back({rank, std::move(same->memory), secured});
     }
   }
   if (saving->memories.empty()) return finish_saving(saving, false);

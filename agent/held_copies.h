@@ -4,7 +4,8 @@
 // ranks next.
 //
 // Owned by PeerCopies, on the agent's loop; bytes move on threads of its own. A rank has two slots:
-// the newest whole copy stays while the next one arrives.
+// the newest whole copy stays while the next one arrives; in rounds (wire/peer_copies.h) that of
+// the last one that was complete, as the sender says.
 
 #include <functional>
 #include <memory>

@@ -11,7 +11,6 @@
 #include "agent/limits.h"
 #include "agent/rescue.h"
 #include "base/io/log.h"
-#include "checkpoint/memory_area.h"
 
 namespace robustrun::agent {
 namespace {
@@ -20,6 +19,8 @@ namespace asio = boost::asio;
 using base::Errc;
 using base::fail;
 using base::Result;
+
+constexpr std::uint64_t kSlotsAsked = 2;  // a worker asks for the bytes of so many
 
 class MemoryTierImpl final : public MemoryTier,
                              public std::enable_shared_from_this<MemoryTierImpl> {
@@ -101,20 +102,21 @@ void MemoryTierImpl::give_own(base::Rank rank, std::uint64_t bytes, Answer answe
     return answer(fail(Errc::kConflict, "the copies of the attempt before are still being saved"));
   }
   const auto area = areas_.find(rank);
-  if (area != areas_.end() && area->second.given.bytes >= bytes) {
+  const std::uint64_t slot_bytes = bytes / kSlotsAsked;
+  if (area != areas_.end() && slot_bytes_of(area->second.given) >= slot_bytes) {
     return answer(same_memory(area->second.given));
   }
   if (bytes == 0) return answer(GivenMemory{});
-  const auto size = checkpoint::area_bytes(bytes / checkpoint::MemoryArea::kSlots);
-  if (!size) return answer(std::unexpected(size.error()));
   areas_.erase(rank);  // whoever maps it keeps it; it does not count twice
   auto made = std::make_shared<Result<GivenMemory>>(fail(Errc::kLimit, "too many ask for memory"));
   auto shared_answer = std::make_shared<Answer>(std::move(answer));
   const auto done = [self = weak_from_this(), rank, made, shared_answer] {
     if (const auto tier = self.lock()) tier->keep_new(rank, std::move(*made), *shared_answer);
   };
-  const auto submitted =
-      pool().submit(kSingleLane, [made, size = *size] { *made = reserve_copy_memory(size); }, done);
+  const bool with_board = peers_ != nullptr && peers_->is_kept(rank);
+  const auto submitted = pool().submit(
+      kSingleLane, [made, slot_bytes, with_board] { *made = reserve_area(slot_bytes, with_board); },
+      done);
   if (!submitted) asio::post(node_.executor, done);
 }
 

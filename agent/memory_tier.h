@@ -29,6 +29,8 @@ class PeerMemory {
   virtual void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) = 0;
   // Memory of a rank that runs elsewhere from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
+  // Another node keeps that rank's copies.
+  [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
 };
 
 class MemoryTier {
@@ -40,7 +42,8 @@ class MemoryTier {
 
   // Memory of at least `bytes` for that rank: what it has, or new in its place, if the node has
   // twice as much. 0 bytes: only what it has. kLimit: there is not enough; kConflict: its copies
-  // are being saved. Nothing is answered once this is gone.
+  // are being saved. Nothing is answered once this is gone. A rank whose copies a peer keeps gets
+  // memory with a board, if the node has twice as much as that takes: as much again.
   // A rank that has none here gets what other nodes have of it first.
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
   // Saves the newest complete copies that are not on disk, and commits where they are the last

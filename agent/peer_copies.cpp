@@ -1,5 +1,7 @@
 #include "agent/peer_copies.h"
 
+#include <fmt/format.h>
+
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <optional>
@@ -29,12 +31,14 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
   void place(const wire::PlaceCopies& order);
+  void begin_round(const wire::CopyRound& order) { sender_->begin_round(order); }
   void abandon();
   void save(const wire::SaveHeldCopies& order) { held_->save(order); }
   void begin_attempt() { held_->begin_attempt(); }
 
   void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) override;
   void adopt(base::Rank rank, GivenMemory given) override { held_->adopt(rank, std::move(given)); }
+  [[nodiscard]] bool is_kept(base::Rank rank) const override { return sender_->is_kept(rank); }
 
  private:
   struct Fetch {
@@ -45,6 +49,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
     std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
     std::function<void(GivenMemory)> answer;
   };
+  void begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch, std::function<void()> work);
   void finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late);
 
   NodeContext& node_;
@@ -91,23 +96,35 @@ void PeerCopies::Impl::place(const wire::PlaceCopies& order) {
   held_->allow(order.hold);
   sources_.clear();
   for (const wire::CopyRoute& route : order.fetch) sources_.insert_or_assign(route.rank, route);
-  sender_->place(order.attempt, order.send);
+  sender_->place(order);
 }
 
 void PeerCopies::Impl::fetch(base::Rank rank, std::function<void(GivenMemory)> answer) {
-  if (auto held = held_->hand_over(rank)) return answer(*std::move(held));
+  const bool with_board = is_kept(rank);
+  auto fetch = std::make_shared<Fetch>(node_.executor);
+  if (auto held = held_->hand_over(rank)) {
+    if (!with_board || has_board(*held)) return answer(*std::move(held));
+    fetch->answer = std::move(answer);
+    fetch->got = *std::move(held);
+    return begin(rank, fetch, [fetch] { fetch->got = widened(*std::move(fetch->got)); });
+  }
   const auto source = sources_.find(rank);
   if (source == sources_.end() || source->second.endpoint.empty() || !keys_) return answer({});
-  auto fetch = std::make_shared<Fetch>(node_.executor);
   const wire::CopyRoute route = std::exchange(source->second, {});
   sources_.erase(source);
   fetch->peer = {keys_, route.endpoint, {run_id_, false, route.node, route.generation}};
   fetch->answer = std::move(answer);
+  begin(rank, fetch, [fetch, rank, with_board] {
+    fetch->got = fetch_copies(fetch->peer, rank, with_board, *fetch->stream);
+  });
+}
+
+void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch,
+                             std::function<void()> work) {
   fetches_[rank] = fetch;
   if (!pool_) pool_.emplace(node_.executor, kCopyStreamThreads, kCopiesWaitingMax);
-  const auto submitted = pool_->submit(
-      rank.value, [fetch, rank] { fetch->got = fetch_copies(fetch->peer, rank, *fetch->stream); },
-      [weak = weak_from_this(), rank, fetch] {
+  const auto submitted =
+      pool_->submit(rank.value, std::move(work), [weak = weak_from_this(), rank, fetch] {
         if (const auto self = weak.lock()) self->finish(rank, fetch, false);
       });
   if (!submitted) return finish(rank, fetch, true);
@@ -127,8 +144,9 @@ void PeerCopies::Impl::finish(base::Rank rank, const std::shared_ptr<Fetch>& fet
   fetches_.erase(rank);
   if (!late && fetch->got) return answer(*std::move(fetch->got));
   fetch->stream->hang_up();
-  RR_LOG(kWarn, {.rank = rank}, "its state is not taken from node {}'s memory: {}",
-         fetch->peer.name.node.value, late ? "it took too long" : fetch->got.error().what);
+  RR_LOG(kWarn, {.rank = rank}, "its state is not taken from the memory of {}: {}",
+         fetch->peer.keys ? fmt::format("node {}", fetch->peer.name.node.value) : "this node",
+         late ? "it took too long" : fetch->got.error().what);
   answer({});
 }
 
@@ -159,6 +177,8 @@ bool PeerCopies::take(const wire::Message& message) {
     impl_->place(*place);
   } else if (const auto* save = std::get_if<wire::SaveHeldCopies>(&message)) {
     impl_->save(*save);
+  } else if (const auto* round = std::get_if<wire::CopyRound>(&message)) {
+    impl_->begin_round(*round);
   } else {
     return false;
   }

@@ -22,9 +22,33 @@ struct LeftCopy {
   checkpoint::MemoryCopy copy;
 };
 
+// Of one step, by all ranks.
+struct LeftStep {
+  std::vector<LeftCopy> copies;
+  bool is_secured = false;
+};
+
 // The newest attempt first.
-using ByAttempt = std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>,
-                           std::vector<LeftCopy>, std::greater<>>;
+using ByAttempt =
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, LeftStep, std::greater<>>;
+
+// Of two that are held the older one is of the last complete round (round_part.h).
+std::optional<std::size_t> secured_slot(const checkpoint::MemoryArea& area,
+                                        const std::vector<checkpoint::FoundCopy>& newest_first) {
+  const auto board = area.board();
+  std::optional<std::size_t> oldest;
+  for (const checkpoint::FoundCopy& found : newest_first) {
+    if (board && board->is_held(found.slot)) oldest = found.slot;
+  }
+  return oldest;
+}
+
+ByAttempt::iterator next_step(ByAttempt& steps, base::Nanos left, base::Nanos longest) {
+  if (left >= 2 * longest) return steps.begin();
+  const auto secured =
+      std::ranges::find_if(steps, [](const auto& each) { return each.second.is_secured; });
+  return secured == steps.end() ? steps.begin() : secured;
+}
 
 Result<checkpoint::Store> open_store(const std::vector<std::string>& directories) {
   checkpoint::StoreOptions options;
@@ -47,44 +71,59 @@ Result<bool> rescue(const LeftCopy& left) {
   return RR_TRY(checkpoint::drain_copy(left.slot, store, "rescue")).committed;
 }
 
+// Whether the step is committed now.
+bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock, base::Nanos until,
+                 std::vector<RescueLine>& lines) {
+  bool committed = false;
+  for (const LeftCopy& left : copies) {
+    if (clock.now() >= until) return true;  // nothing more is begun
+    const auto saved = rescue(left);
+    if (!saved) {
+      // Of an attempt that was over before this one: it was saved then, or is not wanted now.
+      if (saved.error().code == Errc::kConflict) continue;
+      lines.push_back({left.rank, true, saved.error().what});
+      continue;
+    }
+    committed = committed || *saved;
+    if (left.copy.state != checkpoint::SlotState::kComplete) continue;
+    lines.push_back(
+        {left.rank, false,
+         fmt::format("saved the copy in memory of step {}{}", left.copy.manifest.head.attempt.step,
+                     *saved ? ", which is committed" : "")});
+  }
+  return committed;
+}
+
 }  // namespace
 
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
                                       base::Nanos until) {
   std::vector<RescueLine> lines;
   std::vector<checkpoint::MemoryArea> areas;
-  ByAttempt attempts;
+  ByAttempt steps;
   for (RescuedMemory& each : memories) {
     auto area = checkpoint::MemoryArea::shared(std::move(each.memory));
     if (!area) {
       lines.push_back({each.rank, true, area.error().what});
       continue;
     }
-    for (checkpoint::FoundCopy& found : checkpoint::complete_copies(*area)) {
+    std::vector<checkpoint::FoundCopy> all = checkpoint::complete_copies(*area);
+    const auto secured = each.secured_slot ? each.secured_slot : secured_slot(*area, all);
+    for (checkpoint::FoundCopy& found : all) {
       const checkpoint::AttemptId id = found.copy.manifest.head.attempt;
-      attempts[{id.generation, id.step, id.token}].push_back(
-          {each.rank, area->slot(found.slot), std::move(found.copy)});
+      LeftStep& step = steps[{id.generation, id.step, id.token}];
+      step.is_secured = step.is_secured || found.slot == secured;
+      step.copies.push_back({each.rank, area->slot(found.slot), std::move(found.copy)});
     }
     areas.push_back(*std::move(area));
   }
-  for (const auto& [id, copies] : attempts) {
-    bool committed = false;
-    for (const LeftCopy& left : copies) {
-      if (clock.now() >= until) return lines;
-      const auto saved = rescue(left);
-      if (!saved) {
-        // Of an attempt that was over before this one: it was saved then, or is not wanted now.
-        if (saved.error().code == Errc::kConflict) continue;
-        lines.push_back({left.rank, true, saved.error().what});
-        continue;
-      }
-      committed = committed || *saved;
-      if (left.copy.state != checkpoint::SlotState::kComplete) continue;
-      lines.push_back({left.rank, false,
-                       fmt::format("saved the copy in memory of step {}{}", std::get<1>(id),
-                                   *saved ? ", which is committed" : "")});
-    }
-    if (committed) break;
+  base::Nanos longest{};
+  for (base::Nanos began = clock.now(); !steps.empty() && began < until;) {
+    const auto next = next_step(steps, until - began, longest);
+    if (rescue_step(next->second.copies, clock, until, lines)) break;
+    steps.erase(next);
+    longest = std::max(longest, clock.now() - began);
+    began = clock.now();
   }
   return lines;
 }

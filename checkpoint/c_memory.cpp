@@ -120,20 +120,20 @@ int rr_memory_stage(rr_memory* memory, const rr_store* store, const rr_order* or
 }
 
 void rr_memory_discard(rr_memory* memory, uint32_t slot) {
-  if (slot < ck::MemoryArea::kSlots && memory->staging.area().slot_bytes() > 0) {
+  if (slot < memory->staging.area().slots()) {
     memory->staging.discard(slot);
   }
 }
 
 void rr_memory_hold(rr_memory* memory, uint32_t slot, int held) {
-  if (slot >= ck::MemoryArea::kSlots) return;
+  if (slot >= ck::MemoryArea::kSlotsMax) return;
   held != 0 ? memory->staging.hold(slot) : memory->staging.release(slot);
 }
 
 int rr_memory_drain(rr_memory* memory, uint32_t slot, rr_store* store, int* committed,
                     rr_blob* notes) {
   return guarded([&]() -> Status {
-    if (slot >= ck::MemoryArea::kSlots || memory->staging.area().slot_bytes() == 0) {
+    if (slot >= memory->staging.area().slots()) {
       return fail(Errc::kInvalidArgument, "there is no such slot");
     }
     const auto done = RR_TRY(ck::drain_copy(memory->staging.area().slot(slot), store->store));

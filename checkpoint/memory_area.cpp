@@ -23,11 +23,25 @@ using base::Result;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr std::uint64_t kSlotGrain = 2U << 20U;  // a huge page
 
-Result<std::uint64_t> area_bytes(std::uint64_t slot_bytes) {
-  if (slot_bytes == 0 || slot_bytes > kMemoryBytesMax / MemoryArea::kSlots - kSlotGrain) {
+constexpr std::size_t kPlainSlots = 2;
+
+// A board has a grain of its own, which makes the number of grains odd.
+std::optional<AreaShape> area_shape(std::uint64_t bytes) {
+  const std::uint64_t grains = bytes / kSlotGrain;
+  if (bytes == 0 || bytes > kMemoryBytesMax || bytes % kSlotGrain != 0) return std::nullopt;
+  const bool has_board = grains % 2 == 1;
+  const std::size_t slots = has_board ? MemoryArea::kSlotsMax : kPlainSlots;
+  const std::uint64_t each = (grains - (has_board ? 1 : 0)) / slots;
+  if (each == 0 || each * slots + (has_board ? 1 : 0) != grains) return std::nullopt;
+  return AreaShape{slots, each * kSlotGrain, has_board};
+}
+
+Result<std::uint64_t> area_bytes(std::uint64_t slot_bytes, bool with_board) {
+  if (slot_bytes == 0 || slot_bytes > kMemoryBytesMax / MemoryArea::kSlotsMax - 2 * kSlotGrain) {
     return fail(Errc::kLimit, fmt::format("cannot keep copies of {} bytes in memory", slot_bytes));
   }
-  return (slot_bytes + kSlotGrain - 1) / kSlotGrain * kSlotGrain * MemoryArea::kSlots;
+  const std::uint64_t each = (slot_bytes + kSlotGrain - 1) / kSlotGrain * kSlotGrain;
+  return with_board ? each * MemoryArea::kSlotsMax + kSlotGrain : each * kPlainSlots;
 }
 
 std::uint64_t available_memory() {
@@ -46,10 +60,9 @@ std::uint64_t available_memory() {
 static base::Status check_available(std::uint64_t bytes) {
   const std::uint64_t there = available_memory();
   if (there == 0 || bytes <= there) return {};
-  return fail(Errc::kLimit,
-              fmt::format("cannot keep copies in memory: {} bytes are wanted for two, "
-                          "and {} are free",
-                          bytes, there));
+  return fail(Errc::kLimit, fmt::format("cannot keep copies in memory: {} bytes are wanted, "
+                                        "and {} are free",
+                                        bytes, there));
 }
 
 Result<Fd> make_sealed_memory(std::uint64_t bytes) {
@@ -73,6 +86,7 @@ Result<MemoryArea> MemoryArea::own(std::uint64_t slot_bytes) {
   MemoryArea area;
   area.arena_ = RR_TRY(Arena::make(bytes));
   area.bytes_ = bytes;
+  area.shape_ = area_shape(bytes).value();
   return area;
 }
 
@@ -81,8 +95,8 @@ Result<MemoryArea> MemoryArea::shared(Fd memory) {
   if (::fstat(memory.get(), &status) != 0) return fail_errno("cannot use shared memory", errno);
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  if (seals < 0 || (seals & kSeals) != kSeals || bytes == 0 || bytes > kMemoryBytesMax ||
-      bytes % (kSlots * kSlotGrain) != 0) {
+  const auto shape = area_shape(bytes);
+  if (seals < 0 || (seals & kSeals) != kSeals || !shape) {
     return fail(Errc::kInvalidArgument, "cannot use shared memory: it is not a place for copies");
   }
   void* start =
@@ -91,6 +105,7 @@ Result<MemoryArea> MemoryArea::shared(Fd memory) {
   MemoryArea area;
   area.mapped_ = static_cast<char*>(start);
   area.bytes_ = bytes;
+  area.shape_ = *shape;
   return area;
 }
 
@@ -99,15 +114,21 @@ MemoryArea::~MemoryArea() {
 }
 
 std::span<char> MemoryArea::slot(std::size_t index) const {
-  RR_ASSERT(index < kSlots && bytes_ > 0);
+  RR_ASSERT(index < slots());
   char* const start = mapped_ != nullptr ? mapped_ : arena_.data();
   return {start + index * slot_bytes(), slot_bytes()};
+}
+
+std::optional<HoldBoard> MemoryArea::board() const {
+  if (!shape_.has_board) return std::nullopt;
+  return HoldBoard({mapped_ + slots() * slot_bytes(), HoldBoard::kBytes}, slots());
 }
 
 void MemoryArea::swap(MemoryArea& other) noexcept {
   std::swap(arena_, other.arena_);
   std::swap(mapped_, other.mapped_);
   std::swap(bytes_, other.bytes_);
+  std::swap(shape_, other.shape_);
 }
 
 }  // namespace robustrun::checkpoint

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/core/text.h"
 #include "checkpoint/crc32c.h"
@@ -83,10 +84,12 @@ Result<std::uint64_t> Staging::slot_bytes_for(const StageOrder& order,
 }
 
 Status Staging::use(MemoryArea area) {
-  for (std::size_t slot = 0; slot < MemoryArea::kSlots; ++slot) {
+  for (std::size_t slot = 0; slot < MemoryArea::kSlotsMax; ++slot) {
     if (is_held(slot)) return fail(Errc::kConflict, "cannot change memory that is being saved");
   }
   area_ = std::move(area);
+  board_ = area_.board();
+  if (board_) board_->begin_writer();
   sequences_ = {};
   for (const FoundCopy& found : complete_copies(area_)) {
     sequences_[found.slot] = found.copy.sequence;
@@ -94,11 +97,18 @@ Status Staging::use(MemoryArea area) {
   return {};
 }
 
-// The older one, unless it is held.
-Result<std::size_t> Staging::choose_slot() const {
-  const std::size_t older = sequences_[0] <= sequences_[1] ? 0 : 1;
-  for (const std::size_t slot : {older, 1 - older}) {
-    if (!is_held(slot)) return slot;
+void Staging::discard(std::size_t slot) {
+  sequences_[slot] = 0;
+  if (board_) board_->forget(slot);
+  open_slot(area_.slot(slot));
+}
+
+Result<std::size_t> Staging::begin_filling() {
+  std::vector<std::size_t> oldest_first(area_.slots());
+  std::iota(oldest_first.begin(), oldest_first.end(), 0UZ);
+  std::ranges::stable_sort(oldest_first, {}, [this](std::size_t slot) { return sequences_[slot]; });
+  for (const std::size_t slot : oldest_first) {
+    if (!is_held(slot) && (!board_ || board_->begin_filling(slot))) return slot;
   }
   return fail(Errc::kConflict, "cannot keep a copy: two are being saved");
 }
@@ -115,9 +125,18 @@ Result<std::size_t> Staging::stage(const StageOrder& order, const PartContents& 
     return fail(Errc::kLimit, fmt::format("cannot keep a copy of {} bytes: its place has {}", bytes,
                                           area_.slot_bytes()));
   }
-  const std::size_t index = RR_TRY(choose_slot());
+  const std::size_t index = RR_TRY(begin_filling());
+  const Status filled = fill(index, copy, contents);
+  if (board_) {
+    board_->end_filling(index, filled ? std::optional(order.attempt.step) : std::nullopt);
+  }
+  RR_TRY(filled);
+  return index;
+}
+
+Status Staging::fill(std::size_t index, MemoryCopy& copy, const PartContents& contents) {
   const std::span<char> slot = area_.slot(index);
-  copy.sequence = std::max(sequences_[0], sequences_[1]) + 1;
+  copy.sequence = *std::ranges::max_element(sequences_) + 1;
   sequences_[index] = 0;
   open_slot(slot);
   std::vector<CopyUnit> units;
@@ -131,12 +150,12 @@ Result<std::size_t> Staging::stage(const StageOrder& order, const PartContents& 
   RR_TRY(check_unchanged(contents, copy, slot));
   write_slot(slot, copy);
   sequences_[index] = copy.sequence;
-  return index;
+  return {};
 }
 
 std::vector<FoundCopy> complete_copies(const MemoryArea& area) {
   std::vector<FoundCopy> found;
-  for (std::size_t slot = 0; area.slot_bytes() > 0 && slot < MemoryArea::kSlots; ++slot) {
+  for (std::size_t slot = 0; slot < area.slots(); ++slot) {
     if (auto copy = read_slot(area.slot(slot))) found.push_back({slot, *std::move(copy)});
   }
   std::ranges::sort(found, std::ranges::greater(),

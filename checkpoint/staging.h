@@ -2,10 +2,11 @@
 // Copies of a rank's state in memory, from which it is saved while training goes on. Owns the
 // memory and the threads that copy, kept from copy to copy.
 //
-// Two slots: one keeps the newest complete copy while the other is filled, so that a process that
-// dies at any moment leaves one. A slot that is held (being written to disk) is not chosen; when
-// that leaves only the newest, it is overwritten, and what is held stays the one that is whole.
-// stage() is called by one thread; slots may be held and released by others.
+// Two slots or more: one keeps the newest complete copy while the oldest is filled, so that a
+// process that dies at any moment leaves one. A slot that is held (being written to disk, or by the
+// agent over the memory's board) is not chosen; when that leaves only the newest, it is
+// overwritten, and what is held stays the one that is whole. stage() is called by one thread; slots
+// may be held and released by others.
 
 #include <array>
 #include <atomic>
@@ -46,14 +47,11 @@ class Staging {
   [[nodiscard]] const MemoryArea& area() const { return area_; }
 
   // Copies everything and answers with the slot, when the copy is complete and the sources may
-  // change again. kLimit: the slots are too small; kConflict: both are held; kCorrupt: a tensor
+  // change again. kLimit: the slots are too small; kConflict: all are held; kCorrupt: a tensor
   // changed while it was copied (found by samples; its name is said).
   base::Result<std::size_t> stage(const StageOrder& order, const PartContents& contents);
   // The copy is not to be used: its sources changed, as the caller knows.
-  void discard(std::size_t slot) {
-    sequences_[slot] = 0;
-    open_slot(area_.slot(slot));
-  }
+  void discard(std::size_t slot);
   // From now on, until release(), the slot stays as it is.
   void hold(std::size_t slot) { held_[slot].store(true, std::memory_order_release); }
   void release(std::size_t slot) { held_[slot].store(false, std::memory_order_release); }
@@ -65,12 +63,15 @@ class Staging {
   [[nodiscard]] CopyPool& pool() { return pool_; }
 
  private:
-  [[nodiscard]] base::Result<std::size_t> choose_slot() const;
+  // The oldest, which is ours to fill from then on, until end_filling() of the board.
+  base::Result<std::size_t> begin_filling();
+  base::Status fill(std::size_t index, MemoryCopy& copy, const PartContents& contents);
 
   CopyPool pool_;
   MemoryArea area_;
-  std::array<std::atomic<bool>, MemoryArea::kSlots> held_{};
-  std::array<std::uint64_t, MemoryArea::kSlots> sequences_{};  // of their copies; 0: none
+  std::optional<HoldBoard> board_;  // of `area_`
+  std::array<std::atomic<bool>, MemoryArea::kSlotsMax> held_{};
+  std::array<std::uint64_t, MemoryArea::kSlotsMax> sequences_{};  // of their copies; 0: none
 };
 
 // The slot that has a complete copy of that attempt; kNotFound when none has.

@@ -102,6 +102,7 @@ enum class OptionId : std::uint8_t {
   kNodeHistory,
   kTrace,
   kHangTimeout,
+  kCopiesRate,
   kMetricsPort,
   kMetricsFile,
   kEvents,

@@ -46,6 +46,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
   plan_group(nodes, spec.group);
   network.lease = nodes.lease;
   network.interface = nodes.interface;
+  network.copies_rate = nodes.copies_rate;
   network.run_id = spec.run_id;
   request.shown_ranks = nodes.shown_ranks;
   spec.nodes.clear();

@@ -29,7 +29,8 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
               asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
       summary_timer_(parts_.executor),
       lease_timer_(parts_.executor),
-      farewell_timer_(parts_.executor) {
+      farewell_timer_(parts_.executor),
+      copies_timer_(parts_.executor) {
   for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
 }
 
@@ -83,6 +84,7 @@ void Driver::Impl::close() {
   summary_timer_.cancel();
   lease_timer_.cancel();
   farewell_timer_.cancel();
+  copies_timer_.cancel();
 }
 
 void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
@@ -239,6 +241,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
     progress_.begin_attempt(action.attempt, action.world_size);
     checkpoints_.begin_attempt(action.attempt, action.world_size);
     copies_.begin_attempt(action.attempt, action.world_size);
+    copy_rounds_.begin_attempt(action.attempt, action.world_size);
     hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
     collectives_done_.reset();
     step_goal_sent_ = false;

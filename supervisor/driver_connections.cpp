@@ -186,6 +186,9 @@ void Driver::Impl::repeat_orders(base::NodeId node) {
     }
     link.channel->send(order);
   }
+  if (const auto& round = copy_rounds_.order(); round && !link.ranks.empty()) {
+    link.channel->send(*round);
+  }
 }
 
 }  // namespace robustrun::supervisor

@@ -13,6 +13,7 @@
 #include "supervisor/console_log.h"
 #include "supervisor/control_server.h"
 #include "supervisor/copies_watch.h"
+#include "supervisor/copy_rounds.h"
 #include "supervisor/core/job.h"
 #include "supervisor/door.h"
 #include "supervisor/driver.h"
@@ -107,6 +108,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void solve_placement(const SolvePlacement& action);  // where they belong
   void solve_backup(const SolveBackup& action);
   void place_copies(const PlaceCopies& action);
+  void begin_copy_round();
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
@@ -170,6 +172,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   ProgressTracker progress_;
   CheckpointWatch checkpoints_;
   CopiesWatch copies_;
+  CopyRounds copy_rounds_;
   SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;
@@ -183,7 +186,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
   std::uint64_t furthest_ = 0;           // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};             // when they last rose
-  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_;
+  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_, copies_timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -20,6 +20,16 @@ inline constexpr std::chrono::minutes kSummaryInterval{1};
 // checkpoint_watch: of one kind, in the journal; checkpoints that an attempt loads.
 inline constexpr std::chrono::seconds kCheckpointEventInterval{10};
 inline constexpr std::size_t kLoadsMax = 16;
+// copy_rounds: at most one begins in this time, unless the one before was missed; until all ranks
+// hold a copy; until a round is over, at first and at most; how far ahead of the order its step is.
+inline constexpr std::chrono::seconds kCopyRoundMin{1};
+inline constexpr std::chrono::seconds kCopyRoundHoldMax{60};
+inline constexpr std::chrono::minutes kCopyRoundMax{10};
+inline constexpr std::chrono::hours kCopyRoundMostMax{24};
+inline constexpr std::chrono::milliseconds kCopyRoundLeadMin{100};
+inline constexpr std::chrono::milliseconds kCopyRoundLeadMax{10'000};
+inline constexpr std::chrono::milliseconds kCopyPaceInterval{500};
+inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
 // From the core's Finish to our exit: agents say goodbye, the console drains.
 inline constexpr std::chrono::seconds kFarewellMax{5};
 // From SIGKILL of what is left to our exit.
@@ -32,7 +42,7 @@ inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 // Files, name look-up and ssh -G of the launcher.
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
-inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;   // of that pool
+inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
 // Addresses of ours that an agent is told; more would only be tried in vain.
 inline constexpr std::size_t kEndpointsMax = 8;
 // Lines of the table of nodes on the console; the journal has them all.

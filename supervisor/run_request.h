@@ -87,6 +87,7 @@ struct NetworkPlan {
   launcher::SlurmOptions slurm;        // kSlurm
   // Open groups: the file that tells guests where to join, and lets them in; empty: they were told.
   std::string invitation;
+  std::uint64_t copies_rate = 0;  // bytes/s of copies in memory to peers (--copies-rate); 0: theirs
   template <class V>
   void fields(V& v) {
     v(1, "launch", launch);
@@ -105,6 +106,7 @@ struct NetworkPlan {
     v(14, "lease", lease);
     v(15, "slurm", slurm);
     v(16, "invitation", invitation);
+    v(17, "copies_rate", copies_rate);
   }
 };
 

@@ -56,6 +56,25 @@ std::string to_bytes(const BulkAnswer& answer) {
   return out;
 }
 
+std::string to_bytes(const BulkRound& round) {
+  std::string out;
+  put_number(out, round.round);
+  put_number(out, round.complete);
+  RR_ASSERT(out.size() == kBulkRoundBytes);
+  return out;
+}
+
+base::Result<BulkRound> parse_bulk_round(std::string_view bytes) {
+  if (bytes.size() != kBulkRoundBytes) return fail(Errc::kProtocol, "the caller's round is short");
+  BulkRound round;
+  round.round = take_number<std::uint64_t>(bytes);
+  round.complete = take_number<std::uint64_t>(bytes);
+  if (round.round == 0 || round.round == round.complete) {
+    return fail(Errc::kProtocol, "the caller's round is impossible");
+  }
+  return round;
+}
+
 base::Result<BulkRequest> parse_bulk_request(std::string_view bytes) {
   if (!takes_magic(bytes, kRequestMagic, kBulkRequestBytes)) {
     return fail(Errc::kProtocol, "the caller does not ask for bulk data as we do");
@@ -66,7 +85,8 @@ base::Result<BulkRequest> parse_bulk_request(std::string_view bytes) {
   request.rank.value = take_number<std::uint32_t>(bytes);
   request.bytes = take_number<std::uint64_t>(bytes);
   request.slot_bytes = take_number<std::uint64_t>(bytes);
-  const bool keeps = request.purpose == BulkPurpose::kKeep;
+  const bool keeps =
+      request.purpose == BulkPurpose::kKeep || request.purpose == BulkPurpose::kKeepRound;
   if (!keeps && request.purpose != BulkPurpose::kFetch) {
     return fail(Errc::kProtocol, "the caller asks for something that we do not know");
   }

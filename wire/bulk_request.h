@@ -14,11 +14,13 @@ namespace robustrun::wire {
 
 inline constexpr std::size_t kBulkRequestBytes = 32;
 inline constexpr std::size_t kBulkAnswerBytes = 40;
+inline constexpr std::size_t kBulkRoundBytes = 16;
 inline constexpr std::size_t kBulkCopiesMax = 2;  // of one rank
 
 enum class BulkPurpose : std::uint32_t {
   kKeep = 1,  // the caller has a copy of its rank to be kept
   kFetch = 2,  // it wants those that the callee has
+  kKeepRound = 3,  // as kKeep, for a round of copies: BulkRound comes before the copy
 };
 
 struct BulkRequest {
@@ -27,6 +29,13 @@ struct BulkRequest {
   std::uint64_t bytes = 0;  // that follow; none to fetch
   std::uint64_t slot_bytes = 0;  // of the place that they come from; not below `bytes`
   bool operator==(const BulkRequest&) const = default;
+};
+
+// Of the caller's rank (CopyRound).
+struct BulkRound {
+  std::uint64_t round = 0;  // never 0
+  std::uint64_t complete = 0;  // whose copy is not given up before this one is whole; 0: none
+  bool operator==(const BulkRound&) const = default;
 };
 
 enum class BulkVerdict : std::uint32_t {
@@ -47,8 +56,11 @@ struct BulkAnswer {
 
 [[nodiscard]] std::string to_bytes(const BulkRequest& request);
 [[nodiscard]] std::string to_bytes(const BulkAnswer& answer);
+[[nodiscard]] std::string to_bytes(const BulkRound& round);
 // kProtocol: it is none, or its lengths are beyond kBulkBytesMax or each other.
 [[nodiscard]] base::Result<BulkRequest> parse_bulk_request(std::string_view bytes);
 [[nodiscard]] base::Result<BulkAnswer> parse_bulk_answer(std::string_view bytes);
+// kProtocol: it is not as long, or says no round.
+[[nodiscard]] base::Result<BulkRound> parse_bulk_round(std::string_view bytes);
 
 }  // namespace robustrun::wire

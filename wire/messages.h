@@ -40,6 +40,6 @@ using Message =
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
                  Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
                  StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
-                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept>;
+                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound>;
 
 }  // namespace robustrun::wire

@@ -7,6 +7,7 @@
 // one knows the reports.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,12 +36,15 @@ struct PlaceCopies {
   std::vector<CopyRoute> send;   // where copies of this node's ranks go
   std::vector<CopyRoute> hold;   // of which ranks copies are taken and kept, and from whom
   std::vector<CopyRoute> fetch;  // ranks of this node whose newest copy another node has
+  std::optional<std::uint64_t>
+      rate{};  // bytes/s that this node sends at most; none: its own default
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "send", send);
     v(3, "hold", hold);
     v(4, "fetch", fetch);
+    v(5, "rate", rate);
   }
 };
 
@@ -61,7 +65,7 @@ struct SaveHeldCopies {
 struct HeldCopiesSaved {
   base::Attempt attempt;
   std::uint64_t order = 0;
-  std::uint32_t saved = 0;          // copies that are on disk now and were not before
+  std::uint32_t saved = 0;  // copies that are on disk now and were not before
   std::vector<std::string> errors;  // for the log
   template <class V>
   void fields(V& v) {
@@ -72,21 +76,43 @@ struct HeldCopiesSaved {
   }
 };
 
+// What a rank does in rounds (CopyRound); what is said is of the last round that it was told.
+struct RoundPart {
+  enum class Stage : std::uint32_t {
+    kReady = 1,  // it can hold copies, and has made some in this attempt
+    kHeld = 2,  // it holds the one of `step`
+    kKept = 3,  // which is at the peer, too
+    kRefused = 4,  // for which the peer has no room
+  };
+  Stage stage = Stage::kReady;
+  std::uint64_t round = 0;  // 0: none
+  std::uint64_t step = 0;
+  bool operator==(const RoundPart&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "stage", stage);
+    v(2, "round", round);
+    v(3, "step", step);
+  }
+};
+
 struct KeptCopy {
   base::Rank rank;
-  bool here = false;       // a complete copy in this node's memory
-  bool at_peer = false;    // one, perhaps of an older step, in its peer's
+  bool here = false;  // a complete copy in this node's memory
+  bool at_peer = false;  // one, perhaps of an older step, in its peer's
   std::uint64_t step = 0;  // of the newest complete one here; without `here` of that at the peer
+  std::optional<RoundPart> part{};  // none: an older agent, or there is no memory to hold copies
   template <class V>
   void fields(V& v) {
     v(1, "rank", rank);
     v(2, "here", here);
     v(3, "at_peer", at_peer);
     v(4, "step", step);
+    v(5, "part", part);
   }
 };
 
-// Agent to supervisor: what its own ranks have. At once when `here` or `at_peer` of one changes,
+// Agent to supervisor: what its own ranks have. At once when anything but `step` of one changes,
 // else at most once a second; nothing of ranks that have never copied anything.
 struct CopiesKept {
   base::Attempt attempt;
@@ -95,6 +121,24 @@ struct CopiesKept {
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "copies", copies);
+  }
+};
+
+// Supervisor to every agent of the attempt, once all its ranks have said that they can: each rank
+// holds its first copy of `from_step` or later, and its agent sends that one, whatever newer ones
+// there are. The copy of the round before is let go, unless that round is `complete`: then it is
+// held instead of the one that was complete before it.
+struct CopyRound {
+  base::Attempt attempt;
+  std::uint64_t round = 0;  // never 0, and never used again in a run
+  std::uint64_t from_step = 0;
+  std::uint64_t complete = 0;  // the last round whose copies are all at the peers; 0: not known
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "round", round);
+    v(3, "from_step", from_step);
+    v(4, "complete", complete);
   }
 };
 

@@ -19,5 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::uint64_t bytes : answer->bytes) RR_ASSERT(bytes <= answer->slot_bytes);
     RR_ASSERT(answer->slot_bytes <= kBulkBytesMax);
   }
+  if (const auto round = parse_bulk_round(input)) {
+    RR_ASSERT(to_bytes(*round) == input);
+    RR_ASSERT(round->round != 0 && round->round != round->complete);
+  }
   return 0;
 }

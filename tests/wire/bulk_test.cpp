@@ -280,6 +280,23 @@ TEST_CASE("lengths that cannot be are refused before anything is done with them"
   CHECK(bad({static_cast<BulkVerdict>(6), 0, {}}));
 }
 
+TEST_CASE("a round is said in sixteen bytes, and is another one than the complete one") {
+  const BulkRound round{7, 6};
+  const std::string bytes = to_bytes(round);
+  CHECK(bytes.size() == kBulkRoundBytes);
+  CHECK(parse_bulk_round(bytes) == round);
+  CHECK(parse_bulk_round(to_bytes(BulkRound{1, 0})));
+  CHECK_FALSE(parse_bulk_round(to_bytes(BulkRound{0, 6})));
+  CHECK_FALSE(parse_bulk_round(to_bytes(BulkRound{6, 6})));
+  CHECK_FALSE(parse_bulk_round(bytes.substr(1)));
+  CHECK_FALSE(parse_bulk_round(bytes + "x"));
+  BulkRequest request = kRequest;
+  request.purpose = BulkPurpose::kKeepRound;
+  CHECK(parse_bulk_request(to_bytes(request)) == request);
+  request.bytes = 0;
+  CHECK_FALSE(parse_bulk_request(to_bytes(request)));
+}
+
 TEST_CASE("the pace is that of its rate, whatever the pieces, after a burst at most") {
   BulkPace pace(1'000'000);
   base::Nanos now = std::chrono::seconds(5);

@@ -374,6 +374,17 @@ std::vector<Example> copy_kinds() {
       {"CopiesKept", "CopiesKept",
        CopiesKept{.attempt = {2},
                   .copies = {{.rank = Rank{8}, .here = true, .at_peer = true, .step = 1000}}}},
+      {"CopiesKept-rounds", "CopiesKept",
+       CopiesKept{.attempt = {2},
+                  .copies = {{.rank = Rank{8},
+                              .here = true,
+                              .at_peer = true,
+                              .step = 1004,
+                              .part = RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
+      {"PlaceCopies-rate", "PlaceCopies",
+       PlaceCopies{.attempt = {2}, .send = {}, .hold = {}, .fetch = {}, .rate = 100 << 20}},
+      {"CopyRound", "CopyRound",
+       CopyRound{.attempt = {2}, .round = 7, .from_step = 1002, .complete = 6}},
   };
 }
 
