@@ -38,9 +38,11 @@ Timeline OwnCluster::run() {
 core::JobSpec OwnCluster::spec() const {
   core::JobSpec spec;
   spec.run_id = "sim";
+  spec.group.wait_for_nodes = minutes(10);  // --wait-for-nodes as shipped
+  if (own_.group) spec.group = *own_.group;
   spec.group.max_nodes = spec.group.min_nodes = terms_.nodes;
   spec.group.open = true;  // whoever was repaired offers itself
-  spec.group.wait_for_nodes = minutes(10);  // --wait-for-nodes as shipped
+  spec.restart = own_.restart;
   spec.master_port = kPortOfTheJob;
   spec.faults = own_.faults;
   spec.policy = own_.policy;

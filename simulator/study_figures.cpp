@@ -72,6 +72,7 @@ void add_own(const OwnTimes& times, FigureList& list) {
   list.add("robustrun: steps beside that", times.slow_steps);
   list.add("robustrun: one look at the pace", times.look);
   list.add("robustrun: workers stop", times.stop);
+  list.add("robustrun: workers stop after a hang", times.stop_hung);
   list.add("robustrun: workers start", times.start);
   list.add("robustrun: an agent starts", times.agent);
   list.add("robustrun: check of nodes", times.check);
@@ -111,6 +112,13 @@ std::vector<KnownFigure> figures_of(const StudyRequest& request) {
   for (const PublishedPolicy* policy : request.compared) {
     add_published(*policy, request.failures, list);
   }
+  return list.take();
+}
+
+std::vector<KnownFigure> figures_of(const JobTerms& job, const OwnTimes& times) {
+  FigureList list;
+  add_job(job, list);
+  add_own(times, list);
   return list.take();
 }
 
