@@ -23,7 +23,7 @@ base::Error unusable(Errc code, const std::string& path, const std::string& why)
   return {code, 0, fmt::format("cannot use --from-journal {}: {}", base::printable(path), why)};
 }
 
-bool is_file(const fs::path& path) {
+bool is_plain_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
 }
@@ -34,14 +34,14 @@ base::Status add_journals(const std::string& path, const Surroundings& around,
       path.starts_with('/') ? fs::path(path) : around.working_directory / fs::path(path);
   const std::size_t before = found.size();
   std::error_code error;
-  if (is_file(place)) {
+  if (is_plain_file(place)) {
     found.push_back(place.lexically_normal());
-  } else if (is_file(place / kJournalName)) {
+  } else if (is_plain_file(place / kJournalName)) {
     found.push_back((place / kJournalName).lexically_normal());
   } else if (fs::is_directory(place, error)) {
     for (fs::directory_iterator entry(place, error), end; !error && entry != end;
          entry.increment(error)) {
-      if (!is_file(entry->path() / kJournalName)) continue;
+      if (!is_plain_file(entry->path() / kJournalName)) continue;
       found.push_back((entry->path() / kJournalName).lexically_normal());
       if (found.size() > kSimJournalsMax) break;
     }

@@ -18,7 +18,6 @@ namespace {
 using base::Errc;
 using base::Result;
 using simulator::Figure;
-using simulator::Origin;
 using simulator::PublishedPolicy;
 using simulator::StudyRequest;
 using std::chrono::hours;
@@ -49,10 +48,10 @@ Result<std::int64_t> whole(const char* option, const Text& text, std::int64_t ot
 // `zero`: whether 0 is a value.
 Result<Figure<base::Nanos>> time_of(const char* option, const Text& text, base::Nanos otherwise,
                                     const char* why, bool zero) {
-  if (!text) return Figure<base::Nanos>{otherwise, Origin::kAssumed, why};
+  if (!text) return Figure<base::Nanos>{otherwise, simulator::Origin::kAssumed, why};
   const auto value = parse_duration(*text);
   if (value && (zero || *value > base::Nanos{}) && *value <= kSimTimeMax) {
-    return Figure<base::Nanos>{*value, Origin::kGiven, fmt::format("--{}", option)};
+    return Figure<base::Nanos>{*value, simulator::Origin::kGiven, fmt::format("--{}", option)};
   }
   return bad(option, *text,
              zero ? "a time such as 90s, at most 30 days,"
@@ -135,7 +134,7 @@ void use_journals(const SimLine& line, const std::optional<simulator::Site>& sit
                   simulator::JobTerms& job, simulator::OwnTimes& times) {
   if (site) use_times(*site, job, times);
   if (line.checkpoint_every == "step") {
-    job.checkpoint_every = {job.step.value, Origin::kGiven, "--checkpoint-every"};
+    job.checkpoint_every = {job.step.value, simulator::Origin::kGiven, "--checkpoint-every"};
   }
 }
 

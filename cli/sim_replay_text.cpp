@@ -10,7 +10,6 @@ namespace {
 
 using simulator::in_seconds;
 using simulator::KnownFigure;
-using simulator::Origin;
 using simulator::Replay;
 
 const char* plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
@@ -59,8 +58,9 @@ std::string replay_text(const ReplayShown& shown) {
   out += left_out(replay);
   if (replay.start_is_copied) out += "No journal tells of a start: it is taken from this run.\n";
   out += "\nWhat this rests on\n";
-  for (const Origin origin :
-       {Origin::kGiven, Origin::kMeasured, Origin::kPublished, Origin::kAssumed}) {
+  for (const simulator::Origin origin :
+       {simulator::Origin::kGiven, simulator::Origin::kMeasured, simulator::Origin::kPublished,
+        simulator::Origin::kAssumed}) {
     for (const KnownFigure& one : shown.figures) {
       if (one.origin != origin) continue;
       out +=

@@ -10,7 +10,6 @@ namespace robustrun::cli {
 namespace {
 
 using simulator::Account;
-using simulator::Origin;
 using simulator::Phase;
 using simulator::PolicyResult;
 using simulator::Study;
@@ -103,8 +102,9 @@ bool is_of_another(const StudyRequest& request, const std::string& name) {
 std::string figures_table(const StudyRequest& request) {
   const auto figures = figures_of(request);
   std::string out = "\nWhat this rests on\n";
-  for (const Origin origin :
-       {Origin::kGiven, Origin::kMeasured, Origin::kPublished, Origin::kAssumed}) {
+  for (const simulator::Origin origin :
+       {simulator::Origin::kGiven, simulator::Origin::kMeasured, simulator::Origin::kPublished,
+        simulator::Origin::kAssumed}) {
     for (const simulator::KnownFigure& one : figures) {
       if (one.origin != origin || is_of_another(request, one.name)) continue;
       out +=

@@ -110,6 +110,7 @@ class OwnCluster {
   std::vector<base::NodeId> stopping_;
   bool saves_first_ = false;   // the stop under way
   bool is_hung_ = false;  // the attempt: who hangs does not obey
+  bool is_cold_ = false;  // the restart: a machine was lost, and its standby workers with it
   bool is_fresh_ = false;  // the trouble: it is not the one before that strikes again
   bool residual_due_ = false;
   bool is_queued_ = false;  // the job, to be started anew

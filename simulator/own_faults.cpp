@@ -121,6 +121,7 @@ void OwnCluster::machine_goes(Machine& machine, const TracedFault& fault) {
   const bool announced = fault.kind == FaultKind::kMaintenance;
   if (announced && machine.joined) tell(machine, core::NodeEnding{"maintenance"});
   if (strikes) stop_training();
+  is_cold_ = is_cold_ || strikes;
   if (machine.joined) --joined_;
   machine.joined = false;
   machine.is_broken = machine.is_broken || fault.stays;

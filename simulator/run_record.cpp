@@ -32,6 +32,24 @@ std::vector<Nanos> readiness_of(const std::vector<core::JournalEntry>& entries) 
   return moments;
 }
 
+// From the loss of an agent whose node answered to the hello of the next one there.
+std::vector<Nanos> relaunches_of(const std::vector<core::JournalEntry>& entries) {
+  std::map<base::NodeId, Nanos> lost;
+  std::vector<Nanos> times;
+  for (const core::JournalEntry& entry : entries) {
+    const auto* event = std::get_if<core::Event>(&entry.what);
+    if (event == nullptr) continue;
+    const auto* loss = std::get_if<core::AgentLost>(&event->body);
+    if (loss != nullptr && loss->node_answers) lost[event->node] = entry.at;
+    if (!std::holds_alternative<core::AgentJoined>(event->body)) continue;
+    const auto since = lost.find(event->node);
+    if (since == lost.end()) continue;
+    times.push_back(elapsed(since->second, entry.at));
+    lost.erase(since);
+  }
+  return times;
+}
+
 class RecordKeeper {
  public:
   RecordKeeper(RunRecord& record, const core::Facts& facts,
@@ -166,7 +184,19 @@ class RecordKeeper {
     }
     const auto& work = moments_.at(next.first).work;
     if (!work) return;
-    add(begun.warm.empty() ? Stage::kScript : Stage::kScriptWarm, elapsed(*begun.started, *work));
+    const bool is_warm = !begun.warm.empty() && begun.warm.size() >= ranks_of(next.first);
+    add(is_warm ? Stage::kScriptWarm : Stage::kScript, elapsed(*begun.started, *work));
+  }
+
+  // 0: nobody says.
+  [[nodiscard]] std::size_t ranks_of(std::uint32_t attempt) const {
+    std::size_t ranks = 0;
+    for (const core::GroupFormed* group : facts_.groups) {
+      if (group->attempt.value > attempt) break;
+      ranks = 0;
+      for (const core::GroupMember& member : group->members) ranks += member.slots;
+    }
+    return ranks;
   }
 
   RunRecord& record_;
@@ -218,11 +248,13 @@ RunRecord record_of(std::string name, const std::vector<core::JournalEntry>& ent
   keeper.take_times();
   keeper.take_paces();
   keeper.take_checkpoints();
+  record.of(Stage::kAgent) = relaunches_of(entries);
   for (const core::PhaseCost& cost : report.costs) {
     if (cost.of == core::kCostOfRestarts && cost.phase == "check") {
       record.of(Stage::kCheck).push_back(cost.median);
     }
-    if (cost.of == core::kCostOfStart && cost.phase == "agent") {
+    const bool is_start = cost.of == core::kCostOfStart && cost.phase == "agent";
+    if (is_start && record.of(Stage::kAgent).empty()) {
       record.of(Stage::kAgent).push_back(cost.median);
     }
   }

@@ -28,7 +28,7 @@ enum class Stage : std::uint8_t {
   kCheck,          // of the nodes, between two attempts
   kStart,          // all is there → the last worker was started
   kScript,         // → the first step, with the load of a checkpoint
-  kScriptWarm,     // the same of standby workers
+  kScriptWarm,     // the same where every worker was a standby worker
   kAgent,          // start of an agent
   kSlowFor,        // a machine was slow, and was fast again by itself
   kEnding,         // the end of a run that is stopped

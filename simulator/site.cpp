@@ -156,6 +156,9 @@ void use_times(const Site& site, JobTerms& job, OwnTimes& own) {
   // What is known to hold the load is not paid twice.
   if (site.script().samples > 0 && job.start.origin != Origin::kGiven) {
     put(job.start, site, site.is_warm ? Stage::kScriptWarm : Stage::kScript);
+    if (site.is_warm && site.of(Stage::kScript).samples > 0) {
+      put(job.start_cold.emplace(), site, Stage::kScript);
+    }
     if (job.load.origin != Origin::kGiven) {
       job.load = {Nanos{}, Origin::kMeasured, "journals: a part of the script's start"};
     }

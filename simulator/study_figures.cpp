@@ -55,6 +55,7 @@ void add_failures(const FailureModel& model, FigureList& list) {
 void add_job(const JobTerms& job, FigureList& list) {
   list.add("step", job.step);
   list.add("start of the script", job.start);
+  if (job.start_cold) list.add("start of the script after a machine was lost", *job.start_cold);
   list.add("load of a checkpoint", job.load);
   list.add("checkpoint every", job.checkpoint_every);
   list.add("stall of a checkpoint", job.checkpoint_stall);

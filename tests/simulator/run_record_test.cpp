@@ -129,6 +129,7 @@ TEST_CASE("a lost agent is a machine; one that was announced is maintenance") {
     Story story = begun();
     if (announced) story.event(29000, supervisor::NodeEnding{"maintenance"}, 1);
     story.event(30000, AgentLost{"silent", true, 4s}, 1);
+    story.event(30600, supervisor::AgentJoined{1, {}, 1}, 1);
     story.decide(30000, Rule::kAgentLost, 0, "").decide(30000, Rule::kRestart, 0, "");
     story.start(31000, 1, 2).progress(33000, 1, Mark::kFirstStep, 33000, 1).finish(43000, 0);
     const RunRecord seen = record(story);
@@ -136,7 +137,9 @@ TEST_CASE("a lost agent is a machine; one that was announced is maintenance") {
     CHECK(seen.faults[0].kind == (announced ? FaultKind::kMaintenance : FaultKind::kMachine));
     CHECK(seen.faults[0].at == 26s);
     CHECK(seen.faults[0].place == 1);
+    CHECK(seen.of(Stage::kAgent) == std::vector<Nanos>{600ms});
     CHECK(seen.faults[0].node_answers);
+    CHECK(seen.of(Stage::kMachineDeath).size() == (announced ? 0 : 1));
   }
 }
 

@@ -142,6 +142,8 @@ TEST_CASE("where most restarts are of standby workers, their start counts") {
   OwnTimes own;
   use_times(site_of({record}), job, own);
   CHECK(job.start.value == seconds(5));
+  REQUIRE(job.start_cold.has_value());
+  CHECK(job.start_cold->value == seconds(20));
 }
 
 }  // namespace
