@@ -44,7 +44,11 @@ std::vector<TracedFault> trace_of(const RunRecord& record, Nanos start, Nanos en
     fault.lasts = record.duration;
     if (seen.node_answers) fault.lasts = {};
     if (seen.kind == FaultKind::kSlow && seen.lasts > Nanos{}) fault.lasts = seen.lasts;
-    if (seen.exited) fault.exited = &*seen.exited;
+    if (!seen.exited) continue;
+    // What it was taken for, and whether a machine is evicted for it, the core says itself.
+    fault.exited = &*seen.exited;
+    fault.kind = FaultKind::kPassing;
+    fault.stays = false;
   }
   return trace;
 }

@@ -92,6 +92,12 @@ void time_checkpoints(const std::vector<RunRecord>& records, Site& site) {
   }
 }
 
+// A script could train a step before its first one is done.
+SeenTime without_step(SeenTime seen, const SeenTime& step) {
+  seen.median = std::max(Nanos{}, seen.median - step.median);
+  return seen;
+}
+
 // Not instead of what the user gave.
 void put(Figure<Nanos>& figure, const SeenTime& seen, const char* what) {
   if (seen.samples == 0 || figure.origin == Origin::kGiven) return;
@@ -155,9 +161,11 @@ void use_times(const Site& site, JobTerms& job, OwnTimes& own) {
   put(job.step, site.step, "steps");
   // What is known to hold the load is not paid twice.
   if (site.script().samples > 0 && job.start.origin != Origin::kGiven) {
-    put(job.start, site, site.is_warm ? Stage::kScriptWarm : Stage::kScript);
-    if (site.is_warm && site.of(Stage::kScript).samples > 0) {
-      put(job.start_cold.emplace(), site, Stage::kScript);
+    put(job.start, without_step(site.script(), site.step),
+        words_of(site.is_warm ? Stage::kScriptWarm : Stage::kScript));
+    const SeenTime& cold = site.of(Stage::kScript);
+    if (site.is_warm && cold.samples > 0) {
+      put(job.start_cold.emplace(), without_step(cold, site.step), words_of(Stage::kScript));
     }
     if (job.load.origin != Origin::kGiven) {
       job.load = {Nanos{}, Origin::kMeasured, "journals: a part of the script's start"};
