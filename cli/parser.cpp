@@ -281,10 +281,12 @@ Result<SimLine> parse_sim_line(std::span<const std::string> argv) {
       {"--seed", &line.seed},
       {"--compare", &line.compare},
       {"--policy", &line.policy},
+      {"--replay", &line.replay},
       {"--svg", &line.svg}};
   for (const auto& [name, value] : texts) {
     app.add_option(name, *value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
+  app.add_option("--from-journal", line.from_journal)->expected(1, -1);
   app.add_flag("--json", line.json);
   app.add_flag("-h,--help", line.help);
   if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());

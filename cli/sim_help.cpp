@@ -5,7 +5,9 @@
 namespace robustrun::cli {
 
 std::string sim_help() {
-  return "usage: robustrun sim [--nodes N] [--preset NAME | --failures FILE] [options]\n\n"
+  return "usage: robustrun sim [--nodes N] [--preset NAME | --failures FILE] [options]\n"
+         "       robustrun sim --from-journal RUN... [options]\n"
+         "       robustrun sim --replay RUN [--from-journal RUN...] [--json]\n\n"
          "What would a job's ETTR be on such a cluster: the share of its time that goes into\n"
          "steps that are kept? robustrun's own core decides about simulated failures in virtual\n"
          "time, beside policies of others with their published times. docs/sim.md explains what\n"
@@ -17,6 +19,11 @@ std::string sim_help() {
          "  --preset NAME           whose failures: rsc-1, rsc-2, llama3, byterobust-dense,\n"
          "                          byterobust-moe or ft-hsdp [llama3]\n"
          "  --failures FILE         your own, in TOML\n"
+         "  --from-journal RUN...   your own runs: journals, directories of runs, or folders of\n"
+         "                          them; their failures and times take the place of what is\n"
+         "                          not given here\n"
+         "  --replay RUN            play the failures of this run again, with the times of\n"
+         "                          --from-journal, and show both ETTRs\n"
          "  --step-time TIME        of a training step [6s]\n"
          "  --start TIME            the script's start, until it could train [1m]\n"
          "  --checkpoint-every TIME between two checkpoints; step: after each step [10m]\n"

@@ -38,15 +38,17 @@ std::string policy_json(const simulator::PolicyResult& one) {
 
 std::string figures_json(const simulator::StudyRequest& request) {
   std::string list;
-  for (const simulator::KnownFigure& one : figures_of(request)) {
-    join_json(list, fmt::format(R"({{"name":{},"value":{},"origin":"{}","source":{}}})",
-                                json_string(one.name), json_string(one.value),
-                                to_string(one.origin), json_string(one.source)));
-  }
+  for (const simulator::KnownFigure& one : figures_of(request)) join_json(list, figure_json(one));
   return list;
 }
 
 }  // namespace
+
+std::string figure_json(const simulator::KnownFigure& figure) {
+  return fmt::format(R"({{"name":{},"value":{},"origin":"{}","source":{}}})",
+                     json_string(figure.name), json_string(figure.value), to_string(figure.origin),
+                     json_string(figure.source));
+}
 
 std::string sim_json(const simulator::StudyRequest& request, const simulator::Study& study) {
   std::string policies, spares, intervals;
@@ -64,7 +66,7 @@ std::string sim_json(const simulator::StudyRequest& request, const simulator::St
       R"({{"version":{},"nodes":{},"gpus_per_node":{},"spares":{},"duration_s":{},"seeds":{},)"
       R"("first_seed":{},"failures":{},"between_failures_s":{},"residual_s":{},"policies":[{}],)"
       R"("spares_tried":[{}],"best_spares":{},"standbys_by_rule":{},"intervals":[{}],)"
-      R"("best_interval_s":{},"young_daly_s":{},"closed_form_ettr":{},"figures":[{}]}})"
+      R"("best_interval_s":{},"young_daly_s":{},"closed_form_ettr":{},"journals":{},"figures":[{}]}})"
       "\n",
       kJsonVersion, request.job.nodes, request.job.gpus_per_node, study.spares_used,
       in_seconds(request.job.duration), request.seeds, request.first_seed,
@@ -72,7 +74,7 @@ std::string sim_json(const simulator::StudyRequest& request, const simulator::St
       fails ? fmt::format("{}", in_seconds(study.between_failures)) : "null",
       in_seconds(request.job.residual.value), policies, spares, study.best_spares, study.standbys,
       intervals, in_seconds(study.best_interval), in_seconds(study.young_daly), study.closed_ettr,
-      figures_json(request));
+      request.site ? site_json(*request.site) : "null", figures_json(request));
 }
 
 }  // namespace robustrun::cli

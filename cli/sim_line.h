@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace robustrun::cli {
 
@@ -13,6 +14,8 @@ struct SimLine {
   std::optional<std::string> checkpoint_every, checkpoint_save, checkpoint_load;
   std::optional<std::string> residual, days, seeds, seed;
   std::optional<std::string> compare, policy, svg;
+  std::vector<std::string> from_journal;
+  std::optional<std::string> replay;
   bool json = false;
   bool help = false;
 };

@@ -18,7 +18,6 @@ namespace {
 using base::Errc;
 using base::Result;
 using simulator::Figure;
-using simulator::Origin;
 using simulator::PublishedPolicy;
 using simulator::StudyRequest;
 using std::chrono::hours;
@@ -29,6 +28,7 @@ using Text = std::optional<std::string>;
 // Seeds for which other numbers of spares are tried: three to choose by, one to show beside.
 constexpr std::uint32_t kSeedsToChooseSpares = 3;
 constexpr std::uint32_t kSparesBeyond = 4;
+constexpr std::int64_t kSimNodes = 128;  // of nobody who says another number
 
 std::unexpected<base::Error> bad(const char* option, const std::string& text,
                                  const std::string& wanted) {
@@ -48,10 +48,10 @@ Result<std::int64_t> whole(const char* option, const Text& text, std::int64_t ot
 // `zero`: whether 0 is a value.
 Result<Figure<base::Nanos>> time_of(const char* option, const Text& text, base::Nanos otherwise,
                                     const char* why, bool zero) {
-  if (!text) return Figure<base::Nanos>{otherwise, Origin::kAssumed, why};
+  if (!text) return Figure<base::Nanos>{otherwise, simulator::Origin::kAssumed, why};
   const auto value = parse_duration(*text);
   if (value && (zero || *value > base::Nanos{}) && *value <= kSimTimeMax) {
-    return Figure<base::Nanos>{*value, Origin::kGiven, fmt::format("--{}", option)};
+    return Figure<base::Nanos>{*value, simulator::Origin::kGiven, fmt::format("--{}", option)};
   }
   return bad(option, *text,
              zero ? "a time such as 90s, at most 30 days,"
@@ -77,10 +77,16 @@ Result<std::vector<const PublishedPolicy*>> compared_of(const Text& text) {
   return chosen;
 }
 
-Result<simulator::FailureModel> failures_of(const SimLine& line, const Surroundings& around) {
+Result<simulator::FailureModel> failures_of(const SimLine& line, const Surroundings& around,
+                                            const std::optional<simulator::Site>& site) {
   if (line.failures && line.preset) {
     return base::fail(Errc::kInvalidArgument,
                       "argument --failures: not allowed with argument --preset");
+  }
+  if (site && !line.failures && !line.preset) {
+    simulator::FailureModel model = *simulator::preset("llama3");
+    use_rates(*site, model);
+    return model;
   }
   if (line.failures) {
     const std::string text = RR_TRY(around.machine->read_file(*line.failures));
@@ -96,18 +102,17 @@ Result<simulator::FailureModel> failures_of(const SimLine& line, const Surroundi
                   base::printable(name), did_you_mean(name, known), base::join(known, ", ")));
 }
 
-Result<simulator::JobTerms> job_of(const SimLine& line) {
+Result<simulator::JobTerms> job_of(const SimLine& line, std::int64_t usual_nodes) {
   simulator::JobTerms job;
-  job.nodes = static_cast<std::uint32_t>(RR_TRY(whole("nodes", line.nodes, 128, 1, kSimNodesMax)));
+  job.nodes =
+      static_cast<std::uint32_t>(RR_TRY(whole("nodes", line.nodes, usual_nodes, 1, kSimNodesMax)));
   job.gpus_per_node =
       static_cast<std::uint32_t>(RR_TRY(whole("gpus-per-node", line.gpus_per_node, 8, 1, 1024)));
   job.step = RR_TRY(time_of("step-time", line.step_time, seconds(6), "a usual step", false));
   job.start = RR_TRY(time_of("start", line.start, minutes(1), "imports and communicators", true));
   job.load =
       RR_TRY(time_of("checkpoint-load", line.checkpoint_load, seconds(30), "a usual load", true));
-  if (line.checkpoint_every == "step") {
-    job.checkpoint_every = {job.step.value, Origin::kGiven, "--checkpoint-every"};
-  } else {
+  if (line.checkpoint_every != "step") {
     job.checkpoint_every = RR_TRY(
         time_of("checkpoint-every", line.checkpoint_every, minutes(10), "a usual interval", false));
   }
@@ -123,6 +128,14 @@ Result<simulator::JobTerms> job_of(const SimLine& line) {
   }
   job.duration = simulator::from_seconds(days * 24 * 3600);
   return job;
+}
+
+void use_journals(const SimLine& line, const std::optional<simulator::Site>& site,
+                  simulator::JobTerms& job, simulator::OwnTimes& times) {
+  if (site) use_times(*site, job, times);
+  if (line.checkpoint_every == "step") {
+    job.checkpoint_every = {job.step.value, simulator::Origin::kGiven, "--checkpoint-every"};
+  }
 }
 
 // Other numbers of spares are tried around the published rule's, as far as it may be too few.
@@ -144,10 +157,16 @@ base::Status plan_spares(const SimLine& line, StudyRequest& request) {
 
 }  // namespace
 
-Result<StudyRequest> plan_sim(const SimLine& line, const Surroundings& around) {
+Result<StudyRequest> plan_sim(const SimLine& line, const Surroundings& around,
+                              const std::optional<simulator::Site>& site) {
   StudyRequest request;
-  request.failures = RR_TRY(failures_of(line, around));
-  request.job = RR_TRY(job_of(line));
+  request.site = site;
+  request.failures = RR_TRY(failures_of(line, around, site));
+  const std::uint32_t seen_nodes = site ? site->nodes : 0;
+  const std::int64_t usual_nodes =
+      seen_nodes == 0 ? kSimNodes : std::min<std::int64_t>(seen_nodes, kSimNodesMax);
+  request.job = RR_TRY(job_of(line, usual_nodes));
+  use_journals(line, site, request.job, request.own.times);
   request.seeds =
       static_cast<std::uint32_t>(RR_TRY(whole("seeds", line.seeds, 20, 1, kSimSeedsMax)));
   request.first_seed = static_cast<std::uint64_t>(
@@ -169,6 +188,16 @@ Result<StudyRequest> plan_sim(const SimLine& line, const Surroundings& around) {
                                   "--days",
                                   faults, kSimFaultsMax));
   }
+  return request;
+}
+
+Result<simulator::ReplayRequest> plan_sim_replay(const SimLine& line, const simulator::Site& site) {
+  simulator::ReplayRequest request;
+  request.job = RR_TRY(job_of(line, kSimNodes));
+  request.site = site;
+  request.seed = static_cast<std::uint64_t>(
+      RR_TRY(whole("seed", line.seed, 1, 0, std::numeric_limits<std::int32_t>::max())));
+  use_journals(line, site, request.job, request.times);
   return request;
 }
 

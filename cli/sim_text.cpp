@@ -10,7 +10,6 @@ namespace robustrun::cli {
 namespace {
 
 using simulator::Account;
-using simulator::Origin;
 using simulator::Phase;
 using simulator::PolicyResult;
 using simulator::Study;
@@ -103,8 +102,9 @@ bool is_of_another(const StudyRequest& request, const std::string& name) {
 std::string figures_table(const StudyRequest& request) {
   const auto figures = figures_of(request);
   std::string out = "\nWhat this rests on\n";
-  for (const Origin origin :
-       {Origin::kGiven, Origin::kMeasured, Origin::kPublished, Origin::kAssumed}) {
+  for (const simulator::Origin origin :
+       {simulator::Origin::kGiven, simulator::Origin::kMeasured, simulator::Origin::kPublished,
+        simulator::Origin::kAssumed}) {
     for (const simulator::KnownFigure& one : figures) {
       if (one.origin != origin || is_of_another(request, one.name)) continue;
       out +=
@@ -115,15 +115,17 @@ std::string figures_table(const StudyRequest& request) {
     out += fmt::format("{}: {}\n", policy->name, policy->about);
   }
   return out +
-         "Their stage times: --json. Measured: on small jobs of two processors (docs/figures.md), "
-         "not at this scale.\n";
+         "Their stage times: --json. Measured: in the journals where it says so, else on small "
+         "jobs "
+         "of two processors (docs/figures.md), not at this scale.\n";
 }
 
 }  // namespace
 
 std::string sim_text(const StudyRequest& request, const Study& study) {
-  std::string out = heading(request, study) + policies_table(study) + phases_table(study) +
-                    spares_table(study) + intervals_table(request, study);
+  std::string out = request.site ? site_text(*request.site) : std::string();
+  out += heading(request, study) + policies_table(study) + phases_table(study) +
+         spares_table(study) + intervals_table(request, study);
   out += fmt::format("\nClosed form (arXiv 2410.21680) with robustrun's mean pause: {:.2f} %\n",
                      100 * study.closed_ettr);
   return out + figures_table(request);

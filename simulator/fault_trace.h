@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulator/failure_model.h"
+#include "supervisor/core/worker_events.h"
 
 namespace robustrun::simulator {
 
@@ -19,6 +20,10 @@ struct TracedFault {
   // until it is fast again by itself.
   Nanos lasts{};
   double slows = 1;  // of kSlow: steps take so many times as long meanwhile
+  // Of a real run that is played again (replay.h):
+  bool is_place = false;  // `machine` is the place in the group, whoever has it then
+  bool node_answers = false;  // of kMachine: its agent died alone
+  const supervisor::WorkerExited* exited = nullptr;  // what the worker left
 };
 
 // Ascending in time. Poisson in time, uniform over machines. `machines` > 0.

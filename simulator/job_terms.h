@@ -3,6 +3,7 @@
 // is looked at. Plain data, from the command line.
 
 #include <cstdint>
+#include <optional>
 
 #include "simulator/figure.h"
 
@@ -15,7 +16,9 @@ struct JobTerms {
   Nanos duration{};
   Figure<Nanos> step;   // of training
   Figure<Nanos> start;  // of the script: from its first line until it could train
-  Figure<Nanos> load;   // of a checkpoint
+  // The same after a machine was lost, where no standby worker waits; none: no difference is known.
+  std::optional<Figure<Nanos>> start_cold;
+  Figure<Nanos> load;  // of a checkpoint
   Figure<Nanos> checkpoint_every;
   Figure<Nanos> checkpoint_stall;  // training stands still for one
   Figure<Nanos> residual;  // per incident, of every policy: what no model explains

@@ -59,12 +59,13 @@ class OwnCluster {
 
   // own_faults.cpp
   void next_fault();
+  [[nodiscard]] Machine* machine_of(const TracedFault& fault);
   void meet(const TracedFault& fault);
   void device_fails(Machine& machine, const TracedFault& fault);
   void machine_goes(Machine& machine, const TracedFault& fault);
   void hangs(Machine& machine);
   void slows_down(Machine& machine, const TracedFault& fault);
-  void worker_dies(Machine& machine, Nanos after, const char* last_line);
+  void worker_dies(Machine& machine, Nanos after, core::WorkerExited left);
   void suspect_slow();
   void strike_again();  // machines of the new attempt that are still broken
   void stop_training();
@@ -108,6 +109,8 @@ class OwnCluster {
   std::vector<base::NodeId> group_;   // by rank
   std::vector<base::NodeId> stopping_;
   bool saves_first_ = false;   // the stop under way
+  bool is_hung_ = false;  // the attempt: who hangs does not obey
+  bool is_cold_ = false;  // the restart: a machine was lost, and its standby workers with it
   bool is_fresh_ = false;  // the trouble: it is not the one before that strikes again
   bool residual_due_ = false;
   bool is_queued_ = false;  // the job, to be started anew

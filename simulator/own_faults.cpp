@@ -9,15 +9,33 @@ namespace {
 
 constexpr std::uint32_t kXidOffTheBus = 79;
 
+core::WorkerExited left_with(const char* last_line) {
+  core::WorkerExited exited;
+  exited.code = 1;
+  exited.stderr_tail = {"Traceback (most recent call last):", last_line};
+  return exited;
+}
+
+core::WorkerExited left_by(const TracedFault& fault, const char* otherwise) {
+  return fault.exited != nullptr ? *fault.exited : left_with(otherwise);
+}
+
 }  // namespace
 
 void OwnCluster::next_fault() {
   if (next_fault_ == trace_.size()) return;
   time_.at(kLeadIn + trace_[next_fault_].at, [this] {
     const TracedFault& fault = trace_[next_fault_++];
-    if (fault.machine < machines_.size()) meet(fault);
+    if (machine_of(fault) != nullptr) meet(fault);
     next_fault();
   });
+}
+
+OwnCluster::Machine* OwnCluster::machine_of(const TracedFault& fault) {
+  if (!fault.is_place) {
+    return fault.machine < machines_.size() ? &machines_[fault.machine] : nullptr;
+  }
+  return fault.machine < group_.size() ? &machine_of(group_[fault.machine]) : nullptr;
 }
 
 bool OwnCluster::in_group(const Machine& machine) const {
@@ -30,7 +48,7 @@ base::Rank OwnCluster::rank_of(const Machine& machine) const {
 }
 
 void OwnCluster::meet(const TracedFault& fault) {
-  Machine& machine = machines_[fault.machine];
+  Machine& machine = *machine_of(fault);
   if (machine.is_away) return;
   const bool strikes = workers_live() && in_group(machine);
   const bool needs_training = fault.kind == FaultKind::kHang ||
@@ -49,10 +67,11 @@ void OwnCluster::meet(const TracedFault& fault) {
       machine.repair = fault.lasts;
       return hangs(machine);
     case FaultKind::kSoftware:
-      return worker_dies(machine, own_.times.worker_death.value, "ValueError: simulated");
+      return worker_dies(machine, own_.times.worker_death.value,
+                         left_by(fault, "ValueError: simulated"));
     case FaultKind::kPassing:
       return worker_dies(machine, own_.times.worker_death.value,
-                         "NET/IB : Got completion from peer with error 12");
+                         left_by(fault, "NET/IB : Got completion from peer with error 12"));
   }
 }
 
@@ -63,16 +82,16 @@ void OwnCluster::stop_training() {
   ++course_;  // of what was to come in the attempt nothing will
 }
 
-void OwnCluster::worker_dies(Machine& machine, Nanos after, const char* last_line) {
+void OwnCluster::worker_dies(Machine& machine, Nanos after, core::WorkerExited left) {
   stop_training();
-  in_attempt(after, [this, &machine, last_line] {
+  left.pid = 1;
+  left.traced = false;
+  left.seen_at = {};
+  in_attempt(after, [this, &machine, left = std::move(left)] {
     if (!in_group(machine)) return;
-    core::WorkerExited exited;
+    core::WorkerExited exited = left;
     exited.attempt = attempt_;
     exited.rank = rank_of(machine);
-    exited.pid = 1;
-    exited.code = 1;
-    exited.stderr_tail = {"Traceback (most recent call last):", last_line};
     tell(machine, std::move(exited));
   });
 }
@@ -84,7 +103,7 @@ void OwnCluster::device_fails(Machine& machine, const TracedFault& fault) {
   machine.repair = fault.lasts;
   if (workers_live() && in_group(machine)) {
     worker_dies(machine, own_.times.device_fault.value + seconds(2),
-                "RuntimeError: CUDA error: uncorrectable ECC error encountered");
+                left_with("RuntimeError: CUDA error: uncorrectable ECC error encountered"));
   }
   later(own_.times.device_fault.value, [this, &machine] {
     if (!machine.joined) return;
@@ -102,21 +121,24 @@ void OwnCluster::machine_goes(Machine& machine, const TracedFault& fault) {
   const bool announced = fault.kind == FaultKind::kMaintenance;
   if (announced && machine.joined) tell(machine, core::NodeEnding{"maintenance"});
   if (strikes) stop_training();
+  is_cold_ = is_cold_ || strikes;
   if (machine.joined) --joined_;
   machine.joined = false;
   machine.is_broken = machine.is_broken || fault.stays;
   machine.is_out = machine.is_out || machine.is_offer;
   send_away(machine, fault.lasts);
   const Nanos noticed = announced ? own_.times.worker_death.value : own_.times.machine_death.value;
-  later(noticed, [this, &machine, generation = machine.generation, noticed] {
+  const bool answers = fault.node_answers;
+  later(noticed, [this, &machine, generation = machine.generation, noticed, answers] {
     if (machine.is_known && machine.generation == generation) {
-      tell(machine, core::AgentLost{"no route to host", false, noticed});
+      tell(machine, core::AgentLost{"no route to host", answers, noticed});
     }
   });
 }
 
 void OwnCluster::hangs(Machine& machine) {
   stop_training();
+  is_hung_ = true;
   const Nanos steps = own_.times.hang_steps.value * terms_.step.value;
   const auto say = [this, &machine](core::Diagnosed::Stage stage) {
     core::Diagnosed found;
@@ -180,7 +202,7 @@ void OwnCluster::strike_again() {
     Machine& machine = machine_of(node);
     if (!machine.is_broken || machine.broken_as != FaultKind::kGpu) continue;
     return worker_dies(machine, own_.times.device_again.value,
-                       "RuntimeError: CUDA error: uncorrectable ECC error encountered");
+                       left_with("RuntimeError: CUDA error: uncorrectable ECC error encountered"));
   }
 }
 

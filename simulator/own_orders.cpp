@@ -41,6 +41,7 @@ void OwnCluster::launch(const core::LaunchAgent& order) {
 void OwnCluster::start(const core::StartWorkers& order) {
   if (order.group_rank == 0) {
     attempt_ = order.attempt;
+    is_hung_ = false;
     group_.clear();
     later(own_.times.start.value, [this, attempt = order.attempt] {
       const std::vector<base::NodeId> group = group_;
@@ -59,7 +60,8 @@ void OwnCluster::stop(const core::StopWorkers& order) {
   if (stopping_.empty()) {
     saves_first_ = order.save_first;
     const Nanos saving = order.save_first ? terms_.checkpoint_stall.value : Nanos{};
-    later(own_.times.stop.value + saving, [this, attempt = order.attempt] {
+    const Figure<Nanos>& stop = is_hung_ ? own_.times.stop_hung : own_.times.stop;
+    later(stop.value + saving, [this, attempt = order.attempt] {
       const std::vector<base::NodeId> nodes = std::exchange(stopping_, {});
       for (const base::NodeId node : nodes) {
         const Machine& machine = machine_of(node);

@@ -38,9 +38,11 @@ Timeline OwnCluster::run() {
 core::JobSpec OwnCluster::spec() const {
   core::JobSpec spec;
   spec.run_id = "sim";
+  spec.group.wait_for_nodes = minutes(10);  // --wait-for-nodes as shipped
+  if (own_.group) spec.group = *own_.group;
   spec.group.max_nodes = spec.group.min_nodes = terms_.nodes;
   spec.group.open = true;  // whoever was repaired offers itself
-  spec.group.wait_for_nodes = minutes(10);  // --wait-for-nodes as shipped
+  spec.restart = own_.restart;
   spec.master_port = kPortOfTheJob;
   spec.faults = own_.faults;
   spec.policy = own_.policy;
@@ -141,7 +143,7 @@ void OwnCluster::all_started() {
   update_pace();
   strike_again();
   if (!began_) return time_.at(kLeadIn, [this] { first_step(); });
-  Nanos at = terms_.start.value;
+  Nanos at = is_cold_ && terms_.start_cold ? terms_.start_cold->value : terms_.start.value;
   in_attempt(at, [this] { watch_.pause(time_.now(), Phase::kLoad); });
   at += terms_.load.value;
   if (residual_due_) {
@@ -159,7 +161,7 @@ void OwnCluster::first_step() {
     watch_.begin(time_.now());
   }
   began_ = true;
-  residual_due_ = false;
+  residual_due_ = is_cold_ = false;
   trains_since_ = time_.now();
   const std::uint64_t course = course_;
   core::Progress mark;

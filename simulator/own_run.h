@@ -8,6 +8,7 @@
 // by the core itself. When the run ends, the job is started anew without the broken machines.
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "simulator/account.h"
@@ -24,6 +25,9 @@ struct OwnPolicy {
   std::vector<supervisor::FaultRow> faults;
   supervisor::Policy policy;
   OwnTimes times;
+  supervisor::RestartPolicy restart;
+  // How lost machines are waited for; none: as shipped.
+  std::optional<supervisor::GroupPolicy> group;
 };
 
 // How the core is asked, for whoever measures it: it must return what `job` says of the event.

@@ -30,6 +30,8 @@ struct OwnTimes {
                      "analysis of 16,384 ranks 0.04 s (bench/run tracer)"};
   Figure<Nanos> stop{seconds(1), Origin::kAssumed,
                      "0.05 s was measured with two ranks; thousands are assumed to take longer"};
+  Figure<Nanos> stop_hung{seconds(1), Origin::kAssumed,
+                          "the same; who does not obey is killed after --shutdown-timeout"};
   Figure<Nanos> start{seconds(1), Origin::kAssumed,
                       "orders and standby workers; 0.1 s was measured with 64 agents"};
   Figure<Nanos> agent{seconds(1), Origin::kAssumed,

@@ -1,6 +1,7 @@
 #pragma once
 // A few numbers about many runs. Pure.
 
+#include <cstdint>
 #include <span>
 
 namespace robustrun::simulator {
@@ -13,5 +14,9 @@ struct Interval {
 };
 
 [[nodiscard]] Interval interval_of(std::span<const double> values);
+
+// 95 % confidence interval of the mean of a Poisson variable of which `count` were seen, exact
+// (Garwood 1936): of none it is 0 to 3.69.
+[[nodiscard]] Interval poisson_interval(std::uint32_t count);
 
 }  // namespace robustrun::simulator

@@ -3,12 +3,14 @@
 // spares, other checkpoint intervals. Pure; takes seconds to minutes for thousands of machines.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulator/closed_form.h"
 #include "simulator/own_run.h"
 #include "simulator/published_policy.h"
+#include "simulator/site.h"
 #include "simulator/statistics.h"
 
 namespace robustrun::simulator {
@@ -24,6 +26,7 @@ struct StudyRequest {
   std::uint32_t most_spares = 0;
   std::uint32_t seeds_for_spares = 0;
   bool chooses_spares = false;  // the best of them, instead of job.spares
+  std::optional<Site> site;  // what the journals say that numbers above are from; to be shown
 };
 
 struct PolicyResult {
@@ -73,5 +76,7 @@ struct KnownFigure {
   std::string source;
 };
 [[nodiscard]] std::vector<KnownFigure> figures_of(const StudyRequest& request);
+// Of a run that is played again.
+[[nodiscard]] std::vector<KnownFigure> figures_of(const JobTerms& job, const OwnTimes& times);
 
 }  // namespace robustrun::simulator

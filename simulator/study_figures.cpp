@@ -55,6 +55,7 @@ void add_failures(const FailureModel& model, FigureList& list) {
 void add_job(const JobTerms& job, FigureList& list) {
   list.add("step", job.step);
   list.add("start of the script", job.start);
+  if (job.start_cold) list.add("start of the script after a machine was lost", *job.start_cold);
   list.add("load of a checkpoint", job.load);
   list.add("checkpoint every", job.checkpoint_every);
   list.add("stall of a checkpoint", job.checkpoint_stall);
@@ -72,6 +73,7 @@ void add_own(const OwnTimes& times, FigureList& list) {
   list.add("robustrun: steps beside that", times.slow_steps);
   list.add("robustrun: one look at the pace", times.look);
   list.add("robustrun: workers stop", times.stop);
+  list.add("robustrun: workers stop after a hang", times.stop_hung);
   list.add("robustrun: workers start", times.start);
   list.add("robustrun: an agent starts", times.agent);
   list.add("robustrun: check of nodes", times.check);
@@ -111,6 +113,13 @@ std::vector<KnownFigure> figures_of(const StudyRequest& request) {
   for (const PublishedPolicy* policy : request.compared) {
     add_published(*policy, request.failures, list);
   }
+  return list.take();
+}
+
+std::vector<KnownFigure> figures_of(const JobTerms& job, const OwnTimes& times) {
+  FigureList list;
+  add_job(job, list);
+  add_own(times, list);
   return list.take();
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "supervisor/core/attempt_moments.h"
 #include "supervisor/core/report_facts.h"
 #include "supervisor/core/report_recovery.h"
 #include "supervisor/core/report_render_text.h"
@@ -164,10 +165,14 @@ void lay_out_work(Timeline& line, Nanos to, const Trouble& trouble) {
   line.until(to, Spent::kProductive);
 }
 
+bool counts_steps(const Facts& facts) {
+  return std::ranges::any_of(facts.attempts,
+                             [](const auto& one) { return one.second.first_step.has_value(); });
+}
+
 std::vector<Stretch> lay_out(const Facts& facts, const Troubles& troubles) {
   Timeline line(facts.first_at, facts.last_at);
-  const bool counts_steps = std::ranges::any_of(
-      facts.attempts, [](const auto& one) { return one.second.first_step.has_value(); });
+  const bool has_steps = counts_steps(facts);
   Spent waiting = Spent::kStarting;
   std::optional<std::int64_t> reached;  // the furthest step of all attempts
   bool is_over = false;
@@ -178,7 +183,7 @@ std::vector<Stretch> lay_out(const Facts& facts, const Troubles& troubles) {
     Nanos end = trouble.began.value_or(facts.last_at);
     if (!trouble.began && is_last) end = troubles.ended().value_or(end);
     if (!trouble.began && !is_last) end = attempt.gone.value_or(end);
-    const auto work = counts_steps ? attempt.first_step : attempt.user_code;
+    const auto work = has_steps ? attempt.first_step : attempt.user_code;
     if (work && *work <= end) {
       line.until(*work, waiting);
       if (const auto caught = caught_up(attempt, reached)) {
@@ -266,6 +271,19 @@ TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& ent
     }
   }
   return report;
+}
+
+std::map<std::uint32_t, AttemptMoments> attempt_moments(const Facts& facts,
+                                                        const std::vector<JournalEntry>& entries) {
+  const Troubles troubles(facts, entries);
+  const bool has_steps = counts_steps(facts);
+  std::map<std::uint32_t, AttemptMoments> moments;
+  for (const auto& [number, attempt] : facts.attempts) {
+    const Trouble& trouble = troubles.of(number);
+    moments[number] = {has_steps ? attempt.first_step : attempt.user_code, trouble.began,
+                       trouble.known, trouble.acted};
+  }
+  return moments;
 }
 
 std::string time_words(const TimeReport& report) {

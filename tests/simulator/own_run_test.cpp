@@ -91,6 +91,28 @@ TEST_CASE("a machine that dies is noticed when its lease has run out") {
   CHECK(account.at(Phase::kWaiting) == Nanos{});
 }
 
+TEST_CASE("after a lost machine, and then alone, the script starts without standby workers") {
+  JobTerms job = job_of(4, 1);
+  job.start_cold.emplace().value = seconds(100);
+  const auto restarts = [&](FaultKind kind) {
+    return account_of(run_own(own(), job, {{hours(1), 0, kind, false, hours(10)}}, kSeed))
+        .at(Phase::kRestart);
+  };
+  CHECK(restarts(FaultKind::kMachine) == seconds(101));
+  CHECK(restarts(FaultKind::kSoftware) == seconds(61));
+}
+
+TEST_CASE("who hangs takes longer to stop") {
+  OwnPolicy slower = own();
+  slower.times.stop_hung.value = seconds(31);
+  const auto stopping = [&](FaultKind kind) {
+    const std::vector<TracedFault> trace = {{hours(1), 1, kind, false, hours(1)}};
+    return account_of(run_own(slower, job_of(4, 1), trace, kSeed)).at(Phase::kReplace);
+  };
+  CHECK(stopping(FaultKind::kHang) == seconds(31));
+  CHECK(stopping(FaultKind::kSoftware) == seconds(1));
+}
+
 TEST_CASE("without a spare the job waits until the machine is back, or is started anew") {
   const Account account = after({hours(1), 0, FaultKind::kMachine, true, hours(3)}, 0);
   CHECK(account.at(Phase::kWaiting) > hours(3) - minutes(1));

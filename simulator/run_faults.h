@@ -1,0 +1,25 @@
+#pragma once
+// What went wrong in a run, by kinds of the simulator, from its journal. Internal to simulator/:
+// run_record.h. An attempt that something ended is one fault, of the cause that was decided on
+// first; a machine that was slow and was not replaced is one, too.
+
+#include <map>
+#include <vector>
+
+#include "simulator/run_record.h"
+#include "supervisor/core/attempt_moments.h"
+#include "supervisor/core/report_facts.h"
+
+namespace robustrun::simulator {
+
+struct RunFaults {
+  std::vector<SeenFault> faults;  // in order
+  std::uint32_t by_user = 0;
+  std::vector<Nanos> slow_for;
+};
+
+[[nodiscard]] RunFaults faults_of(
+    const supervisor::Facts& facts, const std::vector<supervisor::JournalEntry>& entries,
+    const std::map<std::uint32_t, supervisor::AttemptMoments>& moments);
+
+}  // namespace robustrun::simulator
