@@ -79,21 +79,21 @@ class GroupWatch {
   }
 
   void on_launch(Nanos now, const core::LaunchAgent& launch) {
-    const bool is_volunteer = launch.node.value >= spec_.nodes.size();
     if (launch.node.value == nodes_.size()) nodes_.emplace_back();
     Node& node = nodes_.at(launch.node.value);
     if (launch.generation.value != node.generation + 1) {
       violate_("generations_rise_by_one", words_of(launch));
     }
-    if (is_volunteer && node.generation != 0) {
+    if (launch.node.value >= spec_.nodes.size() && node.generation != 0) {
       violate_("volunteers_are_not_launched", words_of(launch));
     }
     const bool mute = !node.joined && now >= node.launched_at + spec_.deadlines.agent_hello;
-    const bool is_known = node.generation != 0 && !node.lost && !node.perhaps_launched;
-    if (is_known && !mute && now < node.overdue_at) {
+    const bool is_known = node.generation != 0 && !node.lost && !mute && now < node.overdue_at;
+    if (is_known && !node.perhaps_launched) {
       violate_("agents_are_replaced_for_a_reason", words_of(launch));
     }
-    if (node.unfit && !waits_) violate_("unfit_nodes_are_left_alone", words_of(launch));
+    const bool may_come = !node.unfit || waits_ || node.perhaps_launched;
+    if (!may_come) violate_("unfit_nodes_are_left_alone", words_of(launch));
     node = Node{.unfit = node.unfit, .returns = node.returns};
     node.generation = launch.generation.value;
     node.launched_at = now;

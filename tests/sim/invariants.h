@@ -88,7 +88,9 @@ class Invariants : public Claims {
     std::set<base::NodeId> dismissed;
     std::vector<core::PlaceCopies> places;
     for (const core::Action& action : actions) {
-      if (const auto* place = std::get_if<core::PlaceCopies>(&action)) places.push_back(*place);
+      if (const auto* place = std::get_if<core::PlaceCopies>(&action)) {
+        sources_.on_order(places.emplace_back(*place));
+      }
       if (finished_) return violate("one_finish_and_nothing_after", words_of(action));
       if (const auto* start = std::get_if<core::StartWorkers>(&action)) starts.push_back(start);
       if (const char* rule = orders_.on_action(action)) violate(rule, words_of(action));

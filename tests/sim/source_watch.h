@@ -28,17 +28,30 @@ class SourceWatch {
     there_.insert({keeper->first, keeper->second, rank});
     keeper_of_[{owner.first, owner.second, rank}] = *keeper;
   }
+  // Whom the supervisor believes in: what an agent says of a keeper of before is of the past.
+  void on_order(const core::PlaceCopies& order) {
+    std::erase_if(ordered_, [&](const auto& one) { return one.second.owner == order.node; });
+    for (const core::CopyRoute& route : order.send) {
+      ordered_[route.rank] = {order.node, {route.node, route.generation}};
+    }
+  }
   // `groups`: as they are before it.
   void on_event(const core::Event& event, const GroupWatch& groups) {
     const auto* kept = std::get_if<core::CopiesKept>(&event.body);
     if (kept == nullptr || kept->attempt != attempt_ || groups.is_of_the_past(event)) return;
+    // Later than the end of the attempt, which nothing within a connection is.
+    if (std::ranges::all_of(groups.nodes(), &GroupWatch::Node::gone)) return;
     for (const core::KeptCopy& copy : kept->copies) {
       const Holder owner{event.node, event.generation};
       Told& told = told_[copy.rank];
       told = {};
       if (copy.here) told.here = owner;
       const auto keeper = keeper_of_.find({owner.first, owner.second, copy.rank});
-      if (copy.at_peer && keeper != keeper_of_.end()) told.at_peer = keeper->second;
+      const auto ordered = ordered_.find(copy.rank);
+      const bool is_known = keeper != keeper_of_.end() && ordered != ordered_.end();
+      if (copy.at_peer && is_known && ordered->second.keeper == keeper->second) {
+        told.at_peer = keeper->second;
+      }
     }
   }
   // What is wrong with the orders of one attempt; empty: nothing.
@@ -63,6 +76,10 @@ class SourceWatch {
  private:
   struct Told {
     std::optional<Holder> here, at_peer;
+  };
+  struct Ordered {
+    base::NodeId owner;
+    Holder keeper;
   };
   using Copy = std::tuple<base::NodeId, base::Generation, base::Rank>;
 
@@ -101,6 +118,7 @@ class SourceWatch {
   std::uint32_t world_ = 0;
   std::set<Copy> there_;
   std::map<Copy, Holder> keeper_of_;  // by the owner's copy
+  std::map<base::Rank, Ordered> ordered_;
   std::map<base::Rank, Told> told_;  // newest word of each
 };
 
