@@ -73,7 +73,7 @@ void Job::Impl::end_signal_again(const Event& event) {
     send_stops(received.signal, end_cause());
   } else if (end_signals == 2) {
     decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
-    kill_at = now;
+    kill_at = std::min(kill_at, now);  // a hurry gives nobody more time
     send_stops(SIGKILL, end_cause());
     arm_stop_timer();
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "supervisor/core/report.h"
 #include "tests/sim/trace.h"
 
 namespace robustrun::sim {
@@ -35,11 +36,33 @@ class Claims {
   void replay_restores_the_state(bool same) {
     if (!same) violate("replay_restores_the_state", "the journal's fold differs from the job");
   }
+  void the_journal_restores_the_state(bool same) {
+    if (!same) violate("the_journal_restores_the_state", "what was read differs from the job");
+  }
   void every_run_ends(bool ended) {
     if (!ended) violate("every_run_ends", "the run goes on for ever");
   }
   void nothing_outlives_the_run(bool alive) {
     if (alive) violate("nothing_outlives_the_run", "a worker lives after the end");
+  }
+  // Where the time went is the whole time, without gaps, whatever the clocks of nodes show.
+  void time_adds_up(const core::RunReport& report) {
+    Nanos sum{}, at{};
+    bool is_whole = report.time.ettr >= 0 && report.time.ettr <= 1;
+    for (const core::TimeShare& share : report.time.shares) {
+      is_whole = is_whole && share.duration >= Nanos{};
+      sum += share.duration;
+    }
+    for (const core::Stretch& stretch : report.time.timeline) {
+      is_whole = is_whole && stretch.from == at && stretch.to >= stretch.from;
+      at = stretch.to;
+    }
+    if (!is_whole || sum != report.duration || at != report.duration) {
+      violate("time_adds_up", fmt::format("{} of {} ns", sum.count(), report.duration.count()));
+    }
+  }
+  void the_right_rank_is_named(bool so, const tracer::Verdict& verdict) {
+    if (!so) violate("the_right_rank_is_named", verdict.sentence);
   }
   void nobody_waits_longer_for_copies(bool so) {
     if (!so) violate("nobody_waits_longer_for_copies", "the back-off goes on");

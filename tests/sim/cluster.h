@@ -5,25 +5,14 @@
 #include <deque>
 #include <map>
 
-#include "tests/sim/coverage.h"
-#include "tests/sim/fates.h"
-#include "tests/sim/invariants.h"
+#include "supervisor/core/report.h"
+#include "supervisor/hang_watch.h"
+#include "tests/sim/line.h"
 #include "tests/sim/mutations.h"
-#include "tests/sim/virtual_node.h"
+#include "tests/sim/operator.h"
+#include "tests/sim/outcome.h"
 
 namespace robustrun::sim {
-
-struct Outcome {
-  std::optional<Invariants::Violation> violation;
-  std::uint64_t trace_hash = 0;
-  std::optional<int> exit_code;
-  std::uint32_t attempts = 0, supervisor_crashes = 0;
-  std::size_t events = 0;
-  std::set<core::Rule> rules;
-  std::set<PolicyRow> rows;
-  std::vector<Struck> struck;  // what went wrong, in order
-  Nanos duration{};
-};
 
 class Cluster {
  public:
@@ -38,75 +27,17 @@ class Cluster {
         invariants_(scenario.spec),
         placer_(scenario.placement),
         trace_(print) {
-    world_.say = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
-      transmit(from_[node.value],
-               [this, node, generation, body = std::move(body)] { tell(node, generation, body); });
-    };
-    world_.lost = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
-      tell(node, generation, std::move(body));
-    };
-    world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank) {
-      const VirtualNode& here = nodes_[node.value];
-      invariants_.never_two_attempts_alive(here.runs_older_than(attempt), node, attempt);
-      for (const VirtualNode& other : nodes_) {
-        const bool counts = invariants_.groups().is_admitted(other.id());
-        invariants_.never_two_attempts_alive(counts && other.runs_older_than(attempt), other.id(),
-                                             attempt);
-      }
-    };
-    world_.disturbed = [this] { invariants_.disturbed(); };
+    wire_up();
     for (std::size_t i = 0; i < scenario.spec.nodes.size(); ++i) add_node();
   }
 
-  Outcome run() {
-    core::RunStarted started;
-    started.spec = scenario_.spec;
-    started.seed = scenario_.seed;
-    started.wall_time = seconds(1'700'000'000);
-    if (mutation_ == Mutation::kGenerous) started.spec.restart.max_restarts += 3;
-    if (mutation_ == Mutation::kShrinksTooFar) started.spec.group.min_nodes = 1;
-    tell({}, {}, started);
-    plan_orders();
-    if (scenario_.flaps > 0 || scenario_.breaks > 0 || scenario_.node_ends > 0) {
-      queue_.after(minutes(1), [this] { follow_health(); });
-    }
-    const auto over = [this] {
-      return outcome_.exit_code ? queue_.now() > outcome_.duration + kAftermath
-                                : queue_.now() > scenario_.latest_end;
-    };
-    while (!queue_.empty() && !invariants_.violation() && !over()) queue_.step();
-    invariants_.every_run_ends(outcome_.exit_code.has_value());
-    for (const VirtualNode& node : nodes_) {
-      invariants_.nothing_outlives_the_run(outcome_.exit_code && node.anything_alive());
-    }
-    outcome_.violation = invariants_.violation();
-    outcome_.trace_hash = trace_.hash();
-    outcome_.events = journal_.size();
-    outcome_.rules = invariants_.rules();
-    outcome_.rows = coverage_.rows();
-    outcome_.struck = fates_.struck();
-    return outcome_;
-  }
+  Outcome run();
 
  private:
   static constexpr Nanos kAftermath = minutes(1);
 
-  // One way to or from an agent. What happens there depends on no other's dice.
-  struct Channel {
-    std::uint32_t number = 0;  // as Mishap's
-    Dice dice;
-    Nanos last{};  // when its last message arrives
-  };
-
-  void add_node() {
-    const base::NodeId id{static_cast<std::uint32_t>(nodes_.size())};
-    const std::uint64_t seed = (scenario_.seed << 16U) + 4 * nodes_.size();
-    from_.push_back({2 * id.value, Dice(seed + 1)});
-    to_.push_back({2 * id.value + 1, Dice(seed + 2)});
-    node_dice_.emplace_back(seed + 3);
-    nodes_.emplace_back(id, queue_, node_dice_.back(), fates_, scenario_, world_);
-  }
-
+  void wire_up();
+  void add_node();
   [[nodiscard]] base::Generation newest_generation(base::NodeId node) const {
     return node.value < nodes_.size() ? nodes_[node.value].generation() : base::Generation{};
   }
@@ -116,17 +47,39 @@ class Cluster {
   }
 
   void plan_orders();
+  void type_commands();
+  void type(const Command& command);
+  void plan_troubles();
+  void offer(const core::NodeSpec& spec);
   void transmit(Channel& channel, std::function<void()> deliver);
-  // A channel belongs to one agent: what was on its way to a former one is lost with it.
-  void order(base::NodeId node, std::function<void(VirtualNode&)> what) {
-    VirtualNode& there = nodes_[node.value];
-    transmit(to_[node.value], [&there, what = std::move(what), to = there.generation()] {
-      if (there.generation() == to) what(there);
+  void connect(base::NodeId node);
+  void break_line(base::NodeId node);
+  void call_again(base::NodeId node, base::Generation generation, Nanos delay);
+  void expect_again(base::NodeId node, Nanos patience);
+  void notice_loss(base::NodeId node, base::Generation generation, const core::AgentLost& how);
+  void lose(base::NodeId node, base::Generation generation, const core::AgentLost& how);
+  void hear(base::NodeId node, base::Generation generation, core::EventBody body);
+  void speak(base::NodeId node, base::Generation generation, core::EventBody body);
+  void repeat_orders(base::NodeId node);
+  void order(base::NodeId node, Link::Order what);
+  void order_for_good(base::NodeId node, Link::Order what);
+  // By this supervisor, unless it dies before.
+  void later(Nanos delay, std::function<void()> what) {
+    queue_.after(delay, [this, by = incarnation_, what = std::move(what)] {
+      if (by == incarnation_ && !is_down_) what();
     });
   }
 
   void tell(base::NodeId node, base::Generation generation, core::EventBody body);
+  void write(core::JournalEntry entry);
+  void carry_out(const std::vector<core::Action>& actions, std::optional<std::size_t> dies_at);
   void crash();
+  void check_fold();
+  void take_over();
+  void adopt(const core::AdoptNode& known);
+  void finish(int exit_code);
+  void launch(const core::LaunchAgent& order_of);
+  void begin_workers(const core::StartWorkers& start);
   void perform(const core::Action& action);
   void check_nodes(const core::CheckNodes& order);
   void replay_nodes(const core::ReplayNodes& order);
@@ -139,8 +92,7 @@ class Cluster {
   void save_held_copies(const core::SaveHeldCopies& order_of);
   void place_nodes(const core::SolvePlacement& question);
   void look_back(const core::LookBack& question);
-  [[nodiscard]] core::Diagnosed look_at_pace(core::Diagnosed::Stage stage,
-                                             std::uint64_t round) const;
+  core::Diagnosed look_at_pace(core::Diagnosed::Stage stage, std::uint64_t round);
   void stop_workers(const core::StopWorkers& stop);
   void arm(const core::SetTimer& timer);
   void follow_progress(base::Attempt attempt);
@@ -149,6 +101,10 @@ class Cluster {
   void draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans);
   void draw_victim(Dice& dice, std::vector<WorkerPlan>& plans);
   void follow_hang(base::Attempt attempt);
+  void begin_hang(base::Attempt attempt, Dice& dice);
+  void watch_hang(base::Attempt attempt);
+  tracer::FleetSnapshot look_at_workers(base::Attempt attempt, const std::optional<Hang>& hang);
+  void judge(const tracer::FleetSnapshot& fleet, base::Attempt attempt);
 
   const Scenario& scenario_;
   Mutation mutation_;
@@ -163,12 +119,21 @@ class Cluster {
   std::deque<VirtualNode> nodes_;
   std::deque<Dice> node_dice_;
   std::deque<Channel> from_, to_;
+  std::deque<Line> lines_;
+  std::deque<NodeClock> clocks_;
 
+  std::uint32_t incarnation_ = 1;  // of supervisors
+  bool is_down_ = false;           // there is none
+  bool dies_now_ = false;          // it has written what the scenario wants it to
+  bool is_new_ = false;            // it has said nothing of progress yet
   core::Job job_;
-  std::vector<core::Event> journal_;
+  std::deque<Link> links_;
+  std::vector<core::JournalEntry> journal_;
   std::vector<std::string> said_;                  // every action so far
   std::map<core::TimerId, std::uint64_t> armed_;   // newest sequence of each
   std::map<base::Attempt, std::vector<WorkerPlan>> plans_;
+  std::optional<Hang> hang_;
+  core::HangWatch hang_watch_{core::HangPolicy{}};
   base::Attempt followed_;
   std::uint32_t world_size_ = 0;   // of that attempt
   std::uint64_t steps_ = 0;
@@ -185,4 +150,9 @@ class Cluster {
 #include "tests/sim/cluster_copies.h"
 #include "tests/sim/cluster_driver.h"
 #include "tests/sim/cluster_fate.h"
+#include "tests/sim/cluster_life.h"
+#include "tests/sim/cluster_looks.h"
 #include "tests/sim/cluster_mishaps.h"
+#include "tests/sim/cluster_network.h"
+#include "tests/sim/cluster_operator.h"
+#include "tests/sim/cluster_takeover.h"

@@ -21,37 +21,36 @@ inline void Cluster::check_nodes(const core::CheckNodes& order) {
     result.nodes.push_back(std::move(check));
   }
   if (strikes(Mishap::kCheckLost, 0, scenario_.lost)) return;
-  queue_.after(dice_.between(milliseconds(50), seconds(20)),
-               [this, result] { tell({}, {}, result); });
+  later(dice_.between(milliseconds(50), seconds(20)), [this, result] { tell({}, {}, result); });
 }
 
 // As the shell does it. One node is faulty, and so are groups with it; some are not tested, some
-// replays never end, and what the alignment test names need not be true. Without dice, as others'
-// fates do not depend on it.
+// replays never end, and what the alignment test names need not be true.
 inline void Cluster::replay_nodes(const core::ReplayNodes& order) {
-  const std::uint64_t fate = scenario_.seed + order.replay;
   const base::NodeId faulty{static_cast<std::uint32_t>(scenario_.seed % 5)};
   core::NodesReplayed result{order.replay, seconds(30), {}};
-  for (std::size_t i = 0; i < order.groups.size(); ++i) {
-    bool fails = fate % 11 == 0;
-    for (const auto& place : order.groups[i]) {
-      fails = fails || place.node == faulty;
+  for (const auto& group : order.groups) {
+    core::GroupReplayed one{core::GroupReplayed::Outcome::kPassed, {}, {}};
+    for (const auto& place : group) {
+      if (strikes(Mishap::kReplayFails, place.node.value, place.node == faulty ? 0.95 : 0.02)) {
+        one.outcome = core::GroupReplayed::Outcome::kFailed;
+        one.why = "exit code 1";
+        if (scenario_.seed % 3 == 0) one.named = {faulty};
+      }
       if (place.node.value >= nodes_.size()) continue;
       const bool counts = invariants_.groups().is_admitted(place.node);
       invariants_.replays_are_alone(!counts || !nodes_[place.node.value].anything_alive(), order);
     }
-    core::GroupReplayed one{core::GroupReplayed::Outcome::kPassed, {}, {}};
-    if (fails) one = {core::GroupReplayed::Outcome::kFailed, {}, "exit code 1"};
-    if (fails && fate % 3 == 0) one.named.push_back(faulty);
-    if ((fate + i) % 13 == 0) one = {core::GroupReplayed::Outcome::kUntested, {}, "lost"};
+    const bool is_untested = strikes(Mishap::kUntested, 0, 0.08);
+    if (is_untested) one = {core::GroupReplayed::Outcome::kUntested, {}, "lost"};
     result.groups.push_back(std::move(one));
   }
-  if (order.groups.empty() || fate % 7 == 0) return;
-  queue_.after(seconds(30), [this, result] { tell({}, {}, result); });
+  if (order.groups.empty() || strikes(Mishap::kReplayNever, 0, 0.14)) return;
+  later(seconds(30), [this, result] { tell({}, {}, result); });
 }
 
 // In every other run the workers read the newest checkpoint that is not marked, right after their
-// start; the node that says so is anybody. Without dice, as others' fates do not depend on it.
+// start; the node that says so is anybody.
 inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
   if (scenario_.seed % 2 == 0) return;
   core::CheckpointNoted noted{start.attempt, core::CheckpointNoted::What::kLoaded, {}, {}, "disk"};
@@ -61,38 +60,38 @@ inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
 }
 
 inline void Cluster::tell_checkpoint(base::NodeId node, const core::CheckpointNoted& noted) {
-  if (node.value < nodes_.size()) tell(node, nodes_[node.value].generation(), noted);
+  if (node.value < nodes_.size()) speak(node, nodes_[node.value].generation(), noted);
 }
 
 // As an agent does it: soon, or in vain, or too late, or never.
 inline void Cluster::demote_checkpoint(const core::DemoteCheckpoint& order) {
   const base::Generation generation = nodes_[order.node.value].generation();
-  const core::CheckpointDemoted answer{order.order, order.order % 4 == 2 ? "disk full" : ""};
+  const bool fails = strikes(Mishap::kMarkFails, 0, 0.25);
+  const core::CheckpointDemoted answer{order.order, fails ? "disk full" : ""};
   if (answer.error.empty()) ++marked_;
   if (mutation_ == Mutation::kForgetsMarks) {
     queue_.after({}, [this, order, generation] {
-      tell(order.node, generation, core::CheckpointDemoted{order.order, {}});
+      speak(order.node, generation, core::CheckpointDemoted{order.order, {}});
     });
   }
-  const std::uint64_t fate = (scenario_.seed / 2 + order.order) % 5;
-  if (fate == 0) return;
-  queue_.after(fate == 1 ? seconds(25) : seconds(2), [this, order, generation, answer] {
+  if (strikes(Mishap::kMarkNever, 0, 0.2)) return;
+  const bool is_late = strikes(Mishap::kMarkLate, 0, 0.2);
+  queue_.after(is_late ? seconds(25) : seconds(2), [this, order, generation, answer] {
     invariants_.answered_mark(order.order);
-    tell(order.node, generation, answer);
+    speak(order.node, generation, answer);
   });
 }
 
-// As the shell does it: nothing found, different calls, nothing at all, or too late. Without dice,
-// as others' fates do not depend on it.
+// As the shell does it: nothing found, different calls, nothing at all, or too late.
 inline void Cluster::look_back(const core::LookBack& question) {
   core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};
-  const std::uint32_t kind = question.attempt.value % 4;
-  if (kind == 3) return;
-  if (kind == 1) {
+  if (strikes(Mishap::kLookBackNever, 0, 0.25)) return;
+  if (strikes(Mishap::kRanksDisagree, 0, 0.33)) {
     found.verdict.finding = tracer::Finding::kMismatch;
     found.verdict.sentence = "ranks disagree";
   }
-  queue_.after(kind == 2 ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
+  const bool is_late = strikes(Mishap::kLookBackLate, 0, 0.25);
+  later(is_late ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
 }
 
 // As the shell does it, soon or too late; now and then with something that is no answer.
@@ -110,7 +109,7 @@ inline void Cluster::place_nodes(const core::SolvePlacement& question) {
   if (strikes(Mishap::kNeverPlaced, 0, scenario_.never_placed)) return;
   const Nanos takes =
       dice_.chance(0.8) ? dice_.between({}, milliseconds(20)) : dice_.between({}, seconds(10));
-  queue_.after(takes, [this, solved] { tell({}, {}, solved); });
+  later(takes, [this, solved] { tell({}, {}, solved); });
 }
 
 }  // namespace robustrun::sim

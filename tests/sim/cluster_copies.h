@@ -1,6 +1,6 @@
 #pragma once
 // Copies in memory, as agents and the shell keep them: who keeps whose, what is there, what is
-// saved. Without dice of their own where an order has a number: others' fates do not depend on it.
+// saved.
 
 #include "supervisor/backup_solver.h"
 #include "tests/sim/cluster.h"
@@ -11,30 +11,31 @@ namespace robustrun::sim {
 inline void Cluster::solve_backup(const core::SolveBackup& question) {
   const core::BackupSolver solver(scenario_.placement);
   core::BackupSolved solved = solver.solve(question);
-  const std::uint64_t fate = (scenario_.seed / 3 + question.digest) % 8;
-  if (fate == 0) return;
-  if (fate == 1 && !solved.keepers.empty()) solved.keepers.front() = 0;
-  queue_.after(fate == 2 ? seconds(30) : milliseconds(1), [this, solved] { tell({}, {}, solved); });
+  if (strikes(Mishap::kKeepersNever, 0, 0.12)) return;
+  if (strikes(Mishap::kKeepersWrong, 0, 0.12) && !solved.keepers.empty()) solved.keepers[0] = 0;
+  const bool is_late = strikes(Mishap::kKeepersLate, 0, 0.12);
+  later(is_late ? seconds(30) : milliseconds(1), [this, solved] { tell({}, {}, solved); });
 }
 
 // An agent that was told keeps to it until it is told otherwise. What comes late, after the order
 // of a newer attempt, is of the past.
 inline void Cluster::place_copies(const core::PlaceCopies& order_of) {
-  order(order_of.node, [this, order_of](VirtualNode& node) {
+  const Link::Order what = [this, order_of](VirtualNode& node) {
     core::PlaceCopies& known = copies_of_[order_of.node];
     const bool is_older =
         copies_by_[order_of.node] == node.generation() && known.attempt > order_of.attempt;
     if (is_older) return;
     known = order_of;
     copies_by_[order_of.node] = node.generation();
-  });
+  };
+  if (!scenario_.is_local) links_[order_of.node.value].copies = what;
+  order(order_of.node, what);
 }
 
 // Now and then every agent with workers says what its ranks have: a copy of their own, and one at
 // their keeper unless that one is gone, or is slow just now.
 inline void Cluster::tell_copies(base::Attempt attempt) {
   if (!scenario_.keeps_copies) return;
-  const std::uint64_t round = journal_.size();
   for (const VirtualNode& node : nodes_) {
     const auto known = copies_of_.find(node.id());
     if (known == copies_of_.end() || node.alive(attempt) == 0) continue;
@@ -43,12 +44,16 @@ inline void Cluster::tell_copies(base::Attempt attempt) {
     for (const core::CopyRoute& route : known->second.send) {
       const bool is_there = route.node.value < nodes_.size() &&
                             nodes_[route.node.value].generation() == route.generation;
-      const bool is_slow = (round + route.rank.value) % 7 == 0;
-      kept.copies.push_back({route.rank, true, is_there && !is_slow, steps_});
+      const bool is_slow = strikes(Mishap::kCopySlow, route.rank.value, 0.14);
+      const bool is_at_peer = is_there && !is_slow;
+      kept.copies.push_back({route.rank, true, is_at_peer, steps_});
+      std::optional<SourceWatch::Holder> keeper;
+      if (is_at_peer) keeper.emplace(route.node, route.generation);
+      invariants_.sources().kept(route.rank, {node.id(), node.generation()}, keeper);
     }
     if (kept.copies.empty()) continue;
     transmit(from_[node.id().value],
-             [this, n = node.id(), g = node.generation(), kept] { tell(n, g, kept); });
+             [this, n = node.id(), g = node.generation(), kept] { hear(n, g, kept); });
   }
 }
 
@@ -57,20 +62,20 @@ inline void Cluster::save_held_copies(const core::SaveHeldCopies& order_of) {
   const base::Generation generation = nodes_[order_of.node.value].generation();
   core::HeldCopiesSaved answer{
       order_of.attempt, order_of.order, static_cast<std::uint32_t>(order_of.ranks.size()), {}};
-  if (order_of.order % 4 == 3) {
+  if (strikes(Mishap::kSaveFails, 0, 0.25)) {
     answer.saved = 0;
     answer.errors = {"disk full"};
   }
   if (mutation_ == Mutation::kForgetsSaves) {
-    queue_.after({},
-                 [this, order_of, generation, answer] { tell(order_of.node, generation, answer); });
+    queue_.after(
+        {}, [this, order_of, generation, answer] { speak(order_of.node, generation, answer); });
   }
-  const std::uint64_t fate = (scenario_.seed / 3 + order_of.order) % 5;
-  if (fate == 0) return;
-  queue_.after(fate == 1 ? seconds(25) : seconds(3), [this, order_of, generation, answer] {
+  if (strikes(Mishap::kSaveNever, 0, 0.2)) return;
+  const bool is_late = strikes(Mishap::kSaveLate, 0, 0.2);
+  queue_.after(is_late ? seconds(25) : seconds(3), [this, order_of, generation, answer] {
     if (nodes_[order_of.node.value].generation() != generation) return;
     invariants_.answered_save(order_of.order);
-    tell(order_of.node, generation, answer);
+    speak(order_of.node, generation, answer);
   });
 }
 

@@ -7,88 +7,112 @@
 namespace robustrun::sim {
 
 inline void Cluster::tell(base::NodeId node, base::Generation generation, core::EventBody body) {
+  if (is_down_) return;
   core::Event event{queue_.now(), node, generation, std::move(body)};
+  auto fatal = fates_.draw(event.at, Mishap::kCrash, 0, outcome_.exit_code ? 0 : scenario_.crashes);
+  const bool is_kept = std::holds_alternative<core::RunStarted>(event.body) ||
+                       std::holds_alternative<core::NodeOffered>(event.body);
+  if (fatal && !is_kept && fatal->chance(0.25)) return crash();  // a torn tail
   trace_.line(event.at, "<", words_of(event));
   const bool is_past = invariants_.groups().is_of_the_past(event);
   const std::uint64_t before_it = is_past ? job_.digest() : 0;
   invariants_.on_event(event);
   if (is_unheard(mutation_, event, scenario_.spec)) return;
   event = muffle(mutation_, std::move(event), newest_generation(node));
-  const bool torn = mutation_ == Mutation::kTornJournal && journal_.size() == 5;
-  if (!torn) journal_.push_back(event);
+  write({event.at, event});
   const core::JobState before = job_.state();
   std::vector<core::Action> actions = job_.handle(event);
+  ++outcome_.events;
   invariants_.the_past_is_not_obeyed(!is_past || (actions.empty() && job_.digest() == before_it),
                                      event);
   for (const core::Action& action : actions) said_.push_back(words_of(action));
-  actions = distort(mutation_, std::move(actions), scenario_.spec.compat);
+  const bool is_takeover = std::holds_alternative<core::SupervisorResumed>(event.body);
+  actions = distort(mutation_, std::move(actions), scenario_.spec.compat, is_takeover);
   for (const core::Action& action : actions) trace_.line(event.at, ">", words_of(action));
   invariants_.on_actions(event.at, actions);
   const auto* timer = std::get_if<core::TimerFired>(&event.body);
   const auto deadline =
       before == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
-  const bool passed = timer != nullptr && timer->id == deadline;
+  const bool passed = (timer != nullptr && timer->id == deadline) || is_takeover;
   invariants_.nobody_waits_longer_for_copies(
       invariants_.copies().waits_no_longer(event.at, job_.state(), scenario_.spec));
   invariants_.every_wait_has_a_deadline(wait_has_a_deadline(before, job_.state(), passed, actions),
                                         job_.state());
   coverage_.on_actions(actions);
-  const bool crashes = strikes(Mishap::kCrash, 0, scenario_.crashes);
-  // A crash strikes before the actions are carried out, or after: then they are repeated.
-  if (!crashes || !strikes(Mishap::kCrashBeforeActing, 0, 0.5)) {
-    for (const core::Action& action : actions) perform(action);
-  }
-  if (crashes) {
-    crash();
-    for (const core::Action& action : actions) perform(action);
-  }
+  type_commands();
+  std::optional<std::size_t> dies_at;
+  if (fatal) dies_at = fatal->below(actions.size() + 1);
+  carry_out(actions, dies_at);
 }
 
-// The job is thrown away and folded anew from its journal. It must have the same state, and must
-// have wanted the same; timers are armed again from what it said.
-inline void Cluster::crash() {
-  ++outcome_.supervisor_crashes;
-  trace_.line(queue_.now(), "!", "supervisor crash");
-  const std::uint64_t digest = job_.digest();
-  job_ = core::Job();
-  std::vector<std::string> said;
-  std::map<core::TimerId, core::SetTimer> timers;
-  for (const core::Event& event : journal_) {
-    for (const core::Action& action : job_.handle(event)) {
-      said.push_back(words_of(action));
-      if (const auto* timer = std::get_if<core::SetTimer>(&action)) timers[timer->id] = *timer;
+inline void Cluster::write(core::JournalEntry entry) {
+  if (mutation_ == Mutation::kTornJournal && journal_.size() == 5) return;
+  journal_.push_back(std::move(entry));
+  dies_now_ = dies_now_ || journal_.size() == scenario_.dies_after_record;
+}
+
+// What is journaled is written before the next one is carried out. A supervisor may die between
+// any two.
+inline void Cluster::carry_out(const std::vector<core::Action>& actions,
+                               std::optional<std::size_t> dies_at) {
+  for (std::size_t i = 0; i <= actions.size(); ++i) {
+    if (outcome_.exit_code) return;
+    if (std::exchange(dies_now_, false) || dies_at == i) return crash();
+    if (i == actions.size()) return;
+    const core::Action& action = actions[i];
+    if (const auto* decision = std::get_if<core::Decision>(&action)) {
+      write({queue_.now(), *decision});
+    } else if (const auto* formed = std::get_if<core::GroupFormed>(&action)) {
+      write({queue_.now(), *formed});
+    } else if (const auto* over = std::get_if<core::Finish>(&action)) {
+      write({queue_.now(), *over});
     }
+    perform(action);
   }
-  invariants_.replay_restores_the_state(job_.digest() == digest && said == said_);
-  armed_.clear();
-  for (const auto& [id, timer] : timers) arm(timer);
 }
 
 inline void Cluster::arm(const core::SetTimer& timer) {
   if (mutation_ == Mutation::kLazyTimers) return;
   armed_[timer.id] = timer.sequence;
-  queue_.at(timer.at, [this, timer] {
-    if (armed_[timer.id] != timer.sequence) return;
+  queue_.at(timer.at, [this, timer, by = incarnation_] {
+    if (by != incarnation_ || armed_[timer.id] != timer.sequence) return;
     tell({}, {}, core::TimerFired{timer.id, timer.sequence});
   });
 }
 
+inline void Cluster::launch(const core::LaunchAgent& order_of) {
+  links_[order_of.node.value] =
+      Link{.generation = order_of.generation, .launched_by = incarnation_};
+  connect(order_of.node);
+  nodes_[order_of.node.value].launch(order_of.generation);
+}
+
+inline void Cluster::begin_workers(const core::StartWorkers& start) {
+  const std::vector<WorkerPlan>& lives = plans(start);
+  links_[start.node.value].orders.clear();
+  order_for_good(start.node, [start, &lives](VirtualNode& node) { node.start(start, lives); });
+  if (start.group_rank != 0 || followed_ == base::Attempt{start.attempt.value + 1}) return;
+  followed_ = base::Attempt{start.attempt.value + 1};
+  steps_ = 0;
+  hang_.reset();
+  hang_watch_.begin_attempt(start.attempt, queue_.now());
+  world_size_ = start.world_size;
+  outcome_.attempts = followed_.value;
+  queue_.after(seconds(20), [this, a = start.attempt] { follow_progress(a); });
+  load_checkpoint(start);
+}
+
 inline void Cluster::perform(const core::Action& action) {
-  if (const auto* launch = std::get_if<core::LaunchAgent>(&action)) {
-    nodes_[launch->node.value].launch(launch->generation);
+  if (const auto* launched = std::get_if<core::LaunchAgent>(&action)) {
+    launch(*launched);
+  } else if (const auto* known = std::get_if<core::AdoptNode>(&action)) {
+    adopt(*known);
   } else if (const auto* reserve = std::get_if<core::ReservePort>(&action)) {
-    order(reserve->node, [a = *reserve](VirtualNode& node) { node.reserve_port(a.attempt); });
+    links_[reserve->node.value].orders.clear();
+    order_for_good(reserve->node,
+                   [a = *reserve](VirtualNode& node) { node.reserve_port(a.attempt); });
   } else if (const auto* start = std::get_if<core::StartWorkers>(&action)) {
-    const std::vector<WorkerPlan>& lives = plans(*start);
-    order(start->node, [a = *start, &lives](VirtualNode& node) { node.start(a, lives); });
-    if (start->group_rank == 0 && followed_ != base::Attempt{start->attempt.value + 1}) {
-      followed_ = base::Attempt{start->attempt.value + 1};
-      steps_ = 0;
-      world_size_ = start->world_size;
-      outcome_.attempts = followed_.value;
-      queue_.after(seconds(20), [this, a = start->attempt] { follow_progress(a); });
-      load_checkpoint(*start);
-    }
+    begin_workers(*start);
   } else if (const auto* stop = std::get_if<core::StopWorkers>(&action)) {
     stop_workers(*stop);
   } else if (const auto* dismiss = std::get_if<core::DismissAgent>(&action)) {
@@ -105,28 +129,30 @@ inline void Cluster::perform(const core::Action& action) {
   } else if (const auto* copies = std::get_if<core::PlaceCopies>(&action)) {
     place_copies(*copies);
   } else if (const auto* save = std::get_if<core::SaveHeldCopies>(&action)) {
-    save_held_copies(*save);
+    order_for_good(save->node, [this, a = *save](VirtualNode&) { save_held_copies(a); });
   } else if (const auto* question = std::get_if<core::SolvePlacement>(&action)) {
     place_nodes(*question);
   } else if (const auto* back = std::get_if<core::LookBack>(&action)) {
     look_back(*back);
   } else if (std::holds_alternative<core::LookAtPace>(action)) {
     const std::uint64_t round = journal_.size();
-    if (round % 5 == 0) return;  // not every look is answered
-    queue_.after(milliseconds(80), [this, round] {
-      tell({}, {}, look_at_pace(core::Diagnosed::Stage::kRound, round));
-    });
+    if (strikes(Mishap::kPaceUnanswered, 0, 0.2)) return;
+    later(milliseconds(80),
+          [this, round] { tell({}, {}, look_at_pace(core::Diagnosed::Stage::kRound, round)); });
   } else if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
     arm(*timer);
-  } else if (const auto* finish = std::get_if<core::Finish>(&action)) {
-    if (!outcome_.exit_code) outcome_.duration = queue_.now();
-    outcome_.exit_code = finish->exit_code;
+  } else if (const auto* over = std::get_if<core::Finish>(&action)) {
+    finish(over->exit_code);
   }
 }
 
 inline void Cluster::stop_workers(const core::StopWorkers& stop) {
   if (mutation_ == Mutation::kNeverKills) return;
-  order(stop.node, [stop](VirtualNode& node) { node.stop(stop); });
+  order_for_good(stop.node, [stop, kill_at = queue_.now() + stop.grace, this](VirtualNode& node) {
+    core::StopWorkers left = stop;
+    left.grace = std::clamp(kill_at - queue_.now(), Nanos{}, stop.grace);
+    node.stop(left);
+  });
   const core::WorkersGone gone{stop.attempt, 0, {}, {}};
   const base::Generation generation = nodes_[stop.node.value].generation();
   if (mutation_ == Mutation::kDoesNotWait) {
@@ -141,15 +167,19 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
   std::uint32_t alive = 0;
   for (const VirtualNode& node : nodes_) alive += node.alive(attempt);
   tell_copies(attempt);
-  if (scenario_.reports_steps && alive == world_size_) {
-    const auto mark =
-        steps_ == 0 ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
+  follow_hang(attempt);
+  const bool goes_on = alive == world_size_ && !is_down_ && !world_.hangs(attempt);
+  if (scenario_.reports_steps && goes_on) {
+    const bool is_first = steps_ == 0 || std::exchange(is_new_, false);
+    const auto mark = is_first ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
     steps_ += 30;
-    tell({}, {}, core::Progress{attempt, mark, queue_.now(), steps_, {}, {}, {}});
+    const auto who = static_cast<std::uint32_t>(attempt.value % nodes_.size());
+    core::Progress progress{attempt, mark, world_.clock({who}), steps_, {}, {}, {}};
+    if (is_first) progress.nodes = {{{who}, progress.reached_at}};
+    tell({}, {}, progress);
     if (scenario_.seed % 4 == 0 && strikes(Mishap::kSlow)) {
       tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));
     }
-    follow_hang(attempt);
     const core::CheckpointId saved{saved_ += 30, attempt.value, "s"};
     tell_checkpoint({}, {attempt, core::CheckpointNoted::What::kCommitted, saved, {"/data"}, {}});
     if (steps_ % 210 == 0 && strikes(Mishap::kAlarm)) {

@@ -87,18 +87,4 @@ inline void Cluster::draw_victim(Dice& dice, std::vector<WorkerPlan>& plans) {
   }
 }
 
-// In a quarter of the runs somebody is slow: always the same, anybody, or for a while. Without
-// dice.
-inline core::Diagnosed Cluster::look_at_pace(core::Diagnosed::Stage stage,
-                                             std::uint64_t round) const {
-  core::Diagnosed found{job_.attempt(), stage, {}, {}, seconds(5), seconds(2)};
-  const std::uint64_t kind = scenario_.seed / 4 % 3;
-  const std::uint64_t rank = kind == 1 ? round : scenario_.seed;
-  if (kind == 2 && round % 3 == 0) found.period = seconds(2);
-  found.verdict.finding = tracer::Finding::kSlowRank;
-  found.verdict.culprits = {{static_cast<std::uint32_t>(rank % std::max(world_size_, 1U))}};
-  found.verdict.sentence = "a rank is slow";
-  return found;
-}
-
 }  // namespace robustrun::sim

@@ -12,11 +12,7 @@ inline void Cluster::plan_orders() {
   for (std::size_t i = 0; i < scenario_.volunteers.size(); ++i) {
     const Scenario::Volunteer& volunteer = scenario_.volunteers[i];
     if (!is_due(volunteer.at, Mishap::kVolunteer, i)) continue;
-    queue_.at(volunteer.at, [this, &volunteer] {
-      if (outcome_.exit_code) return;
-      add_node();
-      tell(nodes_.back().id(), {}, core::NodeOffered{volunteer.node});
-    });
+    queue_.at(volunteer.at, [this, &volunteer] { offer(volunteer.node); });
   }
   for (std::size_t i = 0; i < scenario_.signals.size(); ++i) {
     const Scenario::Signal& signal = scenario_.signals[i];
@@ -40,19 +36,12 @@ inline void Cluster::plan_orders() {
   }
 }
 
-// In order, except on bad days.
-inline void Cluster::transmit(Channel& channel, std::function<void()> deliver) {
-  const std::uint32_t where = channel.number;
-  if (strikes(Mishap::kLost, where, scenario_.lost)) return invariants_.disturbed();
-  if (strikes(Mishap::kLate, where, scenario_.late)) {
-    invariants_.disturbed();
-    return queue_.after(channel.dice.between({}, seconds(20)), std::move(deliver));
-  }
-  if (strikes(Mishap::kTwice, where, scenario_.twice)) {
-    queue_.after(channel.dice.between({}, seconds(5)), deliver);
-  }
-  channel.last = std::max(channel.last, queue_.now() + channel.dice.between({}, milliseconds(5)));
-  queue_.at(channel.last, std::move(deliver));
+// Whoever comes while nobody is there calls again.
+inline void Cluster::offer(const core::NodeSpec& spec) {
+  if (outcome_.exit_code) return;
+  if (is_down_) return queue_.after(seconds(5), [this, &spec] { offer(spec); });
+  add_node();
+  tell(nodes_.back().id(), {}, core::NodeOffered{spec});
 }
 
 // What agents notice about their machines, and what whoever owns these says.
@@ -61,35 +50,17 @@ inline void Cluster::follow_health() {
   for (const VirtualNode& node : nodes_) {
     const std::uint32_t where = node.id().value;
     if (strikes(Mishap::kNodeEnds, where, scenario_.node_ends)) {
-      tell(node.id(), node.generation(), core::NodeEnding{"maintenance"});
+      speak(node.id(), node.generation(), core::NodeEnding{"maintenance"});
     }
     const bool breaks = strikes(Mishap::kBreaks, where, scenario_.breaks);
     if (!breaks && !strikes(Mishap::kFlaps, where, scenario_.flaps)) continue;
     invariants_.disturbed();
     const bool is_over = !breaks && dice_.chance(0.3);
-    tell(node.id(), node.generation(),
-         core::NodeHealth{core::NodeHealth::Source::kKernel, "GPU 0", breaks ? "broken" : "flaps",
-                          0, is_over});
+    speak(node.id(), node.generation(),
+          core::NodeHealth{core::NodeHealth::Source::kKernel, "GPU 0", breaks ? "broken" : "flaps",
+                           0, is_over});
   }
   queue_.after(minutes(1), [this] { follow_health(); });
-}
-
-// As the hang watch of a real driver: suspected, and then it passes, or is convicted. Ranks of
-// several machines are named, of which some call something else than the others.
-inline void Cluster::follow_hang(base::Attempt attempt) {
-  if (!strikes(Mishap::kHang, 0, scenario_.hangs)) return;
-  invariants_.disturbed();
-  using Stage = core::Diagnosed::Stage;
-  core::Diagnosed found{attempt, Stage::kSuspected, {}, {}, {}, {}};
-  found.verdict.finding =
-      dice_.chance(0.2) ? tracer::Finding::kMismatch : tracer::Finding::kNeverEntered;
-  found.verdict.sentence = "ranks wait for another";
-  for (std::uint64_t i = 1 + dice_.below(3); i > 0; --i) {
-    found.verdict.culprits.push_back({static_cast<std::uint32_t>(dice_.below(world_size_ + 1))});
-  }
-  tell({}, {}, found);
-  found.stage = dice_.chance(0.3) ? Stage::kPassed : Stage::kConvicted;
-  queue_.after(dice_.between(seconds(1), seconds(40)), [this, found] { tell({}, {}, found); });
 }
 
 }  // namespace robustrun::sim

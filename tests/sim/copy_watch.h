@@ -26,6 +26,8 @@ class CopyWatch {
   }
   // What an agent was to do is lost with it. `groups`: as they were before.
   void on_event(const core::Event& event, const GroupWatch& groups) {
+    // It ends at once if its time is over, and with what was not done meanwhile.
+    if (std::holds_alternative<core::SupervisorResumed>(event.body)) backoff_since_.reset();
     const bool is_lost = std::holds_alternative<core::AgentLost>(event.body);
     if (!is_lost || groups.is_of_the_past(event)) return;
     std::erase_if(saves_, [&](const auto& save) { return save.node == event.node; });

@@ -1,6 +1,5 @@
 #pragma once
-// What must hold of agents and groups: who was launched, who is admitted, who forms the group.
-// Watches events and actions, as Invariants does, of which it is a part.
+// What must hold of agents and groups: who was launched, is admitted, forms the group.
 
 #include <fmt/core.h>
 
@@ -27,15 +26,14 @@ class GroupWatch {
     std::uint32_t generation = 0;
     bool gone = true;                    // of the group: no worker of the newest attempt is left
     bool joined = false, lost = false;   // the agent
-    bool dismissed = false;
+    bool dismissed = false, perhaps_launched = false;  // or not: who was to do it died
     bool unfit = false;                  // said a check, or it was evicted
     std::uint32_t returns = 0;           // after that
-    Nanos launched_at{};
-    Nanos overdue_at = Nanos::max();     // of the answer to StopWorkers
+    Nanos launched_at{}, overdue_at = Nanos::max();  // the answer to StopWorkers
   };
-  [[nodiscard]] std::vector<Node>& nodes() { return nodes_; }
+  std::vector<Node>& nodes() { return nodes_; }
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<core::GroupMember>& group() const { return group_; }
-  // Its agent said hello in time and counts ever since.
   [[nodiscard]] bool is_admitted(base::NodeId node) const {
     if (node.value >= nodes_.size()) return false;
     const Node& there = nodes_[node.value];
@@ -62,6 +60,9 @@ class GroupWatch {
   }
 
   void on_event(const core::Event& event) {
+    if (std::holds_alternative<core::SupervisorResumed>(event.body)) {
+      for (Node& node : nodes_) node.perhaps_launched = !node.joined;
+    }
     if (is_of_the_past(event) || event.node.value >= nodes_.size()) return;
     Node& node = nodes_[event.node.value];
     if (std::holds_alternative<core::AgentJoined>(event.body)) {
@@ -70,7 +71,6 @@ class GroupWatch {
     if (std::holds_alternative<core::AgentLost>(event.body)) node.lost = node.gone = true;
   }
 
-  // A new generation means that the former agent is killed, and its workers with it.
   void on_action(Nanos now, const core::Action& action) {
     if (const auto* launch = std::get_if<core::LaunchAgent>(&action)) on_launch(now, *launch);
     if (const auto* stop = std::get_if<core::StopWorkers>(&action)) on_stop(now, *stop);
@@ -79,20 +79,21 @@ class GroupWatch {
   }
 
   void on_launch(Nanos now, const core::LaunchAgent& launch) {
-    const bool is_volunteer = launch.node.value >= spec_.nodes.size();
     if (launch.node.value == nodes_.size()) nodes_.emplace_back();
     Node& node = nodes_.at(launch.node.value);
     if (launch.generation.value != node.generation + 1) {
       violate_("generations_rise_by_one", words_of(launch));
     }
-    if (is_volunteer && node.generation != 0) {
+    if (launch.node.value >= spec_.nodes.size() && node.generation != 0) {
       violate_("volunteers_are_not_launched", words_of(launch));
     }
     const bool mute = !node.joined && now >= node.launched_at + spec_.deadlines.agent_hello;
-    if (node.generation != 0 && !node.lost && !mute && now < node.overdue_at) {
+    const bool is_known = node.generation != 0 && !node.lost && !mute && now < node.overdue_at;
+    if (is_known && !node.perhaps_launched) {
       violate_("agents_are_replaced_for_a_reason", words_of(launch));
     }
-    if (node.unfit && !waits_) violate_("unfit_nodes_are_left_alone", words_of(launch));
+    const bool may_come = !node.unfit || waits_ || node.perhaps_launched;
+    if (!may_come) violate_("unfit_nodes_are_left_alone", words_of(launch));
     node = Node{.unfit = node.unfit, .returns = node.returns};
     node.generation = launch.generation.value;
     node.launched_at = now;

@@ -13,8 +13,13 @@
 #include "tests/sim/claims.h"
 #include "tests/sim/copy_watch.h"
 #include "tests/sim/group_watch.h"
+#include "tests/sim/hang_truth.h"
 #include "tests/sim/mark_watch.h"
+#include "tests/sim/order_watch.h"
+#include "tests/sim/restart_watch.h"
 #include "tests/sim/rules.h"
+#include "tests/sim/source_watch.h"
+#include "tests/sim/takeover_watch.h"
 #include "tests/sim/trace.h"
 
 namespace robustrun::sim {
@@ -32,14 +37,24 @@ class Invariants : public Claims {
   [[nodiscard]] const GroupWatch& groups() const { return groups_; }
 
   void answered_mark(std::uint64_t order) { marks_.answered(order); }
+  [[nodiscard]] SourceWatch& sources() { return sources_; }
   [[nodiscard]] CopyWatch& copies() { return copies_; }
   void answered_save(std::uint64_t order) { copies_.answered(order); }
 
+  void convicted(base::NodeId culprit) { blame_.convicted(culprit); }
+  [[nodiscard]] std::uint32_t right_evictions() const { return blame_.evictions(); }
+
   // Something happened for which an uncounted restart is due.
-  void disturbed() { ++disturbances_; }
+  void disturbed() { restarts_.disturbed(); }
 
   void on_event(const core::Event& event) {
+    takeover_.on_event(event);
     if (finished_) return;
+    if (takeover_.is_now()) orders_.was_away(event.at + core::kReunionMax);
+    if (!orders_.ends_in_time(event.at)) violate("stopped_runs_end_in_time", words_of(event));
+    orders_.on_event(event);
+    blame_.on_event(event);
+    sources_.on_event(event, groups_);
     copies_.on_event(event, groups_);
     groups_.on_event(event);
     const bool current = !groups_.is_of_the_past(event);
@@ -62,14 +77,24 @@ class Invariants : public Claims {
   void on_actions(Nanos now, const std::vector<core::Action>& actions) {
     now_ = now;
     is_placed_ = false;
+    if (finished_ && takeover_.is_now()) {
+      if (!takeover_.ends_as_decided(actions)) violate("the_end_is_as_decided", "another one");
+      return;
+    }
     if (finished_ && !actions.empty()) {
       return violate("one_finish_and_nothing_after", words_of(actions.front()));
     }
     StartOrders starts;
     std::set<base::NodeId> dismissed;
+    std::vector<core::PlaceCopies> places;
     for (const core::Action& action : actions) {
+      if (const auto* place = std::get_if<core::PlaceCopies>(&action)) {
+        sources_.on_order(places.emplace_back(*place));
+      }
       if (finished_) return violate("one_finish_and_nothing_after", words_of(action));
       if (const auto* start = std::get_if<core::StartWorkers>(&action)) starts.push_back(start);
+      if (const char* rule = orders_.on_action(action)) violate(rule, words_of(action));
+      if (!blame_.is_right(action)) violate("the_right_machine_goes", words_of(action));
       groups_.on_action(now, action);
       marks_.on_action(now, action);
       copies_.on_action(now, action);
@@ -90,7 +115,16 @@ class Invariants : public Claims {
     if (const std::string why = copies_.end_of_actions(); !why.empty()) {
       violate("copies_have_one_keeper_elsewhere", why);
     }
-    if (!starts.empty()) on_starts(starts);
+    if (starts.empty()) return;
+    if (takeover_.is_repetition(starts)) {
+      const bool is_same = takeover_.are_the_same(starts);
+      if (!is_same) violate("orders_are_repeated_as_they_were", words_of(*starts.front()));
+      return;
+    }
+    takeover_.ordered(starts);
+    on_starts(starts);
+    const std::string lost = sources_.on_starts(starts, places, groups_);
+    if (!lost.empty()) violate("copies_are_fetched_from_where_they_are", lost);
   }
 
  private:
@@ -101,7 +135,8 @@ class Invariants : public Claims {
     if (!marks_.may_start(now_)) violate("nothing_starts_before_the_mark", "it did");
     if (unkillable_left_) violate("nothing_starts_beside_the_unkillable", "it did");
     if (!master_is_the_same_everywhere(starts)) violate("master_is_the_same_everywhere", "not so");
-    budget_is_kept();
+    const std::string excess = attempt_ ? restarts_.on_restart() : std::string();
+    if (!excess.empty()) violate("budget_is_kept", excess);
     attempt_ = starts.front()->attempt.value;
     ended_well_.clear();
     goal_reached_ = false;
@@ -110,32 +145,13 @@ class Invariants : public Claims {
   void attempts_rise(const core::StartWorkers& start) {
     if (attempt_ && start.attempt.value <= *attempt_) violate("attempts_rise", words_of(start));
   }
-  // Every restart is either one of the user's, or has something to show for itself.
-  void budget_is_kept() {
-    if (!attempt_) return;
-    ++restarts_;
-    if (restarts_ > spec_.restart.max_restarts + disturbances_) {
-      violate("budget_is_kept", fmt::format("{} restarts for {} allowed and {} disturbances",
-                                            restarts_, spec_.restart.max_restarts, disturbances_));
-    }
-  }
-
   void on_decision(const core::Decision& decision) {
     rules_.insert(decision.rule);
     if (decision.text.empty()) violate("decisions_say_why", "an empty sentence");
-    if (decision.rule == core::Rule::kBudgetRefilled) {
-      restarts_ = 0;  // what disturbed the run may only show later, so that stays
-    }
-    // Restarts nobody is to blame for.
-    if (decision.rule == core::Rule::kGroupGrew || decision.rule == core::Rule::kUpdating ||
-        decision.rule == core::Rule::kSlowEvicted || decision.rule == core::Rule::kRolledBack ||
-        decision.rule == core::Rule::kUpdated) {
-      ++disturbances_;
-    }
+    restarts_.on_decision(decision);
     groups_.on_evicted(decision);
     if (decision.rule == core::Rule::kMetricFault) ++metric_faults_;
     if (metric_faults_ > spec_.policy.alarms_acted_on) violate("alarms_act_so_often", "too often");
-    if (decision.rule == core::Rule::kNodeEvicted) ++disturbances_;
     if (decision.rule == core::Rule::kWaitForNodes) groups_.on_wait();
     if (decision.rule == core::Rule::kPlaced) {
       is_placed_ = solved_ && solved_->digest == asked_;
@@ -145,6 +161,8 @@ class Invariants : public Claims {
 
   void on_finish(const core::Finish& finish, const std::set<base::NodeId>& dismissed) {
     finished_ = true;
+    takeover_.finished(finish.exit_code);
+    orders_.finished();
     const auto& nodes = groups_.nodes();
     if (dismissed.size() != nodes.size()) {
       violate("agents_are_dismissed", fmt::format("{} of {}", dismissed.size(), nodes.size()));
@@ -163,6 +181,10 @@ class Invariants : public Claims {
   GroupWatch groups_;
   MarkWatch marks_;
   CopyWatch copies_;
+  OrderWatch orders_{spec_};
+  BlameWatch blame_;
+  SourceWatch sources_;
+  RestartWatch restarts_{spec_};
   Nanos now_{};
   std::optional<std::uint32_t> attempt_;  // newest started
   std::set<std::uint32_t> ended_well_;
@@ -170,8 +192,8 @@ class Invariants : public Claims {
   std::optional<core::PlacementSolved> solved_;  // the event, if it is that
   std::uint64_t asked_ = 0;  // digest of the newest question
   bool is_placed_ = false;  // by the actions of this event
-  std::uint64_t restarts_ = 0, disturbances_ = 0;  // since the budget was last full
   std::uint32_t metric_faults_ = 0;
+  TakeoverWatch takeover_;
   std::set<core::Rule> rules_;  // that were decided by
 };
 

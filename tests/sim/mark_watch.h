@@ -19,12 +19,14 @@ class MarkWatch {
     const auto* demote = std::get_if<core::DemoteCheckpoint>(&action);
     if (demote == nullptr) return;
     order_ = demote->order;
-    until_ = now + core::kDemotionMax;
+    if (order_ != newest_) until_ = now + core::kDemotionMax;  // else it is said again
+    newest_ = order_;
   }
   [[nodiscard]] bool may_start(Nanos now) const { return order_ == 0 || now >= until_; }
 
  private:
   std::uint64_t order_ = 0;  // that is not answered
+  std::uint64_t newest_ = 0;
   Nanos until_{};
 };
 

@@ -47,15 +47,26 @@ enum class Mutation : std::uint8_t {
   kKeepsItsOwn,        // a node is told to keep its copies itself
   kKeepsTwo,           // all nodes' copies go to one
   kForgives,           // every machine that returns does so three times
+  kIgnoresStops,       // the core does not hear of orders to end the run
+  kForgetsOrders,      // who takes over does not say again what was said
+  kForgetsFields,      // the journal does not keep where agents listen
+  kRemembersWrong,     // who takes over orders the workers of another version
+  kFetchesNothing,     // nobody is told where copies are
+  kBlamesNeighbours,   // what agents show of a hang is of the next rank
+  kConvictsNeighbours, // what the core hears of it is
+  kOldVersion,         // every start is of the first version
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
 inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Action> actions,
-                                         bool compat) {
+                                         bool compat, bool is_takeover) {
   std::vector<core::Action> out;
+  if (mutation == Mutation::kForgetsOrders && is_takeover) return out;
   for (core::Action& action : actions) {
     if (auto* start = std::get_if<core::StartWorkers>(&action)) {
       if (mutation == Mutation::kSameAttempt) start->attempt = {};
+      if (mutation == Mutation::kRemembersWrong && is_takeover) ++start->version;
+      if (mutation == Mutation::kOldVersion) start->version = 0;
       if (mutation == Mutation::kRankTwice) start->workers.front().rank = {};
       const bool last = start->group_rank > 0 && start->group_rank + 1 == start->group_world_size;
       if (mutation == Mutation::kOtherPort && last) ++start->master_port;
@@ -78,6 +89,7 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
         replay->groups.front().push_back({{999}, {}, 1});
       }
     } else if (auto* copies = std::get_if<core::PlaceCopies>(&action)) {
+      if (mutation == Mutation::kFetchesNothing) copies->fetch.clear();
       if (mutation == Mutation::kKeepsItsOwn && !copies->send.empty()) {
         copies->send.front().node = copies->node;
       }
@@ -115,6 +127,10 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
 // What the core does not hear at all.
 inline bool is_unheard(Mutation mutation, const core::Event& event, const core::JobSpec& spec) {
   if (mutation == Mutation::kDenial) return std::holds_alternative<core::AgentLost>(event.body);
+  if (mutation == Mutation::kIgnoresStops) {
+    const auto* signal = std::get_if<core::SignalReceived>(&event.body);
+    return signal != nullptr && !signal->forward_only;
+  }
   return mutation == Mutation::kHidesSpares && spec.group.max_nodes != 0 &&
          event.node.value >= spec.group.max_nodes &&
          std::holds_alternative<core::AgentJoined>(event.body);
@@ -124,6 +140,12 @@ inline bool is_unheard(Mutation mutation, const core::Event& event, const core::
 inline core::Event muffle(Mutation mutation, core::Event event, base::Generation newest) {
   auto* gone = std::get_if<core::WorkersGone>(&event.body);
   if (mutation == Mutation::kBlindToUnkillable && gone != nullptr) gone->unkillable.clear();
+  auto* diagnosed = std::get_if<core::Diagnosed>(&event.body);
+  if (mutation == Mutation::kConvictsNeighbours && diagnosed != nullptr) {
+    for (base::Rank& rank : diagnosed->verdict.culprits) {
+      rank.value = rank.value > 0 ? rank.value - 1 : rank.value + 1;
+    }
+  }
   if (mutation == Mutation::kObeysThePast) event.generation = newest;
   return event;
 }

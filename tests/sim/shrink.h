@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/sim/cluster.h"
+#include "tests/sim/draw_scenario.h"
 
 namespace robustrun::sim {
 

@@ -5,6 +5,7 @@
 // mistake of the core shows as a broken invariant.
 
 #include <algorithm>
+#include <csignal>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,9 +34,11 @@ class VirtualNode {
   // What the node tells the world. `say` may be lost on its way, `lost` is the launcher's word.
   struct World {
     std::function<void(base::NodeId, base::Generation, core::EventBody)> say;
-    std::function<void(base::NodeId, base::Generation, core::EventBody)> lost;
+    std::function<void(base::NodeId, base::Generation, const core::AgentLost&)> lost;
     std::function<void(base::NodeId, base::Attempt, base::Rank)> spawned;
     std::function<void()> disturbed;   // something happened that is not the script's fault
+    std::function<bool(base::Attempt)> hangs;   // nobody gets anywhere
+    std::function<Nanos(base::NodeId)> clock;   // what its clock shows
   };
 
   // All but `id` outlive it.
@@ -45,53 +48,42 @@ class VirtualNode {
 
   void launch(base::Generation generation);
 
-  void reserve_port(base::Attempt attempt) {
-    if (!agent_ || !agent_->alive) return;
-    const bool fails = strikes(Mishap::kNoPort, scenario_.port_fails);
-    if (fails) world_.disturbed();
-    world_.say(id_, agent_->generation,
-               core::PortReserved{attempt, fails ? 0 : 20000 + next_port_++, "none free"});
-  }
+  // Orders of the supervisor.
+  void reserve_port(base::Attempt attempt);
+  void start(const core::StartWorkers& order, const std::vector<WorkerPlan>& plans);
+  void stop(const core::StopWorkers& order);
 
-  void start(const core::StartWorkers& order, const std::vector<WorkerPlan>& plans) {
-    if (!agent_ || !agent_->alive) return;
-    if (agent_->newest >= static_cast<std::int64_t>(order.attempt.value)) return;
-    agent_->newest = order.attempt.value;
-    agent_->kill_at = Nanos::max();
-    agent_->workers.clear();
-    for (const core::Assignment& place : order.workers) {
-      auto worker = std::make_shared<Worker>();
-      worker->attempt = order.attempt;
-      worker->rank = place.rank;
-      worker->plan = plans[place.rank.value];
-      agent_->workers.push_back(worker);
-      queue_.after(worker->plan.start_delay,
-                   [this, agent = agent_, worker] { spawn(agent, worker); });
-    }
-  }
-
-  void stop(const core::StopWorkers& order) {
-    if (!agent_ || !agent_->alive || agent_->deaf) return;
-    if (agent_->newest > static_cast<std::int64_t>(order.attempt.value)) return;
-    if (agent_->newest < static_cast<std::int64_t>(order.attempt.value)) {
-      agent_->newest = order.attempt.value;  // its start order is refused, should it still come
-      agent_->workers.clear();
-    }
-    agent_->kill_at = std::min(agent_->kill_at, queue_.now() + order.grace);
+  // `robustrun inject`: a worker of the newest attempt is killed, or the agent.
+  void kill_worker(base::Rank rank) {
+    if (!agent_) return;
     for (const auto& worker : agent_->workers) {
-      if (worker->state == Worker::kPending) worker->state = Worker::kDead;
-      worker->stopped = true;
-      if (worker->state != Worker::kAlive || worker->plan.ignores_term) continue;
-      const bool well = dice_.chance(0.3);
-      queue_.after(dice_.between({}, milliseconds(500)),
-                   [this, agent = agent_, worker, well, signal = order.signal] {
-                     using Kind = base::ExitStatus::Kind;
-                     end(agent, worker, well ? Kind::kExited : Kind::kSignaled, well ? 0 : signal);
-                   });
+      if (worker->rank == rank) end(agent_, worker, base::ExitStatus::Kind::kSignaled, SIGKILL);
     }
-    queue_.at(agent_->kill_at, [this, agent = agent_] { kill_workers(agent); });
-    say_if_gone(agent_);
   }
+  void kill_agent_process() {
+    if (agent_) die(agent_, "killed by SIGKILL");
+  }
+  void lose_power(Nanos for_long) {
+    world_.disturbed();
+    down_until_ = std::max(down_until_, queue_.now() + for_long);
+    if (agent_) die(agent_, "no power", false);
+  }
+
+  // Its connection broke. It has somebody to call, and can do so by now.
+  [[nodiscard]] bool has_agent() const { return agent_ && agent_->alive && !agent_->mute; }
+  [[nodiscard]] bool can_call() const { return has_agent() && agent_->ready; }
+  // Who it is, and what it has reported of the attempt so far.
+  void say_again() {
+    say_hello();
+    for (const core::EventBody& report : agent_->reports) {
+      world_.say(id_, agent_->generation, report);
+    }
+  }
+  // It gives up, and its workers with it.
+  void abandon(const char* why) {
+    if (agent_) die(agent_, why);
+  }
+  static constexpr Nanos kOrphanGrace = seconds(30);
 
   void dismiss() {
     if (agent_ && !agent_->cut_off) kill_agent();
@@ -107,13 +99,22 @@ class VirtualNode {
     const auto found = alive_.find(attempt);
     return found == alive_.end() ? 0 : found->second;
   }
+  [[nodiscard]] std::vector<base::Rank> ranks_alive(base::Attempt attempt) const {
+    std::vector<base::Rank> ranks;
+    if (!agent_) return ranks;
+    for (const auto& worker : agent_->workers) {
+      if (worker->state == Worker::kAlive && worker->attempt == attempt) {
+        ranks.push_back(worker->rank);
+      }
+    }
+    return ranks;
+  }
   [[nodiscard]] bool runs_older_than(base::Attempt attempt) const {
     return !alive_.empty() && alive_.begin()->first < attempt;
   }
 
  private:
   static constexpr Nanos kStrayLifeMax = milliseconds(50);
-  static constexpr Nanos kOrphanGrace = seconds(30);
 
   struct Worker {
     enum State : std::uint8_t { kPending, kAlive, kStuck, kDead };
@@ -126,9 +127,11 @@ class VirtualNode {
   struct Agent {
     base::Generation generation;
     bool alive = true, deaf = false, cut_off = false;
+    bool ready = false, mute = false;  // has said hello; never does
     std::int64_t newest = -1;   // attempt
     Nanos kill_at = Nanos::max();
     std::vector<std::shared_ptr<Worker>> workers;
+    std::vector<core::EventBody> reports;  // of the newest attempt
   };
   using AgentPtr = std::shared_ptr<Agent>;
   using WorkerPtr = std::shared_ptr<Worker>;
@@ -136,7 +139,16 @@ class VirtualNode {
   [[nodiscard]] bool strikes(Mishap what, double probability) {
     return fates_.strikes(queue_.now(), what, id_.value, probability);
   }
+  void say_hello() {
+    const std::string bulk = scenario_.keeps_copies ? "peer:7" : "";
+    world_.say(id_, agent_->generation, core::AgentJoined{1, {}, 0, {}, bulk});
+  }
+  void report(const AgentPtr& agent, core::EventBody what) {
+    agent->reports.push_back(what);
+    world_.say(id_, agent->generation, std::move(what));
+  }
   void spawn(const AgentPtr& agent, const WorkerPtr& worker);
+  void live(const AgentPtr& agent, const WorkerPtr& worker, Nanos for_long);
   void end(const AgentPtr& agent, const WorkerPtr& worker, base::ExitStatus::Kind kind, int code);
   void kill_workers(const AgentPtr& agent);
   void say_if_gone(const AgentPtr& agent);
@@ -161,3 +173,4 @@ class VirtualNode {
 }  // namespace robustrun::sim
 
 #include "tests/sim/virtual_node_inl.h"
+#include "tests/sim/virtual_node_orders.h"

@@ -25,10 +25,11 @@ inline void VirtualNode::launch(base::Generation generation) {
     queue_.after(hello, [this, agent] { die(agent, "cannot be started"); });
   } else if (strikes(Mishap::kNeverJoins, scenario_.never_joins)) {
     world_.disturbed();
+    agent->mute = true;
   } else {
     queue_.after(hello, [this, agent] {
-      const std::string bulk = scenario_.keeps_copies ? "peer:7" : "";
-      if (agent->alive) world_.say(id_, agent->generation, core::AgentJoined{1, {}, 0, {}, bulk});
+      agent->ready = true;
+      if (agent->alive) say_hello();
     });
   }
   if (strikes(Mishap::kAgentDies, scenario_.dies)) {
@@ -54,16 +55,21 @@ inline void VirtualNode::spawn(const AgentPtr& agent, const WorkerPtr& worker) {
   if (worker->state != Worker::kPending || !agent->alive) return;
   if (worker->plan.start_errno != 0) {
     worker->state = Worker::kDead;
-    world_.say(
-        id_, agent->generation,
-        core::WorkerStartFailed{worker->attempt, worker->rank, worker->plan.start_errno, "exec"});
+    report(agent, core::WorkerStartFailed{worker->attempt, worker->rank, worker->plan.start_errno,
+                                          "exec"});
     return say_if_gone(agent);
   }
   worker->state = Worker::kAlive;
   ++alive_[worker->attempt];
   world_.spawned(id_, worker->attempt, worker->rank);
-  world_.say(id_, agent->generation, core::WorkerStarted{worker->attempt, worker->rank, 2});
-  queue_.after(worker->plan.life, [this, agent, worker] {
+  report(agent, core::WorkerStarted{worker->attempt, worker->rank, 2});
+  live(agent, worker, worker->plan.life);
+}
+
+inline void VirtualNode::live(const AgentPtr& agent, const WorkerPtr& worker, Nanos for_long) {
+  queue_.after(for_long, [this, agent, worker] {
+    const bool is_there = worker->state == Worker::kAlive;
+    if (is_there && world_.hangs(worker->attempt)) return live(agent, worker, seconds(5));
     end(agent, worker, worker->plan.end.kind, worker->plan.end.code);
   });
 }
@@ -80,8 +86,12 @@ inline void VirtualNode::end(const AgentPtr& agent, const WorkerPtr& worker,
   exited.code = code;
   exited.stopped_by_us = worker->stopped;
   exited.traced = worker->rank.value % 2 == 0;
+  exited.seen_at = world_.clock(id_);
+  if (exited.error_timestamp_s != 0) {
+    exited.error_timestamp_s += std::chrono::duration_cast<seconds>(world_.clock(id_)).count();
+  }
   if (worker->stopped) exited.shim_lost = false;
-  world_.say(id_, agent->generation, exited);
+  report(agent, exited);
   say_if_gone(agent);
 }
 
@@ -108,7 +118,7 @@ inline void VirtualNode::say_if_gone(const AgentPtr& agent) {
     }
   }
   gone.attempt.value = static_cast<std::uint32_t>(agent->newest);
-  world_.say(id_, agent->generation, gone);
+  report(agent, gone);
 }
 
 inline void VirtualNode::forget(const WorkerPtr& worker) {

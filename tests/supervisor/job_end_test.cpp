@@ -58,6 +58,19 @@ TEST_CASE("a second signal kills at once, further ones change nothing") {
   CHECK(h.exit_code() == 130);
 }
 
+TEST_CASE("a second signal gives nobody more time") {
+  JobSpec spec = make_spec({1});
+  spec.deadlines.shutdown_grace = {};
+  Harness h(spec);
+  h.run();
+  h.tell(SignalReceived{SIGINT, false});
+  const Nanos latest = h.timers[0].at;
+  h.now += seconds(5);
+  h.tell(SignalReceived{SIGINT, false});
+  CHECK(h.decided(Rule::kSecondSignal));
+  CHECK(h.timers[0].at == latest);
+}
+
 TEST_CASE("a signal while no worker runs ends the run at once") {
   Harness joining;
   joining.tell(SignalReceived{SIGTERM, false});

@@ -1,0 +1,66 @@
+#pragma once
+// A virtual cluster from its first event to its end.
+
+#include "tests/sim/cluster.h"
+
+namespace robustrun::sim {
+
+inline void Cluster::wire_up() {
+  world_.say = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
+    transmit(from_[node.value],
+             [this, node, generation, body = std::move(body)] { hear(node, generation, body); });
+  };
+  world_.lost = [this](base::NodeId node, base::Generation generation, const core::AgentLost& how) {
+    notice_loss(node, generation, how);
+  };
+  world_.clock = [this](base::NodeId node) { return clocks_[node.value].shows(queue_.now()); };
+  world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank) {
+    const VirtualNode& here = nodes_[node.value];
+    invariants_.never_two_attempts_alive(here.runs_older_than(attempt), node, attempt);
+    for (const VirtualNode& other : nodes_) {
+      const bool counts = invariants_.groups().is_admitted(other.id());
+      invariants_.never_two_attempts_alive(counts && other.runs_older_than(attempt), other.id(),
+                                           attempt);
+    }
+  };
+  world_.hangs = [this](base::Attempt attempt) {
+    return hang_ && hang_->attempt == attempt && queue_.now() < hang_->until;
+  };
+  world_.disturbed = [this] { invariants_.disturbed(); };
+}
+
+inline Outcome Cluster::run() {
+  core::RunStarted started;
+  started.spec = scenario_.spec;
+  started.seed = scenario_.seed;
+  started.wall_time = seconds(1'700'000'000);
+  if (mutation_ == Mutation::kGenerous) started.spec.restart.max_restarts += 3;
+  if (mutation_ == Mutation::kShrinksTooFar) started.spec.group.min_nodes = 1;
+  tell({}, {}, started);
+  plan_orders();
+  plan_troubles();
+  if (scenario_.flaps > 0 || scenario_.breaks > 0 || scenario_.node_ends > 0) {
+    queue_.after(minutes(1), [this] { follow_health(); });
+  }
+  const auto over = [this] {
+    return outcome_.exit_code ? queue_.now() > outcome_.duration + kAftermath
+                              : queue_.now() > scenario_.latest_end;
+  };
+  while (!queue_.empty() && !invariants_.violation() && !over()) queue_.step();
+  invariants_.every_run_ends(outcome_.exit_code.has_value());
+  for (const VirtualNode& node : nodes_) {
+    invariants_.nothing_outlives_the_run(outcome_.exit_code && node.anything_alive());
+  }
+  if (outcome_.exit_code) check_fold();
+  invariants_.time_adds_up(core::build_report(journal_));
+  outcome_.violation = invariants_.violation();
+  outcome_.trace_hash = trace_.hash();
+  outcome_.records = journal_.size();
+  outcome_.rules = invariants_.rules();
+  outcome_.rows = coverage_.rows();
+  outcome_.right_evictions = invariants_.right_evictions();
+  outcome_.struck = fates_.struck();
+  return outcome_;
+}
+
+}  // namespace robustrun::sim

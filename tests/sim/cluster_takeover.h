@@ -1,0 +1,95 @@
+#pragma once
+// The supervisor dies at any write of its journal, and another one goes on with what is written.
+
+#include "supervisor/core/fold.h"
+#include "supervisor/journal.h"
+#include "tests/sim/cluster.h"
+
+namespace robustrun::sim {
+
+// Nobody supervises the run for a while. What is on its way between supervisor and agents is lost;
+// so is whatever the shell was about to find out.
+inline void Cluster::crash() {
+  ++outcome_.supervisor_crashes;
+  trace_.line(queue_.now(), "!", "supervisor crash");
+  check_fold();
+  is_down_ = true;
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    if (scenario_.is_local) {
+      lines_[n].is_up = false;
+      nodes_[n].abandon("its supervisor died");
+    } else {
+      break_line({n});
+    }
+  }
+  ++incarnation_;  // whatever this one was about to do is not done
+  Nanos away = dice_.between(milliseconds(100), seconds(3));
+  if (scenario_.long_away) {
+    away = dice_.chance(0.5) ? dice_.between({}, seconds(40)) : dice_.between({}, minutes(3));
+  }
+  queue_.after(away, [this] { take_over(); });
+}
+
+// The job is folded anew from its events. It must have the same state, and must have wanted the
+// same.
+inline void Cluster::check_fold() {
+  core::Job job;
+  std::vector<std::string> said;
+  for (const core::JournalEntry& entry : journal_) {
+    const auto* event = std::get_if<core::Event>(&entry.what);
+    if (event == nullptr) continue;
+    for (const core::Action& action : job.handle(*event)) said.push_back(words_of(action));
+  }
+  invariants_.replay_restores_the_state(job.digest() == job_.digest() && said == said_);
+}
+
+// From the bytes of the journal, as another process has it.
+inline void Cluster::take_over() {
+  std::vector<core::JournalEntry> read;
+  for (const core::JournalEntry& entry : journal_) {
+    const auto encoded = core::encode_entry(entry);
+    auto decoded = core::decode_entry(encoded.kind, encoded.payload);
+    if (!decoded || !*decoded) return invariants_.the_journal_restores_the_state(false);
+    read.push_back(*std::move(*decoded));
+    auto* event = std::get_if<core::Event>(&read.back().what);
+    auto* joined = event == nullptr ? nullptr : std::get_if<core::AgentJoined>(&event->body);
+    if (mutation_ == Mutation::kForgetsFields && joined != nullptr) joined->bulk.clear();
+  }
+  auto folded = core::fold(read);
+  if (!folded) return invariants_.the_journal_restores_the_state(false);
+  invariants_.the_journal_restores_the_state(folded->job.digest() == job_.digest());
+  job_ = std::move(folded->job);
+  is_down_ = false;
+  is_new_ = true;
+  hang_watch_ = core::HangWatch(core::HangPolicy{});
+  hang_watch_.begin_attempt(job_.attempt(), queue_.now());
+  if (folded->exit_code) return finish(*folded->exit_code);
+  for (const core::JournalEntry& entry : folded->unwritten) journal_.push_back(entry);
+  core::SupervisorResumed resumed;
+  resumed.incarnation = job_.incarnation() + 1;
+  resumed.host = "another";
+  resumed.wall_time = seconds(1'700'000'000) + queue_.now();
+  resumed.away = queue_.now() - folded->last;
+  for (std::size_t i = 0; i <= nodes_.size(); ++i) invariants_.disturbed();
+  tell({}, {}, resumed);
+}
+
+// An agent that had joined calls again, or is lost.
+inline void Cluster::adopt(const core::AdoptNode& known) {
+  Link& link = links_[known.node.value];
+  link = Link{.generation = known.generation,
+              .joined = known.agent == core::AdoptNode::Agent::kJoined,
+              .lost = known.agent == core::AdoptNode::Agent::kLost};
+  if (!link.joined) return;
+  if (!scenario_.is_local) return expect_again(known.node, seconds(10));
+  later({}, [this, known] {
+    lose(known.node, known.generation, {"it ended with its supervisor", true});
+  });
+}
+
+inline void Cluster::finish(int exit_code) {
+  if (!outcome_.exit_code) outcome_.duration = queue_.now();
+  outcome_.exit_code = exit_code;
+}
+
+}  // namespace robustrun::sim

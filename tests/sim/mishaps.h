@@ -1,0 +1,158 @@
+#pragma once
+// What can go wrong in a run.
+
+#include <fmt/core.h>
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "tests/sim/event_queue.h"
+
+namespace robustrun::sim {
+
+enum class Mishap : std::uint8_t {
+  // Of messages; `where`: the channel, 2 · node, and 1 more towards it.
+  kLost,
+  kLate,
+  kTwice,
+  // Of agents and machines; `where`: the node.
+  kCannotStart,
+  kNeverJoins,
+  kAgentDies,
+  kMachineDies,
+  kCutOff,
+  kDeaf,
+  kNodeEnds,
+  kNoPort,
+  kFlaps,
+  kBreaks,
+  kUnfit,
+  kUnreached,
+  kWarned,
+  // Of workers; `where`: the attempt for the first, else the rank.
+  kAttemptFails,
+  kIgnoresTerm,
+  kUnkillable,
+  kSlowStart,
+  // Of the job as a whole.
+  kCheckLost,
+  kNeverPlaced,
+  kMisplaced,
+  kAlarm,
+  kSlow,
+  kHang,
+  kCrash,
+  // What users and schedulers do, planned ahead; `where`: which of them.
+  kSignal,
+  kUpdate,
+  kVolunteer,
+  // And what somebody types right between a decision and its effects.
+  kOperator,
+  // Of the network; `where`: the node, for the partition and the rack which of them.
+  kConnectionBreaks,
+  kSlowWay,
+  kWrongClock,
+  kPartition,
+  kRackDies,
+  // Of answers; `where`: the node for the second, the rank for the last.
+  kReplayNever,
+  kReplayFails,
+  kUntested,
+  kMarkFails,
+  kMarkLate,
+  kMarkNever,
+  kLookBackNever,
+  kLookBackLate,
+  kRanksDisagree,
+  kKeepersNever,
+  kKeepersLate,
+  kKeepersWrong,
+  kSaveFails,
+  kSaveLate,
+  kSaveNever,
+  kPaceUnanswered,
+  kCopySlow,
+};
+inline constexpr std::size_t kMishaps = 53;
+
+struct MishapId {
+  Mishap what{};
+  std::uint32_t where = 0, nth = 0;
+  auto operator<=>(const MishapId&) const = default;
+};
+
+struct Struck {
+  Nanos at{};
+  MishapId id;
+  bool operator==(const Struck&) const = default;
+};
+
+// "a message to n2 is lost (#3)"
+inline std::string words_of(const MishapId& id) {
+  constexpr std::array<const char*, kMishaps> kWords = {
+      "a message {} is lost",
+      "a message {} comes late",
+      "a message {} comes twice",
+      "the agent of n{} cannot be started",
+      "the agent of n{} never says hello",
+      "the agent of n{} is to die",
+      "machine n{} is to die",
+      "n{} is to be cut off",
+      "the agent of n{} is deaf to stop orders",
+      "n{} will be taken away",
+      "n{} has no port",
+      "n{} notices what may pass",
+      "n{} is broken",
+      "n{} fails its check",
+      "n{} is not reached by others",
+      "n{} is warned of by its check",
+      "attempt {} fails",
+      "rank {} ignores SIGTERM",
+      "rank {} cannot be killed",
+      "rank {} starts late",
+      "a check never ends",
+      "a question for places is not answered",
+      "a question for places is answered wrongly",
+      "a metric is not a number",
+      "somebody is slow",
+      "workers hang",
+      "the supervisor crashes",
+      "signal {} of the plan is sent",
+      "update {} of the plan is asked for",
+      "volunteer {} of the plan comes",
+      "somebody types a command",
+      "the connection to n{} breaks",
+      "the way to n{} is slow",
+      "the clocks of n{} are wrong",
+      "partition {} of the plan begins",
+      "rack {} is to lose its power",
+      "a replay never ends",
+      "a replay with n{} fails",
+      "a group is not replayed",
+      "a checkpoint cannot be marked",
+      "a checkpoint is marked late",
+      "nobody says that a checkpoint is marked",
+      "a look back has no answer",
+      "a look back is answered late",
+      "a look back finds that ranks disagree",
+      "nobody says who keeps copies",
+      "it is said late who keeps copies",
+      "a wrong answer says who keeps copies",
+      "held copies cannot be saved",
+      "held copies are saved late",
+      "nobody says that held copies are saved",
+      "a look at the pace has no answer",
+      "rank {} is slow to copy its state",
+  };
+  const std::string where =
+      id.what <= Mishap::kTwice
+          ? fmt::format("{} n{}", id.where % 2 == 0 ? "of" : "to", id.where / 2)
+          : std::to_string(id.where);
+  return fmt::format("{} (#{})",
+                     fmt::format(fmt::runtime(kWords[static_cast<std::size_t>(id.what)]), where),
+                     id.nth + 1);
+}
+
+}  // namespace robustrun::sim

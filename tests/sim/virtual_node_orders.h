@@ -1,0 +1,59 @@
+#pragma once
+// What the agent of a virtual node does when it is told to.
+
+#include "tests/sim/virtual_node.h"
+
+namespace robustrun::sim {
+
+inline void VirtualNode::reserve_port(base::Attempt attempt) {
+  if (!agent_ || !agent_->alive) return;
+  const bool fails = strikes(Mishap::kNoPort, scenario_.port_fails);
+  if (fails) world_.disturbed();
+  world_.say(id_, agent_->generation,
+             core::PortReserved{attempt, fails ? 0 : 20000 + next_port_++, "none free"});
+}
+
+inline void VirtualNode::start(const core::StartWorkers& order,
+                               const std::vector<WorkerPlan>& plans) {
+  if (!agent_ || !agent_->alive) return;
+  if (agent_->newest >= static_cast<std::int64_t>(order.attempt.value)) return;
+  agent_->newest = order.attempt.value;
+  agent_->kill_at = Nanos::max();
+  agent_->workers.clear();
+  agent_->reports.clear();
+  for (const core::Assignment& place : order.workers) {
+    auto worker = std::make_shared<Worker>();
+    worker->attempt = order.attempt;
+    worker->rank = place.rank;
+    worker->plan = plans[place.rank.value];
+    agent_->workers.push_back(worker);
+    queue_.after(worker->plan.start_delay,
+                 [this, agent = agent_, worker] { spawn(agent, worker); });
+  }
+}
+
+inline void VirtualNode::stop(const core::StopWorkers& order) {
+  if (!agent_ || !agent_->alive || agent_->deaf) return;
+  if (agent_->newest > static_cast<std::int64_t>(order.attempt.value)) return;
+  if (agent_->newest < static_cast<std::int64_t>(order.attempt.value)) {
+    agent_->newest = order.attempt.value;  // its start order is refused, should it still come
+    agent_->workers.clear();
+    agent_->reports.clear();
+  }
+  agent_->kill_at = std::min(agent_->kill_at, queue_.now() + order.grace);
+  for (const auto& worker : agent_->workers) {
+    if (worker->state == Worker::kPending) worker->state = Worker::kDead;
+    worker->stopped = true;
+    if (worker->state != Worker::kAlive || worker->plan.ignores_term) continue;
+    const bool well = dice_.chance(0.3);
+    queue_.after(dice_.between({}, milliseconds(500)),
+                 [this, agent = agent_, worker, well, signal = order.signal] {
+                   using Kind = base::ExitStatus::Kind;
+                   end(agent, worker, well ? Kind::kExited : Kind::kSignaled, well ? 0 : signal);
+                 });
+  }
+  queue_.at(agent_->kill_at, [this, agent = agent_] { kill_workers(agent); });
+  say_if_gone(agent_);
+}
+
+}  // namespace robustrun::sim
