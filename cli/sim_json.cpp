@@ -66,7 +66,8 @@ std::string sim_json(const simulator::StudyRequest& request, const simulator::St
       R"({{"version":{},"nodes":{},"gpus_per_node":{},"spares":{},"duration_s":{},"seeds":{},)"
       R"("first_seed":{},"failures":{},"between_failures_s":{},"residual_s":{},"policies":[{}],)"
       R"("spares_tried":[{}],"best_spares":{},"standbys_by_rule":{},"intervals":[{}],)"
-      R"("best_interval_s":{},"young_daly_s":{},"closed_form_ettr":{},"journals":{},"figures":[{}]}})"
+      R"("best_interval_s":{},"young_daly_s":{},"closed_form_ettr":{},"journals":{},)"
+      R"("figures":[{}]}})"
       "\n",
       kJsonVersion, request.job.nodes, request.job.gpus_per_node, study.spares_used,
       in_seconds(request.job.duration), request.seeds, request.first_seed,

@@ -52,7 +52,8 @@ def test_a_real_run_gives_rates_and_times(run):
     assert 0 < rate["low"] < rate["per_node_day"] < rate["high"]
     assert rate["per_node_day"] == pytest.approx(24 / journals["node_hours"])
     times = {one["name"]: one for one in journals["times"]}
-    assert times["script, until the first step"]["samples"] == 1
+    scripts = [one for name, one in times.items() if name.startswith("script")]
+    assert [one["samples"] for one in scripts] == [1]
     assert 0.04 < times["step"]["median_s"] < 1
     assert any("Too few failures (1)" in doubt for doubt in journals["doubts"])
     assert study["nodes"] == 2
@@ -127,7 +128,7 @@ def test_hostile_bytes_are_one_clear_error(run, tmp_path, change, words):
 
 def test_a_damaged_record_ends_the_journal_and_that_is_said(run, tmp_path):
     def change(content):
-        content[len(content) // 2] ^= 0x55
+        content[-200] ^= 0x55  # far behind the run's beginning
         return bytes(content)
     path = damaged(run / "journal", tmp_path, change)
     said = sim("--from-journal", path, "--days", "1", "--seeds", "1", "--spares", "0")
