@@ -70,7 +70,10 @@ void Job::Impl::end_signal_again(const Event& event) {
   save_first = false;  // it was told before, and somebody is in a hurry
   if (end_signals == 1) {
     decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
+    const bool is_sooner = received.grace && now + *received.grace < kill_at;
+    if (is_sooner) kill_at = now + *received.grace;
     send_stops(received.signal, end_cause());
+    if (is_sooner) arm_stop_timer();
   } else if (end_signals == 2) {
     decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
     kill_at = std::min(kill_at, now);  // a hurry gives nobody more time

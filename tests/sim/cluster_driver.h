@@ -167,7 +167,7 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
   std::uint32_t alive = 0;
   for (const VirtualNode& node : nodes_) alive += node.alive(attempt);
   tell_copies(attempt);
-  follow_hang(attempt);
+  if (alive == world_size_) follow_hang(attempt);
   const bool goes_on = alive == world_size_ && !is_down_ && !world_.hangs(attempt);
   if (scenario_.reports_steps && goes_on) {
     const bool is_first = steps_ == 0 || std::exchange(is_new_, false);

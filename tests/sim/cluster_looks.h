@@ -84,9 +84,13 @@ inline void Cluster::judge(const tracer::FleetSnapshot& fleet, base::Attempt att
   }
   const tracer::Verdict verdict = tracer::analyze(fleet);
   for (core::Diagnosed& diagnosed : hang_watch_.take(verdict, queue_.now())) {
-    if (diagnosed.stage == core::Diagnosed::Stage::kConvicted && hang_) {
-      invariants_.the_right_rank_is_named(
-          diagnosed.verdict.culprits == std::vector<base::Rank>{hang_->victim}, diagnosed.verdict);
+    // What lasts for too long ends the attempt, also when nobody can be named.
+    const auto& culprits = diagnosed.verdict.culprits;
+    const bool is_named =
+        diagnosed.stage == core::Diagnosed::Stage::kConvicted && !culprits.empty();
+    if (is_named && hang_) {
+      invariants_.the_right_rank_is_named(culprits == std::vector<base::Rank>{hang_->victim},
+                                          diagnosed.verdict);
       for (const VirtualNode& node : nodes_) {
         const auto ranks = node.ranks_alive(attempt);
         if (std::ranges::find(ranks, hang_->victim) != ranks.end()) {

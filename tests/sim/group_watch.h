@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -89,7 +88,7 @@ class GroupWatch {
     }
     const bool mute = !node.joined && now >= node.launched_at + spec_.deadlines.agent_hello;
     const bool is_known = node.generation != 0 && !node.lost && !mute && now < node.overdue_at;
-    if (is_known && !node.perhaps_launched) {
+    if (is_known && !node.perhaps_launched && !node.dismissed) {
       violate_("agents_are_replaced_for_a_reason", words_of(launch));
     }
     const bool may_come = !node.unfit || waits_ || node.perhaps_launched;
@@ -120,7 +119,8 @@ class GroupWatch {
     for (const base::NodeId id : decision.nodes) {
       Node& node = nodes_.at(id.value);
       node.unfit = decision.rule == core::Rule::kNodeEvicted;
-      if (!node.unfit && ++node.returns > core::kReturnsMax) {
+      const bool was_tested = decision.text.find("takes part again") != std::string::npos;
+      if (!node.unfit && was_tested && ++node.returns > core::kReturnsMax) {
         violate_("machines_return_so_often", fmt::format("{} times", node.returns));
       }
     }

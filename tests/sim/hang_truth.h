@@ -3,6 +3,7 @@
 // analyzer names that one and nobody else, and if a machine goes for it, then the one it runs on.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,10 +85,15 @@ inline void slow_down(tracer::FleetSnapshot& fleet, base::Rank victim) {
 // Between a conviction and the next start.
 class BlameWatch {
  public:
-  // `culprit`: the machine of the rank that really holds the others up.
-  void convicted(base::NodeId culprit) { culprit_ = culprit; }
+  // `culprit`: the machine of the rank that really holds the others up. Another one of which
+  // something is known may go instead.
+  void convicted(base::NodeId culprit) {
+    const bool is_clear = noticed_.empty() || noticed_ == std::set<base::NodeId>{culprit};
+    if (is_clear) culprit_ = culprit;
+  }
   // Whatever else goes wrong meanwhile may be to blame, too.
   void on_event(const core::Event& event) {
+    if (std::holds_alternative<core::NodeHealth>(event.body)) noticed_.insert(event.node);
     const auto* exited = std::get_if<core::WorkerExited>(&event.body);
     const bool is_a_failure = exited != nullptr && !exited->stopped_by_us;
     if (is_a_failure || std::holds_alternative<core::AgentLost>(event.body) ||
@@ -107,6 +113,7 @@ class BlameWatch {
   [[nodiscard]] std::uint32_t evictions() const { return evictions_; }
 
  private:
+  std::set<base::NodeId> noticed_;  // by their agents, at any time
   std::optional<base::NodeId> culprit_;
   std::uint32_t evictions_ = 0;  // that were checked
 };

@@ -71,6 +71,25 @@ TEST_CASE("a second signal gives nobody more time") {
   CHECK(h.timers[0].at == latest);
 }
 
+TEST_CASE("a stop with a grace period of its own hurries a run that is ending already") {
+  JobSpec spec = make_spec({1});
+  spec.deadlines.shutdown_grace = seconds(60);
+  Harness h(spec);
+  h.run();
+  h.tell(StepGoalReached{h.job.attempt(), 10});
+  h.now += seconds(1);
+  SignalReceived stop{SIGTERM, false};
+  stop.grace = seconds(3);
+  h.tell(stop);
+  REQUIRE(h.all<StopWorkers>().size() == 1);
+  CHECK(h.all<StopWorkers>().front().grace == seconds(3));
+  CHECK(h.timers[0].at - h.now == seconds(3) + spec.deadlines.kill_margin);
+  h.now += seconds(1);
+  stop.grace = seconds(600);
+  h.tell(stop);
+  CHECK(h.all<StopWorkers>().front().grace == Nanos{});
+}
+
 TEST_CASE("a signal while no worker runs ends the run at once") {
   Harness joining;
   joining.tell(SignalReceived{SIGTERM, false});
