@@ -196,6 +196,7 @@ base::Status WorkerImpl::launch(const Plan& plan) {
 }
 
 base::Status WorkerImpl::start_fresh(const Plan& plan, const Spawn& spawn) {
+  plan.hot_files.ask(files_.touched);
   const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
   const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
   cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "agent/attempt_dirs.h"
+#include "agent/hot_files.h"
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
 #include "agent/standby_set.h"
@@ -23,6 +24,7 @@ class Worker : public Victim {
  public:
   struct Plan {
     StandbySet& standbys;            // one of them may become the worker
+    HotFiles& hot_files;             // it may be asked what it reads
     const wire::StartWorkers& start;
     const wire::WorkerSlot& slot;
     const AttemptPaths& paths;       // log files of the attempt

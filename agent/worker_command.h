@@ -22,6 +22,7 @@ struct WorkerFiles {
   std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET: torch's Flight Recorder answers there
   std::string stacks;      // what the boot module makes of the record's name; not told
   std::string modules{};   // list for its standby; the boot module knows the name as well
+  std::string touched{};   // list of the files that it reads; likewise
   std::string ras_address{};  // NCCL_RAS_ADDR, unless the caller has one
 };
 

@@ -11,18 +11,14 @@
 #include <vector>
 
 #include "agent/attempt_dirs.h"
-#include "agent/environment.h"
 #include "agent/gpu_release.h"
 #include "agent/limits.h"
 #include "agent/memory_tier.h"
+#include "agent/node_ras.h"
 #include "agent/numa.h"
-#include "agent/port.h"
-#include "agent/ras_address.h"
-#include "agent/ras_look.h"
 #include "agent/shm_sweep.h"
 #include "agent/spare_standbys.h"
 #include "agent/standby_set.h"
-#include "agent/tracer_library.h"
 #include "agent/worker.h"
 #include "agent/worker_spawn.h"
 #include "agent/worker_version.h"
@@ -38,11 +34,13 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   Impl(NodeContext& node, MemoryTier& copies)
       : node_(node),
         grace_(node.executor),
+        hot_files_(node),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
         sweep_pool_(node.executor, 1, 1),
-        check_pool_(node.executor, 1, 1) {}
+        check_pool_(node.executor, 1, 1),
+        ras_(node) {}
 
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
@@ -58,9 +56,6 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  private:
   [[nodiscard]] AttemptPaths make_paths() const;
   base::Status bind_cpus();
-  [[nodiscard]] std::string choose_ras_address();
-  void ask_ras(const wire::Observe& question);
-  void answer_ras(const wire::Observe& question, const base::Result<std::string>& report) const;
   void choose_events();
   void prepare_standbys();
   void check_and_start();
@@ -76,6 +71,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 
   NodeContext& node_;
   asio::steady_timer grace_;
+  HotFiles hot_files_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
@@ -85,9 +81,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
   AttemptPaths paths_;
   NumaPlan bindings_;
-  base::Rng rng_{base::system_seed()};
-  std::string ras_address_;    // of this attempt's NCCL, where we chose it; else empty
-  std::unique_ptr<RasLook> ras_look_;
+  NodeRas ras_;
   std::optional<base::Nanos> looked_at_;   // by the supervisor, last
   std::set<std::string> notices_;      // of bindings, that were said
   const unsigned usable_cpus_ = usable_cpus();
@@ -112,16 +106,18 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   summary_ = {};
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
-  ras_look_.reset();
   looked_at_.reset();
   node_.workers = order_->version && !node_.own_command
                       ? with_version(node_.started_with, *order_->version)
                       : node_.started_with;
-  ras_address_ = choose_ras_address();
+  ras_.begin_attempt();
   paths_ = make_paths();
   standbys_.begin(*order_);
   copies_.keep(order_->slots);
-  check_and_start();
+  hot_files_.begin_attempt(*order_, [self = weak_from_this(), attempt = order_->attempt] {
+    const auto set = self.lock();
+    if (set && set->is_to_start(attempt)) set->check_and_start();
+  });
 }
 
 // Program and code may lie on a file system that hangs, so a thread looks for it. The order may
@@ -188,8 +184,8 @@ base::Status WorkerSet::Impl::bind_cpus() {
 void WorkerSet::Impl::start_next() {
   if (stopping_ || next_slot_ >= order_->slots.size()) return finish_if_empty();
   const wire::WorkerSlot& slot = order_->slots[next_slot_++];
-  Worker::Plan plan{standbys_, *order_, slot, paths_, {}, usable_cpus_};
-  plan.ras_address = ras_address_;
+  Worker::Plan plan{standbys_, hot_files_, *order_, slot, paths_, {}, usable_cpus_};
+  plan.ras_address = ras_.address();
   plan.copies = &copies_;
   const std::size_t local = slot.local_rank.value;
   if (local < bindings_.cpus.size()) plan.cpus = bindings_.cpus[local];
@@ -275,6 +271,7 @@ void WorkerSet::Impl::finish_if_empty() {
   grace_.cancel();
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
+    hot_files_.end_attempt();
     copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
     std::exchange(on_empty_, nullptr)();
@@ -310,6 +307,7 @@ bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
   choose_events();
+  hot_files_.look();
   prepare_standbys();
   return progress;
 }
@@ -335,36 +333,8 @@ void WorkerSet::Impl::observe(const wire::Observe& question) {
   }
   looked_at_ = node_.clock.now();
   choose_events();
-  if (question.ras) ask_ras(question);
-}
-
-// One port for all workers of the node: NCCL shares it among them. Other jobs have others.
-std::string WorkerSet::Impl::choose_ras_address() {
-  if (tracer_library(node_.workers).empty()) return {};
-  if (Environment(node_.workers.environment).get(kRasVariable)) return {};
-  const auto port = reserve_port(rng_);
-  if (port) return ras_address_text(*port);
-  RR_LOG(kWarn, {}, "NCCL's RAS keeps its default port: {}", port.error().what);
-  return {};
-}
-
-void WorkerSet::Impl::ask_ras(const wire::Observe& question) {
-  if (std::ranges::none_of(workers_, [](const auto& worker) { return worker->uses_nccl(); })) {
-    return answer_ras(question, std::string());
-  }
-  const auto address = ras_address_of(node_.workers, ras_address_);
-  if (!address) return answer_ras(question, std::unexpected(address.error()));
-  ras_look_ = RasLook::ask(
-      node_.executor, *address,
-      std::chrono::duration_cast<std::chrono::milliseconds>(question.within),
-      [this, question](const base::Result<std::string>& report) { answer_ras(question, report); });
-}
-
-void WorkerSet::Impl::answer_ras(const wire::Observe& question,
-                                 const base::Result<std::string>& report) const {
-  wire::RasAnswer answer{question.number, question.attempt, {}, {}, ras_address_.empty()};
-  (report ? answer.report : answer.missing) = report ? *report : report.error().what;
-  node_.send(answer);
+  if (!question.ras) return;
+  ras_.ask(question, std::ranges::any_of(workers_, [](const auto& w) { return w->uses_nccl(); }));
 }
 
 Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_rank) {
@@ -377,7 +347,7 @@ Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_ran
 
 void WorkerSet::Impl::abandon() {
   grace_.cancel();
-  ras_look_.reset();
+  ras_.abandon();
   workers_.clear();
 }
 

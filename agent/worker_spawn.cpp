@@ -33,6 +33,7 @@ WorkerFiles worker_files(const NodeContext& node, base::Rank rank, base::Attempt
   files.tracer = tracer_library(node.workers);
   files.stacks = stem + ".stack";
   files.modules = stem + ".modules";
+  files.touched = stem + ".files";
   if (!node.workers.trace) return files;
   files.ras_address = std::move(ras_address);
   files.flight = stem + ".fr";

@@ -228,6 +228,14 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .help = "What groups of nodes run when the policy has them replayed, instead of the alignment "
            "test: your script with fewer layers and steps, which ends with another code than 0 "
            "when it goes wrong (docs/alignment.md). Quotes work as in a shell, nothing else does."},
+  {.id = kPrefetch, .name = "prefetch", .type = kChoice, .values = "auto|on|off",
+   .native = "auto", .compat = "off", .group = kWhat,
+   .help = "Remember which files workers read until their first step, and read them ahead at the "
+           "next start; auto: if interpreter or script lie on shared storage (docs/startup.md)."},
+  {.id = kCacheDir, .name = "cache-dir", .values = "auto|DIR", .native = "auto", .compat = "auto",
+   .group = kWhat,
+   .help = "Where what makes the next start faster is kept, on each node; auto: robustrun in "
+           "$XDG_CACHE_HOME or ~/.cache."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -1,7 +1,6 @@
 #pragma once
-// Every option as one data row. The parser, the check of TOML keys, --help, docs/cli.md,
-// --print-config and the environment variables are all made from this table, so that they cannot
-// disagree.
+// Every option as one data row: the parser, --help, docs/cli.md, TOML keys, --print-config and the
+// environment variables are all made from this table, so that they cannot disagree.
 //
 // torchrun's options (torchrun.md a.1.2) are spelt with dashes or underscores, may be abbreviated,
 // and read PET_<NAME>. Our own are spelt with dashes, never abbreviated, and read
@@ -114,6 +113,8 @@ enum class OptionId : std::uint8_t {
   kStandby,
   kLineMetrics,
   kReplayCommand,
+  kPrefetch,
+  kCacheDir,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone
@@ -137,7 +138,6 @@ enum class OptionId : std::uint8_t {
   kVersion,
   kCount,
 };
-
 inline constexpr std::size_t kOptionCount = static_cast<std::size_t>(OptionId::kCount);
 
 enum class Type : std::uint8_t {

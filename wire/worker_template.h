@@ -27,6 +27,10 @@ enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath }
 // Which nodes keep standby workers: none; all, spare ones included; the spare ones alone.
 enum class StandbyMode : std::uint8_t { kOff, kAll, kSpares };
 
+// Whether the files of a start are read ahead at the next one: never; where interpreter or program
+// lie on shared storage, what lies there; always.
+enum class PrefetchMode : std::uint8_t { kOff, kAuto, kOn };
+
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
@@ -58,6 +62,8 @@ struct WorkerTemplate {
   std::vector<std::string> metrics;  // NAME=PATTERN with {value}, for lines of rank 0
   bool tell_modules = false;  // the agent sends StandbyModules
   bool checkpoints = false;  // the agent sends CheckpointNote
+  PrefetchMode prefetch = PrefetchMode::kOff;
+  std::string cache_directory;  // the user's, on each node; empty: nothing is kept
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -89,6 +95,8 @@ struct WorkerTemplate {
     v(27, "metrics", metrics);
     v(28, "tell_modules", tell_modules);
     v(29, "checkpoints", checkpoints);
+    v(30, "prefetch", prefetch);
+    v(31, "cache_directory", cache_directory);
   }
 };
 

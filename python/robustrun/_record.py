@@ -5,6 +5,7 @@ agent even after SIGKILL. No threads, no sockets, no locks: about a microsecond 
 """
 
 import os
+import sys
 from time import monotonic_ns
 
 MAGIC = b"RRPROG01"
@@ -87,9 +88,13 @@ def mark_user_code():
 
 
 def after_first_step():
-    """By now the program has imported what it needs: a standby worker may want to know."""
+    """By now the program has imported what it needs: a standby worker may want to know, and who
+    reads its files ahead at the next start."""
     from . import _modules
 
+    hot_files = sys.modules.get(__package__ + "._hot_files")
+    if hot_files is not None:
+        hot_files.write()
     _modules.write_if_wanted(os.environ.get("ROBUSTRUN_RECORD", ""))
 
 

@@ -59,12 +59,21 @@ def _stand_by(write_no_bytecode, fresh_start, mode, program):
 
 def _observe():
     """Hangs up record, stack dump, drills and step counter; each may fail alone."""
-    for attach in (_record.attach, _register_stack_dump, _listen_for_faults, _count_steps,
-                   _watch_collectives):
+    for attach in (_record.attach, _watch_files, _register_stack_dump, _listen_for_faults,
+                   _count_steps, _watch_collectives):
         try:
             attach()
         except Exception:
             pass  # the program matters more than our view of it
+
+
+def _watch_files():
+    """Of a start whose files are to be known: the agent says so by a file."""
+    record = os.environ.get("ROBUSTRUN_RECORD")
+    if record and os.path.exists(_record.beside(record, ".files")):
+        from . import _hot_files
+
+        _hot_files.install(record)
 
 
 def _register_stack_dump():

@@ -148,6 +148,7 @@ class Runner:
         self.environment["PYTHON_EXEC"] = sys.executable
         self.environment["TMPDIR"] = str(folder)
         self.environment["XDG_STATE_HOME"] = str(folder / "state")
+        self.environment["XDG_CACHE_HOME"] = str(folder / "cache")
         self.started = []
 
     def write(self, name, text):

@@ -48,7 +48,9 @@ WorkerTemplate worker_template() {
           .standby = StandbyMode::kAll,
           .metrics = {"loss=loss: {value}"},
           .tell_modules = true,
-          .checkpoints = true};
+          .checkpoints = true,
+          .prefetch = PrefetchMode::kOn,
+          .cache_directory = "/home/user/.cache/robustrun"};
 }
 
 WorkerExited worker_exited() {
@@ -108,7 +110,7 @@ std::vector<Example> first_kinds() {
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712"}},
-      {"Welcome", "Welcome-8",
+      {"Welcome", "Welcome-9",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},

@@ -1,0 +1,34 @@
+#pragma once
+// Every bound of the bootstrap room (style.md, "Bounded").
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace robustrun::bootstrap {
+
+// hot_profile, touched_files
+inline constexpr std::size_t kProfileBytesMax = std::size_t{16} << 20;
+inline constexpr std::size_t kTouchedBytesMax = std::size_t{16} << 20;  // what one worker read
+inline constexpr std::size_t kHotFilesMax = std::size_t{1} << 16;
+inline constexpr std::size_t kHotRangesMax = 1024;  // of one file; beyond it, it counts as whole
+inline constexpr std::size_t kPathBytesMax = 4096;
+inline constexpr std::uint32_t kMissedMax = 3;  // recordings in a row that did not see a file
+
+// hot_recording
+inline constexpr std::uint64_t kResidentFrom = std::uint64_t{1} << 20;  // smaller files count whole
+inline constexpr std::uint64_t kRangeGapMax = std::uint64_t{256} << 10;  // read over, not left out
+// Of a file whose pages may not be looked at: a library, and anything else (a dataset, perhaps).
+inline constexpr std::uint64_t kWholeMappedMax = std::uint64_t{2} << 30;
+inline constexpr std::uint64_t kWholeReadMax = std::uint64_t{16} << 20;
+
+// read_ahead
+inline constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+inline constexpr unsigned kReadsInFlight = 16;
+inline constexpr std::uint64_t kChangedPartMax = 20;  // one file in so many: it is made anew
+
+// profile_store
+inline constexpr std::size_t kProfilesMax = 64;  // of one cache; the oldest go
+inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is made anew
+
+}  // namespace robustrun::bootstrap

@@ -1,0 +1,96 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "base/io/fd.h"
+#include "bootstrap/limits.h"
+#include "bootstrap/profile_store.h"
+#include "tests/support/scratch.h"
+
+namespace profile_store_test {
+
+using namespace robustrun;
+using namespace robustrun::bootstrap;
+
+namespace {
+
+HotProfile made_at(std::int64_t when) { return {when, {{"/f", 1, 2, 0, {}}}}; }
+
+std::vector<std::filesystem::path> stored(const std::string& cache) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(cache + "/hot")) {
+    paths.push_back(entry.path());
+  }
+  return paths;
+}
+
+}  // namespace
+
+TEST_CASE("a profile is found under its interpreter and program") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  const ProfileKey key{"/env/bin/python", "/home/user/train.py"};
+  CHECK_FALSE(load_profile(cache, key));
+  REQUIRE(save_profile(cache, key, made_at(5)));
+  const auto found = load_profile(cache, key);
+  REQUIRE(found);
+  CHECK(found->is_own);
+  CHECK(found->profile == made_at(5));
+  REQUIRE(save_profile(cache, key, made_at(6)));
+  CHECK(load_profile(cache, key)->profile == made_at(6));
+  CHECK(stored(cache).size() == 1);
+}
+
+TEST_CASE("another program of the interpreter has the newest profile of its kind for a start") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  REQUIRE(save_profile(cache, {"/env/bin/python", "/a.py"}, made_at(1)));
+  const auto age = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(stored(cache)[0], age);
+  REQUIRE(save_profile(cache, {"/env/bin/python", "/b.py"}, made_at(2)));
+  const auto found = load_profile(cache, {"/env/bin/python", "/c.py"});
+  REQUIRE(found);
+  CHECK_FALSE(found->is_own);
+  CHECK(found->profile == made_at(2));
+  CHECK_FALSE(load_profile(cache, {"/other/bin/python", "/a.py"}));
+}
+
+TEST_CASE("what is damaged, or open to others, is not read") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  const ProfileKey key{"/env/bin/python", "/a.py"};
+  REQUIRE(save_profile(cache, key, made_at(1)));
+  const auto path = stored(cache)[0];
+  REQUIRE(::chmod(path.c_str(), 0622) == 0);
+  CHECK_FALSE(load_profile(cache, key));
+  REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  CHECK(load_profile(cache, key));
+  REQUIRE(base::write_file_atomically(path, "robustrun-hot 1\n", 0600));
+  CHECK_FALSE(load_profile(cache, key));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("/dev/zero", path);
+  CHECK_FALSE(load_profile(cache, key));
+}
+
+TEST_CASE("a cache that is somebody else's or cannot be made is an error that names it") {
+  const auto saved = save_profile("/proc/none", {"/p", "/a.py"}, made_at(1));
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().what.find("/proc/none") != std::string::npos);
+}
+
+TEST_CASE("the oldest profiles go when there are too many") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  const auto now = std::filesystem::file_time_type::clock::now();
+  REQUIRE(save_profile(cache, {"/p", "/first"}, made_at(0)));
+  std::filesystem::last_write_time(stored(cache)[0], now - std::chrono::hours(2));
+  for (std::size_t i = 1; i <= kProfilesMax; ++i) {
+    REQUIRE(save_profile(cache, {"/p", std::to_string(i)}, made_at(1)));
+  }
+  CHECK(stored(cache).size() == kProfilesMax);
+  CHECK_FALSE(load_profile(cache, {"/p", "/first"})->is_own);
+}
+
+}  // namespace profile_store_test
