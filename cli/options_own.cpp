@@ -185,14 +185,14 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .native = "auto", .compat = "off", .group = kFailures,
    .help = "Follow the workers' collectives, to name who holds the others up: by NCCL's profiler "
            "plugin and torch's Flight Recorder; dispatcher: torch 2.2 to 2.7 on gloo, too."},
-  {.id = kCopiesRate, .name = "copies-rate", .type = kInteger, .values = "MIB", .native = "1024",
-   .group = kFailures, .min = 4, .max = 1'048'576,
-   .help = "MiB a second that each node sends at most, of its workers' copies in memory to the node "
-           "that keeps them."},
   {.id = kHangTimeout, .name = "hang-timeout", .type = kDuration, .values = "TIME",
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
    .help = "No hang lasts longer than this, whatever seems to be its cause; one that is proved "
            "ends sooner. 0: hangs are named, nothing is done about them."},
+  {.id = kCopiesRate, .name = "copies-rate", .type = kInteger, .values = "MIB", .native = "1024",
+   .group = kFailures, .min = 4, .max = 1'048'576,
+   .help = "MiB a second that each node sends at most, of its workers' copies in memory to the node "
+           "that keeps them."},
   {.id = kMetricsPort, .name = "metrics-port", .type = kWord, .values = "[HOST:]PORT",
    .group = kSelf,
    .help = "Serve metrics for Prometheus at http://HOST:PORT/metrics; 0: any free port, which is "

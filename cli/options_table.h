@@ -65,7 +65,6 @@ struct Option {
 [[nodiscard]] std::span<const Option> options();
 [[nodiscard]] const Option& option(OptionId id);
 [[nodiscard]] const char* title(Group group);
-
 // "nproc_per_node": TOML key, and the second spelling of torchrun's options.
 [[nodiscard]] std::string underscored(std::string_view name);
 // PET_NPROC_PER_NODE, ROBUSTRUN_TIME_LIMIT; empty when there is none.

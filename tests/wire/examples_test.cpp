@@ -365,26 +365,15 @@ std::vector<Example> checkpoint_kinds() {
 std::vector<Example> copy_kinds() {
   const CopyRoute route{Rank{9}, NodeId{3}, Generation{2}, "10.0.0.3:40123"};
   return {
-      {"PlaceCopies", "PlaceCopies",
-       PlaceCopies{.attempt = {2}, .send = {route, route}, .hold = {route}, .fetch = {route}}},
+      {"PlaceCopies", "PlaceCopies-2",
+       PlaceCopies{{2}, {route, route}, {route}, {route}, 100 << 20}},
       {"SaveHeldCopies", "SaveHeldCopies",
        SaveHeldCopies{.attempt = {2}, .order = 4, .ranks = {Rank{8}, Rank{9}}}},
       {"HeldCopiesSaved", "HeldCopiesSaved",
        HeldCopiesSaved{.attempt = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}}},
-      {"CopiesKept", "CopiesKept",
-       CopiesKept{.attempt = {2},
-                  .copies = {{.rank = Rank{8}, .here = true, .at_peer = true, .step = 1000}}}},
-      {"CopiesKept-rounds", "CopiesKept",
-       CopiesKept{.attempt = {2},
-                  .copies = {{.rank = Rank{8},
-                              .here = true,
-                              .at_peer = true,
-                              .step = 1004,
-                              .part = RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
-      {"PlaceCopies-rate", "PlaceCopies",
-       PlaceCopies{.attempt = {2}, .send = {}, .hold = {}, .fetch = {}, .rate = 100 << 20}},
-      {"CopyRound", "CopyRound",
-       CopyRound{.attempt = {2}, .round = 7, .from_step = 1002, .complete = 6}},
+      {"CopiesKept", "CopiesKept-2",
+       CopiesKept{{2}, {{Rank{8}, true, true, 1004, RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
+      {"CopyRound", "CopyRound", CopyRound{{2}, 7, 1002, 6}},
   };
 }
 

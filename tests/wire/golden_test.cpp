@@ -113,6 +113,8 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
   CHECK_FALSE(wire::decode<wire::Observe>(old("Observe")).value().ras);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers")).value().version);
+  CHECK_FALSE(wire::decode<wire::PlaceCopies>(old("PlaceCopies")).value().rate);
+  CHECK_FALSE(wire::decode<wire::CopiesKept>(old("CopiesKept")).value().copies.at(0).part);
 }
 
 TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as we mean them") {
