@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,10 +50,13 @@ HotPlan hot_plan(const wire::WorkerTemplate& workers) {
           workers.prefetch == wire::PrefetchMode::kAuto};
 }
 
+// By their folders: the python of a virtual environment is a link to one of this machine.
 bool is_useful(const HotPlan& plan) {
-  if (!plan.shared_only) return true;
-  return bootstrap::file_system_of(plan.key.interpreter) == FileSystem::kShared ||
-         bootstrap::file_system_of(plan.key.program) == FileSystem::kShared;
+  const auto is_shared = [](const std::string& path) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    return bootstrap::file_system_of(folder.string()) == FileSystem::kShared;
+  };
+  return !plan.shared_only || is_shared(plan.key.interpreter) || is_shared(plan.key.program);
 }
 
 // What lists that were taken from workers become; on a thread.

@@ -160,6 +160,15 @@ HotProfile merge_profiles(HotProfile newest, const HotProfile& before) {
   return newest;
 }
 
+std::string source_of(std::string_view path) {
+  constexpr std::string_view kCompiled = "/__pycache__/";
+  const auto folder = path.rfind(kCompiled);
+  if (folder == std::string_view::npos || !path.ends_with(".pyc")) return {};
+  const std::string_view name = path.substr(folder + kCompiled.size());
+  if (name.find('/') != std::string_view::npos) return {};
+  return fmt::format("{}/{}.py", path.substr(0, folder), name.substr(0, name.find('.')));
+}
+
 std::vector<HotPiece> pieces_of(const HotProfile& profile) {
   std::vector<HotPiece> pieces;
   for (std::size_t i = 0; i < profile.files.size(); ++i) {

@@ -48,6 +48,10 @@ struct HotProfile {
 // less than one that is not.
 [[nodiscard]] HotProfile merge_profiles(HotProfile newest, const HotProfile& before);
 
+// The source of a compiled Python module, which the import looks at before it takes the compiled
+// one (PEP 3147: DIR/__pycache__/NAME.TAG.pyc of DIR/NAME.py); empty for other paths.
+[[nodiscard]] std::string source_of(std::string_view path);
+
 // A run of bytes that one read asks for, at most kPieceBytes long.
 struct HotPiece {
   std::size_t file = 0;  // index into the profile's files

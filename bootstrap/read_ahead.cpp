@@ -8,7 +8,11 @@
 
 #include <atomic>
 #include <boost/asio/post.hpp>
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,12 +23,45 @@
 namespace robustrun::bootstrap {
 namespace {
 
+// Where an import looks for it.
+std::string import_folder(const std::string& path) {
+  const std::string source = source_of(path);
+  return std::filesystem::path(source.empty() ? path : source).parent_path().string();
+}
+
+// So that the kernel knows these names: what of it fails, the program will find out itself.
+void look_up(const std::string& path, bool whole_folder) {
+  struct stat status{};
+  if (const std::string source = source_of(path); !source.empty()) {
+    static_cast<void>(::stat(source.c_str(), &status));
+  }
+  if (!whole_folder) return;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(import_folder(path), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+  }
+}
+
+// For each file, whether it is the first one of its folder.
+std::vector<bool> first_of_folders(const HotProfile& profile) {
+  std::unordered_set<std::string> seen;
+  std::vector<bool> is_first;
+  for (const HotFile& file : profile.files) {
+    is_first.push_back(seen.insert(import_folder(file.path)).second);
+  }
+  return is_first;
+}
+
 // What all threads read from; each piece is taken once. Owned by whoever still reads.
 struct Reading {
   explicit Reading(HotProfile wanted)
-      : profile(std::move(wanted)), pieces(pieces_of(profile)), has_changed(profile.files.size()) {}
+      : profile(std::move(wanted)),
+        pieces(pieces_of(profile)),
+        is_first_of_folder(first_of_folders(profile)),
+        has_changed(profile.files.size()) {}
   const HotProfile profile;
   const std::vector<HotPiece> pieces;
+  const std::vector<bool> is_first_of_folder;  // by file
   std::vector<std::atomic<bool>> has_changed;
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> bytes{0};
@@ -66,6 +103,9 @@ void read_pieces(Reading& reading) {
     const HotPiece& piece = reading.pieces[number];
     if (reading.has_changed[piece.file]) continue;
     if (opened != piece.file) fd = open_unchanged(reading.profile.files[piece.file]);
+    if (number == 0 || reading.pieces[number - 1].file != piece.file) {
+      look_up(reading.profile.files[piece.file].path, reading.is_first_of_folder[piece.file]);
+    }
     opened = piece.file;
     if (!fd || !read_through(fd.get(), piece.range, buffer)) {
       reading.has_changed[piece.file] = true;

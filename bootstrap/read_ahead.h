@@ -5,7 +5,8 @@
 // profile's order and with the lowest priority of I/O that still makes progress, so that what a
 // program asks for itself goes first where the disk's scheduler looks at that. By pread(2): a hint
 // (posix_fadvise, readahead) is cut short by the kernel without a word, and ignored by file systems
-// of networks; a read is neither, and says when it failed.
+// of networks; a read is neither, and says when it failed. Names are looked up as an import does:
+// a compiled module's source, and all of a folder the first time that something in it is wanted.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

@@ -103,6 +103,15 @@ TEST_CASE("a merge has at most as many files as a profile may have") {
   CHECK(merge_profiles(newest, before).files.size() == kHotFilesMax);
 }
 
+TEST_CASE("the source of a compiled module is the one that its import looks at") {
+  CHECK(source_of("/env/torch/__pycache__/nn.cpython-311.pyc") == "/env/torch/nn.py");
+  CHECK(source_of("/env/torch/__pycache__/nn.cpython-311.opt-1.pyc") == "/env/torch/nn.py");
+  for (const char* other : {"/env/nn.py", "/env/nn.pyc", "/env/__pycache__/nn.txt", "",
+                            "/env/__pycache__/more/nn.cpython-311.pyc"}) {
+    CHECK(source_of(other).empty());
+  }
+}
+
 TEST_CASE("a worker's list says in which order it touched what") {
   const auto files = parse_touched("robustrun-files 1\nread /a b\nmapped /c\n").value();
   CHECK(files == std::vector<TouchedFile>{{"/a b", false}, {"/c", true}});

@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import wait_for
@@ -122,6 +123,18 @@ def test_the_second_start_finds_in_memory_what_the_first_one_read(robustrun, sto
     storage.go.touch()
     done = running.finish()
     assert done.code == 0 and b"stepped" in done.out
+
+
+def test_an_environment_there_is_enough_though_its_python_is_a_link_to_one_here(robustrun, storage):
+    (storage.below / "bin").mkdir()
+    (storage.below / "bin" / "python").symlink_to(sys.executable)
+    script = robustrun.write("t.py", "import settings, robustrun\nrobustrun.step(1)\n")
+    done = robustrun.run(script, env={"PYTHON_EXEC": str(storage.path / "bin" / "python"),
+                                      "PYTHONPATH": str(storage.path)})
+    assert done.code == 0, done.errors
+    (profile,) = profiles(robustrun)
+    files = files_of(profile)
+    assert files and all(name.startswith("settings") for name in files)
 
 
 def test_several_workers_make_one_profile(robustrun, storage):

@@ -47,7 +47,7 @@ INCLUDE_CONFINEMENT = [
     (r"openssl/|boost/asio/ssl", ["wire/", "base/io/"]),
     (r"libssh2", ["launcher/"]),
     (r"isa-l|liburing", ["checkpoint/"]),
-    (r"fuse3?/|curl/", ["bootstrap/"]),
+    (r"fuse3?/|curl/", ["bootstrap/", "tests/helpers/"]),
     (r"thread|mutex|shared_mutex|condition_variable|future|semaphore",
      ["base/io/blocking_pool.cpp", "base/io/log.cpp", "tests/"]),
     (r"cuda|cublas", ["probe/gpu/"]),

@@ -1,0 +1,94 @@
+"""Start of a training whose Python environment lies on storage that is far away.
+
+The environment is seen through FUSE, where each answer takes a millisecond (tests/helpers/
+slow_view.cpp), and mounted anew for every start, so that none of it is in memory. From the command
+to the end of the first step: torchrun; robustrun without reading ahead; its first start, which is
+recorded; its second one, which reads ahead.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import harness
+from harness import BIN, Figure, Scratch, clean_environment, in_turns, median_ratio
+
+LATENCY_US = 1000
+VIEW = BIN.parent / "test-helpers" / "slow_view"
+SCRIPT = """
+import sys, time
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(4, 8)).sum().backward()
+optimizer.step()
+open(sys.argv[1], "w").write(str(time.monotonic()))
+"""
+
+
+@contextlib.contextmanager
+def far(environment, place):
+    """The environment as on storage that is far away, with nothing of it in memory."""
+    place.mkdir(exist_ok=True)
+    view = subprocess.Popen([VIEW, environment, place, str(LATENCY_US)])
+    try:
+        harness.wait_for(lambda: os.path.ismount(place), 10)
+        yield place / "bin" / "python"
+    finally:
+        subprocess.run(["umount", place], check=True)
+        view.wait(timeout=60)
+
+
+class Starts:
+    def __init__(self, folder):
+        self.folder = folder
+        self.environment = pathlib.Path(harness.PYTHON).parent.parent
+        (folder / "train.py").write_text(SCRIPT)
+
+    def seconds(self, command, cache=None):
+        stepped = self.folder / "stepped"
+        stepped.unlink(missing_ok=True)
+        with far(self.environment, self.folder / "far") as python:
+            start = time.monotonic()
+            done = subprocess.run(
+                [str(python) if word == "PYTHON" else word for word in command] + [stepped],
+                cwd=self.folder, capture_output=True, text=True,
+                env=clean_environment(PYTHON_EXEC=python, PYTHONDONTWRITEBYTECODE=1,
+                                      XDG_CACHE_HOME=cache or self.folder / "none"))
+        if done.returncode != 0:
+            sys.exit(f"{command} failed:\n{done.stderr}")
+        return float(stepped.read_text()) - start
+
+    def torchrun(self):
+        return self.seconds(["PYTHON", "-m", "torch.distributed.run", "train.py"])
+
+    def without(self):
+        return self.seconds([str(BIN / "robustrun"), "--prefetch=off", "train.py"])
+
+    def first(self):
+        shutil.rmtree(self.folder / "cache", ignore_errors=True)
+        return self.seconds([str(BIN / "robustrun"), "train.py"], self.folder / "cache")
+
+    def second(self):
+        return self.seconds([str(BIN / "robustrun"), "train.py"], self.folder / "cache")
+
+
+def measure(quick):
+    if os.geteuid() != 0 or not VIEW.exists():
+        sys.exit("this measurement mounts a view (FUSE): it wants root, and libfuse3 at the build")
+    with Scratch() as folder:
+        starts = Starts(folder)
+        starts.first()
+        second, without, torchrun, first = in_turns(
+            2 if quick else 5, starts.second, starts.without, starts.torchrun, starts.first)
+    return [
+        Figure("first step, second start / without reading ahead", "s", second, without,
+               "at most half", median_ratio(second, without) <= 0.5),
+        Figure("first step, second start / torchrun", "s", second, torchrun, "-", True),
+        Figure("first step, recorded start / without", "s", first, without,
+               "at most 1.02", median_ratio(first, without) <= 1.02),
+    ]
