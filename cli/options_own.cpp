@@ -191,8 +191,8 @@ constexpr auto kOwnRows = std::to_array<Option>({
            "ends sooner. 0: hangs are named, nothing is done about them."},
   {.id = kCopiesRate, .name = "copies-rate", .type = kInteger, .values = "MIB", .native = "1024",
    .group = kFailures, .min = 4, .max = 1'048'576,
-   .help = "MiB a second that each node sends at most, of its workers' copies in memory to the node "
-           "that keeps them."},
+   .help = "MiB a second that each node sends at most, of its workers' copies in memory to the "
+           "node that keeps them."},
   {.id = kMetricsPort, .name = "metrics-port", .type = kWord, .values = "[HOST:]PORT",
    .group = kSelf,
    .help = "Serve metrics for Prometheus at http://HOST:PORT/metrics; 0: any free port, which is "

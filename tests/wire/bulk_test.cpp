@@ -266,7 +266,7 @@ TEST_CASE("lengths that cannot be are refused before anything is done with them"
   CHECK(refused({BulkPurpose::kKeep, {1}, 1, kBulkBytesMax + 1}));
   CHECK(refused({BulkPurpose::kKeep, {1}, UINT64_MAX, UINT64_MAX}));
   CHECK(refused({BulkPurpose::kFetch, {1}, 1, 1}));
-  CHECK(refused({static_cast<BulkPurpose>(3), {1}, 1, 1}));
+  CHECK(refused({static_cast<BulkPurpose>(4), {1}, 1, 1}));
   CHECK_FALSE(refused({BulkPurpose::kFetch, {1}, 0, 0}));
   for (std::size_t size = 0; size < kBulkRequestBytes; ++size) {
     CHECK_FALSE(parse_bulk_request(to_bytes(kRequest).substr(0, size)));
