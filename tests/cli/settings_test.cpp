@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "fakes.h"
 
 namespace robustrun::cli::settings_test {
@@ -57,7 +59,7 @@ TEST_CASE("every option of torchrun's that reads a PET variable does so") {
     const std::string value =
         row.type == Type::kChoice
             ? std::string(row.values).substr(0, std::string(row.values).find('|'))
-            : "1";
+            : std::to_string(std::max<std::int64_t>(1, row.min));
     world.around.environment.push_back(variable + "=" + value);
     const auto settings = world.merge({"train.py"});
     INFO(variable);

@@ -179,6 +179,8 @@ TEST_CASE("an ssh-agent that does not answer ends with the deadline") {
   const std::string socket = rig.folder / "agent.sock";
   rig.start("ssh-agent", {"ssh-agent", "-D", "-a", socket});
   REQUIRE(rig.wait([&] { return std::filesystem::exists(socket); }));
+  // It listens once it has answered somebody: one that was stopped before refuses connections.
+  run({"env", "SSH_AUTH_SOCK=" + socket, "ssh-add", "-q", rig.folder / "user_key"});
   CHECK(rig.signal("ssh-agent", SIGSTOP));
   rig.options.agent_socket = socket;
   rig.options.connect_timeout = std::chrono::seconds(1);
