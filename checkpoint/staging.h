@@ -29,8 +29,8 @@ struct StageOrder {
   AttemptId attempt;
   WorldLayout layout;
   std::vector<std::string> directories;  // of the store; the first is the home
-  std::vector<std::string> writers;      // all of them
-  std::string writer;                    // whose part this is
+  std::vector<std::string> writers;  // all of them
+  std::string writer;  // whose part this is
 };
 
 class Staging {
@@ -89,8 +89,8 @@ base::Result<FoundCopy> find_copy(const MemoryArea& area, const AttemptId& attem
                                                         const Manifest& committed);
 
 struct WantedShard {
-  std::size_t shard = 0;         // index into the copy's
-  std::span<char> destination;   // as long as the shard
+  std::size_t shard = 0;  // index into the copy's
+  std::span<char> destination;  // as long as the shard
 };
 // Bytes of the copy in `slot` to where they are wanted. kCorrupt names the first tensor that is
 // damaged; then no destination is to be used.
