@@ -120,7 +120,7 @@ std::optional<std::uint64_t> CopyRounds::choose_step(base::Nanos now) const {
     ahead = std::min(pace * static_cast<double>((now - newest_at_ + lead_).count()),
                      static_cast<double>(kCopyRoundAheadMax));
   }
-  if (ahead < 1 && at_newest_ == ranks_.size() && !is_missed_) return *newest_;
+  if (ahead < 1 && at_newest_ == ranks_.size() && !is_missed_) return newest_;
   return *newest_ + 1 + static_cast<std::uint64_t>(ahead);
 }
 
