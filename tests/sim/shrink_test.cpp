@@ -4,6 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <iterator>
+#include <span>
+
+#include "tests/support/sanitized.h"
+
 namespace robustrun::sim::shrink_test {
 namespace {
 
@@ -47,7 +52,8 @@ constexpr std::size_t kAtFirst = 20;  // mishaps, at least
 constexpr std::size_t kAtMost = 10;   // of which are enough
 
 TEST_CASE("a run is shortened to the mishaps that it takes, and still breaks the invariant") {
-  for (const Row& row : kRows) {
+  // The others take minutes under a sanitizer, and the same ways.
+  for (const Row& row : std::span(kRows).first(test::kSanitized ? 1 : std::size(kRows))) {
     CAPTURE(std::string(row.rule));
     const Found found = first_broken(row.mutation, row.rule, kAtFirst);
     const Shrunk shrunk = shrink(found.scenario, row.mutation, found.outcome);
@@ -86,7 +92,8 @@ TEST_CASE("what breaks without any mishap is shortened to nothing") {
 
 TEST_CASE("a mishap that is spared leaves those before it as they were") {
   int compared = 0;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  constexpr std::uint64_t kSeeds = test::kSanitized ? 40 : 200;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Scenario scenario = draw_scenario(seed);
     const Outcome all = Cluster(scenario, Mutation::kNone, false).run();
     if (all.struck.size() < 2) continue;
@@ -100,7 +107,7 @@ TEST_CASE("a mishap that is spared leaves those before it as they were") {
     CHECK(std::vector(all.struck.begin(), all.struck.end() - 1) == fewer.struck);
     ++compared;
   }
-  CHECK(compared > 50);
+  CHECK(compared > static_cast<int>(kSeeds / 4));
 }
 
 }  // namespace
