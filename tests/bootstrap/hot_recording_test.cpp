@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 
 #include "base/io/fd.h"
 #include "bootstrap/file_system.h"
@@ -40,6 +41,8 @@ void touch(const base::Fd& fd, off_t offset, std::size_t bytes) {
   REQUIRE(::pread(fd.get(), buffer.data(), bytes, offset) == static_cast<ssize_t>(bytes));
 }
 
+void say_skipped(const char* why) { MESSAGE("skipped: " << std::string(why)); }
+
 bool covers(const std::vector<HotRange>& ranges, std::uint64_t offset, std::uint64_t length) {
   for (const HotRange& range : ranges) {
     if (range.offset <= offset && offset + length <= range.offset + range.length) return true;
@@ -64,7 +67,7 @@ struct DiskScratch {
 
 TEST_CASE("the parts of a file that were read are what is resident") {
   const DiskScratch disk;
-  if (disk.is_in_memory()) return;
+  if (disk.is_in_memory()) return say_skipped("the build lies in memory");
   make_file(disk.file("data"), 8 * kMiB + 100);
   const base::Fd fd = open_cold(disk.file("data"));
   CHECK(resident_ranges(fd.get(), 8 * kMiB + 100).value().empty());
@@ -80,7 +83,7 @@ TEST_CASE("the parts of a file that were read are what is resident") {
 
 TEST_CASE("runs with a small gap between them are read as one") {
   const DiskScratch disk;
-  if (disk.is_in_memory()) return;
+  if (disk.is_in_memory()) return say_skipped("the build lies in memory");
   make_file(disk.file("data"), 4 * kMiB);
   const base::Fd fd = open_cold(disk.file("data"));
   touch(fd, 0, 4096);
@@ -92,7 +95,7 @@ TEST_CASE("runs with a small gap between them are read as one") {
 TEST_CASE(
     "a recording has regular files on disks, once each, with what is resident of large ones") {
   const DiskScratch disk;
-  if (disk.is_in_memory()) return;
+  if (disk.is_in_memory()) return say_skipped("the build lies in memory");
   make_file(disk.file("small.py"), 100);
   make_file(disk.file("large.so"), 4 * kMiB);
   make_file(disk.file("cold.so"), 4 * kMiB);
@@ -118,7 +121,9 @@ TEST_CASE(
 
 TEST_CASE("files of a disk of this machine are not recorded where only shared ones are wanted") {
   const DiskScratch disk;
-  if (file_system_of(disk.path) != FileSystem::kLocal) return;
+  if (file_system_of(disk.path) != FileSystem::kLocal) {
+    return say_skipped("the build does not lie on a disk of this machine");
+  }
   make_file(disk.file("small.py"), 100);
   CHECK(record_profile({{disk.file("small.py"), false}}, true, 0).files.empty());
 }
