@@ -5,7 +5,8 @@ and a torch.save of each rank, both with fsync; the page cache is dropped before
 Copies: steps of a second, a copy of 64 MiB on each rank behind each. Warm restart: from SIGKILL of
 one rank until both have their state again, of copies in the agent's memory and of a checkpoint on
 disk; torchrun with torch.save beside it. There torch.load finds its file in the page cache, and
-robustrun, which reads past it, does not.
+robustrun, which reads past it, does not. A torchrun whose gloo meets itself of before waits for
+half an hour; it counts as PEER_WAIT_S.
 """
 
 import json
@@ -36,6 +37,7 @@ LIBRARY = ROBUSTRUN.parent.parent / "share" / "robustrun" / "librobustrun.so"
 STALL_MAX_S = 0.01
 COUNT, SIZE = 64, 16 << 20
 RESTART_MIB = 512  # of each rank
+PEER_WAIT_S = 60
 
 
 def environment():
@@ -117,6 +119,20 @@ def noted(folder, name):
     return None
 
 
+def back(process, folder, seconds):
+    """What both noted of their state; nothing from a torchrun that hangs, which is ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        if restored := noted(folder, "restored"):
+            return restored
+        time.sleep(0.002)
+    if process.poll() is None and seconds == PEER_WAIT_S:
+        process.terminate()
+        process.wait()
+        return None
+    return noted(folder, "restored") or sys.exit("the ranks did not get their state back")
+
+
 def restored_s(launcher, mode):
     """From SIGKILL of rank 1 until both ranks have their state, however many restarts that takes:
     torchrun's gloo often meets the port of the dead rank in the first."""
@@ -132,7 +148,9 @@ def restored_s(launcher, mode):
         time.sleep(2)
         killed = time.monotonic_ns()
         os.kill(saved[1][0], signal.SIGKILL)
-        restored = wait_for(lambda: noted(folder, "restored"), 300)
+        restored = back(process, folder, PEER_WAIT_S if mode == "torch" else 300)
+        if not restored:
+            return PEER_WAIT_S
         if process.wait() != 0:
             sys.exit(f"warm_job.py {mode} failed")
         from_memory = [words[1] for words in restored]
@@ -146,8 +164,10 @@ def restarts(rounds):
         rounds, lambda: restored_s([ROBUSTRUN], "memory"), lambda: restored_s([ROBUSTRUN], "disk"),
         lambda: restored_s([*TORCHRUN, "--standalone"], "torch"))
     of = f"{RESTART_MIB} MiB a rank"
+    hung = torchrun.count(PEER_WAIT_S)
+    hung = f"torchrun hung in {hung} of {len(torchrun)}" if hung else ""
     return [Figure(f"failure to state restored, {of}: copies in memory, torchrun", "s", memory,
-                   torchrun, "less", statistics.median(memory) < statistics.median(torchrun)),
+                   torchrun, "less", statistics.median(memory) < statistics.median(torchrun), hung),
             Figure(f"failure to state restored, {of}: from disk, torchrun", "s", disk, torchrun,
                    "less", statistics.median(disk) < statistics.median(torchrun)),
             Figure(f"failure to state restored, {of}: copies in memory, from disk", "s", memory,
