@@ -10,11 +10,11 @@ from harness import PYTHON, ROOT, wait_for
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
 from data_network import BURST, LATENCY  # noqa: E402
-from machines import namespace, run  # noqa: E402
+from machines import Lab, namespace, run  # noqa: E402, F401
 
 ADDRESS, PORT, INSIDE = "10.77.0.240", 8080, 8081
 NGINX = """
-daemon off; worker_processes 1; error_log {folder}/error.log; pid {folder}/pid;
+user root; daemon off; worker_processes 1; error_log {folder}/error.log; pid {folder}/pid;
 events {{ worker_connections 1024; }}
 http {{
   access_log off; sendfile on; keepalive_requests 1000000;

@@ -1,0 +1,136 @@
+"""Start of a training from an image of at least 1 GiB that lies on a web server far away.
+
+The image is the measurement's own Python environment with PyTorch, as a squashfs whose data are not
+compressed, as enroot makes them. The server is nginx behind 400 Mbit/s and 5 ms. From the command
+to the end of the first step, with nothing of the image in memory or in a cache: the whole file is
+copied and then mounted; blocks as they are asked for, without reading ahead; the first start, which
+is recorded; the second one, which reads ahead. What the image costs is each of these less a start
+from a copy that is there. Takes root.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from harness import (
+    PYTHON,
+    ROBUSTRUN,
+    Figure,
+    Scratch,
+    clean_environment,
+    in_turns,
+    median_ratio,
+)
+from origin import Lab, Origin
+
+from figures.startup import SCRIPT
+
+SIZE_MIN = 1 << 30
+COPY = """
+import shutil, sys, urllib.request
+with urllib.request.urlopen(sys.argv[1]) as source, open(sys.argv[2], "wb") as copy:
+    shutil.copyfileobj(source, copy, 1 << 20)
+"""
+
+
+def make_image(path):
+    """Its size."""
+    environment = pathlib.Path(PYTHON).parent.parent
+    subprocess.run(["mksquashfs", environment, path, "-quiet", "-no-progress", "-comp", "lzo",
+                    "-noD", "-noF"], check=True, stdout=subprocess.DEVNULL)
+    size = path.stat().st_size
+    if size < SIZE_MIN:
+        print(f"  the image has {size >> 20} MiB only: this environment is small")
+    return size
+
+
+class Starts:
+    def __init__(self, lab, folder, url):
+        self.lab, self.folder, self.url = lab, folder, url
+        self.copy = folder / "copy.sqsh"
+        self.copied_s = []
+        self.local_s = []
+        (folder / "train.py").write_text(SCRIPT)
+
+    def seconds(self, image, *options, cache):
+        """From the command to the end of the first step; memory holds nothing of files before."""
+        stepped = self.folder / "stepped"
+        stepped.unlink(missing_ok=True)
+        subprocess.run(["sync"], check=True)
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
+        environment = clean_environment(**self.lab.home.environment())
+        del environment["PYTHON_EXEC"]  # the interpreter is the image's
+        start = time.monotonic()
+        done = subprocess.run(
+            [*self.lab.prefix, ROBUSTRUN, f"--image={image}", f"--cache-dir={cache}", *options,
+             "train.py", stepped], cwd=self.folder, capture_output=True, text=True,
+            env=environment, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            sys.exit(f"a start from {image} failed:\n{done.stderr}")
+        return float(stepped.read_text()) - start
+
+    def full(self):
+        start = time.monotonic()
+        subprocess.run([*self.lab.prefix, PYTHON, "-c", COPY, self.url, self.copy], check=True)
+        self.copied_s.append(time.monotonic() - start)
+        self.local_s.append(self.seconds(self.copy, "--prefetch=off", cache=self.empty("none")))
+        return self.copied_s[-1] + self.local_s[-1]
+
+    def lazy(self):
+        return self.seconds(self.url, "--prefetch=off", cache=self.empty("lazy"))
+
+    def first(self):
+        return self.seconds(self.url, cache=self.empty("ours"))
+
+    def second(self):
+        """The profile is there, and no block."""
+        shutil.rmtree(self.folder / "ours" / "blocks")
+        return self.seconds(self.url, cache=self.folder / "ours")
+
+    def empty(self, name):
+        cache = self.folder / name
+        shutil.rmtree(cache, ignore_errors=True)
+        cache.mkdir(mode=0o700)
+        return cache
+
+
+def less(readings, baseline):
+    return [max(a - b, 0.001) for a, b in zip(readings, baseline, strict=True)]
+
+
+def measure(quick):
+    if os.geteuid() != 0:
+        sys.exit("this measurement makes network namespaces and mounts: it wants root")
+    with Scratch() as folder:
+        (folder / "files").mkdir()
+        size = make_image(folder / "files" / "torch.sqsh")
+        lab = Lab(folder / "lab", str(folder))
+        origin = Origin(lab, folder / "origin", folder / "files")
+        try:
+            starts = Starts(lab, folder, f"{origin.url}/torch.sqsh")
+            starts.first()
+            second, full, lazy, first = in_turns(2 if quick else 5, starts.second, starts.full,
+                                                 starts.lazy, starts.first)
+        finally:
+            origin.close()
+            lab.close()
+    local = starts.local_s
+    image, lazily = less(second, local), less(lazy, local)
+    copied, lazy_ratio = median_ratio(starts.copied_s, image), median_ratio(lazily, image)
+    print(f"  image: {size / 1e9:.2f} GB; a start from a copy that is there: "
+          f"{', '.join(f'{value:.2f}' for value in local)} s")
+    return [
+        Figure("image, second start / full copy", "s", image, starts.copied_s,
+               "at most 1/4", copied >= 4),
+        Figure("image, second start / blocks as they are asked for", "s", image, lazily,
+               "at most 1/2", lazy_ratio >= 2),
+        Figure("first step, second start / full copy", "s", second, full, "at most half",
+               median_ratio(second, full) <= 0.5),
+        Figure("first step, second start / blocks as they are asked for", "s", second, lazy, "-",
+               True),
+        Figure("first step, recorded start / blocks as they are asked for", "s", first, lazy,
+               "at most 1.02", median_ratio(first, lazy) <= 1.02),
+    ]
