@@ -9,9 +9,9 @@ import sys
 from harness import PYTHON, ROOT, wait_for
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from data_network import BURST, LATENCY  # noqa: E402
 from machines import Lab, namespace, run  # noqa: E402, F401
 
+BURST, LATENCY = "512kb", "50ms"  # a hundredth of a second at 400 Mbit/s
 ADDRESS, PORT, INSIDE = "10.77.0.240", 8080, 8081
 NGINX = """
 user root; daemon off; worker_processes 1; error_log {folder}/error.log; pid {folder}/pid;
