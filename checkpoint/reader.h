@@ -49,6 +49,8 @@ class CheckpointReader {
   // allows it.
   base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
                                       bool rebuild);
+  // Files were written anew, or are elsewhere now.
+  void look_again() { found_.assign(found_.size(), {}); }
   // What had to be put together from parity so far, a sentence each.
   [[nodiscard]] const std::vector<std::string>& rescued() const { return rescued_; }
 
