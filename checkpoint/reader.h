@@ -35,8 +35,8 @@ class CheckpointReader {
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   // Any bytes of shards, all at once: every block of a file is read once, however many want bytes
   // of it. kInvalidArgument: a request beyond its shard, found before anything is read. kCorrupt
-  // names tensor, file and place; ETIMEDOUT the mount that does not answer. On failure no
-  // destination holds anything to be used.
+  // names tensor, file and place, as kUnavailable does (EIO); ETIMEDOUT the mount that does not
+  // answer. On failure no destination holds anything to be used.
   base::Status read(std::span<const ReadRequest> requests);
   // All of one shard, into Shard::bytes of room.
   base::Status read_shard(std::size_t shard, std::span<char> destination);
