@@ -4,7 +4,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <thread>
 
 #include "checkpoint/directory_lock.h"
@@ -83,8 +85,8 @@ TEST_CASE("a holder that left no name, or whose name is damaged, is said to be u
 TEST_CASE("a lock that is let go meanwhile is got, by one after the other") {
   const ScratchFolder scratch("/dev/shm");
   base::Fd held = hold(scratch.path());
-  int inside = 0;
-  int most = 0;
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
   {
     std::vector<std::jthread> waiting;
     for (int i = 0; i < 4; ++i) {
@@ -93,7 +95,7 @@ TEST_CASE("a lock that is let go meanwhile is got, by one after the other") {
         for (int turn = 0; turn < 5; ++turn) {
           const auto lock = DirectoryLock::take(scratch.path(), threads, kLong);
           REQUIRE(lock);
-          most = std::max(most, ++inside);  // the lock's own: nothing else orders these
+          most = std::max(most.load(), ++inside);
           --inside;
         }
       });
