@@ -204,7 +204,7 @@ void rr_save_close(rr_save* save) { delete save; }
 int rr_list(const char* const* directories, size_t count, rr_blob* catalogue) {
   return guarded([&]() -> Status {
     const auto paths = RR_TRY(directories_from(directories, count));
-    const auto all = RR_TRY(ck::list_attempts(paths));
+    const auto all = RR_TRY(ck::list_attempts(paths, nullptr, ck::Look::kSums));
     return give_blob(ck::encode_catalogue(all), catalogue);
   });
 }

@@ -33,12 +33,6 @@ void put_box(ByteWriter& out, const Shard& shard) {
   }
 }
 
-std::uint64_t data_bytes(const Manifest& manifest) {
-  std::uint64_t bytes = 0;
-  for (const Shard& shard : manifest.shards) bytes += shard.bytes;
-  return bytes;
-}
-
 }  // namespace
 
 Result<Participants> decode_participants(std::string_view blob) {
@@ -100,7 +94,7 @@ std::string encode_catalogue(std::span<const FoundAttempt> all) {
     out.text(found.poisoned);
     out.number(found.manifest.head.sequence);
     out.number(found.manifest.head.wall_time_ns);
-    out.number(data_bytes(found.manifest));
+    out.number(found.data_bytes);
     out.text(found.digest);
   }
   return out.take();

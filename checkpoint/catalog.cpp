@@ -87,30 +87,82 @@ void read_heads(FoundAttempt& found) {
   }
 }
 
+// As base::read_file, but into memory that is used again: of thousands of manifests.
+Status read_whole(const std::string& path, std::string& into) {
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0) {
+    return base::fail_errno("cannot read " + path, errno);
+  }
+  auto bytes = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
+  if (bytes > kManifestBytesMax) {
+    return fail(Errc::kLimit, "cannot read " + path + ": it is longer than " +
+                                  std::to_string(kManifestBytesMax) + " bytes");
+  }
+  into.resize(bytes);
+  for (std::uint64_t at = 0; at < bytes;) {
+    const ssize_t got = ::pread(file.get(), into.data() + at, bytes - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::fail_errno("cannot read " + path, errno);
+    if (got == 0) into.resize(bytes = at);  // it was cut off just now
+    at += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+struct Counted {
+  Manifest manifest;
+  std::uint64_t tensors = 0;
+  std::uint64_t bytes = 0;
+};
+
+Result<Counted> count_in(std::string_view bytes, Look look) {
+  Counted all;
+  if (look == Look::kAll) {
+    all.manifest = RR_TRY(decode(Document::kManifest, bytes));
+    all.tensors = all.manifest.shards.size();
+    for (const Shard& shard : all.manifest.shards) all.bytes += shard.bytes;
+    return all;
+  }
+  Summary summary = RR_TRY(summarize(Document::kManifest, bytes));
+  all.manifest.head = std::move(summary.head);
+  all.tensors = summary.shards;
+  all.bytes = summary.bytes;
+  return all;
+}
+
+void add_note(FoundAttempt& found, std::string text) {
+  if (std::ranges::find(found.notes, text) == found.notes.end()) {
+    found.notes.push_back(std::move(text));
+  }
+}
+
 // The first sound copy of the manifest counts; the others are looked at all the same, so that
 // damage is said while there still is a sound one.
-void read_manifests(FoundAttempt& found) {
+void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
   bool damaged = false;
   bool deleted = false;
   for (const std::string& folder : found.folders) {
     deleted = deleted || exists(folder + "/" + std::string(kDeletedName));
     const std::string path = folder + "/" + std::string(kManifestName);
-    auto bytes = base::read_file(path, kManifestBytesMax);
-    if (!bytes && bytes.error().os_errno == ENOENT) continue;
-    if (bytes && !found.digest.empty() && found.digest == digest_of(*bytes)) continue;
-    auto manifest = bytes ? decode(Document::kManifest, *bytes) : std::unexpected(bytes.error());
-    if (manifest && manifest->head.attempt != found.attempt) {
-      manifest = fail(Errc::kCorrupt, "it is of another attempt");
+    const Status read = read_whole(path, bytes);
+    if (!read && read.error().os_errno == ENOENT) continue;
+    if (read && !found.digest.empty() && found.digest == digest_of(bytes)) continue;
+    auto copy = read ? count_in(bytes, look) : std::unexpected(read.error());
+    if (copy && copy->manifest.head.attempt != found.attempt) {
+      copy = fail(Errc::kCorrupt, "it is of another attempt");
     }
-    if (!manifest) {
+    if (!copy) {
       damaged = true;
-      found.notes.push_back(path + ": " + manifest.error().what);
+      add_note(found, path + ": " + copy.error().what);
     } else if (found.state != AttemptState::kCommitted) {
       found.state = AttemptState::kCommitted;
-      found.manifest = std::move(*manifest);
-      found.digest = digest_of(*bytes);
+      found.manifest = std::move(copy->manifest);
+      found.tensors = copy->tensors;
+      found.data_bytes = copy->bytes;
+      found.digest = digest_of(bytes);
     } else {
-      found.notes.push_back(path + ": it differs from the other copies");
+      add_note(found, path + ": it differs from the other copies");
     }
   }
   if (found.state != AttemptState::kCommitted) {
@@ -164,8 +216,9 @@ Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& dir
                                      ": no such directory");
   }
   std::vector<FoundAttempt> all;
+  std::string bytes;
   for (auto& [id, found] : attempts) {
-    look == Look::kAll ? read_manifests(found) : read_heads(found);
+    look == Look::kHeads ? read_heads(found) : read_manifests(found, look, bytes);
     read_marks(found);
     all.push_back(std::move(found));
   }
@@ -230,9 +283,11 @@ Status look_closer(FoundAttempt& found, MountThreads& threads) {
   FoundAttempt closer = found;
   closer.state = AttemptState::kIncomplete;
   closer.manifest = {};
+  closer.digest.clear();
   found = RR_TRY(threads.call(threads.mount_of(found.folders.front()),
                               [closer = std::move(closer)]() mutable -> Result<FoundAttempt> {
-                                read_manifests(closer);
+                                std::string bytes;
+                                read_manifests(closer, Look::kAll, bytes);
                                 return std::move(closer);
                               }));
   return {};

@@ -27,7 +27,9 @@ struct FoundAttempt {
   AttemptId attempt;
   AttemptState state = AttemptState::kIncomplete;
   std::vector<std::string> folders;  // of the attempt, in the order of the directories
-  Manifest manifest;  // when committed
+  Manifest manifest;  // when committed; by kSums and kHeads its head alone
+  std::uint64_t tensors = 0;  // when committed, not by kHeads
+  std::uint64_t data_bytes = 0;  // of all tensors; as above
   std::string digest;  // of the manifest's bytes, when committed
   bool verified = false;  // all was read back and was right
   bool pinned = false;  // never removed by retention
@@ -36,8 +38,10 @@ struct FoundAttempt {
 };
 
 // How closely each is looked at. With kHeads a manifest is its head, whatever else of it may be
-// damaged; neither digest nor `verified` is known, and a commit among thousands stays cheap.
-enum class Look : std::uint8_t { kHeads, kAll };
+// damaged; neither digest nor `verified` is known, and a commit among thousands stays cheap. With
+// kSums all of its bytes are read and their checksums looked at, but its tables are not kept: for
+// lists.
+enum class Look : std::uint8_t { kHeads, kSums, kAll };
 
 // Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.
 // A directory that does not answer is left out, which is a note of each. `threads`: of these
@@ -45,7 +49,7 @@ enum class Look : std::uint8_t { kHeads, kAll };
 base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
                                                       MountThreads* threads = nullptr,
                                                       Look look = Look::kAll);
-// Finds out the rest about one of which kHeads are known; it may turn out to be damaged.
+// Finds out the rest about one of which less than all is known; it may turn out to be damaged.
 base::Status look_closer(FoundAttempt& found, MountThreads& threads);
 
 // The newest committed one that is not poisoned; kNotFound when there is none.

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "checkpoint/catalog.h"
-#include "checkpoint/directory_lock.h"
 #include "checkpoint/limits.h"
 #include "checkpoint/paths.h"
 #include "checkpoint/reader.h"
@@ -86,7 +85,7 @@ Result<Manifest> Store::gather_parts(const AttemptId& attempt) const {
 Result<Committed> Store::commit(const AttemptId& attempt, std::uint64_t generation) {
   RR_TRY(home_answers());
   Manifest manifest = RR_TRY(gather_parts(attempt));
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const DirectoryLock lock = RR_TRY(lock_home());
   RR_TRY(check_fence(generation));
   return publish(std::move(manifest));
 }
@@ -95,7 +94,7 @@ Result<Committed> Store::commit(const AttemptId& attempt, std::uint64_t generati
 // other's part, on a shared file system too.
 Result<Completion> Store::commit_if_complete(const AttemptId& attempt, std::uint64_t generation) {
   RR_TRY(home_answers());
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const DirectoryLock lock = RR_TRY(lock_home());
   RR_TRY(check_fence(generation));
   const std::string folder = at_home(attempt) + "/";
   std::error_code error;
@@ -144,7 +143,7 @@ Result<Committed> Store::publish(Manifest manifest) {
 
 Result<std::vector<Committed>> Store::salvage(std::uint64_t generation) {
   RR_TRY(home_answers());
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const DirectoryLock lock = RR_TRY(lock_home());
   RR_TRY(check_fence(generation));
   return salvage_all();
 }
@@ -172,7 +171,7 @@ Result<std::vector<Committed>> Store::salvage_all() {
 Result<std::uint64_t> Store::claim(const Session& session) {
   RR_TRY(check_session(session));
   RR_TRY(home_answers());
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const DirectoryLock lock = RR_TRY(lock_home());
   const Fence before = RR_TRY(read_fence(home()));
   if (before.session == session) return before.generation;
   if (before.session.run == session.run && before.session.attempt > session.attempt) {

@@ -67,12 +67,20 @@ Status write_at(int fd, std::uint64_t offset, std::string_view bytes, const std:
   return {};
 }
 
+// EIO: the medium does not give it, though it may be there.
+std::unexpected<base::Error> read_failure(const std::string& what, int cause) {
+  auto failure = base::fail_errno(what, cause);
+  if (cause == EIO) failure.error().code = base::Errc::kUnavailable;
+  if (cause == ENOENT) failure.error().code = base::Errc::kNotFound;
+  return failure;
+}
+
 Status read_at(int fd, std::uint64_t offset, std::span<char> into, const std::string& path,
                Ring* ring) {
   while (!into.empty()) {
     const ssize_t got = read_some(fd, offset, into, ring);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::fail_errno("cannot read " + path, errno);
+    if (got < 0) return read_failure("cannot read " + path, errno);
     if (got == 0) {
       return base::fail(base::Errc::kCorrupt, "cannot read " + path + ": it is cut off");
     }
@@ -179,13 +187,10 @@ Result<std::unique_ptr<InputFile>> InputFile::open(const std::string& path, std:
                                                    IoWay way) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) {
-    const int cause = errno;
-    auto failure = base::fail_errno("cannot open " + path, cause);
-    if (cause == ENOENT) failure.error().code = base::Errc::kNotFound;
-    return failure;
+    return read_failure("cannot open " + path, errno);
   }
   struct stat status{};
-  if (::fstat(file.get(), &status) != 0) return base::fail_errno("cannot look at " + path, errno);
+  if (::fstat(file.get(), &status) != 0) return read_failure("cannot look at " + path, errno);
   if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) != bytes) {
     return base::fail(base::Errc::kCorrupt, path + " has " + std::to_string(status.st_size) +
                                                 " bytes instead of " + std::to_string(bytes));

@@ -48,7 +48,8 @@ class Disk {
 // A file to be read. Reads may come from several threads.
 class InputFile {
  public:
-  // kNotFound when there is no such file, kCorrupt when it is no plain file of `bytes` bytes.
+  // kNotFound when there is no such file, kCorrupt when it is no plain file of `bytes` bytes,
+  // kUnavailable when the medium fails (EIO), here and in read().
   static base::Result<std::unique_ptr<InputFile>> open(const std::string& path, std::uint64_t bytes,
                                                        IoWay way);
   // Fills `into`; with offset, size and memory aligned it passes the page cache where that works.

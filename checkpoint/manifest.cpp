@@ -166,6 +166,21 @@ bool decode_shards(std::string_view bytes, std::vector<Shard>& shards) {
   return in.ended();
 }
 
+bool sum_shards(std::string_view bytes, Summary& summary) {
+  ByteReader in(bytes);
+  summary.shards = in.count(kShardsMax, 32);
+  for (std::uint64_t i = 0; i < summary.shards && in.ok(); ++i) {
+    in.raw(in.count(kNameBytesMax, 1));
+    in.raw(in.count(64, 1));  // its type
+    in.raw(4);  // its rank
+    in.raw(24 * in.count(kDimensionsMax, 24));
+    summary.bytes += in.number<std::uint64_t>();
+    in.raw(4);  // its CRC
+    in.raw(24 * in.count(UINT32_MAX, 24));
+  }
+  return in.ended();
+}
+
 std::string encode_states(const std::vector<RankState>& states) {
   ByteWriter out;
   out.number(static_cast<std::uint32_t>(states.size()));
@@ -277,10 +292,13 @@ Result<std::vector<IndexRow>> read_index(Document document, std::string_view sta
   return rows;
 }
 
+Status check_section(const IndexRow& row, std::string_view bytes) {
+  if (crc32c(bytes) == row.crc) return {};
+  return damaged("the checksum of section " + std::to_string(row.kind) + " is wrong");
+}
+
 Status decode_section(const IndexRow& row, std::string_view bytes, Manifest& manifest) {
-  if (crc32c(bytes) != row.crc) {
-    return damaged("the checksum of section " + std::to_string(row.kind) + " is wrong");
-  }
+  RR_TRY(check_section(row, bytes));
   bool good = true;
   switch (row.kind) {
     case kHead: good = decode_head(bytes, manifest.head); break;
@@ -296,6 +314,19 @@ Status decode_section(const IndexRow& row, std::string_view bytes, Manifest& man
   }
   if (!good) return damaged("section " + std::to_string(row.kind) + " is malformed");
   return {};
+}
+
+// Of a whole document: the head first, then the others in order.
+Result<std::vector<IndexRow>> sections_of(Document document, std::string_view bytes) {
+  RR_TRY(check_size(bytes.size()));
+  std::vector<IndexRow> rows =
+      RR_TRY(read_index(document, bytes.substr(0, kStartBytes), bytes, bytes.size()));
+  if (rows.empty() || rows.front().kind != kHead) return damaged("it has no head");
+  if (std::ranges::adjacent_find(rows, std::ranges::greater_equal{}, &IndexRow::kind) !=
+      rows.end()) {
+    return damaged("its sections are out of order");
+  }
+  return rows;
 }
 
 }  // namespace
@@ -329,19 +360,25 @@ std::string encode(Document document, const Manifest& manifest) {
 }
 
 Result<Manifest> decode(Document document, std::string_view bytes) {
-  RR_TRY(check_size(bytes.size()));
-  const std::vector<IndexRow> rows =
-      RR_TRY(read_index(document, bytes.substr(0, kStartBytes), bytes, bytes.size()));
   Manifest manifest;
-  std::uint32_t last = 0;
-  for (const IndexRow& row : rows) {
-    if (row.kind <= last) return damaged("its sections are out of order");
-    last = row.kind;
+  for (const IndexRow& row : RR_TRY(sections_of(document, bytes))) {
     RR_TRY(decode_section(row, bytes.substr(row.offset, row.bytes), manifest));
   }
-  if (rows.empty() || rows.front().kind != kHead) return damaged("it has no head");
   RR_TRY(document == Document::kMemory ? check_memory_copy(manifest) : check_consistent(manifest));
   return manifest;
+}
+
+Result<Summary> summarize(Document document, std::string_view bytes) {
+  Manifest manifest;
+  Summary summary;
+  for (const IndexRow& row : RR_TRY(sections_of(document, bytes))) {
+    const std::string_view section = bytes.substr(row.offset, row.bytes);
+    const bool is_table = (row.kind >= kFiles && row.kind <= kStates) || row.kind == kGroups;
+    RR_TRY(is_table ? check_section(row, section) : decode_section(row, section, manifest));
+    if (row.kind == kShards && !sum_shards(section, summary)) return damaged("its shards");
+  }
+  summary.head = std::move(manifest.head);
+  return summary;
 }
 
 Result<Head> read_head(Document document, std::uint64_t bytes, const ReadBytes& read) {

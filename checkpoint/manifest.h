@@ -131,6 +131,15 @@ base::Result<Manifest> decode(Document document, std::string_view bytes);
 using ReadBytes = std::function<base::Result<std::string>(std::uint64_t at, std::uint64_t bytes)>;
 base::Result<Head> read_head(Document document, std::uint64_t bytes, const ReadBytes& read);
 
+// What a document holds, by its head and a walk over its shards that keeps nothing of them. All
+// checksums are looked at, as decode() does; whether shards and files agree is not.
+struct Summary {
+  Head head;
+  std::uint64_t shards = 0;
+  std::uint64_t bytes = 0;  // of all shards
+};
+base::Result<Summary> summarize(Document document, std::string_view bytes);
+
 // Whether a shard lies within its tensor, has a rank, and as many bytes as its type needs.
 base::Status check_box(const Shard& shard, std::uint32_t world_size);
 // Whether shards, pieces and files agree with each other; kCorrupt says what does not.

@@ -84,9 +84,10 @@ Result<ReadSource> CheckpointReader::source(std::size_t file) {
     if (bytes) {
       seen = {Errc::kCorrupt, 0,
               fmt::format("{} has {} bytes instead of {}", path, *bytes, wanted.bytes)};
-    } else if (bytes.error().os_errno == ETIMEDOUT && seen.code == Errc::kNotFound) {
+    } else if (bytes.error().os_errno != ENOENT && seen.code == Errc::kNotFound) {
       seen = bytes.error();
-      seen.what = "cannot read " + path + ": " + seen.what;
+      if (seen.os_errno == EIO) seen.code = Errc::kUnavailable;
+      if (seen.os_errno == ETIMEDOUT) seen.what = "cannot read " + path + ": " + seen.what;
     }
   }
   return std::unexpected(std::move(seen));

@@ -35,8 +35,8 @@ class CheckpointReader {
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   // Any bytes of shards, all at once: every block of a file is read once, however many want bytes
   // of it. kInvalidArgument: a request beyond its shard, found before anything is read. kCorrupt
-  // names tensor, file and place; ETIMEDOUT the mount that does not answer. On failure no
-  // destination holds anything to be used.
+  // names tensor, file and place, as kUnavailable does (EIO); ETIMEDOUT the mount that does not
+  // answer. On failure no destination holds anything to be used.
   base::Status read(std::span<const ReadRequest> requests);
   // All of one shard, into Shard::bytes of room.
   base::Status read_shard(std::size_t shard, std::span<char> destination);
@@ -49,6 +49,8 @@ class CheckpointReader {
   // allows it.
   base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
                                       bool rebuild);
+  // Files were written anew, or are elsewhere now.
+  void look_again() { found_.assign(found_.size(), {}); }
   // What had to be put together from parity so far, a sentence each.
   [[nodiscard]] const std::vector<std::string>& rescued() const { return rescued_; }
 

@@ -5,6 +5,7 @@
 // A file is written beside the damaged one and renamed over it, so a crash loses nothing. Nothing
 // that is sound is touched; nothing is written that was not verified.
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/core/result.h"
 #include "checkpoint/catalog.h"
 #include "checkpoint/disk.h"
+#include "checkpoint/mount_threads.h"
 
 namespace robustrun::checkpoint {
 
@@ -21,8 +23,11 @@ struct Repaired {
 };
 
 // `directories`: those of the store. A missing file goes to the directory where it was if that is
-// among them, else to the one with the most room. Errors: those of the disk.
+// among them, else to the one with the most room. While one of them does not answer within the
+// patience nothing is written in its stead: what may lie there counts as lost, and that is said.
+// Errors: those of the disk.
 base::Result<Repaired> repair(Disk& disk, const FoundAttempt& found,
-                              std::span<const std::string> directories);
+                              std::span<const std::string> directories,
+                              std::chrono::milliseconds patience = kPatience);
 
 }  // namespace robustrun::checkpoint

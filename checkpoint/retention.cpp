@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/core/text.h"
-#include "checkpoint/directory_lock.h"
 #include "checkpoint/fence.h"
 #include "checkpoint/guarded_disk.h"
 #include "checkpoint/limits.h"
@@ -130,11 +129,11 @@ Status verify_newest(Guard& guard, std::span<const std::string> directories, std
 
 Status remove_old(Guard& guard, std::span<const std::string> directories, std::size_t keep,
                   std::optional<std::uint64_t> fence, const std::set<AttemptId>& sound,
-                  Pruned& pruned) {
+                  std::chrono::milliseconds lock_patience, Pruned& pruned) {
   const std::string& home = directories.front();
   const Fence admitted = RR_TRY(guard.call(home, [home] { return read_fence(home); }));
   const std::uint64_t oldest = fence.value_or(admitted.generation);
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home));
+  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home, guard.threads, lock_patience));
   std::size_t kept = 0;
   for (FoundAttempt& found : RR_TRY(list_attempts(directories, &guard.threads, Look::kHeads))) {
     if (const auto silent = guard.silent(directories.size())) {
@@ -213,7 +212,8 @@ Status set_pinned(Disk& disk, const FoundAttempt& found, bool pinned) {
 }
 
 Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
-                     std::optional<std::uint64_t> fence, std::chrono::milliseconds patience) {
+                     std::optional<std::uint64_t> fence, std::chrono::milliseconds patience,
+                     std::chrono::milliseconds lock_patience) {
   RR_ASSERT(keep > 0 && !directories.empty());
   Guard guard(disk, directories, patience);
   Pruned pruned;
@@ -223,7 +223,7 @@ Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::
     if (verified.error().code != Errc::kCorrupt) return std::unexpected(verified.error());
     pruned.notes.push_back(verified.error().what);
   }
-  RR_TRY(remove_old(guard, directories, keep, fence, sound, pruned));
+  RR_TRY(remove_old(guard, directories, keep, fence, sound, lock_patience, pruned));
   return pruned;
 }
 

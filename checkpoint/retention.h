@@ -16,6 +16,7 @@
 
 #include "base/core/result.h"
 #include "checkpoint/catalog.h"
+#include "checkpoint/directory_lock.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/mount_threads.h"
 
@@ -41,10 +42,12 @@ struct Pruned {
 // that is damaged ends that, and so the removing. Folders of attempts that never were committed go
 // when they are older than generation `fence` (null: what FENCE says). Poisoned ones do not count
 // as kept. While a directory does not answer nothing is removed: what it has of one would come back
-// without the rest. directories.front() is the home.
+// without the rest. kTimeout: others have held the home's lock for all of `lock_patience`.
+// directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},
-                           std::chrono::milliseconds patience = kPatience);
+                           std::chrono::milliseconds patience = kPatience,
+                           std::chrono::milliseconds lock_patience = kLockPatience);
 
 // The same directories with the home first: the one where somebody was admitted or has committed.
 // As they are when none of them is one.

@@ -12,7 +12,6 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "checkpoint/catalog.h"
-#include "checkpoint/directory_lock.h"
 #include "checkpoint/dtype.h"
 #include "checkpoint/limits.h"
 #include "checkpoint/paths.h"
@@ -160,6 +159,10 @@ Status Store::home_answers() const {
   });
 }
 
+Result<DirectoryLock> Store::lock_home() {
+  return DirectoryLock::take(home(), *threads_, options_.lock_patience);
+}
+
 Status Store::check_fence(std::uint64_t generation) const {
   RR_TRY(home_answers());
   const Fence fence = RR_TRY(read_fence(home()));
@@ -170,7 +173,7 @@ Status Store::check_fence(std::uint64_t generation) const {
 
 Status Store::admit(std::uint64_t generation) {
   RR_TRY(home_answers());
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const DirectoryLock lock = RR_TRY(lock_home());
   RR_TRY(check_fence(generation));
   const Fence before = RR_TRY(read_fence(home()));
   if (before.generation == generation && !before.session.run.empty()) return {};
@@ -245,7 +248,7 @@ Status Store::join(const AttemptId& attempt, const WorldLayout& layout,
   if (const auto same = check_same_intent(intent); same || same.error().code != Errc::kNotFound) {
     return same;
   }
-  const DirectoryLock lock = RR_TRY(DirectoryLock::take(home()));
+  const DirectoryLock lock = RR_TRY(lock_home());
   RR_TRY(check_fence(attempt.generation));
   if (const auto same = check_same_intent(intent); same || same.error().code != Errc::kNotFound) {
     return same;

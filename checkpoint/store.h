@@ -22,6 +22,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "checkpoint/data_writer.h"
+#include "checkpoint/directory_lock.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/fence.h"
 #include "checkpoint/guarded_disk.h"
@@ -41,6 +42,7 @@ struct StoreOptions {
   std::uint32_t workers_per_mount = 2;
   IoWay io = IoWay::kAuto;  // how data gets past the page cache
   std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
+  std::chrono::milliseconds lock_patience = kLockPatience;  // with others who save there
   Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
 };
@@ -124,6 +126,7 @@ class Store {
   [[nodiscard]] std::string at_home(const AttemptId& attempt) const;
   // Asked before it is touched by this thread: ETIMEDOUT instead of waiting for ever.
   [[nodiscard]] base::Status home_answers() const;
+  base::Result<DirectoryLock> lock_home();
   base::Status check_fence(std::uint64_t generation) const;
   base::Status check_same_intent(const Manifest& wanted) const;
   base::Status write_intent(const Manifest& intent);

@@ -7,6 +7,7 @@
 #include "checkpoint/retention.h"
 #include "cli/ckpt_text.h"
 #include "cli/commands.h"
+#include "cli/limits.h"
 #include "supervisor/core/exit_code.h"
 
 namespace robustrun::cli {
@@ -16,7 +17,8 @@ using checkpoint::FoundAttempt;
 
 int prune_checkpoints(const CkptLine& line, std::span<const FoundAttempt> all) {
   const auto directories = checkpoint::home_first(line.directories);
-  const auto pruned = checkpoint::prune(checkpoint::posix_disk(), directories, *line.keep);
+  const auto pruned = checkpoint::prune(checkpoint::posix_disk(), directories, *line.keep, {},
+                                        checkpoint::kPatience, kCkptLockMax);
   if (!pruned) {
     say("cannot prune " + base::printable(line.directories.front()) + ": " + pruned.error().what);
     return supervisor::kExitFailure;

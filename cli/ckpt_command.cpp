@@ -19,14 +19,19 @@ int list_checkpoints(const CkptLine& line, const std::vector<FoundAttempt>& all)
   return supervisor::kExitSuccess;
 }
 
-// Those with the wanted step, else the newest.
-std::vector<const FoundAttempt*> chosen(const CkptLine& line,
-                                        const std::vector<FoundAttempt>& all) {
+// Those with the wanted step, else the newest; with their tables now.
+std::vector<const FoundAttempt*> chosen(const CkptLine& line, std::vector<FoundAttempt>& all,
+                                        checkpoint::MountThreads& threads) {
   std::vector<const FoundAttempt*> some;
-  for (const FoundAttempt& found : all) {
+  for (FoundAttempt& found : all) {
     const bool readable = found.state == AttemptState::kCommitted;
     const bool wanted = line.step ? found.attempt.step == *line.step : line.all || some.empty();
-    if (wanted && (readable || found.state == AttemptState::kDamaged)) some.push_back(&found);
+    if (!wanted || (!readable && found.state != AttemptState::kDamaged)) continue;
+    if (auto looked = checkpoint::look_closer(found, threads); !looked) {
+      found.state = AttemptState::kDamaged;
+      found.notes.push_back(looked.error().what);
+    }
+    some.push_back(&found);
   }
   return some;
 }
@@ -65,7 +70,8 @@ int ckpt_command(std::span<const std::string> argv, const Surroundings& around) 
     print(ckpt_help());
     return supervisor::kExitSuccess;
   }
-  const auto all = checkpoint::list_attempts(line->directories);
+  checkpoint::MountThreads threads(line->directories, 1, checkpoint::kPatience);
+  auto all = checkpoint::list_attempts(line->directories, &threads, checkpoint::Look::kSums);
   if (!all) {
     say(all.error().what);
     return supervisor::kExitUsage;
@@ -74,7 +80,7 @@ int ckpt_command(std::span<const std::string> argv, const Surroundings& around) 
   if (line->verb == "export") return export_checkpoint(*line, around);
   if (line->verb == "prune") return prune_checkpoints(*line, *all);
   if (line->verb == "pin" || line->verb == "unpin") return pin_checkpoint(*line, *all);
-  const auto some = chosen(*line, *all);
+  const auto some = chosen(*line, *all, threads);
   if (some.empty()) {
     say("there is no committed checkpoint" +
         (line->step ? " of step " + std::to_string(*line->step) : std::string()) + " in " +

@@ -15,12 +15,6 @@ using checkpoint::AttemptState;
 using checkpoint::FoundAttempt;
 using checkpoint::Shard;
 
-std::uint64_t data_bytes(const FoundAttempt& found) {
-  std::uint64_t bytes = 0;
-  for (const Shard& shard : found.manifest.shards) bytes += shard.bytes;
-  return bytes;
-}
-
 std::string size_in_words(std::uint64_t bytes) {
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -57,9 +51,8 @@ std::string head_json(const FoundAttempt& found) {
       R"("folders":{},"notes":{})",
       found.attempt.step, found.attempt.generation, json_string(found.attempt.token),
       json_string(checkpoint::word_for(found.state)), found.verified, found.pinned,
-      json_string(found.poisoned), head.sequence, head.wall_time_ns, data_bytes(found),
-      found.manifest.shards.size(), json_string(found.digest), strings(found.folders),
-      strings(found.notes));
+      json_string(found.poisoned), head.sequence, head.wall_time_ns, found.data_bytes,
+      found.tensors, json_string(found.digest), strings(found.folders), strings(found.notes));
 }
 
 std::string notes_text(const FoundAttempt& found) {
@@ -83,9 +76,8 @@ std::string checkpoints_text(std::span<const FoundAttempt> all) {
   for (const FoundAttempt& found : all) {
     const bool known = found.state == AttemptState::kCommitted;
     text += fmt::format("{:>12}  {:>10}  {:>10}  {:>7}  {}\n", found.attempt.step,
-                        found.attempt.generation, known ? size_in_words(data_bytes(found)) : "-",
-                        known ? std::to_string(found.manifest.shards.size()) : "-",
-                        state_in_words(found));
+                        found.attempt.generation, known ? size_in_words(found.data_bytes) : "-",
+                        known ? std::to_string(found.tensors) : "-", state_in_words(found));
     text += notes_text(found);
   }
   return text;
@@ -100,8 +92,8 @@ std::string checkpoint_text(const FoundAttempt& found) {
   std::string text =
       fmt::format("step {}, generation {}, attempt {}: {}\n", found.attempt.step,
                   found.attempt.generation, found.attempt.token, state_in_words(found));
-  text += fmt::format("{} in {} tensors, saved by {} ranks", size_in_words(data_bytes(found)),
-                      found.manifest.shards.size(), head.layout.world_size);
+  text += fmt::format("{} in {} tensors, saved by {} ranks", size_in_words(found.data_bytes),
+                      found.tensors, head.layout.world_size);
   for (const checkpoint::Axis& axis : head.layout.axes) {
     text += fmt::format(", {} {}", base::printable(axis.name), axis.size);
   }
@@ -168,7 +160,7 @@ std::string verified_text(std::span<const VerifiedCheckpoint> all) {
     if (found.state == AttemptState::kDamaged) {
       text += "lost: no copy of its manifest can be read\n";
     } else if (each.faults.empty()) {
-      text += fmt::format("sound, {} read\n", size_in_words(data_bytes(found)));
+      text += fmt::format("sound, {} read\n", size_in_words(found.data_bytes));
     } else {
       text += fmt::format("DAMAGED in {} place{}\n", each.faults.size(),
                           each.faults.size() == 1 ? "" : "s");
@@ -216,7 +208,7 @@ std::string pruned_text(const PrunedCheckpoints& pruned) {
     const bool known = found->state == AttemptState::kCommitted;
     text += fmt::format("removed step {}, generation {}: {}\n", found->attempt.step,
                         found->attempt.generation,
-                        known ? size_in_words(data_bytes(*found)) : "it was never committed");
+                        known ? size_in_words(found->data_bytes) : "it was never committed");
   }
   const auto is_left = [](const FoundAttempt* found) {
     return found->state == AttemptState::kCommitted;

@@ -51,7 +51,10 @@ inline constexpr std::chrono::milliseconds kHeartbeatIntervalMin{100};
 inline constexpr std::size_t kDiagnosedFilesMax = 65'536;  // of one folder
 inline constexpr std::uint32_t kDiagnosedRanksMax = 1U << 20;
 inline constexpr std::int64_t kFdMax = 1'000'000;  // of --events=fd:N
+// robustrun ckpt prune: for others who hold the lock of the home.
+inline constexpr std::chrono::minutes kCkptLockMax{1};
 // robustrun sim
+inline constexpr std::size_t kSimJournalsMax = 10'000;  // of --from-journal
 inline constexpr std::int64_t kSimNodesMax = 25'000;
 inline constexpr std::int64_t kSimSparesMax = 2'000;
 inline constexpr std::int64_t kSimSeedsMax = 10'000;

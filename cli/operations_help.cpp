@@ -74,7 +74,8 @@ std::string ckpt_help() {
          "  --to FORMAT  safetensors, dcp or torch\n"
          "  --json    JSON on the standard output (docs/checkpoint-format.md)\n\n"
          "Exit codes: 0 shown or done, or all is sound; 1 something is damaged or could not be\n"
-         "removed, or there is none; 2 bad input or no such directory.\n";
+         "removed, there is none, or a directory or who holds its lock was waited for in vain (a\n"
+         "minute each); 2 bad input or no such directory.\n";
 }
 
 std::string diagnose_help() {

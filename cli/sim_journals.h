@@ -2,7 +2,6 @@
 // The runs that `robustrun sim` is fed with: finds journals, reads them one after the other, and
 // keeps of each only what the simulator asks of it.
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,6 @@
 #include "simulator/run_record.h"
 
 namespace robustrun::cli {
-
-inline constexpr std::size_t kSimJournalsMax = 10'000;
 
 // Journals behind each of `paths`: a journal, a run's directory, a folder of such, or a run's id.
 // Ascending by path, each once. kNotFound, kLimit (kSimJournalsMax).

@@ -52,15 +52,21 @@ asan() {
   build build/asan --target $targets && run_ctest build/asan -L unit && fuzz
 }
 
-# What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin.
+# What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin;
+# checkpoints' mounts and copies.
 tsan() {
   local tests around=()
+  # What threads touch mounts and memory with; a tensor that somebody changes is a race on purpose.
+  local threaded='*/directory_lock_*,*/mount_threads_*,*/stuck_mount_*,*/bulk_read_*,*/staging_*'
+  local race='*changes*while*it*is*copied*'
+  threaded+=',*/hold_board_*'
   cmake --preset tsan > /dev/null || { count 0 1; return; }
-  build build/tsan --target test_base test_wire test_agent test_supervisor test_tracer || return
+  build build/tsan --target test_base test_wire test_agent test_supervisor test_tracer \
+    test_checkpoint || return
   # The thread sanitizer cannot live with as random addresses as newer kernels give.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
   for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
-      "test_tracer -sf=*/plugin_*"; do
+      "test_tracer -sf=*/plugin_*" "test_checkpoint -sf=$threaded -tce=$race"; do
     echo "tsan: $tests"
     # shellcheck disable=SC2086
     (set -f; "${around[@]}" build/tsan/bin/$tests) && count 1 0 || count 0 1

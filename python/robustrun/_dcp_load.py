@@ -5,7 +5,7 @@ import hashlib
 import torch
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _boxes, _contents, _shares, _tensors
+from . import _boxes, _contents, _ranks, _shares, _tensors
 
 _BOUNCE_BYTES_MAX = 256 << 20
 _BATCH_BYTES = 1 << 30  # of what is read together by all ranks
@@ -56,12 +56,24 @@ class Reading:
         self._reads, self._arrived, self._bounced = [], [], 0
 
 
-def wanted_by_all(plans):
-    """For each plan the places of those tensors' items that are in all, in the same order."""
+def wanted_alike(plans):
+    """For each plan a list of (ranks, places): tensors' items that those ranks want, and no others.
+    The ranks' lists have what they share at the same turn and in the same order."""
     places = [{_key(item): place for place, item in enumerate(plan.items)
                if item.type == LoadItemType.TENSOR} for plan in plans]
-    keys = set(places[0]).intersection(*places[1:])
-    return [[mine[key] for key in sorted(keys)] for mine in places]
+    who = {}
+    for rank, mine in enumerate(places):
+        for key in mine:
+            who.setdefault(key, []).append(rank)
+    together = {}
+    for key, ranks in who.items():
+        if len(ranks) > 1:
+            together.setdefault(tuple(ranks), []).append(key)
+    answer = [[] for _ in plans]
+    for ranks in sorted(together, key=lambda ranks: (-len(ranks), ranks)):
+        for rank in ranks:
+            answer[rank].append((ranks, [places[rank][key] for key in sorted(together[ranks])]))
+    return answer
 
 
 def _key(item):
@@ -70,8 +82,24 @@ def _key(item):
             tuple(item.lengths))
 
 
+def sharing_groups(group, alike):
+    """{ranks: their group} of those that all of these ranks can use. By all ranks of `group`."""
+    error, groups = None, {}
+    try:
+        for ranks, _ in alike:
+            found = group if len(ranks) == group.size else _ranks.group_of(ranks)
+            if found is not None:
+                groups[ranks] = found
+    except Exception as failed:
+        error = failed
+    usable = [{tuple(ranks) for ranks in said} for said in group.agree(error, list(groups))]
+    return {ranks: found for ranks, found in groups.items()
+            if all(ranks in usable[rank] for rank in ranks)}
+
+
 class SharedReading:
-    """Of items that all ranks want: each reads its share and hands it on."""
+    """Of items that several ranks want, all of the job's or replicas of FSDP's shards: each reads
+    its share and hands it on."""
 
     def __init__(self, group, checkpoint, planner):
         self._group, self._checkpoint, self._planner = group, checkpoint, planner

@@ -46,11 +46,16 @@ class Corrupt(CheckpointError):
     """Bytes that are not what was saved."""
 
 
+class Unreadable(CheckpointError):
+    """Bytes that a disk does not give: EIO."""
+
+
 class Conflict(CheckpointError):
     """A later attempt of the job saves here now, or the attempt is committed already."""
 
 
-_KINDS = {"not found": NotFound, "corrupt": Corrupt, "conflict": Conflict}
+_KINDS = {"not found": NotFound, "unavailable": Unreadable, "corrupt": Corrupt,
+          "conflict": Conflict}
 
 
 class _Blob(ctypes.Structure):

@@ -1,6 +1,7 @@
 """Ranks that go on together or not at all: what each has to say is told to all of them.
 
-Small collectives of the default process group; no rank waits for one that has failed.
+Small collectives of the default process group, or of one that the script has made; no rank waits
+for one that has failed.
 """
 
 import json
@@ -26,11 +27,27 @@ def group():
     return Group(dist, kinds) if kinds else None
 
 
-def _kinds_of_devices():
+def group_of(ranks):
+    """A process group of just these ranks that there is already, such as one of a DeviceMesh; None
+    when there is none that this rank is in. None is made: that would be up to all ranks."""
+    from torch.distributed import distributed_c10d
+
+    dist = _session._process_group()
+    known = getattr(getattr(distributed_c10d, "_world", None), "pg_group_ranks", {})
+    for handle, members in known.items():  # in the order in which they were made, on every rank
+        if dist.get_rank() in members and sorted(members) == list(ranks):
+            kinds = _kinds_of_devices(handle)
+            if kinds:
+                return Group(dist, kinds, handle, sorted(members, key=members.get))
+    return None
+
+
+def _kinds_of_devices(handle=None):
     """Those whose tensors the group can send, "cpu" first."""
     from torch.distributed import distributed_c10d
 
-    config = getattr(distributed_c10d, "get_backend_config", str)()  # "cpu:gloo,cuda:nccl"
+    described = getattr(distributed_c10d, "get_backend_config", None)
+    config = described(handle) if described else ""  # "cpu:gloo,cuda:nccl"
     pairs = [each.split(":") for each in config.split(",") if ":" in each]
     kinds = [kind for kind, backend in pairs if backend in _BACKENDS and _is_there(kind)
              and (kind == "cpu" or backend != "gloo")]  # that one would copy them to the host
@@ -42,9 +59,11 @@ def _is_there(kind):
 
 
 class Group:
-    def __init__(self, dist, kinds):
-        self._dist, self._kinds = dist, kinds
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+    def __init__(self, dist, kinds, handle=None, members=None):
+        """`members`: the ranks' numbers in the job, by their number in the group `handle`."""
+        self._dist, self._kinds, self._handle = dist, kinds, handle
+        self.rank, self.size = dist.get_rank(handle), dist.get_world_size(handle)
+        self._members = members or range(self.size)
         self._talks_on = self._device(kinds[0])
 
     @staticmethod
@@ -60,7 +79,8 @@ class Group:
 
     def broadcast(self, flat, source):
         """Begins to; wait() of what it answers ends it."""
-        return self._dist.broadcast(flat, source, async_op=True)
+        return self._dist.broadcast(flat, self._members[source], group=self._handle,
+                                    async_op=True)
 
     def gather(self, value):
         """The values of all ranks: what JSON can say."""
@@ -74,7 +94,7 @@ class Group:
     def _all(self, row):
         row = row.to(self._talks_on)
         rows = [torch.empty_like(row) for _ in range(self.size)]
-        self._dist.all_gather(rows, row)
+        self._dist.all_gather(rows, row, group=self._handle)
         return [each.cpu() for each in rows]
 
     def agree(self, error, facts=None):
@@ -91,5 +111,6 @@ class Group:
             raise error
         for rank, (what, _) in enumerate(said):
             if what is not None:
-                raise RankFailed("cannot go on: rank %d of %d failed: %s" % (rank, self.size, what))
+                raise RankFailed("cannot go on: rank %d of %d failed: %s" % (
+                    self._members[rank], self._dist.get_world_size(), what))
         return [each for _, each in said]

@@ -19,7 +19,7 @@ from time import monotonic_ns
 
 from . import _engine, _load, _neutral, _ranks, _session, _staged, _state, _tensors
 from ._checkpoint_notes import note
-from ._engine import CheckpointError, Conflict, Corrupt, NotFound
+from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._load import Loaded, WorldChanged
 from ._neutral import NotNeutral
 from ._ranks import RankFailed
@@ -29,7 +29,7 @@ from ._tensors import CannotSave
 
 __all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "ChangedWhileSaved",
            "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave", "CheckpointError",
-           "Conflict", "Corrupt", "NotFound", "RankFailed"]
+           "Conflict", "Corrupt", "NotFound", "Unreadable", "RankFailed"]
 
 DIRECTORY_VARIABLE = "ROBUSTRUN_CHECKPOINT_DIR"
 RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
@@ -122,9 +122,10 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     rank reads its share and hands it on, and when one of them fails all raise (RankFailed, where it
     was another). With `read_only` nobody waits for others, and each reads all of it.
 
-    A damaged checkpoint is marked as poisoned. A single process then takes the one before, with a
-    warning; of several ranks the one that finds it raises Corrupt, and all of them find the one
-    before at their next start.
+    A damaged checkpoint is marked as poisoned; one that a disk does not give (EIO, Unreadable) is
+    not, as another day or another machine may be able to read it. A single process then takes the
+    one before, with a warning; of several ranks the one that finds it raises, and where it was
+    marked all of them find the one before at their next start.
     """
     group = None if read_only else _ranks.group()
     with _lock:
@@ -136,7 +137,7 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
         for attempt in _load.attempts(places):
             try:
                 return loader.load(places, attempt)
-            except (Corrupt, NotFound) as error:
+            except (Corrupt, NotFound, Unreadable) as error:
                 failed = error
                 _load.give_up(places, attempt, error, read_only)
                 if loader.world.size > 1:
@@ -159,7 +160,7 @@ def _load_with(group, state, directories, own, dataloader, random, remap):
     loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
     try:
         return loader.load_with(group, places, attempt, failed)
-    except (Corrupt, NotFound) as error:
+    except (Corrupt, NotFound, Unreadable) as error:
         if attempt is not None:
             _load.give_up(places, attempt, error, read_only=False)
         raise

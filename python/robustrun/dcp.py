@@ -223,9 +223,12 @@ class RobustReader(StorageReader):
                                "else saving there?" % " and ".join(found))
         group = _ranks.group()
         if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
-            return [replace(plan, storage_data=[]) for plan in plans]
-        return [replace(plan, storage_data=places)
-                for plan, places in zip(plans, _dcp_load.wanted_by_all(plans))]  # noqa: B905
+            return [replace(plan, storage_data=None) for plan in plans]
+        alike = _dcp_load.wanted_alike(plans)
+        if not any(alike):
+            return [replace(plan, storage_data=None) for plan in plans]
+        return [replace(plan, storage_data=mine)
+                for plan, mine in zip(plans, alike)]  # noqa: B905
 
     def read_data(self, plan, planner):
         try:
@@ -243,12 +246,8 @@ class RobustReader(StorageReader):
     def _read(self, plan, planner):
         checkpoint, done = self._checkpoint, set()
         from_ranks = from_disk = 0
-        if plan.storage_data:  # first of all: an error before would leave the others waiting
-            shared = [plan.items[place] for place in plan.storage_data]
-            together = _dcp_load.SharedReading(_ranks.group(), checkpoint, planner)
-            left = together.read(shared, self._places)
-            done = {id(item) for item in shared}.difference(map(id, left))
-            from_ranks, from_disk = together.bytes_from_ranks, together.bytes
+        if plan.storage_data is not None:  # first: an error before would leave the others waiting
+            done, from_ranks, from_disk = self._read_together(plan, planner)
         objects = {name: value for _, name, value in checkpoint.states}
         reading = _dcp_load.Reading(checkpoint, planner)
         for item in plan.items:
@@ -263,3 +262,25 @@ class RobustReader(StorageReader):
         from_disk += reading.bytes
         self.last_load = Loaded(checkpoint.step, checkpoint.attempt, from_disk + from_ranks, 0,
                                 from_disk, from_ranks)
+
+    def _read_together(self, plan, planner):
+        """(ids of the items that were read, bytes from other ranks, from disk)"""
+        groups = _dcp_load.sharing_groups(_ranks.group(), plan.storage_data)
+        done, from_ranks, from_disk, error = set(), 0, 0, None
+        for ranks, places in plan.storage_data:
+            if ranks not in groups:
+                continue
+            try:
+                if error is not None:
+                    groups[ranks].agree(error)  # these others, too, must not wait for this rank
+                shared = [plan.items[place] for place in places]
+                together = _dcp_load.SharedReading(groups[ranks], self._checkpoint, planner)
+                left = together.read(shared, self._places)
+                done |= {id(item) for item in shared}.difference(map(id, left))
+                from_ranks += together.bytes_from_ranks
+                from_disk += together.bytes
+            except Exception as failed:
+                error = error or failed
+        if error is not None:
+            raise error
+        return done, from_ranks, from_disk

@@ -7,6 +7,7 @@
 
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/job_impl.h"
+#include "supervisor/core/limits.h"
 #include "supervisor/core/preflight_verdict.h"
 
 namespace robustrun::supervisor {
@@ -121,14 +122,15 @@ void Job::Impl::take_step(Step step) {
                      outage->looks_like->name));
 }
 
-// Several at once are tested beside the run: whoever is fit comes back as a spare.
+// Several at once are tested beside the run: whoever is fit comes back as a spare, kReturnsMax
+// times.
 void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classification& looks) {
   std::vector<std::string> names;
   for (const base::NodeId node : suspects) {
     NodeState& evicted = at(node);
     set_presence(evicted, evicted.agent, true);
     evicted.trouble = looks.name;
-    evicted.on_probation = suspects.size() > 1;
+    evicted.on_probation = suspects.size() > 1 && evicted.returns < kReturnsMax;
     // One that was given up is not started again, which would end what the former one still has.
     if (evicted.agent == Agent::kLost) out.push_back(DismissAgent{node});
     evicted.retry_at = kNever;

@@ -94,7 +94,7 @@ const char* Job::Impl::check_name() const { return check_due ? "check" : "pre-fl
 void Job::Impl::check_evicted(const std::vector<base::NodeId>& suspects) {
   CheckNodes order{++check, true, {}, {}};
   for (const base::NodeId node : suspects) {
-    if (at(node).agent != Agent::kJoined) continue;
+    if (at(node).agent != Agent::kJoined || !at(node).on_probation) continue;
     order.nodes.push_back(node);
     order.addresses.push_back(at(node).address);
   }

@@ -1,7 +1,8 @@
 // Machines of a host list that were left out, while the run waits for nodes: nobody else would
 // bring them back. Each is tested again (a full check) after a growing delay; an agent that is gone
-// is started for it. Whoever passes takes part again, kReturnsMax times in a run at most: a fault
-// that no test finds must not keep the run busy for ever.
+// is started for it. Whoever passes takes part again, kReturnsMax times in a run at most, and so
+// does whoever was evicted together with others and is cleared as a spare: a fault that no test
+// finds must not keep the run busy for ever.
 //
 // In an open group a machine that was repaired offers itself.
 
@@ -69,16 +70,15 @@ void Job::Impl::readmit(base::NodeId node) {
   NodeState& returned = at(node);
   set_presence(returned, returned.agent, false);
   ++returned.losses;  // others come first, should a place become free
-  std::string text = fmt::format("{} passed a full check and ", name(node));
-  if (returned.retests == 0) {
-    text += "is there as a spare";
-  } else {
-    ++returned.returns;
-    text += fmt::format(
-        "takes part again (left out before: {}), because the run waits for nodes; "
-        "return {} of {}",
-        returned.trouble, returned.returns, kReturnsMax);
-  }
+  ++returned.returns;
+  RR_ASSERT(returned.returns <= kReturnsMax);
+  const std::string how =
+      returned.retests == 0
+          ? std::string("is there as a spare")
+          : fmt::format("takes part again (left out before: {}), because the run waits for nodes",
+                        returned.trouble);
+  std::string text = fmt::format("{} passed a full check and {}; return {} of {}", name(node), how,
+                                 returned.returns, kReturnsMax);
   returned.retests = 0;
   returned.retest_at = base::Nanos{};
   returned.suspicion.reset();

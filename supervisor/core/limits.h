@@ -34,8 +34,8 @@ inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 // Sure failures of a machine that the run needs, within Policy::blamed_within: from this one on it
 // is given up all the same, where another one may be waited for.
 inline constexpr std::size_t kBrokenTimesMax = 2;
-// How often a machine that was left out takes part again in a run, because it passed a test while
-// the run waited for nodes.
+// How often a machine that was left out takes part again in a run, because it passed a test: while
+// the run waited for nodes, or as a spare, beside it.
 inline constexpr std::uint32_t kReturnsMax = 2;
 
 // Restarts that `robustrun status` names; the report has them all.

@@ -43,7 +43,7 @@ struct NodeState {
   std::vector<base::Nanos> broken;     // failures of late that surely are this machine's
   // Of an unfit one while the run waits for nodes (job_readmit.cpp).
   std::uint32_t retests = 0;           // since it was left out
-  std::uint32_t returns = 0;           // after such tests, in this run
+  std::uint32_t returns = 0;           // after tests, also as a spare; in this run
   base::Nanos retest_at{};             // zero: not planned yet
   template <class V>
   void fields(V& v) {

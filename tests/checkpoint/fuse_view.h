@@ -11,27 +11,20 @@
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 namespace robustrun::test {
 
 // A folder seen through FUSE, served by a process that can be stopped.
 class FuseView {
  public:
-  FuseView(const std::string& source, const std::string& target) : target_(target) {
-    std::string program = "bindfs";
-    std::string foreground = "-f";
-    std::string from = source;
-    std::string to = target;
-    char* argv[] = {program.data(), foreground.data(), from.data(), to.data(), nullptr};
-    struct stat before{};
-    REQUIRE(::stat(target.c_str(), &before) == 0);
-    if (::posix_spawnp(&pid_, "bindfs", nullptr, nullptr, argv, environ) != 0) return;
-    struct stat now = before;
-    while (now.st_dev == before.st_dev && ::waitpid(pid_, nullptr, WNOHANG) == 0) {
-      (void)::stat(target.c_str(), &now);
-    }
-    there_ = now.st_dev != before.st_dev;
-    if (!there_) pid_ = -1;
+  FuseView(const std::string& source, const std::string& target)
+      : FuseView(target, {"bindfs", "-f", source, target}) {}
+  // Read-only; reads of files whose paths have `broken` in them fail with EIO.
+  static FuseView failing(const std::string& source, const std::string& target,
+                          const std::string& broken) {
+    return FuseView(target, {std::string(RR_TEST_HELPERS) + "/slow_view", source, target, "0",
+                             "/dev/null", broken});
   }
   ~FuseView() {
     if (pid_ < 0) return;
@@ -50,6 +43,21 @@ class FuseView {
   void go_on() const { ::kill(pid_, SIGCONT); }
 
  private:
+  FuseView(const std::string& target, std::vector<std::string> words) : target_(target) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    struct stat before{};
+    REQUIRE(::stat(target.c_str(), &before) == 0);
+    if (::posix_spawnp(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return;
+    struct stat now = before;
+    while (now.st_dev == before.st_dev && ::waitpid(pid_, nullptr, WNOHANG) == 0) {
+      (void)::stat(target.c_str(), &now);
+    }
+    there_ = now.st_dev != before.st_dev;
+    if (!there_) pid_ = -1;
+  }
+
   std::string target_;
   pid_t pid_ = -1;
   bool there_ = false;

@@ -84,6 +84,29 @@ TEST_CASE("a manifest that is cut anywhere, or has one bit changed anywhere, is 
   }
 }
 
+TEST_CASE("a summary counts what decoding finds, and is refused where decoding is") {
+  for (const Manifest& manifest : {sample(), with_parity()}) {
+    std::string bytes = encode(Document::kManifest, manifest);
+    const auto summary = summarize(Document::kManifest, bytes);
+    REQUIRE(summary);
+    CHECK(summary->head == manifest.head);
+    CHECK(summary->shards == manifest.shards.size());
+    std::uint64_t all = 0;
+    for (const Shard& shard : manifest.shards) all += shard.bytes;
+    CHECK(summary->bytes == all);
+    CHECK_FALSE(summarize(Document::kPart, bytes));
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      CHECK_FALSE(summarize(Document::kManifest, std::string_view(bytes).substr(0, size)));
+    }
+    for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+      CAPTURE(bit);
+      CHECK_FALSE(summarize(Document::kManifest, bytes));
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    }
+  }
+}
+
 TEST_CASE("a manifest that contradicts itself is refused, though its checksums are right") {
   const auto refused = [](auto change) {
     Manifest manifest = with_parity();

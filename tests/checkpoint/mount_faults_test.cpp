@@ -222,4 +222,55 @@ TEST_CASE("with parity a mount that hangs while it is read is done without") {
   fuse.go_on();
 }
 
+TEST_CASE(
+    "a mount that gives EIO when it is read: parity, else the tensor, file and cause by name") {
+  for (const Way way : {Way::kPlain, Way::kParity}) {
+    for (const std::size_t bad : {0UZ, 2UZ}) {
+      for (const char* broken : {".safetensors", ""}) {  // "": its copy of the manifest, too
+        CAPTURE(static_cast<int>(way));
+        CAPTURE(bad);
+        CAPTURE(broken);
+        Saving saving(way);
+        Store store = saving.store(nullptr);
+        saving.begin(store);
+        REQUIRE(saving.save(store));
+        const std::string& directory = saving.directories[bad];
+        const std::string behind = saving.scratch / "behind";
+        std::filesystem::rename(directory, behind);
+        REQUIRE(std::filesystem::create_directory(directory));
+        const auto fuse = FuseView::failing(behind, directory, broken);
+        if (!fuse.there()) {
+          MESSAGE("no FUSE here: libfuse3 is missing, or mounting is not allowed");
+          return;
+        }
+        const auto found = newest_committed(saving.directories);
+        REQUIRE(found);
+        CHECK(found->attempt.step == 2);
+        CHECK(says(found->notes, directory, "Input/output error") == (*broken == '\0'));
+        for (const IoWay io : {IoWay::kAuto, IoWay::kRing, IoWay::kDirect, IoWay::kBuffered}) {
+          CAPTURE(static_cast<int>(io));
+          auto reader = CheckpointReader::open(found->manifest, found->folders, {.io = io});
+          std::size_t failed = 0;
+          for (std::size_t i = 0; i < saving.state.buffers.size(); ++i) {
+            std::string bytes(saving.state.buffers[i].size(), '\0');
+            const auto read = reader.read_shard(i, bytes);
+            if (read) CHECK(bytes == saving.state.buffers[i]);
+            if (read) continue;
+            ++failed;
+            CHECK(read.error().code == base::Errc::kUnavailable);
+            CHECK(read.error().os_errno == EIO);
+            const std::string& what = read.error().what;
+            CHECK(what.starts_with("cannot read tensor '" + found->manifest.shards[i].name + "'"));
+            CHECK(says({what}, directory, "Input/output error"));
+          }
+          CHECK((failed > 0) == (way == Way::kPlain));
+          CHECK(says(reader.rescued(), directory, "Input/output error: put together again") ==
+                (way == Way::kParity));
+          CHECK(says(reader.verify(), directory, "Input/output error"));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace mount_faults_test

@@ -225,6 +225,44 @@ TEST_CASE("one bit flipped in a control file is said, and an older step or a cop
   CHECK_FALSE(newest(mounts).verified);
 }
 
+TEST_CASE("a list by sums says what one of everything says, and a closer look adds the rest") {
+  const TwoMounts mounts("/dev/shm");
+  Store store = mounts.store();
+  for (std::uint64_t step = 1; step <= 4; ++step) REQUIRE(save_step(store, step));
+  REQUIRE(verify_and_mark(posix_disk(), newest(mounts)));
+  auto all = list_attempts(mounts.directories);
+  REQUIRE(all->size() == 4);
+  flip_bit((*all)[1].folders[0] + "/MANIFEST", 200);
+  for (const std::string& folder : (*all)[2].folders) flip_bit(folder + "/MANIFEST", 200);
+  REQUIRE(store.begin(5, 1, {1, {}}, {"n0"}));
+  all = list_attempts(mounts.directories);
+  auto sums = list_attempts(mounts.directories, nullptr, Look::kSums);
+  REQUIRE(sums->size() == 5);
+  MountThreads threads(mounts.directories, 1, kPatience);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CAPTURE(i);
+    const FoundAttempt& full = (*all)[i];
+    FoundAttempt& found = (*sums)[i];
+    for (const bool closer : {false, true}) {
+      if (closer) REQUIRE(look_closer(found, threads));
+      CHECK(found.attempt == full.attempt);
+      CHECK(found.state == full.state);
+      CHECK(found.digest == full.digest);
+      CHECK(found.verified == full.verified);
+      CHECK(found.tensors == full.tensors);
+      CHECK(found.data_bytes == full.data_bytes);
+      CHECK(found.notes == full.notes);
+      CHECK(found.manifest.head == full.manifest.head);
+      CHECK((found.manifest == full.manifest) ==
+            (closer || full.state != AttemptState::kCommitted));
+    }
+  }
+  CHECK((*sums)[0].verified);
+  CHECK((*sums)[0].tensors == SampleState(4).buffers.size());
+  CHECK((*sums)[1].notes.size() == 1);
+  CHECK((*sums)[3].state != AttemptState::kCommitted);
+}
+
 TEST_CASE("a part or an INTENT with a flipped bit stops the commit") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();

@@ -1,12 +1,15 @@
-// Mounts that hang while parity is written, a copy in memory is saved, or old ones are removed.
+// Mounts that hang while parity is written, a copy in memory is saved, old ones are removed, or a
+// damaged one is repaired.
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 
+#include "checkpoint/repair.h"
 #include "checkpoint/retention.h"
 #include "checkpoint/staging.h"
 #include "tests/checkpoint/blocking_disk.h"
+#include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"
 
 namespace stuck_parity_test {
@@ -157,6 +160,63 @@ TEST_CASE("while a mount hangs nothing more is removed, which is said, and nothi
   REQUIRE(prune(disk, mounts.directories, 1, 2, kTestPatience));
   CHECK(list_attempts(mounts.directories)->size() == 1);
   CHECK(wrong_in(*newest_committed(mounts.directories)) == "");
+}
+
+TEST_CASE("a repair does not wait for a mount that hangs; what may lie there is lost, by name") {
+  BlockingDisk disk;
+  const Mounts mounts(4);
+  const SampleState state(1, kRows);
+  Store store = mounts.store(disk, 1);
+  const auto attempt = store.begin(1, 1, {1, {}}, {"n0"});
+  REQUIRE(attempt);
+  REQUIRE(store.write_part(*attempt, "n0", state.contents));
+  REQUIRE(store.commit(*attempt, 1));
+  const auto found = newest_committed(mounts.directories);
+  REQUIRE(found);
+  mounts.lose(3);
+  disk.hang(mounts.directories[3]);
+  const auto hung = repair(disk, *found, mounts.directories, kTestPatience);
+  REQUIRE_FALSE(hung);
+  CHECK(hung.error().os_errno == ETIMEDOUT);
+  CHECK(hung.error().what.find("cannot use " + mounts.directories[3] + ": it has not answered") ==
+        0);
+  let_all_go(disk);
+  const auto repaired = repair(disk, *found, mounts.directories, kTestPatience);
+  REQUIRE(repaired);
+  CHECK(repaired->lost.empty());
+  CHECK(repaired->done.size() == 3);  // data, parity, MANIFEST
+  CHECK(CheckpointReader::open(found->manifest, found->folders).verify().empty());
+}
+
+TEST_CASE("what may lie on a mount that hangs when it is looked at is not written elsewhere") {
+  const Mounts mounts(4);
+  const SampleState state(1, kRows);
+  const std::string behind = mounts.scratch / "behind";
+  {
+    Store store = mounts.store(posix_disk(), 1);
+    const auto attempt = store.begin(1, 1, {1, {}}, {"n0"});
+    REQUIRE(attempt);
+    REQUIRE(store.write_part(*attempt, "n0", state.contents));
+    REQUIRE(store.commit(*attempt, 1));
+  }
+  const auto found = newest_committed(mounts.directories);
+  REQUIRE(found);
+  std::filesystem::rename(mounts.directories[3], behind);
+  REQUIRE(std::filesystem::create_directory(mounts.directories[3]));
+  const test::FuseView fuse(behind, mounts.directories[3]);
+  if (!fuse.there()) {
+    MESSAGE("no FUSE here: bindfs is missing, or mounting is not allowed");
+    return;
+  }
+  fuse.stop();
+  const auto hung = repair(posix_disk(), *found, mounts.directories, kTestPatience);
+  REQUIRE(hung);
+  CHECK(hung->done.empty());
+  CHECK(hung->lost.size() == 3);  // data, parity, MANIFEST
+  CHECK(names(hung->lost, "may be in " + mounts.directories[3] + ", which does not answer"));
+  CHECK(names(hung->lost, "cannot use " + mounts.directories[3] + ": it has not answered"));
+  fuse.go_on();
+  CHECK(repair(posix_disk(), *found, mounts.directories)->done.empty());
 }
 
 }  // namespace stuck_parity_test

@@ -6,6 +6,7 @@ torch is imported once, the ranks are forked from that. What a state should hold
 seed, so that every world size knows it without the others.
 """
 
+import math
 import os
 import sys
 import tempfile
@@ -99,25 +100,55 @@ def save(folder, rank, world, seed):
              checkpoint_id=int(seed))
 
 
-def load(folder, rank, world, seed, read_only=False):
+def load(folder, rank, world, seed, read_only=False, same=False):
     reader = RobustReader([folder, folder + "-2"], read_only=read_only)
     assert reader.latest() is not None
     state = blank(state_of(world, int(seed)))
     dcp.load(state, storage_reader=reader)
     check_same(state, state_of(world, int(seed)))
-    check_read_once(state, reader.last_load, rank, world)
+    check_read_once(state, reader.last_load, world, same)
 
 
-def check_read_once(state, loaded, rank, world):
-    """What every rank holds alike was read by one of them."""
-    alike = [tensor for tensor in state["model"].values() if world > 1 and (
-        not isinstance(tensor, DTensor) or tensor.to_local().shape == tensor.shape)]
-    size = sum(bits(tensor).numel() for tensor in alike)
+def check_read_once(state, loaded, world, same):
+    """What several ranks hold alike was read by one of them: what all hold in any case, replicas of
+    shards where each of them wants `same` pieces as were saved."""
+    always = replicas = mine = 0
+    for tensor in state["model"].values():
+        copies = world
+        if isinstance(tensor, DTensor):
+            kinds = zip(tensor.device_mesh.shape, tensor.placements, strict=True)
+            copies = math.prod(size for size, kind in kinds if kind.is_replicate())
+        size = tensor.numel() * tensor.element_size()
+        replicas += size * (copies - 1)
+        always += size * (copies - 1) if copies == world else 0
+        mine += bits(tensor).numel()
     parts = torch.tensor([float(loaded.from_ranks)])
     if world > 1:
         dist.all_reduce(parts)
-    assert int(parts) == size * (world - 1), (int(parts), size, loaded)
-    assert loaded.from_ranks <= size
+    assert always <= int(parts) <= replicas, (int(parts), always, replicas, loaded)
+    assert not same or int(parts) == replicas, (int(parts), replicas, loaded)
+    assert loaded.from_ranks <= mine, (loaded, mine)
+
+
+def load_same(folder, rank, world, seed):
+    """As many ranks as have saved it."""
+    load(folder, rank, world, seed, same=True)
+
+
+def fail_one(folder, rank, world, seed):
+    """One rank cannot read what it shares with some: they hear of it, and none waits for it."""
+    from robustrun import _engine
+
+    read, calls = _engine.Checkpoint.read, []
+
+    def broken(self, requests):
+        calls.append(requests)
+        if rank == 1 and len(calls) > 1:  # the first is of what all share
+            raise OSError("this rank's disk is gone")
+        return read(self, requests)
+
+    _engine.Checkpoint.read = broken
+    load(folder, rank, world, seed)
 
 
 def look(folder, rank, world, seed):

@@ -68,6 +68,14 @@ def test_four_ranks_then_two_then_eight_then_one_find_the_same_bits(folder):
     assert "sound" in ckpt("verify", "--all", *both(folder))
 
 
+@pytest.mark.parametrize("world", [4, 8])
+def test_replicas_of_shards_are_read_once_and_a_failure_of_one_ends_all(folder, world):
+    job(world, "save", folder, "1")
+    job(world, "load_same", folder, "1")
+    said = job(world, "fail_one", folder, "1", code=1)
+    assert "this rank's disk is gone" in said
+
+
 @with_newer_torch
 def test_a_model_and_its_optimizer_sharded_over_four_go_on_over_two_and_one(folder):
     job(4, "save_fsdp", folder)

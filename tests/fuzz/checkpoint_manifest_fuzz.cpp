@@ -46,9 +46,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (input.empty()) return 0;
   const bool dressed = (input[0] & 1) != 0;
   input.remove_prefix(1);
-  const auto manifest =
-      decode(Document::kManifest, dressed ? with_checksums(input) : std::string(input));
+  const std::string bytes = dressed ? with_checksums(input) : std::string(input);
+  const auto summary = summarize(Document::kManifest, bytes);
+  const auto manifest = decode(Document::kManifest, bytes);
   if (!manifest) return 0;
+  RR_ASSERT(summary && summary->head == manifest->head);
+  RR_ASSERT(summary->shards == manifest->shards.size());
   RR_ASSERT(check_consistent(*manifest));
   const auto again = decode(Document::kManifest, encode(Document::kManifest, *manifest));
   RR_ASSERT(again && *again == *manifest);

@@ -1,10 +1,12 @@
-// slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS]: a folder seen as on storage that is far away.
+// slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN]]: a folder seen as on storage that is far
+// away, or that fails.
 //
 // Read-only, through FUSE, in the foreground until it is unmounted. What the kernel asks for (a
 // name, the opening of a file, a piece of its bytes, a listing) is answered LATENCY_US later, each
 // on a thread of its own, so that waits overlap as round trips over a network do. The kernel keeps
 // what it has read (kernel_cache), and names for a minute. COUNTS: a file that has the number of
-// reads and of bytes at the end.
+// reads and of bytes at the end. BROKEN:
+// reads of files in whose paths this is found fail with EIO.
 
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
@@ -21,11 +23,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace {
 
 std::string source;
+std::string broken;
+bool fails = false;
 std::chrono::microseconds latency{};
 std::atomic<std::uint64_t> reads{0};
 std::atomic<std::uint64_t> bytes{0};
@@ -55,8 +60,10 @@ int view_open(const char* path, fuse_file_info* info) {
   return 0;
 }
 
-int view_read(const char*, char* buffer, std::size_t size, off_t offset, fuse_file_info* info) {
+int view_read(const char* path, char* buffer, std::size_t size, off_t offset,
+              fuse_file_info* info) {
   std::this_thread::sleep_for(latency);
+  if (fails && std::string_view(path).contains(broken)) return -EIO;
   const ssize_t got = ::pread(static_cast<int>(info->fh), buffer, size, offset);
   if (got < 0) return -errno;
   ++reads;
@@ -92,12 +99,14 @@ void* view_init(fuse_conn_info* connection, fuse_config* config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) {
-    std::fputs("usage: slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS]\n", stderr);
+  if (argc < 4 || argc > 6) {
+    std::fputs("usage: slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN]]\n", stderr);
     return 2;
   }
   source = argv[1];
   latency = std::chrono::microseconds(std::strtoul(argv[3], nullptr, 10));
+  fails = argc == 6;
+  if (fails) broken = argv[5];
   fuse_operations operations{};
   operations.getattr = view_getattr;
   operations.readlink = view_readlink;
@@ -118,7 +127,7 @@ int main(int argc, char** argv) {
   fuse_loop_cfg_destroy(loop);
   fuse_unmount(view);
   fuse_destroy(view);
-  if (argc == 5) {
+  if (argc >= 5) {
     if (std::FILE* const counts = std::fopen(argv[4], "w")) {
       std::fprintf(counts, "%llu %llu\n", static_cast<unsigned long long>(reads),
                    static_cast<unsigned long long>(bytes));

@@ -7,6 +7,7 @@
 
 #include "supervisor/core/report.h"
 #include "supervisor/hang_watch.h"
+#include "tests/sim/disks.h"
 #include "tests/sim/line.h"
 #include "tests/sim/mutations.h"
 #include "tests/sim/operator.h"
@@ -140,7 +141,7 @@ class Cluster {
   std::uint64_t saved_ = 0;   // step of the newest checkpoint
   std::map<base::NodeId, core::PlaceCopies> copies_of_;  // that its agent was told last
   std::map<base::NodeId, base::Generation> copies_by_;  // and which agent that was
-  std::uint64_t marked_ = 0;  // checkpoints that nobody starts from
+  Disks disks_;
   Outcome outcome_;
 };
 

@@ -36,6 +36,7 @@ inline Outcome Cluster::run() {
   started.wall_time = seconds(1'700'000'000);
   if (mutation_ == Mutation::kGenerous) started.spec.restart.max_restarts += 3;
   if (mutation_ == Mutation::kShrinksTooFar) started.spec.group.min_nodes = 1;
+  if (mutation_ == Mutation::kQuickToMark) started.spec.policy.poison_after = 1;
   tell({}, {}, started);
   plan_orders();
   plan_troubles();

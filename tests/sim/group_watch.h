@@ -119,8 +119,8 @@ class GroupWatch {
     for (const base::NodeId id : decision.nodes) {
       Node& node = nodes_.at(id.value);
       node.unfit = decision.rule == core::Rule::kNodeEvicted;
-      const bool was_tested = decision.text.find("takes part again") != std::string::npos;
-      if (!node.unfit && was_tested && ++node.returns > core::kReturnsMax) {
+      const bool returns = decision.rule == core::Rule::kNodeReturned;
+      if (returns && ++node.returns > core::kReturnsMax) {
         violate_("machines_return_so_often", fmt::format("{} times", node.returns));
       }
     }

@@ -35,12 +35,10 @@ class Invariants : public Claims {
 
   [[nodiscard]] const std::set<core::Rule>& rules() const { return rules_; }
   [[nodiscard]] const GroupWatch& groups() const { return groups_; }
-
   void answered_mark(std::uint64_t order) { marks_.answered(order); }
   [[nodiscard]] SourceWatch& sources() { return sources_; }
   [[nodiscard]] CopyWatch& copies() { return copies_; }
   void answered_save(std::uint64_t order) { copies_.answered(order); }
-
   void convicted(base::NodeId culprit) { blame_.convicted(culprit); }
   [[nodiscard]] std::uint32_t right_evictions() const { return blame_.evictions(); }
 
@@ -56,6 +54,7 @@ class Invariants : public Claims {
     blame_.on_event(event);
     sources_.on_event(event, groups_);
     copies_.on_event(event, groups_);
+    if (const char* rule = marks_.on_event(event, groups_)) violate(rule, words_of(event));
     groups_.on_event(event);
     const bool current = !groups_.is_of_the_past(event);
     if (const auto* gone = std::get_if<core::WorkersGone>(&event.body)) {
@@ -96,7 +95,7 @@ class Invariants : public Claims {
       if (const char* rule = orders_.on_action(action)) violate(rule, words_of(action));
       if (!blame_.is_right(action)) violate("the_right_machine_goes", words_of(action));
       groups_.on_action(now, action);
-      marks_.on_action(now, action);
+      if (const char* rule = marks_.on_action(now, action)) violate(rule, words_of(action));
       copies_.on_action(now, action);
       if (const auto* asked = std::get_if<core::SolvePlacement>(&action)) asked_ = asked->digest;
       if (const auto* formed = std::get_if<core::GroupFormed>(&action)) {
@@ -132,7 +131,8 @@ class Invariants : public Claims {
     attempts_rise(*starts.front());
     groups_.on_starts(starts);
     if (!copies_.may_start(now_, groups_)) violate("nothing_starts_before_copies_are_saved", "so");
-    if (!marks_.may_start(now_)) violate("nothing_starts_before_the_mark", "it did");
+    const bool is_marked = marks_.starts(now_, starts.front()->attempt);
+    if (!is_marked) violate("nothing_starts_before_the_mark", "it did");
     if (unkillable_left_) violate("nothing_starts_beside_the_unkillable", "it did");
     if (!master_is_the_same_everywhere(starts)) violate("master_is_the_same_everywhere", "not so");
     const std::string excess = attempt_ ? restarts_.on_restart() : std::string();
@@ -179,7 +179,7 @@ class Invariants : public Claims {
 
   core::JobSpec spec_;
   GroupWatch groups_;
-  MarkWatch marks_;
+  MarkWatch marks_{spec_};
   CopyWatch copies_;
   OrderWatch orders_{spec_};
   BlameWatch blame_;

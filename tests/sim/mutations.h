@@ -43,6 +43,9 @@ enum class Mutation : std::uint8_t {
   kReplaysTwice,       // a node is in two groups that are replayed at the same time
   kReplaysAnybody,     // a node is replayed that was lost
   kForgetsMarks,       // says of a checkpoint that it is marked before it is
+  kMarksAnother,       // another checkpoint is marked than the one that did no good
+  kQuickToMark,        // the core is told that one failure is enough to mark one
+  kLoadsTheMarked,     // workers go on from what is marked
   kForgetsSaves,       // says that copies are saved before they are
   kKeepsItsOwn,        // a node is told to keep its copies itself
   kKeepsTwo,           // all nodes' copies go to one
@@ -98,6 +101,8 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
           if (copies->node.value > 0) route.node = {0};
         }
       }
+    } else if (auto* demote = std::get_if<core::DemoteCheckpoint>(&action)) {
+      if (mutation == Mutation::kMarksAnother) ++demote->id.step;
     } else if (auto* judged = std::get_if<core::NodesJudged>(&action)) {
       for (core::NodeVerdict& verdict : judged->verdicts) {
         if (mutation == Mutation::kTakesAnybody) verdict.level = core::Fitness::kUnfit;

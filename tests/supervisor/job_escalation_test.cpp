@@ -1,6 +1,7 @@
 // What is done between two attempts: every step of the ladders, driven through the machine.
 #include <doctest/doctest.h>
 
+#include "supervisor/core/limits.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 #include "tests/supervisor/preflight_facts.h"
@@ -264,12 +265,46 @@ TEST_CASE("machines of a hang are evicted together when it comes again; the inno
   result.nodes[0].facts.missing = "no script";
   h.tell(result);
   CHECK(h.text(Rule::kNodeUnfit).starts_with("node0 was evicted rightly"));
-  CHECK(h.text(Rule::kNodeReturned) == "node1 passed a full check and is there as a spare");
+  CHECK(h.text(Rule::kNodeReturned) ==
+        "node1 passed a full check and is there as a spare; return 1 of 2");
   // It is one: the next machine that goes is replaced by it.
   h.lose_machine(2);
   if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
   if (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
   CHECK(h.group == std::vector<std::uint32_t>{3, 4, 1});
+}
+
+TEST_CASE("machines that are cleared and suspected again are spares so often, and no more") {
+  JobSpec spec = policy_spec({1, 1, 1, 1, 1}, 3, 3);
+  spec.restart.max_restarts = 100;
+  Harness h(spec);
+  h.run();
+  std::vector<std::uint32_t> returns(5);
+  int hangs = 0;
+  int last_return = 0;
+  for (; hangs < 60 && h.job.state() == JobState::kRunning; ++hangs) {
+    h.first_step();
+    tracer::Verdict verdict;
+    verdict.finding = tracer::Finding::kGroupFailure;
+    verdict.culprits = {{0}, {1}};
+    verdict.sentence = "nobody knows which";
+    h.tell(Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, verdict, {}});
+    h.all_gone();
+    for (const CheckNodes& order : h.all<CheckNodes>()) {
+      std::vector<std::uint32_t> nodes;
+      for (const base::NodeId node : order.nodes) nodes.push_back(node.value);
+      h.tell(check_result(h, order.check, nodes));
+      for (const Decision& decision : h.all<Decision>()) {
+        if (decision.rule != Rule::kNodeReturned) continue;
+        ++returns[decision.nodes.front().value];
+        last_return = hangs;
+      }
+    }
+    if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+    if (h.job.state() == JobState::kReserving) h.begin();
+  }
+  CHECK(std::ranges::max(returns) == kReturnsMax);
+  CHECK(last_return + 10 < hangs);
 }
 
 TEST_CASE("with --compat=torchrun, and without a policy, every failure is answered by a restart") {

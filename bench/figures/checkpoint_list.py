@@ -1,0 +1,48 @@
+"""`robustrun ckpt ls` of 500 checkpoints of 20,000 tensors, beside reading the same manifests.
+
+Only manifests are kept of them. `ls` reads every byte of these, so reading them is the limit.
+"""
+
+import os
+import sys
+
+from harness import ROBUSTRUN, ROOT, Figure, Scratch, in_turns, timed
+
+CHECKPOINTS, TENSORS = 500, 20_000
+SECONDS_MAX = 1.5
+
+
+def fill(folder, count):
+    """The manifests' paths."""
+    os.environ["ROBUSTRUN_BUILD_DIR"] = str(ROBUSTRUN.parent.parent)
+    sys.path.insert(0, str(ROOT / "python"))
+    from robustrun import _engine
+
+    memory = bytearray(64)
+    address = _engine.ctypes.addressof(_engine.ctypes.c_char.from_buffer(memory))
+    shards = _engine.Structure(_engine.Shard(f"model.layers.{i}.attention.weight", "F32", 0, (4, 4),
+                                             (0, 0), (4, 4), 64) for i in range(TENSORS))
+    manifests = []
+    with _engine.Engine([folder], "fill") as engine:
+        for step in range(count):
+            with engine.begin(step, ["rank-0"]) as save:
+                save.write("rank-0", shards, [address] * TENSORS)
+                save.commit()
+                at = os.path.join(folder, save.attempt)
+            manifests.append(os.path.join(at, "MANIFEST"))
+            for name in os.listdir(at):
+                if name != "MANIFEST":
+                    os.remove(os.path.join(at, name))
+    return manifests
+
+
+def measure(quick):
+    count = CHECKPOINTS // 5 if quick else CHECKPOINTS
+    with Scratch() as folder:
+        manifests = fill(str(folder), count)
+        ours, peer = in_turns(3 if quick else 10,
+                              lambda: timed([ROBUSTRUN, "ckpt", "ls", folder], folder),
+                              lambda: timed(["cat", *manifests], folder))
+    limit = SECONDS_MAX * count / CHECKPOINTS
+    met = sorted(ours)[len(ours) // 2] <= limit
+    return [Figure(f"ckpt ls of {count}, to cat", "s", ours, peer, f"at most {limit:g} s", met)]
