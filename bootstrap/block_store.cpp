@@ -143,7 +143,8 @@ bool BlockStore::has_room(std::uint64_t bytes) {
   while (left >= bytes) {
     if (quota_left_.compare_exchange_weak(left, left - bytes)) return true;
   }
-  const std::uint64_t keep_max = options_.quota_bytes - std::min(options_.quota_bytes, bytes);
+  if (options_.quota_bytes < bytes) return false;
+  const std::uint64_t keep_max = options_.quota_bytes - bytes;
   static_cast<void>(evict_blobs(options_.cache, keep_max));
   const auto stored = block_store_usage(options_.cache);
   if (!stored) return false;

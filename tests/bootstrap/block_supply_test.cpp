@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <future>
@@ -207,8 +208,9 @@ TEST_CASE("a block is asked for once, however many wait for it") {
 TEST_CASE("a source that fails for a while is asked again, and no reader notices") {
   Fixture server;
   std::promise<std::string> event;
-  server.supply->on_event([&, is_told = false](const std::string& text) mutable {
-    if (!std::exchange(is_told, true)) event.set_value(text);
+  std::atomic<bool> is_told = false;
+  server.supply->on_event([&](const std::string& text) {
+    if (!is_told.exchange(true)) event.set_value(text);
   });
   server.origin.fail(3, base::Errc::kUnavailable);
   CHECK(outcome_of(server.read(0, 10)).is_there);
