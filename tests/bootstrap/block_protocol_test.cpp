@@ -97,6 +97,14 @@ TEST_CASE("a profile of blocks keeps their order") {
   CHECK(decode_block_profile(encode_block_profile(profile_of(1, {}))).value().blocks.empty());
 }
 
+TEST_CASE("a profile of blocks that an earlier version wrote is read") {
+  const std::string path = std::string(RR_SOURCE_DIR) + "/tests/golden/block-profile-v1.txt";
+  const auto profile = decode_block_profile(base::read_file(path, 1000).value()).value();
+  CHECK(profile.length == 104'857'600);
+  CHECK(profile.made_s == 1'700'000'000);
+  CHECK(profile.blocks == std::vector<HotBlock>{{7, 0}, {8, 0}, {9, 0}, {40, 1}});
+}
+
 TEST_CASE("a profile of blocks that is not whole, or names what is not there, is not used") {
   const std::string text = encode_block_profile(profile_of(10, {{7, 0}, {3, 0}}));
   for (std::size_t cut = 0; cut < text.size(); ++cut) {

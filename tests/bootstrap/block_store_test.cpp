@@ -267,6 +267,8 @@ TEST_CASE("a blob's 'about' is read back, and nothing else is taken for one") {
   const auto about = parse_about(about_text({42, "http://host/image"})).value();
   CHECK(about.length == 42);
   CHECK(about.source == "http://host/image");
+  const std::string path = std::string(RR_SOURCE_DIR) + "/tests/golden/blob-about-v1.txt";
+  CHECK(parse_about(base::read_file(path, 1000).value()).value().length == 3'146'728);
   for (const char* text : {"", "robustrun-blob 1\n", "robustrun-blob 2\nlength 42\nsource x\n",
                            "robustrun-blob 1\nlength 0\nsource x\n",
                            "robustrun-blob 1\nlength 42\nsource x\nmore\n"}) {
