@@ -134,10 +134,20 @@ void BlobReads::finish(const ReadPtr& read, base::Result<std::span<const char>> 
   }
   if (!result) {
     ++errors_;
-    RR_LOG(kError, ({}), "a read of {} bytes at {} fails: {}", read->length, read->offset,
-           result.error().what);
+    log_failure(*read, result.error());
   }
   answer(std::move(result));
+}
+
+// Whoever reads again and again would fill a disk with these lines.
+void BlobReads::log_failure(const Read& read, const base::Error& error) {
+  const Nanos now = clock_.now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (now < log_due_) return;
+    log_due_ = now + kFailureLogEvery;
+  }
+  RR_LOG(kError, ({}), "a read of {} bytes at {} fails: {}", read.length, read.offset, error.what);
 }
 
 void BlobReads::run_deadlines() {

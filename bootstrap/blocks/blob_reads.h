@@ -47,6 +47,7 @@ class BlobReads {
   void take_block(const ReadPtr& read, std::uint64_t block,
                   const base::Result<std::span<const char>>& bytes);
   void finish(const ReadPtr& read, base::Result<std::span<const char>> result);
+  void log_failure(const Read& read, const base::Error& error);
   void run_deadlines();
 
   BlockStore& store_;
@@ -60,6 +61,7 @@ class BlobReads {
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable wake_;
   bool is_over_ = false;
+  base::Nanos log_due_{};
   std::uint64_t next_number_ = 1;  // 0: none
   std::map<std::uint64_t, ReadPtr> waiting_;  // by number: the first one's time is over first
   std::thread deadline_thread_;

@@ -25,6 +25,7 @@ inline constexpr std::chrono::milliseconds kSupplyTick{20};
 // blob_reads
 inline constexpr std::size_t kReadsWaitingMax = 4096;  // more are answered with EIO at once
 inline constexpr std::size_t kReadBytesMax = std::size_t{4} << 20;
+inline constexpr std::chrono::seconds kFailureLogEvery{1};
 
 // http_origin
 inline constexpr long kConnectSeconds = 10;
