@@ -41,4 +41,8 @@ inline constexpr std::size_t kOwnerBytesMax = 4096;
 inline constexpr std::size_t kProfilesMax = 64;  // of one cache; the oldest go
 inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is made anew
 
+// block_store
+inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
+inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then it is counted again
+
 }  // namespace robustrun::bootstrap

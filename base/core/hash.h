@@ -1,5 +1,5 @@
 #pragma once
-// Fast non-cryptographic hash (XXH3, 64 bits) for integrity and for signatures of failures.
+// Fast non-cryptographic hash (XXH3, 64 or 128 bits) for integrity and for signatures of failures.
 // Names and trust use SHA-256 from base/io instead.
 
 #include <cstdint>
@@ -8,5 +8,12 @@
 namespace robustrun::base {
 
 std::uint64_t hash64(std::string_view bytes, std::uint64_t seed = 0);
+
+struct Hash128 {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool operator==(const Hash128&) const = default;
+};
+Hash128 hash128(std::string_view bytes);
 
 }  // namespace robustrun::base

@@ -1,0 +1,90 @@
+#pragma once
+// The blocks of blobs that this machine has: CACHE/blocks/KEY/{about,data,sums}
+// (docs/formats/block-store.md). Shared by processes, jobs and runs of one user at the same time.
+//
+// A block counts as there only when its bytes have its sum: nothing is synced to the disk, and one
+// that a crash tore or that rotted is simply fetched again. All calls are thread-safe and block as
+// long as the file system does. Who has a blob open holds a shared lock on `about`; a blob without
+// one may be evicted. A store that is full (disk or quota) keeps nothing more, and that is no error.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "base/io/fd.h"
+#include "bootstrap/blob.h"
+
+namespace robustrun::bootstrap {
+
+struct BlockStoreOptions {
+  std::string cache;  // the user's folder of caches; made when it is missing
+  std::string key;
+  std::uint64_t length = 0;
+  std::string about;  // where it came from, one line, for people
+  std::uint64_t quota_bytes = 0;  // of all blobs together; 0: as long as there is space
+};
+
+class BlockStore {
+ public:
+  // kPermission when a folder or file of it is somebody else's or open to others.
+  static base::Result<std::unique_ptr<BlockStore>> open(const BlockStoreOptions& options);
+  BlockStore(const BlockStore&) = delete;
+  BlockStore& operator=(const BlockStore&) = delete;
+  ~BlockStore() = default;
+
+  [[nodiscard]] const std::string& key() const { return options_.key; }
+  [[nodiscard]] std::uint64_t length() const { return options_.length; }
+  [[nodiscard]] std::uint64_t blocks() const { return blocks_of(options_.length); }
+
+  // All of a block; `bytes` has its length. False: not there, or rotten (said in the log, and
+  // counted).
+  base::Result<bool> read(std::uint64_t block, std::span<char> bytes);
+  // Whether this process has seen that the block is whole; from then on read_range() serves it.
+  [[nodiscard]] bool is_verified(std::uint64_t block) const { return verified_[block] != 0; }
+  // Bytes of verified blocks, not looked at again. False: the file has become shorter.
+  base::Result<bool> read_range(std::uint64_t offset, std::span<char> bytes);
+
+  // False: no space on the disk or in the quota, so it is not kept.
+  base::Result<bool> keep(std::uint64_t block, std::span<const char> bytes);
+
+  // Per block, whether it has a sum: whether its bytes match it, read() finds out.
+  [[nodiscard]] base::Result<std::vector<bool>> present() const;
+  // Blocks that were found with other bytes than their sum says.
+  [[nodiscard]] std::uint64_t rotten() const { return rotten_; }
+
+ private:
+  BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums);
+  [[nodiscard]] bool has_room(std::uint64_t bytes);
+
+  BlockStoreOptions options_;
+  base::Fd about_;  // locked: in use
+  base::Fd data_;
+  base::Fd sums_;
+  std::vector<std::atomic<unsigned char>> verified_;
+  std::atomic<std::uint64_t> rotten_{0};
+  std::atomic<std::uint64_t> quota_left_{0};  // until the store is counted again
+};
+
+struct StoredBlob {
+  std::string key;
+  std::string about;
+  std::uint64_t length = 0;
+  std::uint64_t kept_bytes = 0;  // on the disk
+  std::int64_t used_s = 0;  // Unix time: when it was last opened
+  bool is_in_use = false;
+};
+
+// The blobs of a cache, the one unused for longest first. Empty when there is no store.
+[[nodiscard]] base::Result<std::vector<StoredBlob>> block_store_usage(const std::string& cache);
+// Removes blobs that nobody has open, the one unused for longest first, until all together are at
+// most `keep_bytes`; bytes that it freed.
+base::Result<std::uint64_t> evict_blobs(const std::string& cache, std::uint64_t keep_bytes);
+// Reads all of one blob; the number of blocks that were rotten (their sums are cleared).
+base::Result<std::uint64_t> verify_blob(const std::string& cache, const std::string& key);
+
+}  // namespace robustrun::bootstrap
