@@ -38,16 +38,35 @@ struct HotPlan {
   std::string cache;
   bootstrap::ProfileKey key;
   bool shared_only = false;  // files of disks of this machine are fast enough
+  std::string image;  // a file that is mounted here and holds what workers read; empty: none
+  std::string container_root;  // where this machine sees their root; empty: it is its own
 };
 
-HotPlan hot_plan(const wire::WorkerTemplate& workers) {
+HotPlan hot_plan(const wire::WorkerTemplate& workers, const WorkerHome& home) {
   std::string program = workers.program;
   if (!program.starts_with('/') && workers.mode == wire::LaunchMode::kScript) {
     program = workers.working_directory + "/" + program;
   }
-  return {workers.cache_directory,
-          {workers.interpreter, std::move(program)},
-          workers.prefetch == wire::PrefetchMode::kAuto};
+  HotPlan plan{workers.cache_directory,
+               {workers.interpreter, std::move(program)},
+               workers.prefetch == wire::PrefetchMode::kAuto,
+               {},
+               {}};
+  if (home.is_container()) plan.container_root = home.root;
+  plan.key.interpreter.insert(0, plan.container_root);
+  const bool is_file = workers.image_mode == wire::ImageMode::kPageCache;
+  if (!home.root.empty() && is_file) plan.image = workers.image;
+  return plan;
+}
+
+// What workers in a container call by another name. Where both are there, the image's is meant: what
+// they see of this machine are folders that images lack.
+void name_as_here(const HotPlan& plan, std::vector<bootstrap::TouchedFile>& touched) {
+  if (plan.container_root.empty()) return;
+  for (bootstrap::TouchedFile& file : touched) {
+    const std::string here = plan.container_root + file.path;
+    if (::access(here.c_str(), F_OK) == 0) file.path = here;
+  }
 }
 
 // By their folders: the python of a virtual environment is a link to one of this machine.
@@ -68,8 +87,11 @@ base::Status make_profile(const HotPlan& plan, const std::vector<std::string>& l
     ::unlink(path.c_str());
     if (text) touched.push_back(RR_TRY(bootstrap::parse_touched(*text)));
   }
-  HotProfile profile = bootstrap::record_profile(bootstrap::join_touched(std::move(touched)),
-                                                 plan.shared_only, now_s);
+  auto files = bootstrap::join_touched(std::move(touched));
+  name_as_here(plan, files);
+  // First: all that is behind it comes from there.
+  if (!plan.image.empty()) files.insert(files.begin(), {plan.image, true});
+  HotProfile profile = bootstrap::record_profile(files, plan.shared_only, now_s);
   if (profile.files.empty()) return {};
   if (before) profile = bootstrap::merge_profiles(std::move(profile), *before);
   return bootstrap::save_profile(plan.cache, plan.key, profile);
@@ -81,12 +103,13 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
  public:
   explicit Impl(NodeContext& node)
       : node_(node),
-        plan_(hot_plan(node.workers)),
         patience_(node.executor),
         pool_(node.executor, 1, 2) {}
 
   void find() {
-    const wire::WorkerTemplate& workers = node_.workers;
+    if (std::exchange(is_sought_, true)) return;
+    const wire::WorkerTemplate& workers = node_.started_with;
+    plan_ = hot_plan(workers, node_.home);
     if (workers.prefetch == wire::PrefetchMode::kOff || plan_.cache.empty() ||
         workers.python_path.empty() || workers.mode == wire::LaunchMode::kExecutable) {
       is_known_ = true;
@@ -215,9 +238,10 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   NodeContext& node_;
-  const HotPlan plan_;
+  HotPlan plan_;
   boost::asio::steady_timer patience_;
   std::function<void()> waiting_;
+  bool is_sought_ = false;
   bool is_known_ = false;
   bool lists_are_wanted_ = false;
   bool is_first_node_ = false;
@@ -229,7 +253,8 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   base::BlockingPool pool_;  // of its own: the cache may lie on a file system that hangs
 };
 
-HotFiles::HotFiles(NodeContext& node) : impl_(std::make_shared<Impl>(node)) { impl_->find(); }
+HotFiles::HotFiles(NodeContext& node) : impl_(std::make_shared<Impl>(node)) {}
+void HotFiles::find() { impl_->find(); }
 HotFiles::~HotFiles() { impl_->abandon(); }
 void HotFiles::begin_attempt(const wire::StartWorkers& order, std::function<void()> go) {
   impl_->begin_attempt(order, std::move(go));
