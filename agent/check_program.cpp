@@ -27,6 +27,11 @@ base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome
   }
   const bool is_file =
       workers.mode == wire::LaunchMode::kScript || workers.mode == wire::LaunchMode::kRunPath;
+  if (workers.image.starts_with('/')) {
+    if (const int error = missing(workers.image); error != 0) {
+      return base::fail_errno(fmt::format("the image {} {}", workers.image, kAdvice), error);
+    }
+  }
   const bool may_be_in_image =
       !workers.image.empty() && workers.container != wire::ContainerRuntime::kNone;
   if (may_be_in_image && home.container == 0 && (home.root.empty() || home.is_container())) {

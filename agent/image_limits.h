@@ -7,11 +7,12 @@
 namespace robustrun::agent {
 
 inline constexpr std::size_t kContainerEntriesMax = 4096;
-inline constexpr std::chrono::minutes kImageReadyMax{5};  // from the start of the agent, or anew
+// From the beginning, at the start of the agent or anew: less than a start may take (JobSpec).
+inline constexpr std::chrono::seconds kImageReadyMax{50};
 inline constexpr std::chrono::seconds kContainerReadyMax{30};
 inline constexpr std::chrono::milliseconds kImageServerPoll{50};
 inline constexpr std::chrono::seconds kImageServerAnswerMax{5};
-inline constexpr std::chrono::seconds kImageServerReadyMax{120};  // its origin may be slow to answer
+inline constexpr std::chrono::seconds kImageServerReadyMax{45};  // its origin may be slow to answer
 inline constexpr std::chrono::seconds kImageServerQuitMax{2};
 inline constexpr std::chrono::seconds kImageEndMax{5};  // to unmount, at the end
 // Workers that were killed and are still there: they may wait for a server that does not answer.

@@ -102,9 +102,9 @@ wire::WorkerTemplate with_image(wire::WorkerTemplate workers, const std::string&
                                 const std::string& interpreter, bool is_container) {
   const std::string seen = is_container ? "" : root;
   Environment environment(std::move(workers.environment));
-  std::string path;
-  if (!interpreter.empty()) path = seen + interpreter.substr(0, interpreter.rfind('/')) + ":";
-  path += is_container ? std::string(kSystemPath) : root + "/bin";
+  std::string path = is_container ? std::string(kSystemPath) : root + "/bin";
+  const std::string programs = interpreter.substr(0, interpreter.find_last_of('/'));
+  if (!interpreter.empty() && seen + programs != path) path.insert(0, seen + programs + ":");
   const std::string before = environment.get("PATH").value_or("");
   environment.set("PATH", before.empty() ? path : path + ":" + before);
   environment.unset("VIRTUAL_ENV");  // another one's

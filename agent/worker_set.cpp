@@ -144,7 +144,6 @@ void WorkerSet::Impl::begin_attempt() {
   });
 }
 
-// Nothing of the attempt starts here.
 void WorkerSet::Impl::refuse(const base::Error& error) {
   start_failed(order_->slots.front(), error);
   stopping_ = true;

@@ -50,7 +50,11 @@ WorkerTemplate worker_template() {
           .tell_modules = true,
           .checkpoints = true,
           .prefetch = PrefetchMode::kOn,
-          .cache_directory = "/home/user/.cache/robustrun"};
+          .cache_directory = "/home/user/.cache/robustrun",
+          .image = "/shared/images/torch.sqsh",
+          .image_mode = ImageMode::kBlocks,
+          .container = ContainerRuntime::kBwrap,
+          .container_mounts = {"/data:/data:ro"}};
 }
 
 WorkerExited worker_exited() {
