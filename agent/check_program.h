@@ -8,10 +8,10 @@
 
 namespace robustrun::agent {
 
-// Fails with ENOENT or ENOTDIR when the working directory, the image or the script is missing here. What
-// cannot be judged (no permission, a name with $) passes: the worker finds out. Blocks as long as
-// the file system does. A script may be in the image alone: `home` says where that is seen, once it
-// is there.
+// Fails with ENOENT or ENOTDIR when the working directory, the image or the script is missing here.
+// What cannot be judged (no permission, a name with $) passes: the worker finds out. Blocks as long
+// as the file system does. A script may be in the image alone: `home` says where that is seen, once
+// it is there.
 base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome& home = {});
 
 }  // namespace robustrun::agent

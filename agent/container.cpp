@@ -37,8 +37,8 @@ class HeldContainer final : public Container {
   // A pid in a line of its own: the holder's. Whatever else comes is what bubblewrap complains of.
   void on_text(std::string_view text) {
     if (pid_ != 0) return;
-    words_.append(text.substr(0, kImageServerWordsMax - std::min(words_.size(),
-                                                                 kImageServerWordsMax)));
+    words_.append(
+        text.substr(0, kImageServerWordsMax - std::min(words_.size(), kImageServerWordsMax)));
     const std::string_view line = base::trim(words_);
     const auto pid = base::parse_int<pid_t>(line);
     if (!words_.ends_with('\n') || !pid || *pid <= 1) return;

@@ -210,8 +210,8 @@ std::vector<std::string> enroot_prefix(const ContainerCommand& container,
                                        const std::string& working_directory,
                                        const std::vector<std::string>& environment) {
   const std::string data = folder_of_file(container.root);
-  std::vector<std::string> argv = {"/usr/bin/env", "ENROOT_DATA_PATH=" + data,
-                                   container.program, "start"};
+  std::vector<std::string> argv = {"/usr/bin/env", "ENROOT_DATA_PATH=" + data, container.program,
+                                   "start"};
   for (const ContainerBind& bind : container.binds) {
     argv.insert(argv.end(),
                 {"--mount", fmt::format("{}:{}:none:rbind,x-create=auto,{}", bind.source,

@@ -2,10 +2,10 @@
 // Command lines of container runtimes: how workers get an image for their root. Pure.
 //
 // bubblewrap makes the namespaces once per node, for a process that only waits (`robustrun-shim
-// --hold`); each worker's shim enters them (agent/shim/protocol.h). So a worker is started, signalled
-// and seen to end as without a container: behind bubblewrap itself a SIGTERM to its group would end
-// bubblewrap first, and the kind of a worker's death would be lost. Apptainer and enroot are put in
-// front of each worker's own command.
+// --hold`); each worker's shim enters them (agent/shim/protocol.h). So a worker is started,
+// signalled and seen to end as without a container: behind bubblewrap itself a SIGTERM to its group
+// would end bubblewrap first, and the kind of a worker's death would be lost. Apptainer and enroot
+// are put in front of each worker's own command.
 
 #include <functional>
 #include <string>
@@ -33,7 +33,8 @@ struct ContainerNeeds {
 // /dev, /proc and /sys; /tmp, as torchrun's users expect it; names and name services; working
 // directory, home, caches, logs, the script's folder, and what robustrun itself needs, all under
 // their own names; then --container-mounts. In the order in which they can be mounted: outer ones
-// first, none twice, none below another that shows the same. kInvalidArgument: a mount that is none.
+// first, none twice, none below another that shows the same. kInvalidArgument: a mount that is
+// none.
 [[nodiscard]] base::Result<std::vector<ContainerBind>> container_binds(
     const wire::WorkerTemplate& workers, const ContainerNeeds& needs);
 

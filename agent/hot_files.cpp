@@ -59,8 +59,8 @@ HotPlan hot_plan(const wire::WorkerTemplate& workers, const WorkerHome& home) {
   return plan;
 }
 
-// What workers in a container call by another name. Where both are there, the image's is meant: what
-// they see of this machine are folders that images lack.
+// What workers in a container call by another name. Where both are there, the image's is meant:
+// what they see of this machine are folders that images lack.
 void name_as_here(const HotPlan& plan, std::vector<bootstrap::TouchedFile>& touched) {
   if (plan.container_root.empty()) return;
   for (bootstrap::TouchedFile& file : touched) {
@@ -102,9 +102,7 @@ base::Status make_profile(const HotPlan& plan, const std::vector<std::string>& l
 class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
  public:
   explicit Impl(NodeContext& node)
-      : node_(node),
-        patience_(node.executor),
-        pool_(node.executor, 1, 2) {}
+      : node_(node), patience_(node.executor), pool_(node.executor, 1, 2) {}
 
   void find() {
     if (std::exchange(is_sought_, true)) return;

@@ -29,8 +29,7 @@ using wire::ContainerRuntime;
 // the next start; of this run alone where a server may be taken over.
 std::string folder_name(const ImagePlan& plan) {
   const wire::WorkerTemplate& workers = plan.workers;
-  const std::string key =
-      plan.has_server() ? workers.run_id + "\n" + workers.image : workers.image;
+  const std::string key = plan.has_server() ? workers.run_id + "\n" + workers.image : workers.image;
   return fmt::format("image-{:016x}", base::hash64(key));
 }
 
@@ -84,8 +83,7 @@ base::Status plan_container(const ImagePlan& plan, const ListImage& list, Mounte
   const std::string& folder = plan.workers.working_directory;
   if (image.runtime == ContainerRuntime::kApptainer) {
     container.program = RR_TRY(find_runtime(plan, "apptainer", "Apptainer"));
-    image.prefix =
-        apptainer_prefix(container, folder, ::access("/dev/nvidiactl", F_OK) == 0);
+    image.prefix = apptainer_prefix(container, folder, ::access("/dev/nvidiactl", F_OK) == 0);
   } else {
     container.program = RR_TRY(find_runtime(plan, "enroot", "enroot"));
     image.prefix = enroot_prefix(container, folder, names_of(plan.workers.environment));
@@ -129,10 +127,9 @@ base::Result<MountedImage> mount_image(const ImagePlan& plan, const std::string&
   RR_TRY(bootstrap::look_at_squash_image(image));
   const std::string root = folder + "/root";
   RR_TRY(base::make_private_directory(root));
-  MountedImage mounted{
-      RR_TRY(bootstrap::SquashMount::make({.image = image, .folder = root,
-                                           .path = plan.search_path})),
-      {}};
+  MountedImage mounted{RR_TRY(bootstrap::SquashMount::make(
+                           {.image = image, .folder = root, .path = plan.search_path})),
+                       {}};
   const ListImage list = list_image(root);
   mounted.runtime = runtime_for(plan, list);
   const bool is_container = mounted.runtime != ContainerRuntime::kNone;

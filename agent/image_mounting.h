@@ -20,9 +20,7 @@ struct ImagePlan {
   std::string base;         // private_base_directory()
   std::string search_path;  // PATH
   ContainerNeeds needs;
-  [[nodiscard]] bool has_server() const {
-    return workers.image_mode == wire::ImageMode::kBlocks;
-  }
+  [[nodiscard]] bool has_server() const { return workers.image_mode == wire::ImageMode::kBlocks; }
 };
 [[nodiscard]] ImagePlan image_plan(const wire::WorkerTemplate& workers,
                                    const std::string& runtime_directory, const std::string& shim);

@@ -27,9 +27,9 @@ namespace robustrun::agent {
 namespace {
 
 namespace asio = boost::asio;
+using boost::system::error_code;
 using bootstrap::BlockFrame;
 using bootstrap::BlockFrameKind;
-using boost::system::error_code;
 
 // The connection, and what waits for answers on it.
 class ServerLine : public std::enable_shared_from_this<ServerLine> {
@@ -62,13 +62,13 @@ class ServerLine : public std::enable_shared_from_this<ServerLine> {
 
  private:
   void read() {
-    socket_.async_read_some(
-        asio::buffer(chunk_), [self = shared_from_this()](error_code error, std::size_t size) {
-          self->reader_.feed({self->chunk_.data(), size});
-          if (!error && self->hand_over()) return self->read();
-          const auto on_end = std::exchange(self->on_end_, nullptr);
-          if (on_end) on_end();
-        });
+    socket_.async_read_some(asio::buffer(chunk_),
+                            [self = shared_from_this()](error_code error, std::size_t size) {
+                              self->reader_.feed({self->chunk_.data(), size});
+                              if (!error && self->hand_over()) return self->read();
+                              const auto on_end = std::exchange(self->on_end_, nullptr);
+                              if (on_end) on_end();
+                            });
   }
 
   // False: what comes is none of the protocol's.
@@ -169,9 +169,8 @@ class ImageServerImpl final : public ImageServer {
     words_ = base::Fd(::memfd_create("robustrun-blocks", MFD_CLOEXEC));
     base::ChildOptions options;
     options.executable = plan_.program;
-    options.argv = {"robustrun-blocks", "serve",    "--source", plan_.source,
-                    "--cache",          plan_.cache, "--mount",  plan_.mount,
-                    "--socket",         plan_.socket};
+    options.argv = {"robustrun-blocks", "serve",   "--source",  plan_.source, "--cache",
+                    plan_.cache,        "--mount", plan_.mount, "--socket",   plan_.socket};
     options.environment = node_.workers.environment;  // proxies, certificates
     options.descriptors = {-1, words_.get(), words_.get()};
     spared_.emplace();

@@ -23,8 +23,7 @@ constexpr std::array<const char*, 6> kProgramFolders = {
 // A system's /bin is often a link to /usr/bin, and holds the distribution's own Python.
 constexpr std::array<const char*, 6> kSystemFolders = {
     "/opt/venv/bin", "/venv/bin", "/opt/conda/bin", "/usr/local/bin", "/usr/bin", "/bin"};
-constexpr const char* kSystemPath =
-    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr const char* kSystemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 bool has_file(const ListImage& list, const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -90,12 +89,12 @@ base::Result<std::string> find_interpreter_in(const ListImage& list,
       if (has_file(list, path)) return path;
     }
   }
-  return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot find {} in the image {}; it was looked for in {} and "
-                                "{} other folders: name it in PYTHON_EXEC, as a path in the image, "
-                                "or start a program with --no-python",
-                                names.front(), image, kProgramFolders[0],
-                                kProgramFolders.size() - 1));
+  return base::fail(
+      base::Errc::kNotFound,
+      fmt::format("cannot find {} in the image {}; it was looked for in {} and "
+                  "{} other folders: name it in PYTHON_EXEC, as a path in the image, "
+                  "or start a program with --no-python",
+                  names.front(), image, kProgramFolders[0], kProgramFolders.size() - 1));
 }
 
 wire::WorkerTemplate with_image(wire::WorkerTemplate workers, const std::string& root,

@@ -68,6 +68,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer patience_, stuck_;
   State state_ = State::kNone;
   std::uint64_t round_ = 0;  // answers of older ones do not count
+  base::BlockingPool::Lane lane_ = 0;
   ImagePlan plan_;
   std::optional<bootstrap::MountFolder> folder_;
   std::string socket_;
@@ -83,12 +84,11 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 void NodeImage::Impl::on_thread(std::function<void()> work, Next next) {
-  const auto lane = static_cast<base::BlockingPool::Lane>(round_);
   const auto done = [self = weak_from_this(), round = round_, next = std::move(next)] {
     const auto image = self.lock();
     if (image && image->round_ == round) next(*image);
   };
-  if (const auto submitted = pool_.submit(lane, std::move(work), done); !submitted) {
+  if (const auto submitted = pool_.submit(lane_, std::move(work), done); !submitted) {
     asio::post(node_.executor, [self = weak_from_this(), error = submitted.error()] {
       if (const auto image = self.lock()) image->fail(error);
     });
@@ -98,6 +98,7 @@ void NodeImage::Impl::on_thread(std::function<void()> work, Next next) {
 void NodeImage::Impl::begin() {
   if (plain_.image.empty() || state_ == State::kEnding) return;
   ++round_;
+  ++lane_;  // an older round's file system may hang
   state_ = State::kPreparing;
   is_settled_ = false;
   patience_.expires_after(kImageReadyMax);
@@ -185,19 +186,19 @@ void NodeImage::Impl::mount(const std::string& image) {
 
 void NodeImage::Impl::enter() {
   if (image_->container_argv.empty()) return become_ready(0);
-  container_ = Container::make(
-      node_, image_->container_argv,
-      [self = weak_from_this(), round = round_](base::Result<pid_t> pid) {
-        const auto image = self.lock();
-        if (!image) return;
-        asio::post(image->node_.executor, [self, round, pid] {
-          const auto later = self.lock();
-          if (!later || later->round_ != round) return;
-          if (pid) return later->become_ready(*pid);
-          if (later->state_ == State::kReady) return later->lose(pid.error().what);
-          later->fail(pid.error());
-        });
-      });
+  container_ = Container::make(node_, image_->container_argv,
+                               [self = weak_from_this(), round = round_](base::Result<pid_t> pid) {
+                                 const auto image = self.lock();
+                                 if (!image) return;
+                                 asio::post(image->node_.executor, [self, round, pid] {
+                                   const auto later = self.lock();
+                                   if (!later || later->round_ != round) return;
+                                   if (pid) return later->become_ready(*pid);
+                                   if (later->state_ == State::kReady)
+                                     return later->lose(pid.error().what);
+                                   later->fail(pid.error());
+                                 });
+                               });
 }
 
 void NodeImage::Impl::become_ready(pid_t container) {
@@ -273,9 +274,9 @@ void NodeImage::Impl::abort_readers() {
       image->lose("its server does not answer, and workers that were killed wait for it");
     }
   });
-  static_cast<void>(pool_.submit(
-      static_cast<base::BlockingPool::Lane>(round_) + 1,
-      [folder] { bootstrap::abort_fuse_below(folder); }, [] {}));
+  constexpr base::BlockingPool::Lane kAbortLane = ~0U;
+  static_cast<void>(
+      pool_.submit(kAbortLane, [folder] { bootstrap::abort_fuse_below(folder); }, [] {}));
 }
 
 void NodeImage::Impl::end(std::function<void()> done) {

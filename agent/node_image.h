@@ -4,8 +4,9 @@
 //
 // Owned by the WorkerSet, on the agent's loop; what blocks is on threads. It begins as soon as the
 // run is known here, long before there are orders. Once it is there, NodeContext's template and
-// `home` are those of workers in it. A failed one is tried again by the next attempt. Mounts of dead
-// runs are removed on the way; a server of blocks that a dead agent of this run left is taken over.
+// `home` are those of workers in it. A failed one is tried again by the next attempt. Mounts of
+// dead runs are removed on the way; a server of blocks that a dead agent of this run left is taken
+// over.
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
-// Where processes of workers begin, if not simply on this machine: in an image (node_image.h). Plain
-// data.
+// Where processes of workers begin, if not simply on this machine: in an image (node_image.h).
+// Plain data.
 
 #include <sys/types.h>
 

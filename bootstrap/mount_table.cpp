@@ -71,8 +71,6 @@ std::vector<Mount> mounts_below(const std::vector<Mount>& mounts, std::string_vi
   return below;
 }
 
-bool is_fuse(const Mount& mount) {
-  return mount.type == "fuse" || mount.type.starts_with("fuse.");
-}
+bool is_fuse(const Mount& mount) { return mount.type == "fuse" || mount.type.starts_with("fuse."); }
 
 }  // namespace robustrun::bootstrap

@@ -89,8 +89,8 @@ base::Result<Loop> take_loop(const std::string& image) {
 base::Status mount_by_kernel(const SquashMountPlan& plan) {
   if (::geteuid() != 0) return base::fail(Errc::kPermission, "this is for root alone");
   const Loop loop = RR_TRY(take_loop(plan.image));
-  if (::mount(loop.path.c_str(), plan.folder.c_str(), "squashfs",
-              MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0) {
+  if (::mount(loop.path.c_str(), plan.folder.c_str(), "squashfs", MS_RDONLY | MS_NOSUID | MS_NODEV,
+              nullptr) != 0) {
     return base::fail_errno("mount of squashfs", errno);
   }
   return {};
@@ -141,12 +141,12 @@ class SquashMount::Helper {
     if (!words_) return base::fail_errno("cannot keep what " + program + " says", errno);
     base::ChildOptions options;
     options.executable = program;
-    options.argv = {program, "-f",       "-o", "ro,nosuid,nodev,fsname=robustrun",
+    options.argv = {program,    "-f",       "-o", "ro,nosuid,nodev,fsname=robustrun",
                     plan.image, plan.folder};
     options.environment = {"PATH=" + plan.path + ":" + kUsualPath};  // for its fusermount3
     options.descriptors = {-1, words_.get(), words_.get()};
-    child_ = RR_TRY(base::Child::spawn(
-        loop_.get_executor(), options, [this](base::ExitStatus status) { ended_ = status; }));
+    child_ = RR_TRY(base::Child::spawn(loop_.get_executor(), options,
+                                       [this](base::ExitStatus status) { ended_ = status; }));
     spared_.is(child_->pid());
     return await_mount(program, plan);
   }
@@ -166,9 +166,8 @@ class SquashMount::Helper {
       const bool is_late = clock.now() >= until;
       if (is_late) {
         static_cast<void>(child_->signal(SIGKILL));
-        return base::fail(Errc::kTimeout,
-                          fmt::format("{} did not mount it within {} ms", program,
-                                      plan.within.count()));
+        return base::fail(Errc::kTimeout, fmt::format("{} did not mount it within {} ms", program,
+                                                      plan.within.count()));
       }
       loop_.restart();
       loop_.run_for(kMountPoll);

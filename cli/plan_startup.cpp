@@ -66,8 +66,8 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
                         wire::WorkerTemplate& workers) {
   const std::string image = settings.text(OptionId::kImage);
   if (image.empty()) {
-    for (const OptionId id : {OptionId::kImageMode, OptionId::kContainerRuntime,
-                              OptionId::kContainerMounts}) {
+    for (const OptionId id :
+         {OptionId::kImageMode, OptionId::kContainerRuntime, OptionId::kContainerMounts}) {
       if (settings.given(id)) {
         return cannot_use(settings, id, "there is no --image that it would be for");
       }
@@ -75,8 +75,8 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
     return {};
   }
   const std::string mode = settings.text(OptionId::kImageMode);
-  workers.image = is_url(image) || image.starts_with('/') ? image
-                                                         : around.working_directory + "/" + image;
+  workers.image =
+      is_url(image) || image.starts_with('/') ? image : around.working_directory + "/" + image;
   if (mode == "pagecache" && is_url(image)) {
     return cannot_use(settings, OptionId::kImageMode,
                       "an image at a URL lies on no file system; use auto or blocks");
@@ -93,8 +93,8 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
                       "with --cache-dir");
   }
   workers.container = runtime_of(settings.text(OptionId::kContainerRuntime));
-  for (const std::string_view mount :
-       base::split(settings.text(OptionId::kContainerMounts), ',')) {
+  const std::string mounts = settings.text(OptionId::kContainerMounts);
+  for (const std::string_view mount : base::split(mounts, ',')) {
     if (mount.empty()) continue;
     const auto parsed = agent::parse_container_mount(std::string(mount));
     if (!parsed) return cannot_use(settings, OptionId::kContainerMounts, parsed.error().what);

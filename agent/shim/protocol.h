@@ -10,8 +10,8 @@
 // The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
 // and working directory are given to the worker alone. The shim leads its own session, never writes
 // to descriptors 0 to 2, and exits 0 once nothing below it is left. With --container the worker
-// alone enters the user and mount namespaces of that process, so that it stays the shim's own child:
-// its signals and its end are what they are without a container. Source of the recipe:
+// alone enters the user and mount namespaces of that process, so that it stays the shim's own
+// child: its signals and its end are what they are without a container. Source of the recipe:
 // catern/supervise's "filicide" and PR_SET_CHILD_SUBREAPER(2const).
 //
 //     robustrun-shim --hold

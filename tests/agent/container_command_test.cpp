@@ -51,8 +51,8 @@ wire::WorkerTemplate workers_at(const std::string& folder) {
 }
 
 ContainerNeeds needs() {
-  return {"/run/user/7/robustrun/x", "/run/user/7/robustrun/mounts", "/opt/rr/bin/robustrun-shim",
-          {}};
+  return {
+      "/run/user/7/robustrun/x", "/run/user/7/robustrun/mounts", "/opt/rr/bin/robustrun-shim", {}};
 }
 
 // Where `words` stand next to each other.
@@ -82,9 +82,9 @@ TEST_CASE("workers in a container see what they need of their machine under its 
   workers.container_mounts = {"/data:/mnt/data:ro"};
   const auto binds = container_binds(workers, needs());
   REQUIRE(binds);
-  for (const char* path : {"/dev", "/proc", "/sys", "/tmp", "/home/ada", "/home/ada/job",
-                           "/opt/rr/share/robustrun", "/opt/rr/bin/robustrun-shim",
-                           "/run/user/7/robustrun/x", "/mnt/data"}) {
+  for (const char* path :
+       {"/dev", "/proc", "/sys", "/tmp", "/home/ada", "/home/ada/job", "/opt/rr/share/robustrun",
+        "/opt/rr/bin/robustrun-shim", "/run/user/7/robustrun/x", "/mnt/data"}) {
     CAPTURE(path);
     CHECK(has_target(*binds, path));
   }
@@ -159,15 +159,15 @@ TEST_CASE("a link in the way of a place gives way to it") {
 TEST_CASE("an image with more entries than a command line takes is refused") {
   Tree wide = {{"/", {{"big", Kind::kFolder, {}}}}, {"/big", {}}};
   for (int i = 0; i < 5000; ++i) wide["/big"].push_back({std::to_string(i), Kind::kOther, {}});
-  const auto argv = bwrap_argv({"/usr/bin/bwrap", "/m/root", {{"/x", "/big/x"}}}, list_of(wide),
-                               {"/shim"});
+  const auto argv =
+      bwrap_argv({"/usr/bin/bwrap", "/m/root", {{"/x", "/big/x"}}}, list_of(wide), {"/shim"});
   REQUIRE_FALSE(argv);
   CHECK(argv.error().code == base::Errc::kLimit);
 }
 
 TEST_CASE("Apptainer gets the mounts, the folder and the image before the worker's command") {
-  const ContainerCommand container{"/usr/bin/apptainer", "/m/root",
-                                   {{"/job", "/job"}, {"/sys", "/sys", true}}};
+  const ContainerCommand container{
+      "/usr/bin/apptainer", "/m/root", {{"/job", "/job"}, {"/sys", "/sys", true}}};
   CHECK(apptainer_prefix(container, "/job", true) ==
         std::vector<std::string>{"/usr/bin/apptainer", "exec", "--no-home", "--pwd", "/job", "--nv",
                                  "--bind", "/job:/job:rw", "--bind", "/sys:/sys:ro", "/m/root"});
@@ -209,8 +209,7 @@ TEST_CASE("a tree of packages comes first on PATH, and a container has its own")
   const auto workers = workers_at("/job");
   const auto tree = with_image(workers, "/m/root", "/bin/python3", false);
   CHECK(tree.interpreter == "/m/root/bin/python3");
-  CHECK(std::ranges::find(tree.environment,
-                          "PATH=/m/root/bin:/home/ada/bin:/usr/bin") !=
+  CHECK(std::ranges::find(tree.environment, "PATH=/m/root/bin:/home/ada/bin:/usr/bin") !=
         tree.environment.end());
   const auto inside = with_image(workers, "/m/root", "/opt/venv/bin/python3", true);
   CHECK(inside.interpreter == "/opt/venv/bin/python3");

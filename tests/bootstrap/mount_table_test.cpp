@@ -17,8 +17,7 @@ TEST_CASE("a mount table is read, with optional fields and escaped names") {
   const auto mounts = parse_mounts(kTable);
   REQUIRE(mounts.size() == 5);
   CHECK(mounts[0] == Mount{8, 1, "/", "ext4", "/dev/sda1"});
-  CHECK(mounts[2] ==
-        Mount{0, 39, "/run/user/7/robustrun/mounts/a-0/blocks", "fuse.blocks", "b"});
+  CHECK(mounts[2] == Mount{0, 39, "/run/user/7/robustrun/mounts/a-0/blocks", "fuse.blocks", "b"});
   CHECK(mounts[3].folder == "/mnt/with space\\\t");
 }
 
