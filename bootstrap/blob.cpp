@@ -21,8 +21,8 @@ base::Result<std::string> read_edge(int fd, const std::string& path, std::uint64
   std::string bytes(static_cast<std::size_t>(length), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {
-    const ssize_t got = ::pread(fd, bytes.data() + have, bytes.size() - have,
-                                static_cast<off_t>(offset + have));
+    const ssize_t got =
+        ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno(fmt::format("cannot read '{}'", path), errno);
     if (got == 0) {
@@ -60,9 +60,9 @@ base::Result<Blob> blob_of_file(const std::string& path) {
   }
   const auto length = static_cast<std::uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || length == 0 || length > kBlobBytesMax) {
-    return base::fail(base::Errc::kInvalidArgument,
-                      fmt::format("cannot use '{}': it must be a regular file of 1 byte to 1 TiB",
-                                  path));
+    return base::fail(
+        base::Errc::kInvalidArgument,
+        fmt::format("cannot use '{}': it must be a regular file of 1 byte to 1 TiB", path));
   }
   const auto mtime = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
   const std::uint64_t edge = std::min(length, kBlobEdgeBytes);

@@ -19,7 +19,8 @@ namespace robustrun::bootstrap {
 
 inline constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kBlobBytesMax = std::uint64_t{1} << 40;
-inline constexpr std::uint64_t kBlobEdgeBytes = std::uint64_t{64} << 10;  // at both ends, in the key
+inline constexpr std::uint64_t kBlobEdgeBytes = std::uint64_t{64}
+                                                << 10;  // at both ends, in the key
 
 struct Blob {
   std::string key;  // 32 lower-case hex digits

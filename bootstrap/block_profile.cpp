@@ -75,8 +75,7 @@ base::Result<BlockProfile> decode_block_profile(std::string_view text) {
       text.substr(tail) != fmt::format("end {:016x}\n", base::hash64(text.substr(0, tail)))) {
     return base::fail(base::Errc::kCorrupt, "this is no whole profile of blocks of format 1");
   }
-  const auto lines =
-      base::split(text.substr(kBlocksHead.size(), tail - kBlocksHead.size()), '\n');
+  const auto lines = base::split(text.substr(kBlocksHead.size(), tail - kBlocksHead.size()), '\n');
   // The last piece is what stands behind the last line end: nothing.
   if (lines.size() < 3) return bad_line(lines.size() + 1);
   const auto length = named_number<std::uint64_t>(lines[0], "length ");

@@ -1,6 +1,6 @@
 #pragma once
 // Which blocks of a blob a start reads, in the order in which it touches them first
-// (docs/formats/block-profile.md). Pure, bounded, fuzzed; the idea is hot_profile.h's.
+// (docs/formats/block-store.md). Pure, bounded, fuzzed; the idea is hot_profile.h's.
 
 #include <cstdint>
 #include <string>

@@ -39,8 +39,7 @@ bool is_known(std::uint32_t kind) {
     case BlockFrameKind::kNone:
     case BlockFrameKind::kError:
     case BlockFrameKind::kWant:
-    case BlockFrameKind::kEvent:
-      return true;
+    case BlockFrameKind::kEvent: return true;
   }
   return false;
 }

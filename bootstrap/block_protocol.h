@@ -73,20 +73,21 @@ struct BlockServerStatus {
   bool is_hot_done = false;  // everything that the profile names is in the store
   bool is_all_done = false;  // every block is
   bool is_recording = false;
-  std::uint64_t hot_blocks = 0;      // of the profile
-  std::uint64_t stored_blocks = 0;   // in the store now
+  std::uint64_t hot_blocks = 0;  // of the profile
+  std::uint64_t stored_blocks = 0;  // in the store now
   std::uint64_t touched_blocks = 0;  // that were read through the mount
-  std::uint64_t store_bytes = 0;     // delivered from the store,
-  std::uint64_t peer_bytes = 0;      // fetched from peers,
-  std::uint64_t origin_bytes = 0;    // fetched from the origin
+  std::uint64_t store_bytes = 0;  // delivered from the store,
+  std::uint64_t peer_bytes = 0;  // fetched from peers,
+  std::uint64_t origin_bytes = 0;  // fetched from the origin
   std::uint64_t demand_fetches = 0;  // blocks that a read through the mount had to fetch or await
-  std::uint64_t waiting = 0;         // reads through the mount that are not answered yet
-  std::uint64_t errors = 0;          // reads that were answered with EIO
-  std::uint64_t origin_failures = 0;  // requests to the origin that failed, before they were retried
-  std::uint64_t rotten = 0;          // blocks of the store that were fetched again
-  std::uint64_t passed = 0;          // blocks that were delivered but could not be kept
-  std::uint64_t origin_latency_us = 0;       // usual time to the first byte
-  std::uint64_t origin_bytes_per_s = 0;      // over the last seconds in which it was asked
+  std::uint64_t waiting = 0;  // reads through the mount that are not answered yet
+  std::uint64_t errors = 0;  // reads that were answered with EIO
+  std::uint64_t origin_failures =
+      0;  // requests to the origin that failed, before they were retried
+  std::uint64_t rotten = 0;  // blocks of the store that were fetched again
+  std::uint64_t passed = 0;  // blocks that were delivered but could not be kept
+  std::uint64_t origin_latency_us = 0;  // usual time to the first byte
+  std::uint64_t origin_bytes_per_s = 0;  // over the last seconds in which it was asked
   std::string trouble;  // why the origin cannot be read at present; empty: it can
   bool operator==(const BlockServerStatus&) const = default;
 };

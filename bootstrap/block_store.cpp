@@ -113,6 +113,8 @@ base::Result<bool> BlockStore::read(std::uint64_t block, std::span<char> bytes) 
   // Another process may have been writing it just now: then this sum is not its last one.
   ++rotten_;
   verified_[block] = 0;
+  // From now on it is absent, to other processes as well.
+  static_cast<void>(write_at(sums_.get(), block * kSumBytes, Sum{}));
   RR_LOG(kWarn, ({}), "block {} of {} in the store is damaged, and fetched again", block,
          options_.key);
   return false;

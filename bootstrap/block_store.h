@@ -5,7 +5,8 @@
 // A block counts as there only when its bytes have its sum: nothing is synced to the disk, and one
 // that a crash tore or that rotted is simply fetched again. All calls are thread-safe and block as
 // long as the file system does. Who has a blob open holds a shared lock on `about`; a blob without
-// one may be evicted. A store that is full (disk or quota) keeps nothing more, and that is no error.
+// one may be evicted. A store that is full (disk or quota) keeps nothing more, and that is no
+// error.
 
 #include <atomic>
 #include <cstddef>

@@ -45,4 +45,7 @@ inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is made 
 inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
 inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then it is counted again
 
+// http_answer
+inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one value that is kept
+
 }  // namespace robustrun::bootstrap

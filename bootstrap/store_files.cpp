@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "base/io/log.h"
 #include "base/io/private_dir.h"
 #include "bootstrap/block_store.h"
 #include "bootstrap/limits.h"
@@ -81,9 +82,9 @@ base::Result<StoredAbout> parse_about(std::string_view text) {
 
 base::Result<StoredAbout> read_about(const std::string& cache, const std::string& key) {
   if (!is_blob_key(key)) {
-    return base::fail(base::Errc::kInvalidArgument,
-                      fmt::format("cannot use '{}': a blob's key has 32 digits",
-                                  base::printable(key)));
+    return base::fail(
+        base::Errc::kInvalidArgument,
+        fmt::format("cannot use '{}': a blob's key has 32 digits", base::printable(key)));
   }
   const std::string path = fmt::format("{}/{}/about", store_folder(cache), key);
   RR_TRY(open_store_file(path, O_RDONLY));
@@ -125,11 +126,11 @@ base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& 
     }
     if (!is_linked(fd->get(), path)) continue;
     // Everybody writes the same: its length belongs to the key. The time of change says when it
-    // was last used. What there is no space for is left out.
-    if (::pwrite(fd->get(), text.data(), text.size(), 0) ==
-        static_cast<ssize_t>(text.size())) {
-      static_cast<void>(::ftruncate(fd->get(), static_cast<off_t>(text.size())));
-    }
+    // was last used. A disk without space for it does not keep the blob from being used.
+    const auto size = static_cast<off_t>(text.size());
+    const bool is_written = ::pwrite(fd->get(), text.data(), text.size(), 0) == size &&
+                            ::ftruncate(fd->get(), size) == 0;
+    if (!is_written) RR_LOG(kDebug, ({}), "cannot write '{}'", path);
     return fd;
   }
   return base::fail(base::Errc::kUnavailable,

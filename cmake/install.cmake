@@ -8,7 +8,7 @@ endif()
 if(TARGET robustrun-probe)
   install(TARGETS robustrun-probe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(TARGETS robustrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS robustrun robustrun-blocks RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
 install(DIRECTORY python/robustrun DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/python
         PATTERN __pycache__ EXCLUDE)

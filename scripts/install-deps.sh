@@ -15,13 +15,15 @@ cd "$(dirname "$0")/.."
 TORCH="torch==2.13.0 numpy"
 BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
-  libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev"
+  libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev
+  libfuse3-dev libcurl4-openssl-dev"
 PYTHON="python3 python3-venv python3-dev"
 SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
 SLURM="slurmctld slurmd slurm-client"
 CLOCK="faketime"
 ORACLE="coinor-cbc"
-FUSE="bindfs libfuse3-dev squashfs-tools squashfuse bubblewrap nginx"
+FUSE="bindfs fuse3"
+IMAGES="nginx-light squashfs-tools squashfuse bubblewrap"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
 LINT="clang-tidy-19 clang-format-19"
@@ -79,7 +81,7 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest safetensors" "$TORCH pytest safetensors"
     ;;

@@ -1,0 +1,174 @@
+#include "bootstrap/blocks/blob_reads.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/io/log.h"
+
+namespace robustrun::bootstrap {
+
+using base::Nanos;
+
+struct BlobReads::Read {
+  std::uint64_t number = 0;
+  base::Nanos due{};
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;  // not 0, within the blob
+  std::uint64_t first = 0;   // blocks
+  std::uint64_t last = 0;
+  std::mutex mutex;  // of all that follows
+  Answer answer;     // empty: it was answered
+  std::uint64_t missing = 0;   // blocks
+  std::vector<char> gathered;  // of more than one block
+};
+
+BlobReads::BlobReads(BlockStore& store, BlockSupply& supply, TouchRecorder& recorder,
+                     const base::Clock& clock, std::chrono::nanoseconds budget)
+    : store_(store),
+      supply_(supply),
+      recorder_(recorder),
+      clock_(clock),
+      budget_(budget),
+      deadline_thread_([this] { run_deadlines(); }) {}
+
+BlobReads::~BlobReads() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  wake_.notify_all();
+  deadline_thread_.join();
+  const auto left = std::exchange(waiting_, {});
+  for (const auto& [number, read] : left) {
+    finish(read, base::fail(base::Errc::kCancelled, "the server ends"));
+  }
+}
+
+void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) {
+  length = offset >= store_.length() ? 0 : std::min(length, store_.length() - offset);
+  if (length == 0) return answer(std::span<const char>{});
+  auto read = std::make_shared<Read>();
+  read->offset = offset;
+  read->length = length;
+  read->first = offset / kBlockBytes;
+  read->last = (offset + length - 1) / kBlockBytes;
+  read->answer = std::move(answer);
+  if (!enter(read)) {
+    return finish(read, base::fail(base::Errc::kLimit, "too many reads wait, or it is too long"));
+  }
+  recorder_.touch(read->first, read->last);
+  bool is_verified = true;
+  for (std::uint64_t block = read->first; block <= read->last; ++block) {
+    is_verified = is_verified && store_.is_verified(block);
+  }
+  if (is_verified) {
+    supply_.run_local([this, read] { serve_from_store(read); });
+  } else {
+    gather(read);
+  }
+}
+
+bool BlobReads::enter(const ReadPtr& read) {
+  if (read->length > kReadBytesMax) return false;
+  const std::lock_guard lock(mutex_);
+  if (waiting_.size() >= kReadsWaitingMax) return false;
+  read->number = next_number_++;
+  read->due = clock_.now() + budget_;  // of all the same, so that their order is theirs
+  if (waiting_.empty()) wake_.notify_one();
+  waiting_.emplace(read->number, read);
+  return true;
+}
+
+void BlobReads::serve_from_store(const ReadPtr& read) {
+  thread_local std::vector<char> buffer;
+  if (buffer.size() < read->length) buffer.resize(read->length);
+  const std::span bytes(buffer.data(), read->length);
+  const auto found = store_.read_range(read->offset, bytes);
+  if (!found || !*found) return gather(read);  // the store has lost them: block by block
+  store_bytes_ += bytes.size();
+  finish(read, std::span<const char>(bytes));
+}
+
+void BlobReads::gather(const ReadPtr& read) {
+  read->missing = read->last - read->first + 1;
+  for (std::uint64_t block = read->first; block <= read->last; ++block) {
+    supply_.want(block, Urgency::kDemand,
+                 [this, read, block](const base::Result<std::span<const char>>& bytes) {
+                   take_block(read, block, bytes);
+                 });
+  }
+}
+
+void BlobReads::take_block(const ReadPtr& read, std::uint64_t block,
+                           const base::Result<std::span<const char>>& bytes) {
+  if (!bytes) return finish(read, std::unexpected(bytes.error()));
+  const std::uint64_t begin = std::max(read->offset, block * kBlockBytes);
+  const std::uint64_t end =
+      std::min(read->offset + read->length, block * kBlockBytes + bytes->size());
+  const auto part = bytes->subspan(begin - block * kBlockBytes, end - begin);
+  if (read->first == read->last) return finish(read, part);
+  {
+    const std::lock_guard lock(read->mutex);
+    if (!read->answer) return;
+    read->gathered.resize(read->length);
+    std::memcpy(read->gathered.data() + (begin - read->offset), part.data(), part.size());
+    if (--read->missing > 0) return;
+  }
+  finish(read, std::span<const char>(read->gathered));
+}
+
+void BlobReads::finish(const ReadPtr& read, base::Result<std::span<const char>> result) {
+  Answer answer;
+  {
+    const std::lock_guard lock(read->mutex);
+    answer = std::exchange(read->answer, nullptr);
+  }
+  if (!answer) return;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(read->number);
+  }
+  if (!result) {
+    ++errors_;
+    RR_LOG(kError, ({}), "a read of {} bytes at {} fails: {}", read->length, read->offset,
+           result.error().what);
+  }
+  answer(std::move(result));
+}
+
+void BlobReads::run_deadlines() {
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    if (waiting_.empty()) {
+      wake_.wait(lock);
+      continue;
+    }
+    const ReadPtr late = waiting_.begin()->second;
+    const Nanos left = late->due - clock_.now();
+    if (left > Nanos{}) {
+      wake_.wait_for(lock, left);
+      continue;
+    }
+    lock.unlock();
+    finish(late, base::fail(base::Errc::kTimeout,
+                            fmt::format("neither the store nor peers nor the source gave it in "
+                                        "{} s",
+                                        budget_ / std::chrono::seconds(1))));
+    lock.lock();
+  }
+}
+
+void BlobReads::fill_status(BlockServerStatus& status) const {
+  {
+    const std::lock_guard lock(mutex_);
+    status.waiting = waiting_.size();
+  }
+  status.errors = errors_;
+  status.store_bytes += store_bytes_;
+}
+
+}  // namespace robustrun::bootstrap

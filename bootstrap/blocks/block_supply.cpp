@@ -1,0 +1,236 @@
+#include "bootstrap/blocks/block_supply.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/io/log.h"
+
+namespace robustrun::bootstrap {
+
+using base::Nanos;
+
+namespace {
+
+std::vector<bool> blocks_there(const BlockStore& store) {
+  const auto present = store.present();
+  if (present) return *present;
+  RR_LOG(kWarn, ({}), "{}", present.error().what);
+  return std::vector<bool>(store.blocks());
+}
+
+}  // namespace
+
+BlockSupply::BlockSupply(BlockStore& store, Origin& origin, const base::Clock& clock,
+                         const SupplyOptions& options, const BlockProfile& profile)
+    : store_(store),
+      origin_(origin),
+      clock_(clock),
+      options_(options),
+      plan_(profile, blocks_there(store)) {
+  for (unsigned i = 0; i < kLocalThreads; ++i) {
+    threads_.emplace_back([this] { run_local_jobs(); });
+  }
+  for (unsigned i = 0; i < kDemandThreads + options_.hot_in_flight; ++i) {
+    threads_.emplace_back([this] { run_requests(); });
+  }
+  threads_.emplace_back([this] { run_ticks(); });
+}
+
+BlockSupply::~BlockSupply() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  local_wake_.notify_all();
+  origin_wake_.notify_all();
+  tick_wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void BlockSupply::want(std::uint64_t block, Urgency urgency, BlockReady ready) {
+  RR_ASSERT(block < store_.blocks());
+  const std::lock_guard lock(mutex_);
+  if (urgency == Urgency::kDemand) last_demand_ = clock_.now();
+  Flight* flight = flights_.find(block);
+  if (flight == nullptr) {
+    flight = &start(block, urgency);
+  } else if (urgency < flight->urgency) {
+    flights_.raise(*flight, urgency, clock_.now());
+    flight->tries = 0;
+    if (flight->stage == FlightStage::kPause) flights_.move_to(*flight, FlightStage::kOriginQueue);
+    queue(block, *flight);
+  }
+  flight->waiters.push_back(std::move(ready));
+}
+
+void BlockSupply::run_local(Job job) {
+  const std::lock_guard lock(mutex_);
+  push_job(Urgency::kDemand, std::move(job));
+}
+
+void BlockSupply::set_peers(AskPeers ask) {
+  const std::lock_guard lock(mutex_);
+  ask_ = std::move(ask);
+}
+
+void BlockSupply::peers_answered(std::uint64_t block, std::optional<std::string> bytes) {
+  const std::lock_guard lock(mutex_);
+  Flight* const flight = flights_.find(block);
+  if (flight == nullptr || flight->stage != FlightStage::kPeers) return;
+  --wants_;
+  if (bytes && bytes->size() == bytes_of_block(store_.length(), block)) {
+    flights_.move_to(*flight, FlightStage::kLocal);
+    peer_bytes_ += bytes->size();
+    push_job(flight->urgency, [this, block, kept = *std::move(bytes)] {
+      keep_and_deliver(block, {kept.data(), kept.size()});
+    });
+  } else {
+    to_origin(block, *flight);
+  }
+  ask_peers();
+}
+
+void BlockSupply::peers_gone() {
+  const std::lock_guard lock(mutex_);
+  ask_ = nullptr;
+  for (const std::uint64_t block : flights_.in_stage(FlightStage::kPeers)) {
+    --wants_;
+    to_origin(block, *flights_.find(block));
+  }
+  ask_peers();
+}
+
+void BlockSupply::fill_status(BlockServerStatus& status) const {
+  const std::lock_guard lock(mutex_);
+  status.is_hot_done = plan_.is_hot_done();
+  status.is_all_done = plan_.is_all_done();
+  status.hot_blocks = plan_.hot_blocks();
+  status.stored_blocks = plan_.stored_blocks();
+  status.store_bytes += store_bytes_;
+  status.peer_bytes = peer_bytes_;
+  status.origin_bytes = origin_bytes_;
+  status.demand_fetches = flights_.demand_fetches();
+  status.origin_failures = origin_failures_;
+  status.rotten = store_.rotten();
+  status.passed = passed_;
+  status.origin_latency_us = meter_.latency_us();
+  status.origin_bytes_per_s = meter_.bytes_per_s();
+  status.trouble = trouble_;
+}
+
+void BlockSupply::on_event(std::function<void(std::string)> event) {
+  const std::lock_guard lock(mutex_);
+  event_ = std::move(event);
+}
+
+Flight& BlockSupply::start(std::uint64_t block, Urgency urgency) {
+  Flight& flight = flights_.start(block, urgency, clock_.now());
+  queue(block, flight);
+  tick_wake_.notify_one();
+  return flight;
+}
+
+void BlockSupply::queue(std::uint64_t block, const Flight& flight) {
+  if (flight.stage == FlightStage::kLocalQueue) {
+    push_job(flight.urgency, [this, block] { look_into_store(block); });
+  } else if (flight.stage == FlightStage::kPeerQueue) {
+    peer_queue_.push(flight.urgency, block);
+  } else if (flight.stage == FlightStage::kOriginQueue) {
+    origin_queue_.push(flight.urgency, block);
+    origin_wake_.notify_one();
+  }
+}
+
+void BlockSupply::push_job(Urgency urgency, Job job) {
+  jobs_[static_cast<std::size_t>(urgency)].push_back(std::move(job));
+  local_wake_.notify_one();
+}
+
+void BlockSupply::to_origin(std::uint64_t block, Flight& flight) {
+  flights_.move_to(flight, FlightStage::kOriginQueue);
+  queue(block, flight);
+}
+
+std::optional<std::uint64_t> BlockSupply::pop(FlightQueue& queue, Urgency urgency,
+                                              FlightStage stage) {
+  return queue.pop(urgency, [&](std::uint64_t block) {
+    const Flight* const flight = flights_.find(block);
+    return flight != nullptr && flight->stage == stage && flight->urgency == urgency;
+  });
+}
+
+void BlockSupply::ask_peers() {
+  for (const Urgency urgency : kUrgencies) {
+    while (wants_ < kWantsInFlight) {
+      const auto block = pop(peer_queue_, urgency, FlightStage::kPeerQueue);
+      if (!block) break;
+      Flight& flight = *flights_.find(*block);
+      if (!ask_ || !ask_(*block)) {
+        to_origin(*block, flight);
+        continue;
+      }
+      flights_.move_to(flight, FlightStage::kPeers);
+      flight.due = clock_.now() + kPeerDeadline;
+      ++wants_;
+    }
+  }
+}
+
+void BlockSupply::run_ticks() {
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    for (const std::uint64_t block : flights_.due(clock_.now())) {
+      Flight& flight = *flights_.find(block);
+      if (flight.stage == FlightStage::kPeers) --wants_;
+      to_origin(block, flight);
+    }
+    ask_peers();
+    top_up();
+    const bool is_idle = flights_.empty() && (!options_.is_prefetching || is_plan_done());
+    if (is_idle) {
+      tick_wake_.wait(lock);
+    } else {
+      tick_wake_.wait_for(lock, kSupplyTick);
+    }
+  }
+}
+
+bool BlockSupply::is_plan_done() const {
+  return plan_.is_hot_done() && (options_.cold_bytes_per_s == 0 || plan_.is_all_done());
+}
+
+void BlockSupply::top_up() {
+  const Nanos now = clock_.now();
+  if (!options_.is_prefetching || is_over_ || now < prefetch_due_ || is_plan_done()) return;
+  bool is_round_over = plan_.is_hot_done();
+  while (!is_round_over && flights_.prefetching() < options_.hot_in_flight) {
+    const auto block = plan_.next_hot();
+    is_round_over = !block;
+    if (block && flights_.find(*block) == nullptr) start(*block, Urgency::kHot);
+  }
+  if (plan_.is_hot_done()) return top_up_cold(now);
+  if (!is_round_over || flights_.prefetching() > 0) return;
+  plan_.start_round();
+  prefetch_due_ = now + kPrefetchPause;
+}
+
+void BlockSupply::top_up_cold(Nanos now) {
+  if (options_.cold_bytes_per_s == 0 || now < last_demand_ + kColdQuiet) return;
+  const Nanos pause(
+      static_cast<std::int64_t>(kBlockBytes * 1'000'000'000 / options_.cold_bytes_per_s));
+  while (now >= cold_due_ && flights_.prefetching() < kColdInFlight) {
+    const auto block = plan_.next_cold();
+    if (!block) {
+      if (flights_.prefetching() > 0) return;
+      plan_.start_round();
+      prefetch_due_ = now + kPrefetchPause;
+      return;
+    }
+    if (flights_.find(*block) != nullptr) continue;
+    start(*block, Urgency::kCold);
+    // What a late tick missed is made up for, but not a long silence.
+    cold_due_ = std::max(cold_due_, now - Nanos(kSupplyTick)) + pause;
+  }
+}
+
+}  // namespace robustrun::bootstrap

@@ -1,0 +1,99 @@
+#pragma once
+// The blocks that are under way and where each of them is, without threads: block_supply.cpp moves
+// them. Callers hold a lock.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+
+namespace robustrun::bootstrap {
+
+// Who waits for a block: reads through the mount, clients of the socket, nobody yet (blocks of the
+// profile, the rest).
+enum class Urgency : std::uint8_t { kDemand, kClient, kHot, kCold };
+
+// All bytes of a block; they last as long as the call. Called once, on some thread.
+using BlockReady = std::move_only_function<void(base::Result<std::span<const char>>)>;
+
+enum class FlightStage : std::uint8_t {
+  kLocalQueue,   // waits for a thread that looks into the store
+  kLocal,        // is read from the store, or written to it
+  kPeerQueue,    // waits until a peer may be asked
+  kPeers,        // a peer was asked
+  kOriginQueue,  // waits for a thread that asks the origin
+  kOrigin,       // the origin was asked
+  kPause,        // the origin failed, and is asked again
+};
+
+struct Flight {
+  Urgency urgency = Urgency::kCold;
+  FlightStage stage = FlightStage::kLocalQueue;
+  base::Nanos since{};  // when its budget began
+  base::Nanos due{};    // kPeers: when the origin is asked instead; kPause: when again
+  unsigned tries = 0;   // requests to the origin that failed
+  std::vector<BlockReady> waiters;
+};
+
+// Blocks by urgency, in their order. What was raised since stays in its old place, and is passed
+// over there: an entry counts only when the flight waits in this queue with this urgency.
+class FlightQueue {
+ public:
+  void push(Urgency urgency, std::uint64_t block) { queues_[index(urgency)].push_back(block); }
+  // The first one of `urgency` for which `is_waiting(block)`.
+  template <class IsWaiting>
+  std::optional<std::uint64_t> pop(Urgency urgency, IsWaiting&& is_waiting) {
+    auto& queue = queues_[index(urgency)];
+    while (!queue.empty()) {
+      const std::uint64_t block = queue.front();
+      queue.pop_front();
+      if (is_waiting(block)) return block;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static std::size_t index(Urgency urgency) { return static_cast<std::size_t>(urgency); }
+  std::array<std::deque<std::uint64_t>, 4> queues_;
+};
+
+class Flights {
+ public:
+  [[nodiscard]] Flight* find(std::uint64_t block);
+  Flight& start(std::uint64_t block, Urgency urgency, base::Nanos now);
+  void move_to(Flight& flight, FlightStage stage);
+  // More urgent from now on, with a budget of its own.
+  void raise(Flight& flight, Urgency urgency, base::Nanos now);
+  [[nodiscard]] std::vector<BlockReady> end(std::uint64_t block);
+  // Blocks in kPeers or kPause whose time has come.
+  [[nodiscard]] std::vector<std::uint64_t> due(base::Nanos now) const;
+  [[nodiscard]] std::vector<std::uint64_t> in_stage(FlightStage stage) const;
+
+  [[nodiscard]] bool empty() const { return flights_.empty(); }
+  // Of the profile and of the rest, which nobody waits for.
+  [[nodiscard]] unsigned prefetching() const { return prefetching_; }
+  // Reads that were not served by the store: now, and since the beginning.
+  [[nodiscard]] unsigned demand_waiting() const { return demand_waiting_; }
+  [[nodiscard]] std::uint64_t demand_fetches() const { return demand_fetches_; }
+
+ private:
+  void count(const Flight& flight, bool is_added);
+  static bool is_prefetch(const Flight& flight) { return flight.urgency >= Urgency::kHot; }
+  static bool is_awaited(const Flight& flight) {
+    return flight.urgency == Urgency::kDemand && flight.stage >= FlightStage::kPeerQueue;
+  }
+
+  std::unordered_map<std::uint64_t, Flight> flights_;
+  unsigned prefetching_ = 0;
+  unsigned demand_waiting_ = 0;
+  std::uint64_t demand_fetches_ = 0;
+};
+
+}  // namespace robustrun::bootstrap

@@ -1,0 +1,212 @@
+#include <curl/curl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/core/text.h"
+#include "bootstrap/blocks/limits.h"
+#include "bootstrap/blocks/origin.h"
+#include "bootstrap/http_answer.h"
+
+namespace robustrun::bootstrap {
+namespace {
+
+struct CurlEnd {
+  void operator()(CURL* handle) const { ::curl_easy_cleanup(handle); }
+  void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
+};
+using CurlHandle = std::unique_ptr<CURL, CurlEnd>;
+using CurlList = std::unique_ptr<curl_slist, CurlEnd>;
+
+// One request and what came of it.
+struct Exchange {
+  WantedAnswer wanted;
+  std::span<char> bytes;  // where the body goes
+  HttpAnswer answer;
+  std::size_t got = 0;
+  bool is_too_long = false;
+};
+
+std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* exchange) {
+  static_cast<Exchange*>(exchange)->answer.take_line({bytes, size * count});
+  return size * count;
+}
+
+// Refuses a body that is not the wanted one before it is read.
+std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* data) {
+  auto& exchange = *static_cast<Exchange*>(data);
+  const std::size_t length = size * count;
+  if (exchange.answer.status != 206) return 0;
+  if (length > exchange.bytes.size() - exchange.got) {
+    exchange.is_too_long = true;
+    return 0;
+  }
+  std::memcpy(exchange.bytes.data() + exchange.got, bytes, length);
+  exchange.got += length;
+  return length;
+}
+
+class HttpOrigin final : public Origin {
+ public:
+  explicit HttpOrigin(std::string url) : url_(std::move(url)), shown_(shown_source(url_)) {}
+
+  [[nodiscard]] const Blob& blob() const override { return blob_; }
+
+  base::Status look() {
+    std::vector<char> head(kBlobEdgeBytes);
+    Exchange first{{0, {}, {}, {}}, head, {}, 0, false};
+    RR_TRY(exchange(first, fmt::format("0-{}", kBlobEdgeBytes - 1), {}));
+    const HttpRange range = RR_TRY(check_answer(first.answer, first.wanted, shown_));
+    if (range.total > kBlobBytesMax || range.last + 1 != std::min(range.total, kBlobEdgeBytes)) {
+      return base::fail(base::Errc::kProtocol,
+                        fmt::format("cannot read '{}': it is too long, or the server gave a wrong "
+                                    "range ('{}')",
+                                    shown_, base::printable(first.answer.content_range)));
+    }
+    head.resize(range.last + 1);
+    if (first.got != head.size()) return ended_early();
+    blob_.length = range.total;
+    blob_.validator = first.answer.validator();
+    is_etag_ = first.answer.etag.starts_with('"');
+    std::vector<char> tail(head.size());
+    RR_TRY(read(blob_.length - tail.size(), tail));
+    blob_.key = blob_key(blob_.length, blob_.validator, {head.data(), head.size()},
+                         {tail.data(), tail.size()});
+    return {};
+  }
+
+  base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) override {
+    Exchange wanted;
+    wanted.wanted = {offset, offset + bytes.size() - 1, blob_.length, blob_.validator};
+    wanted.bytes = bytes;
+    return exchange(wanted, fmt::format("{}-{}", offset, offset + bytes.size() - 1), condition());
+  }
+
+ private:
+  // The header that makes the server look whether the file is still the same.
+  [[nodiscard]] std::string condition() const {
+    if (blob_.validator.empty()) return {};
+    const std::string value = blob_.validator.substr(blob_.validator.find(' ') + 1);
+    return (is_etag_ ? "If-Match: " : "If-Unmodified-Since: ") + value;
+  }
+
+  base::Result<base::Nanos> exchange(Exchange& exchange, const std::string& range,
+                                     const std::string& condition) {
+    CurlHandle handle = take_handle();
+    if (!handle) return base::fail(base::Errc::kInternal, "cannot make an HTTP client");
+    CurlList headers(::curl_slist_append(nullptr, "Accept-Encoding: identity"));
+    if (!condition.empty()) {
+      headers.reset(::curl_slist_append(headers.release(), condition.c_str()));
+    }
+    ::curl_easy_setopt(handle.get(), CURLOPT_RANGE, range.c_str());
+    ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
+    ::curl_easy_setopt(handle.get(), CURLOPT_HEADERDATA, &exchange);
+    ::curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &exchange);
+    const CURLcode code = ::curl_easy_perform(handle.get());
+    curl_off_t first_us = 0;
+    ::curl_easy_getinfo(handle.get(), CURLINFO_STARTTRANSFER_TIME_T, &first_us);
+    ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, nullptr);
+    if (code == CURLE_OK) give_handle(std::move(handle));
+    RR_TRY(judge(exchange, code));
+    return base::Nanos(std::chrono::microseconds(first_us));
+  }
+
+  base::Status judge(const Exchange& exchange, CURLcode code) const {
+    const bool is_answered = exchange.answer.status >= 200;
+    const bool is_redirect = exchange.answer.status >= 300 && exchange.answer.status < 400;
+    if (code == CURLE_TOO_MANY_REDIRECTS || (is_redirect && code != CURLE_OK)) {
+      return base::fail(base::Errc::kProtocol,
+                        fmt::format("cannot read '{}': the server redirects too often, or to what "
+                                    "is no http(s) address",
+                                    shown_));
+    }
+    // What the server says counts before how its connection ended.
+    if (is_answered) {
+      RR_TRY(check_answer(exchange.answer, exchange.wanted, shown_));
+    }
+    if (exchange.is_too_long) {
+      return base::fail(base::Errc::kProtocol,
+                        fmt::format("cannot read '{}': the server sent more than the range that "
+                                    "it announced",
+                                    shown_));
+    }
+    if (code != CURLE_OK) return refused(code);
+    if (exchange.wanted.last && exchange.got != exchange.bytes.size()) return ended_early();
+    return {};
+  }
+
+  [[nodiscard]] std::unexpected<base::Error> ended_early() const {
+    return base::fail(base::Errc::kUnavailable,
+                      fmt::format("cannot read '{}': the server ended its answer early", shown_));
+  }
+
+  [[nodiscard]] std::unexpected<base::Error> refused(CURLcode code) const {
+    const auto what = fmt::format("cannot read '{}': {}", shown_, ::curl_easy_strerror(code));
+    switch (static_cast<int>(code)) {
+      case CURLE_OPERATION_TIMEDOUT: return base::fail(base::Errc::kTimeout, what);
+      case CURLE_URL_MALFORMAT:
+      case CURLE_UNSUPPORTED_PROTOCOL: return base::fail(base::Errc::kInvalidArgument, what);
+      case CURLE_PEER_FAILED_VERIFICATION: return base::fail(base::Errc::kPermission, what);
+      default: return base::fail(base::Errc::kUnavailable, what);
+    }
+  }
+
+  CurlHandle take_handle() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        CurlHandle handle = std::move(idle_.back());
+        idle_.pop_back();
+        return handle;
+      }
+    }
+    CurlHandle handle(::curl_easy_init());
+    if (!handle) return handle;
+    CURL* const curl = handle.get();
+    ::curl_easy_setopt(curl, CURLOPT_URL, url_.c_str());
+    ::curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    ::curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    ::curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    ::curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+    ::curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kRedirectsMax);
+    ::curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    ::curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kStallSeconds);
+    ::curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kStallBytes);
+    ::curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    ::curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L << 10);
+    ::curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    ::curl_easy_setopt(curl, CURLOPT_USERAGENT, "robustrun-blocks/" ROBUSTRUN_VERSION);
+    ::curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+    ::curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+    return handle;
+  }
+
+  void give_handle(CurlHandle handle) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(handle));
+  }
+
+  std::string url_;
+  std::string shown_;
+  Blob blob_;
+  bool is_etag_ = false;
+  std::mutex mutex_;
+  std::vector<CurlHandle> idle_;  // with their connections; as many as there are threads
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Origin>> open_http_origin(const std::string& url) {
+  static const CURLcode ready = ::curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (ready != CURLE_OK) return base::fail(base::Errc::kInternal, "cannot start libcurl");
+  auto origin = std::make_unique<HttpOrigin>(url);
+  RR_TRY(origin->look());
+  return origin;
+}
+
+}  // namespace robustrun::bootstrap

@@ -1,0 +1,110 @@
+#include "bootstrap/blocks/options.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <limits>
+
+#include "base/core/text.h"
+
+namespace robustrun::bootstrap {
+namespace {
+
+// What an option does with its value; false: it cannot be used.
+using TakeOption = bool (*)(ServeOptions&, const std::string&);
+
+struct OptionRow {
+  std::string_view name;
+  std::string_view value;
+  std::string_view help;
+  TakeOption take;
+};
+
+template <std::string ServeOptions::* kMember>
+bool take_text(ServeOptions& options, const std::string& value) {
+  options.*kMember = value;
+  return !value.empty();
+}
+
+template <auto kMember, std::uint64_t kMax>
+bool take_count(ServeOptions& options, const std::string& value) {
+  const auto number = base::parse_int<std::uint64_t>(value);
+  if (!number || *number > kMax) return false;
+  using Member = std::remove_reference_t<decltype(options.*kMember)>;
+  options.*kMember = Member(*number);
+  return true;
+}
+
+constexpr std::uint64_t kSecondsMax = 365 * 86400;
+constexpr std::array kOptionRows = {
+    OptionRow{"--source", "PATH|URL", "the image, or what else is served (required)",
+              take_text<&ServeOptions::source>},
+    OptionRow{"--cache", "DIR", "the user's folder of caches (required)",
+              take_text<&ServeOptions::cache>},
+    OptionRow{"--mount", "DIR", "where it appears, as DIR/image (required)",
+              take_text<&ServeOptions::mount>},
+    OptionRow{"--socket", "PATH", "where clients connect (required)",
+              take_text<&ServeOptions::socket>},
+    OptionRow{"--profile", "FILE", "which blocks are read ahead (CACHE/hot/KEY.blocks)",
+              take_text<&ServeOptions::profile>},
+    OptionRow{"--origin-rate", "MIB",
+              "blocks that no profile names are fetched at so many MiB/s; 0: not (32)",
+              take_count<&ServeOptions::origin_rate_mib, 1U << 20>},
+    OptionRow{"--cache-max", "GIB", "of all blobs in the cache; 0: what the disk has (0)",
+              take_count<&ServeOptions::cache_max_gib, 1U << 20>},
+    OptionRow{"--idle-exit", "SECONDS", "ends when so long nobody used it; 0: never (60)",
+              take_count<&ServeOptions::idle_exit, kSecondsMax>},
+    OptionRow{"--retry-budget", "SECONDS", "a read that waits longer fails with EIO (60)",
+              take_count<&ServeOptions::retry_budget, kSecondsMax>},
+    OptionRow{"--record-limit", "SECONDS", "the recording ends then at the latest (900)",
+              take_count<&ServeOptions::record_limit, kSecondsMax>},
+    OptionRow{"--in-flight", "COUNT", "requests at once when reading ahead, 1 to 32 (24)",
+              take_count<&ServeOptions::in_flight, kHotInFlightMax>},
+    OptionRow{"--prefetch", "0|1", "read ahead what the profile names, then the rest (1)",
+              take_count<&ServeOptions::is_prefetching, 1>},
+};
+
+const OptionRow* row_of(std::string_view name) {
+  for (const OptionRow& row : kOptionRows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string serve_usage() {
+  std::string text = "usage: robustrun-blocks serve OPTIONS\n";
+  for (const OptionRow& row : kOptionRows) {
+    text += fmt::format("  {:<24} {}\n", fmt::format("{} {}", row.name, row.value), row.help);
+  }
+  return text;
+}
+
+base::Result<ServeOptions> parse_serve_options(std::span<char* const> words) {
+  ServeOptions options;
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const OptionRow* const row = row_of(words[i]);
+    if (row == nullptr) {
+      return base::fail(base::Errc::kInvalidArgument,
+                        fmt::format("unknown option '{}'", base::printable(words[i])));
+    }
+    if (i + 1 == words.size() || !row->take(options, words[i + 1])) {
+      return base::fail(base::Errc::kInvalidArgument,
+                        fmt::format("{} wants {}", row->name, row->value));
+    }
+  }
+  for (const auto& [name, value] :
+       {std::pair("--source", &options.source), std::pair("--cache", &options.cache),
+        std::pair("--mount", &options.mount), std::pair("--socket", &options.socket)}) {
+    if (value->empty()) {
+      return base::fail(base::Errc::kInvalidArgument, fmt::format("{} is required", name));
+    }
+  }
+  if (options.retry_budget.count() == 0 || options.in_flight == 0) {
+    return base::fail(base::Errc::kInvalidArgument, "--retry-budget and --in-flight must not be 0");
+  }
+  return options;
+}
+
+}  // namespace robustrun::bootstrap

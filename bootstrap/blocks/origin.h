@@ -1,0 +1,36 @@
+#pragma once
+// Where a blob comes from: a path on (slow, shared) storage, or a server that serves ranges.
+//
+// Calls are thread-safe and block: as long as the file system does, or until the server's
+// time-outs. kUnavailable, kTimeout and kOs may be tried again; everything else stays as it is:
+// kNotFound, kPermission, kConflict (the source is another one by now), kProtocol (no ranges).
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "bootstrap/blob.h"
+
+namespace robustrun::bootstrap {
+
+class Origin {
+ public:
+  virtual ~Origin() = default;
+  [[nodiscard]] virtual const Blob& blob() const = 0;
+  // Fills `bytes`, all of it within the blob. The time to the first byte.
+  virtual base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) = 0;
+};
+
+[[nodiscard]] bool is_worth_retrying(const base::Error& error);
+
+// Looks at the source once: its length, its validator, its ends.
+[[nodiscard]] base::Result<std::unique_ptr<Origin>> open_origin(const std::string& source,
+                                                                const base::Clock& clock);
+[[nodiscard]] base::Result<std::unique_ptr<Origin>> open_path_origin(const std::string& path,
+                                                                     const base::Clock& clock);
+[[nodiscard]] base::Result<std::unique_ptr<Origin>> open_http_origin(const std::string& url);
+
+}  // namespace robustrun::bootstrap

@@ -1,0 +1,28 @@
+#pragma once
+// How fast the origin is: bytes per second over the last seconds in which it was asked, and the
+// usual time to the first byte. Pure.
+
+#include <array>
+#include <cstdint>
+
+#include "base/core/clock.h"
+
+namespace robustrun::bootstrap {
+
+class OriginMeter {
+ public:
+  void add(base::Nanos now, std::uint64_t bytes, base::Nanos first_byte);
+  [[nodiscard]] std::uint64_t bytes_per_s() const;
+  [[nodiscard]] std::uint64_t latency_us() const;
+
+ private:
+  struct Second {
+    std::int64_t number = -1;
+    std::uint64_t bytes = 0;
+  };
+  std::array<Second, 8> seconds_{};  // the last ones in which something came, in a ring
+  std::size_t newest_ = 0;
+  double latency_us_ = 0;
+};
+
+}  // namespace robustrun::bootstrap

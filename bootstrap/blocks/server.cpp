@@ -1,0 +1,168 @@
+#include "bootstrap/blocks/server.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "base/io/fd.h"
+#include "base/io/log.h"
+#include "bootstrap/blocks/blob_reads.h"
+#include "bootstrap/blocks/block_clients.h"
+#include "bootstrap/blocks/image_mount.h"
+#include "bootstrap/blocks/origin.h"
+
+namespace robustrun::bootstrap {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{1000};  // whether it is idle
+
+// Before any thread is there: all of them leave these signals to serve().
+base::Result<base::Fd> take_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::sigaddset(&signals, each);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  base::Fd fd(::signalfd(-1, &signals, SFD_CLOEXEC));
+  if (!fd) return base::fail_errno("cannot wait for signals", errno);
+  return fd;
+}
+
+// A signal that ends the server; SIGHUP and SIGPIPE do not.
+bool is_told_to_end(int signals) {
+  signalfd_siginfo info{};
+  if (::read(signals, &info, sizeof(info)) != sizeof(info)) return false;
+  return info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+}
+
+// The storage may be slow to come back when everything starts at once.
+base::Result<std::unique_ptr<Origin>> open_patiently(const ServeOptions& options,
+                                                     const base::Clock& clock, int signals) {
+  const base::Nanos since = clock.now();
+  auto pause = std::chrono::milliseconds(kRetryFirst);
+  while (true) {
+    auto origin = open_origin(options.source, clock);
+    if (origin || !is_worth_retrying(origin.error())) return origin;
+    if (clock.now() + pause - since > options.retry_budget) return origin;
+    RR_LOG(kWarn, ({}), "{}; trying again", origin.error().what);
+    pollfd wanted{signals, POLLIN, 0};
+    if (::poll(&wanted, 1, static_cast<int>(pause.count())) > 0 && is_told_to_end(signals)) {
+      return base::fail(base::Errc::kCancelled, "told to end before the source answered");
+    }
+    pause = std::min<std::chrono::milliseconds>(pause * 2, kRetryPauseMax);
+  }
+}
+
+struct Server {
+  const ServeOptions& options;
+  const base::Clock& clock;
+  BlockStore& store;
+  BlockSupply& supply;
+  TouchRecorder& recorder;
+  BlobReads& reads;
+  ImageMount& mount;
+  BlockClients* clients = nullptr;  // set before anything is asked
+
+  [[nodiscard]] BlockServerStatus status() const {
+    BlockServerStatus status;
+    status.key = store.key();
+    status.length = store.length();
+    status.is_mounted = !mount.is_gone();
+    status.is_recording = recorder.is_recording();
+    status.touched_blocks = recorder.touched();
+    supply.fill_status(status);
+    reads.fill_status(status);
+    return status;
+  }
+
+  [[nodiscard]] bool is_idle() const {
+    const auto since = clients->idle_since();
+    return options.idle_exit.count() > 0 && since && !mount.is_busy() &&
+           clock.now() - *since > options.idle_exit;
+  }
+
+  void run(int signals, int quit) const {
+    const base::Nanos begun = clock.now();
+    while (!mount.is_gone() && !is_idle()) {
+      std::array<pollfd, 2> wanted = {{{signals, POLLIN, 0}, {quit, POLLIN, 0}}};
+      if (::poll(wanted.data(), wanted.size(), static_cast<int>(kLookEvery.count())) > 0) {
+        if (wanted[1].revents != 0) return;
+        if (wanted[0].revents != 0 && is_told_to_end(signals)) return;
+      }
+      if (clock.now() - begun > options.record_limit) static_cast<void>(settle());
+    }
+  }
+
+  base::Status settle() const {
+    auto saved = recorder.settle(clock);
+    if (!saved) RR_LOG(kWarn, ({}), "{}", saved.error().what);
+    return saved;
+  }
+};
+
+SupplyOptions supply_options(const ServeOptions& options) {
+  return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
+          options.is_prefetching};
+}
+
+}  // namespace
+
+base::Status serve(const ServeOptions& options) {
+  static const base::SystemClock clock;
+  const base::Fd signals = RR_TRY(take_signals());
+  static_cast<void>(::setsid());  // refused where it is the leader of a group already
+  const base::Fd quit(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!quit) return base::fail_errno("cannot make an event", errno);
+
+  // Leaked on purpose: threads may still use them when the process ends.
+  Origin& origin = *RR_TRY(open_patiently(options, clock, signals.get())).release();
+  const Blob& blob = origin.blob();
+  BlockStore& store =
+      *RR_TRY(BlockStore::open({options.cache, blob.key, blob.length, shown_source(options.source),
+                                options.cache_max_gib << 30}))
+           .release();
+  const std::string profile =
+      options.profile.empty() ? block_profile_path(options.cache, blob.key) : options.profile;
+  auto& recorder = *std::make_unique<TouchRecorder>(profile, blob.length).release();
+  auto& supply = *std::make_unique<BlockSupply>(store, origin, clock, supply_options(options),
+                                                load_block_profile(profile, blob.length))
+                      .release();
+  auto& reads =
+      *std::make_unique<BlobReads>(store, supply, recorder, clock, options.retry_budget).release();
+  ImageMount& mount = *RR_TRY(ImageMount::mount(options.mount, reads, blob.length)).release();
+
+  auto& server =
+      *std::make_unique<Server>(Server{options, clock, store, supply, recorder, reads, mount})
+           .release();
+  auto clients = BlockClients::listen(
+      options.socket, store, supply, clock,
+      {[&server] { return server.status(); }, [&server] { return server.settle(); },
+       [fd = quit.get()] { static_cast<void>(::eventfd_write(fd, 1)); }});
+  if (!clients) {
+    mount.unmount();
+    return std::unexpected(clients.error());
+  }
+  server.clients = clients->release();
+  supply.on_event([&server](const std::string& text) {
+    RR_LOG(kWarn, ({}), "{}", text);
+    server.clients->tell_event(text);
+  });
+  fmt::print("ready {}\n", blob.key);
+  std::fflush(stdout);
+  server.run(signals.get(), quit.get());
+  ::unlink(options.socket.c_str());
+  mount.unmount();
+  return {};
+}
+
+}  // namespace robustrun::bootstrap

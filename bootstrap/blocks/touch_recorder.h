@@ -1,0 +1,39 @@
+#pragma once
+// The order in which the blocks of a blob are touched first, until the start is over; then it is
+// merged into the profile's file. Thread-safe.
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "bootstrap/block_profile.h"
+
+namespace robustrun::bootstrap {
+
+// Nothing (an empty profile) when the file is missing, not ours or not of this blob.
+[[nodiscard]] BlockProfile load_block_profile(const std::string& path, std::uint64_t length);
+
+class TouchRecorder {
+ public:
+  TouchRecorder(std::string path, std::uint64_t length);
+
+  void touch(std::uint64_t first, std::uint64_t last);
+  // Ends the recording and saves it, once; later calls do nothing. Blocks as the file system does.
+  base::Status settle(const base::Clock& clock);
+  [[nodiscard]] bool is_recording() const;
+  [[nodiscard]] std::uint64_t touched() const;
+
+ private:
+  const std::string path_;
+  const std::uint64_t length_;
+  mutable std::mutex mutex_;
+  bool is_recording_ = true;
+  std::vector<bool> seen_;
+  std::uint64_t touched_ = 0;
+  std::vector<HotBlock> order_;
+};
+
+}  // namespace robustrun::bootstrap

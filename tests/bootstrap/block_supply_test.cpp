@@ -1,0 +1,381 @@
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/io/fd.h"
+#include "bootstrap/blocks/blob_reads.h"
+#include "bootstrap/blocks/block_supply.h"
+#include "bootstrap/blocks/touch_recorder.h"
+#include "tests/support/scratch.h"
+
+namespace block_supply_test {
+
+using namespace robustrun;
+using namespace robustrun::bootstrap;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t kBlocks = 12;
+constexpr std::uint64_t kLength = (kBlocks - 1) * kBlockBytes + 4321;
+constexpr auto kSoon = 20s;  // for what must happen; far from what it takes
+
+char byte_at(std::uint64_t offset) { return static_cast<char>((offset * 2654435761U) >> 24); }
+
+std::string bytes_at(std::uint64_t offset, std::uint64_t length) {
+  std::string bytes(length, '\0');
+  for (std::uint64_t i = 0; i < length; ++i) bytes[i] = byte_at(offset + i);
+  return bytes;
+}
+
+// A source that does what the test wants: fails, hangs, or serves.
+class FakeOrigin final : public Origin {
+ public:
+  FakeOrigin() { blob_ = {std::string(32, 'a'), kLength, "v1"}; }
+
+  [[nodiscard]] const Blob& blob() const override { return blob_; }
+
+  base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) override {
+    const std::uint64_t block = offset / kBlockBytes;
+    std::unique_lock lock(mutex_);
+    ++asked_[block];
+    order_.push_back(block);
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !hanging_.contains(block) && !all_hang_; });
+    if (fails_left_ > 0) {
+      --fails_left_;
+      return std::unexpected(failure_);
+    }
+    lock.unlock();
+    const std::string right = bytes_at(offset, bytes.size());
+    std::ranges::copy(right, bytes.begin());
+    return base::Nanos(1000);
+  }
+
+  void fail(int times, base::Errc code) {
+    const std::lock_guard lock(mutex_);
+    fails_left_ = times;
+    failure_ = {code, 0, "cannot read 'fake': it fails"};
+  }
+  void hang(std::uint64_t block) {
+    const std::lock_guard lock(mutex_);
+    hanging_.insert(block);
+  }
+  void hang_all(bool on) {
+    const std::lock_guard lock(mutex_);
+    all_hang_ = on;
+    hanging_.clear();
+    changed_.notify_all();
+  }
+  [[nodiscard]] int asked(std::uint64_t block) {
+    const std::lock_guard lock(mutex_);
+    return asked_[block];
+  }
+  [[nodiscard]] std::vector<std::uint64_t> order() {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+  bool wait_asked(std::uint64_t block, int times) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kSoon, [&] { return asked_[block] >= times; });
+  }
+
+ private:
+  Blob blob_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, int> asked_;
+  std::vector<std::uint64_t> order_;
+  std::set<std::uint64_t> hanging_;
+  bool all_hang_ = false;
+  int fails_left_ = 0;
+  base::Error failure_;
+};
+
+struct Outcome {
+  bool is_there = false;
+  std::string bytes;
+  base::Error error;
+};
+
+// A server without its mount and its socket.
+class Fixture {
+ public:
+  explicit Fixture(SupplyOptions options = {60s, 4, 0, false}, BlockProfile profile = {}) {
+    start(options, profile);
+  }
+  ~Fixture() {
+    origin.hang_all(false);
+    supply.reset();
+  }
+
+  void start(SupplyOptions options, const BlockProfile& profile) {
+    store =
+        BlockStore::open({scratch.path("cache"), origin.blob().key, kLength, "fake", 0}).value();
+    supply.emplace(*store, origin, clock, options, profile);
+    reads.emplace(*store, *supply, recorder, clock, options.retry_budget);
+  }
+  void restart(SupplyOptions options, const BlockProfile& profile) {
+    supply.reset();
+    reads.reset();
+    store.reset();
+    start(options, profile);
+  }
+
+  std::future<Outcome> read(std::uint64_t offset, std::uint64_t length) {
+    auto promise = std::make_shared<std::promise<Outcome>>();
+    reads->read(offset, length, [promise](const base::Result<std::span<const char>>& bytes) {
+      if (!bytes) return promise->set_value({false, {}, bytes.error()});
+      promise->set_value({true, {bytes->begin(), bytes->end()}, {}});
+    });
+    return promise->get_future();
+  }
+  [[nodiscard]] BlockServerStatus status() const {
+    BlockServerStatus status;
+    supply->fill_status(status);
+    reads->fill_status(status);
+    return status;
+  }
+  template <class Condition>
+  [[nodiscard]] bool wait_until(Condition&& condition) const {
+    const auto end = std::chrono::steady_clock::now() + kSoon;
+    while (!condition(status())) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(2ms);
+    }
+    return true;
+  }
+
+  test::Scratch scratch;
+  base::SystemClock clock;
+  FakeOrigin origin;
+  TouchRecorder recorder{scratch.path("profile"), kLength};
+  std::unique_ptr<BlockStore> store;
+  std::optional<BlockSupply> supply;
+  std::optional<BlobReads> reads;
+};
+
+Outcome outcome_of(std::future<Outcome> future) {
+  REQUIRE(future.wait_for(kSoon) == std::future_status::ready);
+  return future.get();
+}
+
+}  // namespace
+
+TEST_CASE("reads of any place have the source's bytes, from the store when they come again") {
+  Fixture server;
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> places = {
+      {0, 1},
+      {kBlockBytes - 5, 10},
+      {2 * kBlockBytes, kBlockBytes},
+      {4 * kBlockBytes + 77, 2 * kBlockBytes},
+      {kLength - 10, 100}};
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [offset, length] : places) {
+      const Outcome outcome = outcome_of(server.read(offset, length));
+      REQUIRE(outcome.is_there);
+      CHECK(outcome.bytes == bytes_at(offset, std::min(length, kLength - offset)));
+    }
+    CHECK(server.status().demand_fetches == 7);
+  }
+  CHECK(outcome_of(server.read(kLength, 10)).bytes.empty());
+  CHECK(server.status().origin_bytes == 6 * kBlockBytes + 4321);
+  CHECK(server.status().store_bytes >= 3 * kBlockBytes);
+  CHECK(server.status().waiting == 0);
+}
+
+TEST_CASE("a block is asked for once, however many wait for it") {
+  Fixture server;
+  server.origin.hang(3);
+  std::vector<std::future<Outcome>> readers;
+  for (int i = 0; i < 50; ++i) readers.push_back(server.read(3 * kBlockBytes + 10, 5));
+  REQUIRE(server.origin.wait_asked(3, 1));
+  CHECK(outcome_of(server.read(5 * kBlockBytes, 5)).is_there);  // delayed by nobody
+  CHECK(server.status().waiting == 50);
+  server.origin.hang_all(false);
+  for (auto& reader : readers) CHECK(outcome_of(std::move(reader)).is_there);
+  CHECK(server.origin.asked(3) == 1);
+}
+
+TEST_CASE("a source that fails for a while is asked again, and no reader notices") {
+  Fixture server;
+  std::promise<std::string> event;
+  server.supply->on_event([&, is_told = false](const std::string& text) mutable {
+    if (!std::exchange(is_told, true)) event.set_value(text);
+  });
+  server.origin.fail(3, base::Errc::kUnavailable);
+  CHECK(outcome_of(server.read(0, 10)).is_there);
+  CHECK(server.origin.asked(0) == 4);
+  CHECK(event.get_future().get() == "cannot read 'fake': it fails");
+  CHECK(server.status().trouble.empty());
+  CHECK(server.status().origin_failures == 3);
+  CHECK(server.status().errors == 0);
+}
+
+TEST_CASE("a read ends with an error when the source fails for longer than its budget") {
+  Fixture server({500ms, 4, 0, false});
+  server.origin.fail(1'000'000, base::Errc::kUnavailable);
+  const Outcome outcome = outcome_of(server.read(0, 10));
+  CHECK_FALSE(outcome.is_there);
+  CHECK(server.origin.asked(0) >= 2);
+  CHECK(server.status().errors == 1);
+  CHECK(server.status().trouble == "cannot read 'fake': it fails");
+}
+
+TEST_CASE("what cannot get better is not tried again") {
+  Fixture server;
+  server.origin.fail(1'000'000, base::Errc::kConflict);
+  CHECK(outcome_of(server.read(0, 10)).error.code == base::Errc::kConflict);
+  CHECK(server.origin.asked(0) == 1);
+}
+
+TEST_CASE("a source that hangs fails the reads that need it, in time, and no others") {
+  Fixture server({300ms, 4, 0, false});
+  REQUIRE(outcome_of(server.read(0, 10)).is_there);
+  server.origin.hang_all(true);
+  std::vector<std::future<Outcome>> readers;
+  for (std::uint64_t block = 1; block < kBlocks; ++block) {
+    readers.push_back(server.read(block * kBlockBytes, 10));
+  }
+  CHECK(outcome_of(server.read(5, 10)).is_there);
+  for (auto& reader : readers) {
+    CHECK(outcome_of(std::move(reader)).error.code == base::Errc::kTimeout);
+  }
+  CHECK(server.status().waiting == 0);
+  server.origin.hang_all(false);  // what comes late is kept
+  CHECK(server.wait_until([](const auto& status) { return status.stored_blocks == kBlocks; }));
+}
+
+TEST_CASE("a damaged block of the store is fetched again") {
+  Fixture server;
+  REQUIRE(outcome_of(server.read(0, 10)).is_there);
+  server.restart({60s, 4, 0, false}, {});
+  const std::string data =
+      server.scratch.path("cache") + "/blocks/" + server.origin.blob().key + "/data";
+  {
+    const base::Fd fd(::open(data.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(::pwrite(fd.get(), "damage", 6, 100) == 6);
+  }
+  CHECK(outcome_of(server.read(98, 10)).bytes == bytes_at(98, 10));
+  CHECK(server.status().rotten == 1);
+  CHECK(server.origin.asked(0) == 2);
+}
+
+TEST_CASE("what the profile names is fetched in its order, the rest when it is there") {
+  BlockProfile profile{kLength, 1, {{7, 0}, {2, 0}, {9, 1}, {0, 0}}};
+  Fixture server({60s, 1, 1ULL << 30, true}, profile);
+  REQUIRE(server.wait_until([](const auto& status) { return status.is_all_done; }));
+  const auto order = server.origin.order();
+  REQUIRE(order.size() == kBlocks);
+  CHECK(std::vector(order.begin(), order.begin() + 4) == std::vector<std::uint64_t>{7, 2, 9, 0});
+  CHECK(server.status().hot_blocks == 4);
+  CHECK(server.status().is_hot_done);
+  CHECK(server.status().demand_fetches == 0);
+  // Nobody notices that the source is gone now.
+  server.origin.fail(1'000'000, base::Errc::kUnavailable);
+  for (std::uint64_t block = 0; block < kBlocks; ++block) {
+    CHECK(outcome_of(server.read(block * kBlockBytes, 10)).is_there);
+  }
+  CHECK(server.status().demand_fetches == 0);
+}
+
+TEST_CASE("a read goes before what is read ahead") {
+  BlockProfile profile{kLength, 1, {}};
+  for (std::uint32_t block = 0; block < kBlocks - 1; ++block) profile.blocks.push_back({block, 0});
+  Fixture server({60s, 2, 0, false}, profile);
+  server.origin.hang_all(true);
+  server.restart({60s, 2, 0, true}, profile);
+  REQUIRE(server.origin.wait_asked(1, 1));  // two requests hang, the others wait
+  auto reader = server.read((kBlocks - 1) * kBlockBytes, 10);
+  CHECK(server.origin.wait_asked(kBlocks - 1, 1));
+  CHECK(server.origin.order().size() == 3);
+  server.origin.hang_all(false);
+  CHECK(outcome_of(std::move(reader)).is_there);
+}
+
+TEST_CASE("peers are asked before the source, and the source when they have nothing") {
+  Fixture server;
+  BlockSupply& supply = *server.supply;
+  std::mutex mutex;
+  std::condition_variable asked;
+  std::vector<std::uint64_t> wants;
+  supply.set_peers([&](std::uint64_t block) {
+    const std::lock_guard lock(mutex);
+    wants.push_back(block);
+    asked.notify_all();
+    return true;
+  });
+  const auto wait_wants = [&](std::size_t count) {
+    std::unique_lock lock(mutex);
+    return asked.wait_for(lock, kSoon, [&] { return wants.size() == count; });
+  };
+  auto first = server.read(0, 10);
+  REQUIRE(wait_wants(1));
+  supply.peers_answered(0, bytes_at(0, kBlockBytes));
+  CHECK(outcome_of(std::move(first)).bytes == bytes_at(0, 10));
+  CHECK(server.origin.asked(0) == 0);
+  CHECK(server.status().peer_bytes == kBlockBytes);
+
+  auto second = server.read(kBlockBytes, 10);
+  REQUIRE(wait_wants(2));
+  supply.peers_answered(1, std::nullopt);
+  CHECK(outcome_of(std::move(second)).is_there);
+  auto third = server.read(2 * kBlockBytes, 10);
+  REQUIRE(wait_wants(3));
+  supply.peers_answered(2, "too short");
+  CHECK(outcome_of(std::move(third)).is_there);
+  auto fourth = server.read(3 * kBlockBytes, 10);
+  REQUIRE(wait_wants(4));
+  supply.peers_gone();
+  CHECK(outcome_of(std::move(fourth)).is_there);
+  CHECK(outcome_of(server.read(4 * kBlockBytes, 10)).is_there);
+  CHECK(wants.size() == 4);
+  for (std::uint64_t block = 1; block < 5; ++block) CHECK(server.origin.asked(block) == 1);
+}
+
+TEST_CASE("without room in the store every read is served all the same") {
+  Fixture server;
+  server.supply.reset();
+  server.reads.reset();
+  server.store.reset();
+  server.store = BlockStore::open({server.scratch.path("small"), server.origin.blob().key, kLength,
+                                   "fake", kBlockBytes / 2})
+                     .value();
+  server.supply.emplace(*server.store, server.origin, server.clock, SupplyOptions{60s, 4, 0, false},
+                        BlockProfile{});
+  server.reads.emplace(*server.store, *server.supply, server.recorder, server.clock, 60s);
+  for (int round = 0; round < 2; ++round) {
+    const Outcome outcome = outcome_of(server.read(kBlockBytes - 100, kBlockBytes));
+    CHECK(outcome.bytes == bytes_at(kBlockBytes - 100, kBlockBytes));
+  }
+  CHECK(server.status().passed == 4);
+  CHECK(server.status().stored_blocks == 0);
+}
+
+TEST_CASE("the order of the first touch is kept until the start is over") {
+  Fixture server;
+  const base::SystemClock clock;
+  for (const std::uint64_t block : {5U, 1U, 5U, 2U}) {
+    REQUIRE(outcome_of(server.read(block * kBlockBytes, 10)).is_there);
+  }
+  REQUIRE(server.recorder.settle(clock));
+  REQUIRE(outcome_of(server.read(0, 10)).is_there);
+  REQUIRE(server.recorder.settle(clock));  // the first one counts
+  auto profile = load_block_profile(server.scratch.path("profile"), kLength);
+  CHECK(profile.blocks == std::vector<HotBlock>{{5, 0}, {1, 0}, {2, 0}});
+  TouchRecorder next(server.scratch.path("profile"), kLength);
+  next.touch(1, 2);
+  REQUIRE(next.settle(clock));
+  profile = load_block_profile(server.scratch.path("profile"), kLength);
+  CHECK(profile.blocks == std::vector<HotBlock>{{1, 0}, {2, 0}, {5, 1}});
+  CHECK(load_block_profile(server.scratch.path("profile"), kLength + 1).blocks.empty());
+}
+
+}  // namespace block_supply_test
