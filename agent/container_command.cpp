@@ -161,9 +161,7 @@ base::Result<std::vector<ContainerBind>> container_binds(const wire::WorkerTempl
   binds.add(workers.cache_directory, false, true);
   binds.add(workers.log_directory, false, true);
   binds.add(workers.working_directory);
-  if (workers.mode != wire::LaunchMode::kModule) {
-    binds.add(folder_of_file(workers.program), false, true);
-  }
+  binds.add(needs.program_folder, false, true);
   binds.add(folder_of_file(workers.python_path), true);  // our libraries lie beside it
   binds.add(needs.python, true, true);
   binds.add(needs.shim, true);

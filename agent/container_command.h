@@ -28,6 +28,7 @@ struct ContainerBind {
 struct ContainerNeeds {
   std::string runtime_directory, mounts_directory, shim;
   std::string python;  // where the template's python_path really lies, should that be a link
+  std::string program_folder;  // of a script that lies on this machine; not of one in the image
 };
 
 // /dev, /proc and /sys; /tmp, as torchrun's users expect it; names and name services; working

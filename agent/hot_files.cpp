@@ -170,7 +170,19 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     drop_lists();
   }
 
+  // What is being made of lists looks at their files, which may be gone with the image.
+  void when_made(std::function<void()> then) {
+    if (!is_making_) return then();
+    then_ = std::move(then);
+    patience_.expires_after(kHotMadeMax);
+    patience_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+      const auto files = error ? nullptr : self.lock();
+      if (files) files->on_made();
+    });
+  }
+
   void abandon() {
+    then_ = nullptr;
     patience_.cancel();
     waiting_ = nullptr;
     read_ahead_.reset();
@@ -225,10 +237,21 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
       const bool is_mine = is_first || bootstrap::file_system_of(plan.cache) != FileSystem::kShared;
       if (is_mine) *made = make_profile(plan, lists, before, now);
     };
-    const auto submitted = pool_.submit(kSingleLane, work, [made] {
+    is_making_ = true;
+    const auto submitted = pool_.submit(kSingleLane, work, [self = weak_from_this(), made] {
       if (!*made) RR_LOG(kDebug, {}, "nothing will be read ahead: {}", made->error().what);
+      if (const auto files = self.lock()) files->on_made();
     });
-    if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    if (submitted) return;
+    RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    on_made();
+  }
+
+  void on_made() {
+    is_making_ = false;
+    if (!then_) return;
+    patience_.cancel();
+    std::exchange(then_, nullptr)();
   }
 
   [[nodiscard]] std::int64_t unix_seconds() const {
@@ -239,6 +262,8 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   HotPlan plan_;
   boost::asio::steady_timer patience_;
   std::function<void()> waiting_;
+  std::function<void()> then_;
+  bool is_making_ = false;
   bool is_sought_ = false;
   bool is_known_ = false;
   bool lists_are_wanted_ = false;
@@ -260,5 +285,6 @@ void HotFiles::begin_attempt(const wire::StartWorkers& order, std::function<void
 void HotFiles::ask(const std::string& list) { impl_->ask(list); }
 void HotFiles::look() { impl_->look(); }
 void HotFiles::end_attempt() { impl_->end_attempt(); }
+void HotFiles::when_made(std::function<void()> then) { impl_->when_made(std::move(then)); }
 
 }  // namespace robustrun::agent

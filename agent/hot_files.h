@@ -36,6 +36,8 @@ class HotFiles {
   void look();
   // No worker of the attempt is left.
   void end_attempt();
+  // Calls `then` when no profile is being made any more, after kHotMadeMax in any case.
+  void when_made(std::function<void()> then);
 
  private:
   class Impl;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -51,11 +52,11 @@ ContainerRuntime runtime_for(const ImagePlan& plan, const ListImage& list) {
 base::Result<std::string> find_runtime(const ImagePlan& plan, const char* name,
                                        const char* package) {
   if (auto found = base::find_executable(name, plan.search_path)) return found;
-  return base::fail(
-      Errc::kNotFound,
+  return std::unexpected(base::Error{
+      Errc::kNotFound, ENOENT,
       fmt::format("cannot start workers in the image {}: {} is not on this machine; install {}, or "
                   "use --container-runtime=none for an image that is a tree of packages",
-                  base::printable(bootstrap::shown_source(plan.workers.image)), name, package));
+                  base::printable(bootstrap::shown_source(plan.workers.image)), name, package)});
 }
 
 std::vector<std::string> names_of(const std::vector<std::string>& environment) {
@@ -140,6 +141,10 @@ base::Result<MountedImage> mount_image(const ImagePlan& plan, const std::string&
   ImagePlan here = plan;
   std::error_code error;
   here.needs.python = std::filesystem::canonical(plan.workers.python_path, error).string();
+  const std::string& program = plan.workers.program;
+  if (program.starts_with('/') && ::access(program.c_str(), F_OK) == 0) {
+    here.needs.program_folder = program.substr(0, program.rfind('/'));
+  }
   RR_TRY(plan_container(here, list, mounted));
   return mounted;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "agent/environment.h"
@@ -32,6 +33,11 @@ bool has_file(const ListImage& list, const std::string& path) {
   return std::ranges::any_of(list(slash == 0 ? "/" : path.substr(0, slash)), [&](const auto& each) {
     return each.name == name && each.kind != ImageEntry::Kind::kFolder;
   });
+}
+
+// With the cause for which no other attempt is made.
+std::unexpected<base::Error> not_there(std::string what) {
+  return std::unexpected(base::Error{base::Errc::kNotFound, ENOENT, std::move(what)});
 }
 
 ImageEntry entry_of(const std::string& folder, const dirent& found) {
@@ -76,10 +82,10 @@ base::Result<std::string> find_interpreter_in(const ListImage& list,
   const std::string chosen = Environment(workers.environment).get("PYTHON_EXEC").value_or("");
   if (chosen.starts_with('/')) {
     if (has_file(list, chosen)) return chosen;
-    return base::fail(base::Errc::kNotFound,
-                      fmt::format("cannot find the interpreter PYTHON_EXEC={} in the image {}; "
-                                  "correct or unset the variable",
-                                  base::printable(chosen), image));
+    return not_there(
+        fmt::format("cannot find the interpreter PYTHON_EXEC={} in the image {}; "
+                    "correct or unset the variable",
+                    base::printable(chosen), image));
   }
   std::vector<std::string> names = {"python3", "python"};
   if (!chosen.empty()) names = {chosen};
@@ -89,8 +95,7 @@ base::Result<std::string> find_interpreter_in(const ListImage& list,
       if (has_file(list, path)) return path;
     }
   }
-  return base::fail(
-      base::Errc::kNotFound,
+  return not_there(
       fmt::format("cannot find {} in the image {}; it was looked for in {} and "
                   "{} other folders: name it in PYTHON_EXEC, as a path in the image, "
                   "or start a program with --no-python",

@@ -304,7 +304,7 @@ void WorkerSet::Impl::finish_if_empty() {
     hot_files_.end_attempt();
     copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
-    image_.end(std::exchange(on_empty_, nullptr));
+    hot_files_.when_made([this, done = std::exchange(on_empty_, nullptr)] { image_.end(done); });
   }
 }
 

@@ -78,7 +78,9 @@ base::Result<SquashHead> look_at_squash_image(const std::string& path) {
   auto found = read_squash_head({head.data(), static_cast<std::size_t>(got)},
                                 static_cast<std::uint64_t>(status.st_size));
   if (found) return found;
-  return base::fail(found.error().code, what + ": " + found.error().what + "; " + kMakeOne);
+  // ENOEXEC: as a program of no known format, it will be no other one the next time.
+  return std::unexpected(
+      base::Error{found.error().code, ENOEXEC, what + ": " + found.error().what + "; " + kMakeOne});
 }
 
 }  // namespace robustrun::bootstrap

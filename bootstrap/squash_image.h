@@ -22,7 +22,7 @@ struct SquashHead {
 [[nodiscard]] base::Result<SquashHead> read_squash_head(std::string_view head,
                                                         std::uint64_t file_bytes);
 
-// The same of a file, with a whole sentence; kNotFound, kPermission or kOs as well. Blocks as long
+// The same of a file, with a whole sentence and ENOEXEC; kNotFound or kOs as well. Blocks as long
 // as its file system does.
 [[nodiscard]] base::Result<SquashHead> look_at_squash_image(const std::string& path);
 

@@ -51,8 +51,11 @@ wire::WorkerTemplate workers_at(const std::string& folder) {
 }
 
 ContainerNeeds needs() {
-  return {
-      "/run/user/7/robustrun/x", "/run/user/7/robustrun/mounts", "/opt/rr/bin/robustrun-shim", {}};
+  ContainerNeeds needs;
+  needs.runtime_directory = "/run/user/7/robustrun/x";
+  needs.mounts_directory = "/run/user/7/robustrun/mounts";
+  needs.shim = "/opt/rr/bin/robustrun-shim";
+  return needs;
 }
 
 // Where `words` stand next to each other.
