@@ -9,18 +9,18 @@
 //         [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
 // The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
 // and working directory are given to the worker alone. The shim leads its own session, never writes
-// to descriptors 0 to 2, and exits 0 once nothing below it is left. With --container the worker
-// alone enters the user and mount namespaces of that process, so that it stays the shim's own
-// child: its signals and its end are what they are without a container. Source of the recipe:
+// to descriptors 0 to 2, and exits 0 once nothing below it is left. Source of the recipe:
 // catern/supervise's "filicide" and PR_SET_CHILD_SUBREAPER(2const).
-//
-//     robustrun-shim --hold
-// is the process that such namespaces are made for: it writes its pid and a line feed to its
-// standard output, and waits until it is killed.
 
 #include <cstdint>
 
 namespace robustrun::agent::shim {
+
+// --container: the worker alone enters the user and mount namespaces of that process, so that it
+// stays the shim's own child: its signals and its end are what they are without a container.
+//     robustrun-shim --hold
+// is the process that such namespaces are made for: it writes its pid and a line feed to its
+// standard output, and waits until it is killed.
 
 inline constexpr int kControlFd = 3;
 

@@ -12,11 +12,9 @@ using robustrun::base::Attempt;
 using robustrun::base::ExitStatus;
 using robustrun::base::Generation;
 using robustrun::base::LocalRank;
-using robustrun::base::NodeFacts;
-using robustrun::base::NodeId;
+using robustrun::base::NodeFacts, robustrun::base::NodeId;
 using robustrun::base::Rank;
-using robustrun::base::ReachFault;
-using robustrun::test::Example;
+using robustrun::base::ReachFault, robustrun::test::Example;
 
 namespace {
 
