@@ -112,7 +112,7 @@ std::vector<Example> first_kinds() {
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712"}},
-      {"Welcome", "Welcome-9",
+      {"Welcome", "Welcome-10",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
