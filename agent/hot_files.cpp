@@ -38,16 +38,35 @@ struct HotPlan {
   std::string cache;
   bootstrap::ProfileKey key;
   bool shared_only = false;  // files of disks of this machine are fast enough
+  std::string image;  // a file that is mounted here and holds what workers read; empty: none
+  std::string container_root;  // where this machine sees their root; empty: it is its own
 };
 
-HotPlan hot_plan(const wire::WorkerTemplate& workers) {
+HotPlan hot_plan(const wire::WorkerTemplate& workers, const WorkerHome& home) {
   std::string program = workers.program;
   if (!program.starts_with('/') && workers.mode == wire::LaunchMode::kScript) {
     program = workers.working_directory + "/" + program;
   }
-  return {workers.cache_directory,
-          {workers.interpreter, std::move(program)},
-          workers.prefetch == wire::PrefetchMode::kAuto};
+  HotPlan plan{workers.cache_directory,
+               {workers.interpreter, std::move(program)},
+               workers.prefetch == wire::PrefetchMode::kAuto,
+               {},
+               {}};
+  if (home.is_container()) plan.container_root = home.root;
+  plan.key.interpreter.insert(0, plan.container_root);
+  const bool is_file = workers.image_mode == wire::ImageMode::kPageCache;
+  if (!home.root.empty() && is_file) plan.image = workers.image;
+  return plan;
+}
+
+// What workers in a container call by another name. Where both are there, the image's is meant:
+// what they see of this machine are folders that images lack.
+void name_as_here(const HotPlan& plan, std::vector<bootstrap::TouchedFile>& touched) {
+  if (plan.container_root.empty()) return;
+  for (bootstrap::TouchedFile& file : touched) {
+    const std::string here = plan.container_root + file.path;
+    if (::access(here.c_str(), F_OK) == 0) file.path = here;
+  }
 }
 
 // By their folders: the python of a virtual environment is a link to one of this machine.
@@ -68,8 +87,11 @@ base::Status make_profile(const HotPlan& plan, const std::vector<std::string>& l
     ::unlink(path.c_str());
     if (text) touched.push_back(RR_TRY(bootstrap::parse_touched(*text)));
   }
-  HotProfile profile = bootstrap::record_profile(bootstrap::join_touched(std::move(touched)),
-                                                 plan.shared_only, now_s);
+  auto files = bootstrap::join_touched(std::move(touched));
+  name_as_here(plan, files);
+  // First: all that is behind it comes from there.
+  if (!plan.image.empty()) files.insert(files.begin(), {plan.image, true});
+  HotProfile profile = bootstrap::record_profile(files, plan.shared_only, now_s);
   if (profile.files.empty()) return {};
   if (before) profile = bootstrap::merge_profiles(std::move(profile), *before);
   return bootstrap::save_profile(plan.cache, plan.key, profile);
@@ -80,13 +102,12 @@ base::Status make_profile(const HotPlan& plan, const std::vector<std::string>& l
 class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
  public:
   explicit Impl(NodeContext& node)
-      : node_(node),
-        plan_(hot_plan(node.workers)),
-        patience_(node.executor),
-        pool_(node.executor, 1, 2) {}
+      : node_(node), patience_(node.executor), pool_(node.executor, 1, 2) {}
 
   void find() {
-    const wire::WorkerTemplate& workers = node_.workers;
+    if (std::exchange(is_sought_, true)) return;
+    const wire::WorkerTemplate& workers = node_.started_with;
+    plan_ = hot_plan(workers, node_.home);
     if (workers.prefetch == wire::PrefetchMode::kOff || plan_.cache.empty() ||
         workers.python_path.empty() || workers.mode == wire::LaunchMode::kExecutable) {
       is_known_ = true;
@@ -149,7 +170,19 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     drop_lists();
   }
 
+  // What is being made of lists looks at their files, which may be gone with the image.
+  void when_made(std::function<void()> then) {
+    if (!is_making_) return then();
+    then_ = std::move(then);
+    patience_.expires_after(kHotMadeMax);
+    patience_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+      const auto files = error ? nullptr : self.lock();
+      if (files) files->on_made();
+    });
+  }
+
   void abandon() {
+    then_ = nullptr;
     patience_.cancel();
     waiting_ = nullptr;
     read_ahead_.reset();
@@ -204,10 +237,21 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
       const bool is_mine = is_first || bootstrap::file_system_of(plan.cache) != FileSystem::kShared;
       if (is_mine) *made = make_profile(plan, lists, before, now);
     };
-    const auto submitted = pool_.submit(kSingleLane, work, [made] {
+    is_making_ = true;
+    const auto submitted = pool_.submit(kSingleLane, work, [self = weak_from_this(), made] {
       if (!*made) RR_LOG(kDebug, {}, "nothing will be read ahead: {}", made->error().what);
+      if (const auto files = self.lock()) files->on_made();
     });
-    if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    if (submitted) return;
+    RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    on_made();
+  }
+
+  void on_made() {
+    is_making_ = false;
+    if (!then_) return;
+    patience_.cancel();
+    std::exchange(then_, nullptr)();
   }
 
   [[nodiscard]] std::int64_t unix_seconds() const {
@@ -215,9 +259,12 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   NodeContext& node_;
-  const HotPlan plan_;
+  HotPlan plan_;
   boost::asio::steady_timer patience_;
   std::function<void()> waiting_;
+  std::function<void()> then_;
+  bool is_making_ = false;
+  bool is_sought_ = false;
   bool is_known_ = false;
   bool lists_are_wanted_ = false;
   bool is_first_node_ = false;
@@ -229,7 +276,8 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   base::BlockingPool pool_;  // of its own: the cache may lie on a file system that hangs
 };
 
-HotFiles::HotFiles(NodeContext& node) : impl_(std::make_shared<Impl>(node)) { impl_->find(); }
+HotFiles::HotFiles(NodeContext& node) : impl_(std::make_shared<Impl>(node)) {}
+void HotFiles::find() { impl_->find(); }
 HotFiles::~HotFiles() { impl_->abandon(); }
 void HotFiles::begin_attempt(const wire::StartWorkers& order, std::function<void()> go) {
   impl_->begin_attempt(order, std::move(go));
@@ -237,5 +285,6 @@ void HotFiles::begin_attempt(const wire::StartWorkers& order, std::function<void
 void HotFiles::ask(const std::string& list) { impl_->ask(list); }
 void HotFiles::look() { impl_->look(); }
 void HotFiles::end_attempt() { impl_->end_attempt(); }
+void HotFiles::when_made(std::function<void()> then) { impl_->when_made(std::move(then)); }
 
 }  // namespace robustrun::agent

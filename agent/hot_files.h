@@ -3,11 +3,11 @@
 // not, they are asked for it.
 //
 // Owned by the WorkerSet, on the agent's loop. A profile (bootstrap/hot_profile.h) of the
-// interpreter and the program lies in the user's cache. It is looked for as soon as the run is
-// known here, long before there are orders, and read ahead at once. Without one of its own, with an
-// old one, or one whose files have changed, the workers of the next attempt that start afresh leave
-// lists of what they touched (python/robustrun/_hot_files.py), which become a new one. Nothing here
-// can fail a start: what cannot be done is left out.
+// interpreter and the program lies in the user's cache. It is looked for as soon as the run and
+// its image are known here, mostly long before there are orders, and read ahead at once. Without
+// one of its own, with an old one, or one whose files have changed, the workers of the next attempt
+// that start afresh leave lists of what they touched (python/robustrun/_hot_files.py), which become
+// a new one. Nothing here can fail a start: what cannot be done is left out.
 
 #include <functional>
 #include <memory>
@@ -24,6 +24,8 @@ class HotFiles {
   HotFiles(const HotFiles&) = delete;
   HotFiles& operator=(const HotFiles&) = delete;
 
+  // Where workers begin is known: what they read can be looked for. Once per run counts.
+  void find();
   // Calls `go` once it is known what is read ahead and whether lists are wanted, which takes as
   // long as reading a small file; after kHotKnownMax in any case.
   void begin_attempt(const wire::StartWorkers& order, std::function<void()> go);
@@ -34,6 +36,8 @@ class HotFiles {
   void look();
   // No worker of the attempt is left.
   void end_attempt();
+  // Calls `then` when no profile is being made any more, after kHotMadeMax in any case.
+  void when_made(std::function<void()> then);
 
  private:
   class Impl;

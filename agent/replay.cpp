@@ -112,7 +112,9 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
     const base::Fd log = open_log(slot.local_rank);
     ShimOptions options;
     options.shim = node_.shim;
-    options.argv = command.argv;
+    options.argv = node_.home.prefix;
+    options.argv.insert(options.argv.end(), command.argv.begin(), command.argv.end());
+    options.container = node_.home.container;
     options.environment = command.environment;
     options.working_directory = made.working_directory;
     options.out_fd = options.err_fd = log.get();

@@ -36,6 +36,9 @@ base::ChildOptions child_options(const ShimOptions& options, int control) {
   if (!options.cgroup.empty()) child.argv.push_back("--cgroup=" + options.cgroup);
   if (!options.cpus.empty()) child.argv.push_back("--cpus=" + options.cpus);
   if (!options.memory.empty()) child.argv.push_back("--memory=" + options.memory);
+  if (options.container != 0) {
+    child.argv.push_back("--container=" + std::to_string(options.container));
+  }
   if (!options.working_directory.empty()) {
     child.argv.push_back("--chdir=" + options.working_directory);
   }
@@ -61,6 +64,7 @@ std::string describe_trouble(const ShimOptions& options, const shim::Report& rep
                                           : "");
     case shim::Stage::kFork: return "cannot start a process for " + worker + cause;
     case shim::Stage::kSession: return "cannot make a session for " + worker + cause;
+    case shim::Stage::kContainer: return "cannot start " + worker + " in its container" + cause;
     case shim::Stage::kDirectory: return "cannot start " + worker + " in" + folder + cause;
     case shim::Stage::kNone:
     case shim::Stage::kExec: break;

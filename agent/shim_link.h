@@ -5,6 +5,8 @@
 // shim leaves behind comes to this process and is killed here before on_gone. A handler may
 // destroy the link; none is called after that, and none from within start().
 
+#include <sys/types.h>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <memory>
@@ -27,6 +29,7 @@ struct ShimOptions {
   std::string cgroup;                    // folder of a cgroup v2; empty: none
   std::string cpus;                      // "0-3,8"; empty: no binding
   std::string memory;                    // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
+  pid_t container = 0;                   // whose namespaces the worker enters; 0: none
   // Children of this process that are no shims of ours, asked for when a shim was lost: all
   // others are then orphans. Null: there are none.
   std::function<std::vector<pid_t>()> other_children;

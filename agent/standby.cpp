@@ -142,6 +142,7 @@ ShimOptions shim_options(const NodeContext& node, const Spawn& spawn) {
   options.in_fd = spawn.in_fd;
   options.cpus = spawn.cpus;
   options.memory = spawn.memory;
+  options.container = spawn.container;
   return options;
 }
 

@@ -37,6 +37,7 @@ base::Status same_process(const Spawn& standby, const Spawn& wanted) {
   if (standby.working_directory != wanted.working_directory) what = "its working directory";
   if (standby.cpus != wanted.cpus || standby.memory != wanted.memory) what = "its binding";
   if (standby.in_fd != wanted.in_fd) what = "its standard input";
+  if (standby.container != wanted.container) what = "its container";
   if (standby.out != wanted.out || standby.err != wanted.err) what = "its output";
   if (what == nullptr) return {};
   return base::fail(base::Errc::kUnavailable, fmt::format("{} is another one", what));
@@ -134,10 +135,10 @@ base::Result<Ready> parse_ready(std::string_view message) {
   return base::fail(base::Errc::kCorrupt, "a standby worker said what is not understood");
 }
 
-std::string changed_path(const std::vector<Ready::Stamp>& stamps) {
+std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root) {
   for (const Ready::Stamp& stamp : stamps) {
     struct stat now{};
-    if (::stat(stamp.path.c_str(), &now) != 0) return stamp.path;
+    if (::stat((root + stamp.path).c_str(), &now) != 0) return stamp.path;
     const std::int64_t modified =
         std::int64_t{now.st_mtim.tv_sec} * 1'000'000'000 + std::int64_t{now.st_mtim.tv_nsec};
     if (now.st_ino != stamp.inode || modified != stamp.modified_ns) return stamp.path;

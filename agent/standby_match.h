@@ -6,6 +6,8 @@
 // variables below may differ: what an attempt alone decides. Of those, one that a module read
 // while it was imported beforehand must be the same, too: the module may have kept it.
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -24,6 +26,7 @@ struct Spawn {
   std::string working_directory;
   std::string cpus, memory;  // as in ShimOptions
   int in_fd = -1;            // the same
+  pid_t container = 0;       // the same
   wire::StreamRoute out = wire::StreamRoute::kDiscard;
   wire::StreamRoute err = wire::StreamRoute::kDiscard;
   friend bool operator==(const Spawn&, const Spawn&) = default;
@@ -76,8 +79,9 @@ struct Ready {
 };
 // kCorrupt: it is none.
 base::Result<Ready> parse_ready(std::string_view message);
-// The path whose stamp is another one by now; empty: none. Blocks as long as the disk does.
-std::string changed_path(const std::vector<Ready::Stamp>& stamps);
+// The path whose stamp is another one by now; empty: none. Blocks as long as the disk does. `root`:
+// of their paths, as this machine sees it; empty: its own.
+std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
 
 // Whether `count` standbys of that size are within kStandbyMemoryShare of what is available, which
 // was asked for while one of them was there already. False when it is not known.

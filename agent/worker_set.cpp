@@ -14,6 +14,7 @@
 #include "agent/gpu_release.h"
 #include "agent/limits.h"
 #include "agent/memory_tier.h"
+#include "agent/node_image.h"
 #include "agent/node_ras.h"
 #include "agent/numa.h"
 #include "agent/shm_sweep.h"
@@ -35,12 +36,15 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
       : node_(node),
         grace_(node.executor),
         hot_files_(node),
+        image_(node, [this] { hot_files_.find(); }),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1),
-        ras_(node) {}
+        ras_(node) {
+    if (node.started_with.image.empty()) hot_files_.find();
+  }
 
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
@@ -58,7 +62,11 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::Status bind_cpus();
   void choose_events();
   void prepare_standbys();
+  void choose_template();
+  void begin_attempt();
+  void refuse(const base::Error& error);
   void check_and_start();
+  void kill_workers();
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_first(base::Attempt attempt);
   void start_next();
@@ -72,6 +80,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   NodeContext& node_;
   asio::steady_timer grace_;
   HotFiles hot_files_;
+  NodeImage image_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
@@ -94,10 +103,11 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::Nanos started_wall_time_{};
   wire::WorkersGone summary_;
   std::function<void()> on_empty_;
+  bool leaving_ = false;
 };
 
 void WorkerSet::Impl::start(wire::StartWorkers order) {
-  if (!gone_ || on_empty_) return;  // a repeated order, or we are on our way out
+  if (!gone_ || leaving_) return;  // a repeated order, or we are on our way out
   if (order_ && order.attempt <= order_->attempt) return;
   order_ = std::move(order);
   workers_.clear();
@@ -107,17 +117,37 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
   looked_at_.reset();
-  node_.workers = order_->version && !node_.own_command
-                      ? with_version(node_.started_with, *order_->version)
-                      : node_.started_with;
+  choose_template();
   ras_.begin_attempt();
   paths_ = make_paths();
   standbys_.begin(*order_);
   copies_.keep(order_->slots);
+  image_.begin_attempt([self = weak_from_this(), attempt = order_->attempt](base::Status image) {
+    const auto set = self.lock();
+    if (!set || !set->is_to_start(attempt)) return;
+    if (!image) return set->refuse(image.error());
+    set->choose_template();  // the one for workers in the image
+    set->begin_attempt();
+  });
+}
+
+void WorkerSet::Impl::choose_template() {
+  node_.workers = order_->version && !node_.own_command
+                      ? with_version(node_.started_with, *order_->version)
+                      : node_.started_with;
+}
+
+void WorkerSet::Impl::begin_attempt() {
   hot_files_.begin_attempt(*order_, [self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
     if (set && set->is_to_start(attempt)) set->check_and_start();
   });
+}
+
+void WorkerSet::Impl::refuse(const base::Error& error) {
+  start_failed(order_->slots.front(), error);
+  stopping_ = true;
+  finish_if_empty();
 }
 
 // Program and code may lie on a file system that hangs, so a thread looks for it. The order may
@@ -133,19 +163,15 @@ void WorkerSet::Impl::check_and_start() {
     if (!set || !set->is_to_start(attempt)) return;
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
-    if (!found->program) {
-      set->start_failed(set->order_->slots.front(), found->program.error());
-      set->stopping_ = true;
-      return set->finish_if_empty();
-    }
+    if (!found->program) return set->refuse(found->program.error());
     set->gpus_->when_free([self, attempt] {
       if (const auto now = self.lock()) now->start_first(attempt);
     });
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
-                     own = node_.own_command, stamps = standbys_.stamps()] {
-    found->program = check_start(workers, version, own);
-    found->changed = changed_path(stamps);
+                     own = node_.own_command, home = node_.home, stamps = standbys_.stamps()] {
+    found->program = check_start(workers, version, own, home);
+    found->changed = changed_path(stamps, home.seen({}));
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);
   if (!submitted) asio::post(node_.executor, done);
@@ -220,17 +246,20 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
   stopping_ = true;
   standbys_.pause();
   if (order.grace <= base::Nanos::zero()) {
-    for (auto& worker : workers_) worker->kill();
+    kill_workers();
   } else {
     for (auto& worker : workers_) worker->stop(order);
     grace_.expires_after(order.grace);
     grace_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-      auto set = error ? nullptr : self.lock();
-      if (!set) return;
-      for (auto& worker : set->workers_) worker->kill();
+      if (const auto set = error ? nullptr : self.lock()) set->kill_workers();
     });
   }
   finish_if_empty();
+}
+
+void WorkerSet::Impl::kill_workers() {
+  for (auto& worker : workers_) worker->kill();
+  if (!empty()) image_.workers_killed();
 }
 
 void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
@@ -239,14 +268,14 @@ void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
 }
 
 void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
-  if (!gone_ || on_empty_) return;  // it has workers again, or never will
+  if (!gone_ || leaving_) return;  // it has workers again, or never will
   keep_spare_standbys(node_, standbys_, order, usable_cpus_);
 }
 
 void WorkerSet::Impl::kill_all(std::function<void()> done) {
   on_empty_ = std::move(done);
-  stopping_ = true;
-  for (auto& worker : workers_) worker->kill();
+  stopping_ = leaving_ = true;
+  kill_workers();
   standbys_.end();
   finish_if_empty();
 }
@@ -269,12 +298,13 @@ bool WorkerSet::Impl::empty() const {
 void WorkerSet::Impl::finish_if_empty() {
   if (!empty()) return;
   grace_.cancel();
+  image_.workers_gone();
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
     hot_files_.end_attempt();
     copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
-    std::exchange(on_empty_, nullptr)();
+    hot_files_.when_made([this, done = std::exchange(on_empty_, nullptr)] { image_.end(done); });
   }
 }
 
@@ -306,6 +336,7 @@ void WorkerSet::Impl::set_congested(bool congested) {
 bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
+  if (progress) image_.settled();
   choose_events();
   hot_files_.look();
   prepare_standbys();

@@ -48,14 +48,15 @@ base::Status check_version(const wire::WorkerVersion& version) {
 }
 
 base::Status check_start(const wire::WorkerTemplate& workers,
-                         const std::optional<wire::WorkerVersion>& version, bool own_command) {
+                         const std::optional<wire::WorkerVersion>& version, bool own_command,
+                         const WorkerHome& home) {
   if (version && own_command) {
     return base::fail(base::Errc::kPermission,
                       "this machine joined without authentication and starts its own command "
                       "alone: no other version of it");
   }
   if (version) RR_TRY(check_version(*version));
-  return check_program(workers);
+  return check_program(workers, home);
 }
 
 }  // namespace robustrun::agent

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "agent/worker_home.h"
 #include "base/core/result.h"
 #include "wire/orders.h"
 
@@ -17,9 +18,10 @@ namespace robustrun::agent {
 [[nodiscard]] base::Status check_version(const wire::WorkerVersion& version);
 
 // Whether workers of that version, or as the run was started, can be started here: by code and
-// program (check_program.h). `own_command`: this machine joined without authentication. Blocks.
+// program (check_program.h, as `home`). `own_command`: this machine joined without authentication.
+// Blocks.
 [[nodiscard]] base::Status check_start(const wire::WorkerTemplate& workers,
                                        const std::optional<wire::WorkerVersion>& version,
-                                       bool own_command);
+                                       bool own_command, const WorkerHome& home = {});
 
 }  // namespace robustrun::agent

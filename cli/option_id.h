@@ -107,6 +107,10 @@ enum class OptionId : std::uint8_t {
   kReplayCommand,
   kPrefetch,
   kCacheDir,
+  kImage,
+  kImageMode,
+  kContainerRuntime,
+  kContainerMounts,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

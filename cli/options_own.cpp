@@ -236,6 +236,23 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .group = kWhat,
    .help = "Where what makes the next start faster is kept, on each node; auto: robustrun in "
            "$XDG_CACHE_HOME or ~/.cache."},
+  {.id = kImage, .name = "image", .values = "PATH|URL", .group = kWhat,
+   .help = "A squashfs image with the workers' environment, mounted on each node and never "
+           "unpacked: a path that every node sees, or http(s)://… (docs/images.md)."},
+  {.id = kImageMode, .name = "image-mode", .type = kChoice, .values = "auto|pagecache|blocks",
+   .native = "auto", .compat = "auto", .group = kWhat,
+   .help = "pagecache: mount it where it lies, and read ahead what starts read of it. blocks: "
+           "fetch blocks of it, those that starts read first, and keep them in --cache-dir. auto: "
+           "blocks for a URL, pagecache for a path."},
+  {.id = kContainerRuntime, .name = "container-runtime", .type = kChoice,
+   .values = "auto|none|bwrap|apptainer|enroot", .native = "auto", .compat = "auto",
+   .group = kWhat,
+   .help = "How workers see the image. none: its folders stand first on PATH. The others make it "
+           "their root. auto: bwrap for the image of a system, none for one of packages alone."},
+  {.id = kContainerMounts, .name = "container-mounts", .type = kList, .values = "SRC:DST[:ro],…",
+   .group = kWhat,
+   .help = "What else of the node workers see in a container; working directory, home and /tmp "
+           "are there anyway."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -190,7 +190,8 @@ Result<std::vector<std::string>> line_metrics(const Settings& settings) {
 }
 
 Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surroundings& around,
-                                          const Program& program, const Places& places) {
+                                          const Program& program, const Places& places,
+                                          const NodesPlan& nodes) {
   wire::WorkerTemplate workers;
   workers.mode = program.mode;
   workers.interpreter = program.interpreter;
@@ -216,7 +217,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.standby = standby_mode(settings.text(OptionId::kStandby));
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.checkpoints = true;
-  plan_startup(settings, around, workers);
+  RR_TRY(plan_startup(settings, around, nodes.way == NodesPlan::Way::kLocal, workers));
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.metrics = RR_TRY(line_metrics(settings));
@@ -360,7 +361,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.notes = program.notes;
   plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
-  plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places));
+  plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places, nodes));
   plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
   plan.request.placement = plan.placement.request;
   plan.request.spec.faults = RR_TRY(plan_faults(settings, around));

@@ -1,6 +1,8 @@
 #pragma once
-// What may be kept from start to start so that the next one is faster, and where. Pure.
+// Where the workers' environment comes from, and what may be kept from start to start so that the
+// next one is faster. Pure.
 
+#include "base/core/result.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
 #include "wire/worker_template.h"
@@ -8,8 +10,13 @@
 namespace robustrun::cli {
 
 // Sets workers.prefetch and workers.cache_directory: --cache-dir, or robustrun in $XDG_CACHE_HOME
-// or ~/.cache; without a home nothing is kept.
-void plan_startup(const Settings& settings, const Surroundings& around,
-                  wire::WorkerTemplate& workers);
+// or ~/.cache; without a home nothing is kept. And those of --image and its options: an error when
+// they do not go together, or when `is_here` (all workers run on this machine) and it lacks the
+// image.
+base::Status plan_startup(const Settings& settings, const Surroundings& around, bool is_here,
+                          wire::WorkerTemplate& workers);
+
+// The script may be in the image, and in it alone.
+[[nodiscard]] bool may_be_container(const Settings& settings);
 
 }  // namespace robustrun::cli

@@ -4,6 +4,7 @@
 
 #include "base/core/text.h"
 #include "cli/limits.h"
+#include "cli/plan_startup.h"
 #include "cli/values.h"
 
 namespace robustrun::cli {
@@ -173,14 +174,16 @@ Result<Program> find_program(const Settings& settings, const Surroundings& aroun
   Program program;
   program.script = *settings.script;
   program.mode = RR_TRY(launch_mode(settings));
+  // What is in the image is found on each node, once it is mounted there.
+  const bool has_image = settings.has(OptionId::kImage);
   if (program.mode == LaunchMode::kExecutable) {
-    if (!program.script.empty()) RR_TRY(check_executable(program.script, around));
-  } else {
+    if (!program.script.empty() && !has_image) RR_TRY(check_executable(program.script, around));
+  } else if (!has_image) {
     program.interpreter = RR_TRY(find_interpreter(around));
     program.notes.push_back(fmt::format("interpreter: {}", program.interpreter));
   }
   const bool is_file = program.mode == LaunchMode::kScript || program.mode == LaunchMode::kRunPath;
-  if (is_file && !program.script.empty()) {
+  if (is_file && !program.script.empty() && !may_be_container(settings)) {
     RR_TRY(check_script(program.script, around));
   }
   // Devices are counted by PyTorch even where the workers are no Python programs, as in torchrun.

@@ -17,7 +17,7 @@ namespace robustrun::cli {
 
 struct Program {
   wire::LaunchMode mode = wire::LaunchMode::kScript;
-  std::string interpreter;  // absolute; empty for an executable
+  std::string interpreter;  // absolute; empty for an executable, and for one in an image
   std::string script;       // as the user wrote it
   std::uint32_t workers = 1;  // 0: every host counts for itself
   std::string count;  // then: what, and by which interpreter

@@ -9,6 +9,16 @@ namespace {
 
 constexpr std::string_view kHidden = "***";
 
+// A URL's user and password.
+std::string without_login(std::string_view text) {
+  const auto scheme = text.find("://");
+  if (scheme == std::string_view::npos) return std::string(text);
+  const std::size_t host = scheme + 3;
+  const auto at = text.substr(0, text.find_first_of("/?#", host)).rfind('@');
+  if (at == std::string_view::npos || at < host) return std::string(text);
+  return std::string(text.substr(0, host)).append(kHidden).append(text.substr(at));
+}
+
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
@@ -23,7 +33,7 @@ bool is_secret_name(std::string_view name) {
 std::string redacted_assignment(std::string_view entry) {
   const auto equals = entry.find('=');
   if (equals == std::string_view::npos || !is_secret_name(entry.substr(0, equals))) {
-    return std::string(entry);
+    return without_login(entry);
   }
   return std::string(entry.substr(0, equals + 1)).append(kHidden);
 }

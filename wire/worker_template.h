@@ -31,10 +31,18 @@ enum class StandbyMode : std::uint8_t { kOff, kAll, kSpares };
 // lie on shared storage, what lies there; always.
 enum class PrefetchMode : std::uint8_t { kOff, kAuto, kOn };
 
+// How blocks of an image get here: by the file system that it lies on, or by a server of our own
+// that fetches and keeps them (bootstrap/blocks).
+enum class ImageMode : std::uint8_t { kPageCache, kBlocks };
+
+// How workers see an image: as their root where it is one, else as a tree that stands first on
+// their PATH; the latter always; the former always, by one of these programs.
+enum class ContainerRuntime : std::uint8_t { kAuto, kNone, kBwrap, kApptainer, kEnroot };
+
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
-  std::string interpreter;            // absolute path; empty for kExecutable
+  std::string interpreter;  // absolute path; empty for kExecutable, and for one in an image
   std::string program;                // script, module or executable, as the user wrote it
   std::vector<std::string> arguments; // with ${local_rank} still in them
   std::vector<std::string> environment;  // NAME=VALUE, the caller's minus the deny-list
@@ -64,6 +72,10 @@ struct WorkerTemplate {
   bool checkpoints = false;  // the agent sends CheckpointNote
   PrefetchMode prefetch = PrefetchMode::kOff;
   std::string cache_directory;  // the user's, on each node; empty: nothing is kept
+  std::string image;  // squashfs with the workers' environment: absolute path or URL; empty: none
+  ImageMode image_mode = ImageMode::kPageCache;
+  ContainerRuntime container = ContainerRuntime::kAuto;
+  std::vector<std::string> container_mounts;  // SOURCE:TARGET[:ro], for workers in a container
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -97,6 +109,10 @@ struct WorkerTemplate {
     v(29, "checkpoints", checkpoints);
     v(30, "prefetch", prefetch);
     v(31, "cache_directory", cache_directory);
+    v(32, "image", image);
+    v(33, "image_mode", image_mode);
+    v(34, "container", container);
+    v(35, "container_mounts", container_mounts);
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "agent/shim/kill_tree.h"
@@ -42,6 +43,8 @@ bool parse(char** arguments, Options& options) {
       options.memory = memory;
     } else if (const char* directory = value(*arguments, "--chdir=")) {
       options.directory = directory;
+    } else if (const char* container = value(*arguments, "--container=")) {
+      options.container = container;
     } else {
       return false;
     }
@@ -211,6 +214,14 @@ class Shim final : private base::StrayKiller::ReapSink {
   bool killing_ = false;
 };
 
+// See protocol.h.
+int hold() {
+  char text[16];
+  const int size = std::snprintf(text, sizeof text, "%d\n", ::getpid());
+  if (::write(STDOUT_FILENO, text, static_cast<std::size_t>(size)) != size) return kUsageError;
+  while (true) ::pause();
+}
+
 }  // namespace
 }  // namespace robustrun::agent::shim
 
@@ -218,6 +229,7 @@ int main(int argc, char** argv) {
   using robustrun::agent::shim::Options;
   using robustrun::agent::shim::Shim;
   Options options;
+  if (argc == 2 && std::strcmp(argv[1], "--hold") == 0) return robustrun::agent::shim::hold();
   if (argc < 2 || !robustrun::agent::shim::parse(argv + 1, options)) {
     return robustrun::agent::shim::kUsageError;
   }

@@ -6,7 +6,7 @@
 // SIGTERM; its worker is started in a session of its own with parent-death signal SIGKILL, so
 // that every descendant ends up below the shim whatever it does. argv:
 //     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--memory=prefer:0-1 | --memory=bind:0-1]
-//         [--chdir=DIR] -- PROGRAM ARGS…
+//         [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
 // The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
 // and working directory are given to the worker alone. The shim leads its own session, never writes
 // to descriptors 0 to 2, and exits 0 once nothing below it is left. Source of the recipe:
@@ -15,6 +15,12 @@
 #include <cstdint>
 
 namespace robustrun::agent::shim {
+
+// --container: the worker alone enters the user and mount namespaces of that process, so that it
+// stays the shim's own child: its signals and its end are what they are without a container.
+//     robustrun-shim --hold
+// is the process that such namespaces are made for: it writes its pid and a line feed to its
+// standard output, and waits until it is killed.
 
 inline constexpr int kControlFd = 3;
 
@@ -29,6 +35,7 @@ enum class Stage : std::int32_t {
   kDirectory,
   kExec,
   kMemory,
+  kContainer,
 };
 
 // Agent → shim.

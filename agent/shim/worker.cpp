@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -78,6 +80,27 @@ int set_memory_policy(std::string_view policy) {
   if (policy.starts_with("bind:")) return set(MPOL_BIND);
   const int failed = set(MPOL_PREFERRED_MANY);
   return failed == EINVAL ? set(MPOL_PREFERRED) : failed;
+}
+
+// One of its namespaces, unless that is ours already (entering one's own user namespace is an
+// error). 0, or the cause.
+int enter_namespace(const char* container, const char* kind, int type) {
+  char path[PATH_MAX];
+  char own[64];
+  std::snprintf(path, sizeof path, "/proc/%s/ns/%s", container, kind);
+  std::snprintf(own, sizeof own, "/proc/self/ns/%s", kind);
+  const int space = ::open(path, O_RDONLY | O_CLOEXEC);
+  struct stat theirs{};
+  struct stat ours{};
+  if (space < 0 || ::fstat(space, &theirs) != 0 || ::stat(own, &ours) != 0) return errno;
+  if (theirs.st_ino == ours.st_ino) return 0;
+  return ::setns(space, type) != 0 ? errno : 0;
+}
+
+// The user's first: it gives the right to enter the other.
+int enter_container(const char* container) {
+  const int failed = enter_namespace(container, "user", CLONE_NEWUSER);
+  return failed != 0 ? failed : enter_namespace(container, "mnt", CLONE_NEWNS);
 }
 
 std::string_view search_path() {
@@ -159,6 +182,11 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
     if (const int failed = set_memory_policy(options.memory)) {
       report(report_fd, Stage::kMemory, failed);
     }
+  }
+  if (options.container != nullptr) {
+    if (const int failed = enter_container(options.container)) fail(Stage::kContainer, failed);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // other credentials have cleared it
+    if (::getppid() != shim) ::_exit(kCannotExecute);
   }
   if (options.directory != nullptr && ::chdir(options.directory) != 0) {
     fail(Stage::kDirectory, errno);

@@ -15,6 +15,7 @@ struct Options {
   const char* cpus = nullptr;
   const char* memory = nullptr;
   const char* directory = nullptr;
+  const char* container = nullptr;  // a pid
   char** argv = nullptr;
 };
 

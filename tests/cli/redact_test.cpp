@@ -20,4 +20,11 @@ TEST_CASE("values of secret names are hidden, whatever form they have") {
   CHECK(redacted(std::vector<std::string>{}).empty());
 }
 
+TEST_CASE("the login of a URL is hidden, and the rest of it shown") {
+  CHECK(redacted_assignment("--image=https://ada:pw@h:8/a.sqsh") ==
+        "--image=https://***@h:8/a.sqsh");
+  CHECK(redacted_assignment("http://h/a@b") == "http://h/a@b");
+  CHECK(redacted_assignment("ssh://ada@") == "ssh://***@");
+}
+
 }  // namespace robustrun::cli::redact_test

@@ -12,11 +12,9 @@ using robustrun::base::Attempt;
 using robustrun::base::ExitStatus;
 using robustrun::base::Generation;
 using robustrun::base::LocalRank;
-using robustrun::base::NodeFacts;
-using robustrun::base::NodeId;
+using robustrun::base::NodeFacts, robustrun::base::NodeId;
 using robustrun::base::Rank;
-using robustrun::base::ReachFault;
-using robustrun::test::Example;
+using robustrun::base::ReachFault, robustrun::test::Example;
 
 namespace {
 
@@ -50,7 +48,11 @@ WorkerTemplate worker_template() {
           .tell_modules = true,
           .checkpoints = true,
           .prefetch = PrefetchMode::kOn,
-          .cache_directory = "/home/user/.cache/robustrun"};
+          .cache_directory = "/home/user/.cache/robustrun",
+          .image = "/shared/images/torch.sqsh",
+          .image_mode = ImageMode::kBlocks,
+          .container = ContainerRuntime::kBwrap,
+          .container_mounts = {"/data:/data:ro"}};
 }
 
 WorkerExited worker_exited() {
@@ -110,7 +112,7 @@ std::vector<Example> first_kinds() {
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712"}},
-      {"Welcome", "Welcome-9",
+      {"Welcome", "Welcome-10",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},

@@ -1,0 +1,47 @@
+#pragma once
+// The image with the workers' environment (`--image`) on this node: served, mounted, and made the
+// root or the first folder on PATH of what is started here.
+//
+// Owned by the WorkerSet, on the agent's loop; what blocks is on threads. It begins as soon as the
+// run is known here, long before there are orders. Once it is there, NodeContext's template and
+// `home` are those of workers in it. A failed one is tried again by the next attempt. Mounts of
+// dead runs are removed on the way; a server of blocks that a dead agent of this run left is taken
+// over.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/node_context.h"
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+class NodeImage {
+ public:
+  // `on_ready`: every time that it is there, before a start that waits for it goes on.
+  NodeImage(NodeContext& node, std::function<void()> on_ready);
+  ~NodeImage();
+  NodeImage(const NodeImage&) = delete;
+  NodeImage& operator=(const NodeImage&) = delete;
+
+  // `go` is called once: at once where there is no image, or it is there already; else with why the
+  // attempt cannot start, in a sentence. A later call takes the place of one that waits.
+  void begin_attempt(std::function<void(base::Status)> go);
+  // A worker has done its first step: what it read so far is what the next start reads first.
+  void settled();
+  // They got SIGKILL. Readers of a FUSE server that does not answer would stay for ever: then its
+  // connection is aborted, and the next attempt gets the image anew (decisions.md 16).
+  void workers_killed();
+  void workers_gone();
+  // No process uses it any more. `done` is called when nothing is mounted, or after kImageEndMax.
+  void end(std::function<void()> done);
+  // The socket of the server of its blocks (docs/formats/block-server.md); empty: none.
+  [[nodiscard]] const std::string& server_socket() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,92 @@
+#include <doctest/doctest.h>
+
+#include "cli/plan.h"
+#include "fakes.h"
+
+namespace robustrun::cli::plan_image_test {
+
+using testing::World;
+
+namespace {
+
+base::Result<wire::WorkerTemplate> workers_of(const World& world,
+                                              const std::vector<std::string>& argv) {
+  auto made = plan_run(world.merge(argv).value(), argv, world.around);
+  if (!made) return std::unexpected(made.error());
+  return made->request.workers;
+}
+
+std::string image_error(const World& world, const std::vector<std::string>& argv) {
+  const auto made = workers_of(world, argv);
+  return made ? "no error" : made.error().what;
+}
+
+struct ImageWorld : World {
+  ImageWorld() { machine.files["/job/a.sqsh"] = "hsqs"; }
+};
+
+}  // namespace
+
+TEST_CASE("an image at a path is mounted where it lies, one at a URL is fetched by blocks") {
+  const ImageWorld world;
+  const auto path = workers_of(world, {"--image=a.sqsh", "train.py"});
+  REQUIRE(path);
+  CHECK(path->image == "/job/a.sqsh");
+  CHECK(path->image_mode == wire::ImageMode::kPageCache);
+  CHECK(path->container == wire::ContainerRuntime::kAuto);
+  CHECK(path->interpreter.empty());  // each node finds it in the image
+  const auto url = workers_of(world, {"--image", "https://h/a.sqsh", "train.py"});
+  REQUIRE(url);
+  CHECK(url->image == "https://h/a.sqsh");
+  CHECK(url->image_mode == wire::ImageMode::kBlocks);
+  const auto both = workers_of(world, {"--image=/job/a.sqsh", "--image-mode=blocks", "train.py"});
+  CHECK(both->image_mode == wire::ImageMode::kBlocks);
+}
+
+TEST_CASE("no interpreter and no script are wanted on this machine when the image may have them") {
+  ImageWorld world;
+  world.machine.executables.clear();
+  CHECK(workers_of(world, {"--image=a.sqsh", "/workspace/train.py"}));
+  CHECK_FALSE(workers_of(world, {"--image=a.sqsh", "--container-runtime=none", "gone.py"}));
+  CHECK(workers_of(world, {"--image=a.sqsh", "--no-python", "tool"}));
+  CHECK_FALSE(workers_of(world, {"--no-python", "tool"}));
+}
+
+TEST_CASE("what does not go together with an image is said before anything starts") {
+  const ImageWorld world;
+  CHECK(image_error(world, {"--image=gone.sqsh", "train.py"}) ==
+        "cannot use --image=gone.sqsh: No such file or directory; check the path");
+  CHECK(image_error(world, {"--image=ftp://h/a", "train.py"}) ==
+        "cannot use --image=ftp://h/a: an image is a path, or http:// or https://");
+  CHECK(image_error(world, {"--image=http://h/a", "--image-mode=pagecache", "train.py"})
+            .starts_with("cannot use --image-mode=pagecache: an image at a URL"));
+  CHECK(image_error(world, {"--container-runtime=bwrap", "train.py"}) ==
+        "cannot use --container-runtime=bwrap: there is no --image that it would be for");
+  CHECK(image_error(world, {"--image=a.sqsh", "--container-mounts=/a:b", "train.py"})
+            .starts_with("cannot use --container-mounts=/a:b: '/a:b' is no mount"));
+  CHECK(image_error(world, {"--image=a.sqsh", "--container-runtime=none",
+                            "--container-mounts=/a:/b", "train.py"})
+            .find("see all of the node already") != std::string::npos);
+  ImageWorld directory;
+  directory.machine.kinds["/job/tree"] = PathKind::kDirectory;
+  CHECK(image_error(directory, {"--image=tree", "train.py"}).find("mksquashfs") !=
+        std::string::npos);
+}
+
+TEST_CASE("blocks without a place to keep them are refused") {
+  World world;
+  world.around.environment = {"PATH=/usr/bin"};
+  CHECK(image_error(world, {"--image=http://h/a", "train.py"}).find("--cache-dir") !=
+        std::string::npos);
+  CHECK(workers_of(world, {"--image=http://h/a", "--cache-dir=/c", "train.py"}));
+}
+
+TEST_CASE("mounts of a container are kept as they were written") {
+  const ImageWorld world;
+  const auto workers =
+      workers_of(world, {"--image=a.sqsh", "--container-mounts=/a:/b:ro,/c", "train.py"});
+  REQUIRE(workers);
+  CHECK(workers->container_mounts == std::vector<std::string>{"/a:/b:ro", "/c"});
+}
+
+}  // namespace robustrun::cli::plan_image_test
