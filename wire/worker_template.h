@@ -64,6 +64,8 @@ struct WorkerTemplate {
   bool checkpoints = false;  // the agent sends CheckpointNote
   PrefetchMode prefetch = PrefetchMode::kOff;
   std::string cache_directory;  // the user's, on each node; empty: nothing is kept
+  std::vector<std::string> stage;  // files that each node has a copy of before workers start
+  bool share_blocks = false;  // the supervisor sends BlockPeers
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -97,6 +99,8 @@ struct WorkerTemplate {
     v(29, "checkpoints", checkpoints);
     v(30, "prefetch", prefetch);
     v(31, "cache_directory", cache_directory);
+    v(42, "stage", stage);
+    v(43, "share_blocks", share_blocks);
   }
 };
 
