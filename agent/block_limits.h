@@ -28,6 +28,6 @@ inline constexpr std::size_t kStageWindow = 16;       // blocks of a file that a
 inline constexpr unsigned kStageOriginThreads = 8;    // may hang in a dead mount
 inline constexpr unsigned kStageStoreThreads = 2;
 inline constexpr std::size_t kStageQueueMax = 4096;
-inline constexpr std::size_t kStageAboutBytesMax = 256;
+inline constexpr std::chrono::seconds kStageStallMax{60};  // nothing came; then the start fails
 
 }  // namespace robustrun::agent

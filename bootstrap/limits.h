@@ -50,4 +50,8 @@ inline constexpr int kLatesAreFailure = 3;  // without a block in between
 inline constexpr std::chrono::milliseconds kPeerOutFirst{1000};
 inline constexpr std::chrono::milliseconds kPeerOutMax{30000};
 
+// block_store
+inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
+inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then it is counted again
+
 }  // namespace robustrun::bootstrap

@@ -1,0 +1,184 @@
+#include "bootstrap/block_store.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/core/hash.h"
+#include "base/core/text.h"
+#include "base/io/log.h"
+#include "base/io/private_dir.h"
+#include "bootstrap/limits.h"
+#include "bootstrap/store_files.h"
+
+namespace robustrun::bootstrap {
+namespace {
+
+using base::fail_errno;
+
+constexpr std::size_t kSumBytes = 16;
+using Sum = std::array<char, kSumBytes>;
+
+bool is_absent(const Sum& sum) { return sum == Sum{}; }
+
+Sum sum_of(std::span<const char> bytes) {
+  const base::Hash128 hash = base::hash128({bytes.data(), bytes.size()});
+  Sum sum;
+  for (std::size_t i = 0; i < 8; ++i) {
+    sum[i] = static_cast<char>((hash.low >> (8 * i)) & 0xFF);
+    sum[8 + i] = static_cast<char>((hash.high >> (8 * i)) & 0xFF);
+  }
+  if (is_absent(sum)) sum[0] = 1;  // zero says that there is no block
+  return sum;
+}
+
+// All of `bytes`; false when the file ends before.
+base::Result<bool> read_at(int fd, std::uint64_t offset, std::span<char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno("cannot read the block store", errno);
+    if (got == 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+// False: there is no space for it.
+base::Result<bool> write_at(int fd, std::uint64_t offset, std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && (errno == ENOSPC || errno == EDQUOT)) return false;
+    if (put < 0) return fail_errno("cannot write to the block store", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset += static_cast<std::uint64_t>(put);
+  }
+  return true;
+}
+
+base::Result<base::Fd> open_sized(const std::string& path, std::uint64_t length) {
+  base::Fd fd = RR_TRY(open_store_file(path, O_RDWR | O_CREAT));
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) {
+    return fail_errno(fmt::format("cannot look at '{}'", path), errno);
+  }
+  if (static_cast<std::uint64_t>(status.st_size) != length &&
+      ::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) {
+    return fail_errno(fmt::format("cannot set the length of '{}'", path), errno);
+  }
+  return fd;
+}
+
+}  // namespace
+
+BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums)
+    : options_(std::move(options)),
+      about_(std::move(about)),
+      data_(std::move(data)),
+      sums_(std::move(sums)),
+      verified_(blocks_of(options_.length)) {}
+
+base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptions& options) {
+  if (!is_blob_key(options.key) || options.length == 0 || options.length > kBlobBytesMax) {
+    return base::fail(base::Errc::kInvalidArgument, "cannot open a store without a blob's key");
+  }
+  const std::string folder = RR_TRY(make_blob_folder(options.cache, options.key));
+  base::Fd about =
+      RR_TRY(claim_blob(folder, about_text({options.length, base::printable(options.about)})));
+  base::Fd data = RR_TRY(open_sized(folder + "/data", options.length));
+  base::Fd sums = RR_TRY(open_sized(folder + "/sums", blocks_of(options.length) * kSumBytes));
+  return std::unique_ptr<BlockStore>(
+      new BlockStore(options, std::move(about), std::move(data), std::move(sums)));
+}
+
+base::Result<bool> BlockStore::read(std::uint64_t block, std::span<char> bytes) {
+  RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
+  Sum wanted{};
+  if (!RR_TRY(read_at(sums_.get(), block * kSumBytes, wanted)) || is_absent(wanted)) return false;
+  const bool is_long_enough = RR_TRY(read_at(data_.get(), block * kBlockBytes, bytes));
+  if (is_long_enough && sum_of(bytes) == wanted) {
+    verified_[block] = 1;
+    return true;
+  }
+  // Another process may have been writing it just now: then this sum is not its last one.
+  ++rotten_;
+  verified_[block] = 0;
+  RR_LOG(kWarn, ({}), "block {} of {} in the store is damaged, and fetched again", block,
+         options_.key);
+  return false;
+}
+
+base::Result<bool> BlockStore::read_range(std::uint64_t offset, std::span<char> bytes) {
+  RR_ASSERT(offset + bytes.size() <= options_.length);
+  return read_at(data_.get(), offset, bytes);
+}
+
+base::Result<bool> BlockStore::keep(std::uint64_t block, std::span<const char> bytes) {
+  RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
+  if (!has_room(bytes.size())) return false;
+  const Sum sum = sum_of(bytes);
+  if (!RR_TRY(write_at(data_.get(), block * kBlockBytes, bytes))) return false;
+  if (!RR_TRY(write_at(sums_.get(), block * kSumBytes, sum))) return false;
+  verified_[block] = 1;
+  return true;
+}
+
+// The store is counted when what it had left is used up; between the counts of two processes it
+// may become longer than its quota by kQuotaStep each.
+bool BlockStore::has_room(std::uint64_t bytes) {
+  if (options_.quota_bytes == 0) return true;
+  std::uint64_t left = quota_left_;
+  while (left >= bytes) {
+    if (quota_left_.compare_exchange_weak(left, left - bytes)) return true;
+  }
+  const std::uint64_t keep_max = options_.quota_bytes - std::min(options_.quota_bytes, bytes);
+  static_cast<void>(evict_blobs(options_.cache, keep_max));
+  const auto stored = block_store_usage(options_.cache);
+  if (!stored) return false;
+  std::uint64_t used = 0;
+  for (const StoredBlob& each : *stored) used += each.kept_bytes;
+  if (used > keep_max) return false;
+  quota_left_ = std::min(options_.quota_bytes - used - bytes, kQuotaStep);
+  return true;
+}
+
+base::Result<std::vector<bool>> BlockStore::present() const {
+  constexpr std::uint64_t kSumsAtOnce = 4096;
+  std::vector<bool> found(blocks());
+  std::vector<char> sums(kSumsAtOnce * kSumBytes);
+  for (std::uint64_t first = 0; first < found.size(); first += kSumsAtOnce) {
+    const std::uint64_t count = std::min<std::uint64_t>(kSumsAtOnce, found.size() - first);
+    const std::span<char> part(sums.data(), count * kSumBytes);
+    if (!RR_TRY(read_at(sums_.get(), first * kSumBytes, part))) return found;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Sum sum;
+      std::memcpy(sum.data(), sums.data() + i * kSumBytes, kSumBytes);
+      found[first + i] = !is_absent(sum);
+    }
+  }
+  return found;
+}
+
+base::Result<std::uint64_t> verify_blob(const std::string& cache, const std::string& key) {
+  const StoredAbout about = RR_TRY(read_about(cache, key));
+  const auto store = RR_TRY(BlockStore::open({cache, key, about.length, about.source, 0}));
+  const std::vector<bool> present = RR_TRY(store->present());
+  std::vector<char> bytes(kBlockBytes);
+  for (std::uint64_t block = 0; block < present.size(); ++block) {
+    if (!present[block]) continue;
+    RR_TRY(store->read(block, std::span(bytes.data(), bytes_of_block(about.length, block))));
+  }
+  return store->rotten();
+}
+
+}  // namespace robustrun::bootstrap

@@ -1,0 +1,33 @@
+#pragma once
+// The folders and files of the block store, without what is in the blocks: who may use them, which
+// blobs there are, which go first. Used by block_store.cpp alone.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/core/result.h"
+#include "base/io/fd.h"
+
+namespace robustrun::bootstrap {
+
+struct StoredAbout {
+  std::uint64_t length = 0;
+  std::string source;  // one line
+};
+
+[[nodiscard]] std::string about_text(const StoredAbout& about);
+[[nodiscard]] base::Result<StoredAbout> parse_about(std::string_view text);
+[[nodiscard]] base::Result<StoredAbout> read_about(const std::string& cache,
+                                                   const std::string& key);
+
+// CACHE/blocks/KEY, all of it ours alone.
+[[nodiscard]] base::Result<std::string> make_blob_folder(const std::string& cache,
+                                                         const std::string& key);
+// A regular file of ours, not a link, that others cannot write; kPermission otherwise.
+[[nodiscard]] base::Result<base::Fd> open_store_file(const std::string& path, int flags);
+// Writes `about` and locks it: nobody evicts the blob while the descriptor is open. The folder may
+// have been evicted just before, then it is made again.
+[[nodiscard]] base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& text);
+
+}  // namespace robustrun::bootstrap
