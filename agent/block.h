@@ -29,9 +29,8 @@ using BlockAnswered = std::function<void(SharedBlock)>;
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // False: it knows nothing of that blob, perhaps not yet, and will not answer. `own_only`: peers
-  // are not to be asked for it.
-  virtual bool get(const wire::BlockName& name, bool own_only, BlockAnswered answer) = 0;
+  // False: it knows nothing of that blob, perhaps not yet, and will not answer.
+  virtual bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) = 0;
 };
 
 }  // namespace robustrun::agent

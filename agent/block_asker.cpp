@@ -30,7 +30,7 @@ struct Hunt {
   Hunt(const boost::asio::any_io_executor& executor, BlockQuest of)
       : quest(std::move(of)), timer(executor) {}
   wire::BlockName name;
-  bool own_only = false;
+  wire::BlockScope scope = wire::BlockScope::kAny;
   BlockQuest quest;
   boost::asio::steady_timer timer;
   BlockAnswered answer;
@@ -101,7 +101,7 @@ class BlockAskerImpl final : public BlockAsker,
   void abandon() override;
 
  private:
-  void hunt(const wire::BlockName& name, bool own_only, std::vector<NodeId> sources,
+  void hunt(const wire::BlockName& name, wire::BlockScope scope, std::vector<NodeId> sources,
             BlockAnswered answer);
   void go_on(const SharedHunt& hunt);
   void finish(const SharedHunt& hunt, SharedBlock block);
@@ -158,14 +158,16 @@ void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
     waiting_.emplace_back(name, std::move(answer));
     return;
   }
-  std::vector<NodeId> sources;
-  if (tree_ && keys_) {
-    const base::Nanos now = node_.clock.now();
-    sources = tree_->sources(name.blob, name.block, node_.self, [&](NodeId node) {
-      return node == node_.self || manners_.is_out(node, now);
-    });
+  if (!tree_ || !keys_) return hunt(name, wire::BlockScope::kAny, {}, std::move(answer));
+  const base::Nanos now = node_.clock.now();
+  const auto is_out = [&](NodeId node) { return manners_.is_out(node, now); };
+  auto sources = tree_->sources(name.blob, name.block, node_.self, is_out);
+  auto scope = wire::BlockScope::kAny;
+  if (sources.empty()) {
+    sources = tree_->first_others(name.blob, name.block, node_.self, is_out);
+    scope = wire::BlockScope::kStored;
   }
-  hunt(name, false, std::move(sources), std::move(answer));
+  hunt(name, scope, std::move(sources), std::move(answer));
 }
 
 void BlockAskerImpl::ask_all(const wire::BlockName& name, NodeId first, BlockAnswered answer) {
@@ -173,11 +175,11 @@ void BlockAskerImpl::ask_all(const wire::BlockName& name, NodeId first, BlockAns
   if (tree_ && keys_) sources = tree_->nodes();
   std::erase(sources, node_.self);
   std::ranges::stable_partition(sources, [&](NodeId node) { return node == first; });
-  hunt(name, true, std::move(sources), std::move(answer));
+  hunt(name, wire::BlockScope::kOwn, std::move(sources), std::move(answer));
 }
 
-void BlockAskerImpl::hunt(const wire::BlockName& name, bool own_only, std::vector<NodeId> sources,
-                          BlockAnswered answer) {
+void BlockAskerImpl::hunt(const wire::BlockName& name, wire::BlockScope scope,
+                          std::vector<NodeId> sources, BlockAnswered answer) {
   if (sources.empty() || hunts_.size() >= kBlockHuntsMax) {
     boost::asio::post(node_.executor, [self = weak_from_this(), answer = std::move(answer)] {
       if (!self.expired()) answer(nullptr);
@@ -188,7 +190,7 @@ void BlockAskerImpl::hunt(const wire::BlockName& name, bool own_only, std::vecto
   auto made = std::make_shared<Hunt>(node_.executor,
                                      BlockQuest(std::move(sources), manners_.patience()));
   made->name = name;
-  made->own_only = own_only;
+  made->scope = scope;
   made->answer = std::move(answer);
   hunts_.insert(made);
   go_on(made);
@@ -243,7 +245,7 @@ void BlockAskerImpl::begin(const SharedAsking& asking) {
   const auto submitted = asking->line->turn(
       [asking, keys = keys_, endpoint = peer->second.endpoint,
        name = wire::PeerName{run_id_, false, asking->node, peer->second.generation},
-       question = wire::BlockQuestion{asking->id, asking->hunt->own_only, asking->hunt->name}](
+       question = wire::BlockQuestion{asking->id, asking->hunt->scope, asking->hunt->name}](
           wire::BulkStream& stream) {
         asking->status = begin_asking(stream, *keys, endpoint, name, asking->is_fresh, question);
       },

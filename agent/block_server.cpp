@@ -147,7 +147,7 @@ void BlockServerImpl::on_question(const SharedVisit& visit) {
 void BlockServerImpl::find(const SharedVisit& visit) {
   for (BlockSource* source : sources_) {
     visit->is_known = source->get(
-        visit->question.name, visit->question.own_only,
+        visit->question.name, visit->question.scope,
         [weak = weak_from_this(), visit, number = visit->questions](SharedBlock block) {
           const auto self = weak.lock();
           if (!self || !visit->line || visit->questions != number) return;
@@ -156,6 +156,9 @@ void BlockServerImpl::find(const SharedVisit& visit) {
         });
     if (visit->is_known) return;
   }
+  // Who has come first waits for nobody.
+  const bool may_wait = visit->question.scope == wire::BlockScope::kAny;
+  if (!may_wait) answer(visit, BlockVerdict::kNone, nullptr);
 }
 
 void BlockServerImpl::answer(const SharedVisit& visit, BlockVerdict verdict, SharedBlock block) {

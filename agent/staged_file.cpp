@@ -32,7 +32,7 @@ class StagedFileImpl final : public StagedFile,
         stall_(hands.node.executor) {}
 
   void begin(Done done) override;
-  bool get(const wire::BlockName& name, bool own_only, BlockAnswered answer) override;
+  bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override;
   [[nodiscard]] std::string data_path() const override {
     return hands_.node.workers.cache_directory + "/blocks/" + about_->blob.key + "/data";
   }
@@ -56,7 +56,7 @@ class StagedFileImpl final : public StagedFile,
   void describe_from_anybody();
   bool take_description(const SharedBlock& block);
   void be_described(StagedAbout about);
-  void get_description(bool own_only, BlockAnswered answer);
+  void get_description(wire::BlockScope scope, BlockAnswered answer);
   void open_store();
   // Its blocks.
   void go_on();
@@ -198,10 +198,10 @@ void StagedFileImpl::be_described(StagedAbout about) {
   open_store();
 }
 
-void StagedFileImpl::get_description(bool own_only, BlockAnswered answer) {
+void StagedFileImpl::get_description(wire::BlockScope scope, BlockAnswered answer) {
   if (about_) return answer(make_block(bootstrap::to_text(*about_)));
-  if (!own_only) return waiting_for_about_.push_back(std::move(answer));
-  if (unreadable_) return answer(nullptr);
+  if (scope == wire::BlockScope::kAny) return waiting_for_about_.push_back(std::move(answer));
+  if (unreadable_ || scope == wire::BlockScope::kStored) return answer(nullptr);
   // Not after our own search: who asks may be whom that one waits for.
   waiting_for_about_.push_back(answer);
   describe_from_file([weak = weak_from_this(), answer = std::move(answer)] {
@@ -343,16 +343,19 @@ void StagedFileImpl::answer_waiting(std::uint64_t block, const SharedBlock& foun
   for (const BlockAnswered& answer : answers) answer(found);
 }
 
-bool StagedFileImpl::get(const wire::BlockName& name, bool own_only, BlockAnswered answer) {
+bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
+                         BlockAnswered answer) {
   if (name.blob == name_) {
     if (name.block != bootstrap::kAboutBlock) return answer(nullptr), true;
-    return get_description(own_only, std::move(answer)), true;
+    return get_description(scope, std::move(answer)), true;
   }
   if (!about_ || name.blob != about_->blob.key) return false;
   if (name.block >= bootstrap::blocks_of(about_->blob.length)) return answer(nullptr), true;
   if (!parts_.empty() && parts_[name.block].stage == Stage::kHere) {
     give(name.block, std::move(answer));
-  } else if (own_only) {
+  } else if (scope == wire::BlockScope::kStored) {
+    answer(nullptr);
+  } else if (scope == wire::BlockScope::kOwn) {
     give_from_file(name.block, std::move(answer));
   } else {
     waiting_[name.block].push_back(std::move(answer));

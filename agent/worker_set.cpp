@@ -31,13 +31,14 @@ namespace asio = boost::asio;
 
 class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(NodeContext& node, MemoryTier& copies)
+  Impl(NodeContext& node, MemoryTier& copies, StageFiles& stage)
       : node_(node),
         grace_(node.executor),
         hot_files_(node),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
+        stage_(stage),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1),
         ras_(node) {}
@@ -58,6 +59,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::Status bind_cpus();
   void choose_events();
   void prepare_standbys();
+  void await_staged();
+  void end_start(const base::Error& error);
   void check_and_start();
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_first(base::Attempt attempt);
@@ -75,6 +78,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
+  StageFiles& stage_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
@@ -116,8 +120,23 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   copies_.keep(order_->slots);
   hot_files_.begin_attempt(*order_, [self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
-    if (set && set->is_to_start(attempt)) set->check_and_start();
+    if (set && set->is_to_start(attempt)) set->await_staged();
   });
+}
+
+void WorkerSet::Impl::await_staged() {
+  stage_.begin_attempt([self = weak_from_this(), attempt = order_->attempt](base::Status staged) {
+    const auto set = self.lock();
+    if (!set || !set->is_to_start(attempt)) return;
+    staged ? set->check_and_start() : set->end_start(staged.error());
+  });
+}
+
+// No worker of the attempt starts here.
+void WorkerSet::Impl::end_start(const base::Error& error) {
+  start_failed(order_->slots.front(), error);
+  stopping_ = true;
+  finish_if_empty();
 }
 
 // Program and code may lie on a file system that hangs, so a thread looks for it. The order may
@@ -133,11 +152,7 @@ void WorkerSet::Impl::check_and_start() {
     if (!set || !set->is_to_start(attempt)) return;
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
-    if (!found->program) {
-      set->start_failed(set->order_->slots.front(), found->program.error());
-      set->stopping_ = true;
-      return set->finish_if_empty();
-    }
+    if (!found->program) return set->end_start(found->program.error());
     set->gpus_->when_free([self, attempt] {
       if (const auto now = self.lock()) now->start_first(attempt);
     });
@@ -351,8 +366,8 @@ void WorkerSet::Impl::abandon() {
   workers_.clear();
 }
 
-WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies)
-    : impl_(std::make_shared<Impl>(node, copies)) {}
+WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies, StageFiles& stage)
+    : impl_(std::make_shared<Impl>(node, copies, stage)) {}
 WorkerSet::~WorkerSet() { impl_->abandon(); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }

@@ -48,17 +48,34 @@ BlockTree::BlockTree(std::vector<NodeId> nodes) : nodes_(std::move(nodes)) {
   nodes_.erase(twice.begin(), twice.end());
 }
 
-std::vector<NodeId> BlockTree::sources(std::string_view blob, std::uint64_t block, NodeId self,
-                                       const std::function<bool(NodeId)>& is_out) const {
+std::vector<BlockTree::Place> BlockTree::places_of_others(
+    std::string_view blob, std::uint64_t block, NodeId self,
+    const std::function<bool(NodeId)>& is_out) const {
   const std::uint64_t blob_hash = base::hash64(blob);
-  std::vector<std::pair<std::uint64_t, NodeId>> order;
-  order.reserve(nodes_.size());
+  std::vector<Place> places;
+  places.reserve(nodes_.size());
   for (const NodeId node : nodes_) {
     if (node == self || is_out(node)) continue;
-    order.emplace_back(place_of(blob_hash, block, node), node);
+    places.emplace_back(place_of(blob_hash, block, node), node);
   }
+  return places;
+}
+
+std::vector<NodeId> BlockTree::first_others(std::string_view blob, std::uint64_t block, NodeId self,
+                                            const std::function<bool(NodeId)>& is_out) const {
+  std::vector<Place> order = places_of_others(blob, block, self, is_out);
+  const auto count = static_cast<std::ptrdiff_t>(std::min(kTreeResorts, order.size()));
+  std::ranges::partial_sort(order, order.begin() + count);
+  std::vector<NodeId> found;
+  for (auto at = order.begin(); at != order.begin() + count; ++at) found.push_back(at->second);
+  return found;
+}
+
+std::vector<NodeId> BlockTree::sources(std::string_view blob, std::uint64_t block, NodeId self,
+                                       const std::function<bool(NodeId)>& is_out) const {
+  std::vector<Place> order = places_of_others(blob, block, self, is_out);
   if (order.empty()) return {};
-  const std::pair own{place_of(blob_hash, block, self), self};
+  const Place own{tree_place(blob, block, self), self};
   std::size_t position = 0;
   if (std::ranges::binary_search(nodes_, self)) {
     position = static_cast<std::size_t>(

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/core/ids.h"
@@ -35,8 +36,18 @@ class BlockTree {
   [[nodiscard]] std::vector<base::NodeId> sources(
       std::string_view blob, std::uint64_t block, base::NodeId self,
       const std::function<bool(base::NodeId)>& is_out) const;
+  // The first kTreeResorts but `self`: they have the block if `self` has only come now.
+  [[nodiscard]] std::vector<base::NodeId> first_others(
+      std::string_view blob, std::uint64_t block, base::NodeId self,
+      const std::function<bool(base::NodeId)>& is_out) const;
 
  private:
+  using Place = std::pair<std::uint64_t, base::NodeId>;
+  // Of all but `self` that are not out, in no order.
+  [[nodiscard]] std::vector<Place> places_of_others(
+      std::string_view blob, std::uint64_t block, base::NodeId self,
+      const std::function<bool(base::NodeId)>& is_out) const;
+
   std::vector<base::NodeId> nodes_;  // ascending
 };
 

@@ -107,6 +107,8 @@ enum class OptionId : std::uint8_t {
   kReplayCommand,
   kPrefetch,
   kCacheDir,
+  kStage,
+  kPeersRate,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

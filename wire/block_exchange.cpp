@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::string_view kQuestionMagic = "RRBq";
 constexpr std::string_view kBlockAnswerMagic = "RRBa";
-constexpr std::uint32_t kOwnOnly = 1;
 
 template <class T>
 void append_number(std::string& out, T value) {
@@ -60,7 +59,7 @@ std::string to_bytes(const BlockQuestion& question) {
   RR_ASSERT(is_blob_name(question.name.blob));
   std::string out(kQuestionMagic);
   append_number(out, question.id);
-  append_number(out, question.own_only ? kOwnOnly : 0U);
+  append_number(out, static_cast<std::uint32_t>(question.scope));
   append_number(out, std::uint32_t{0});
   out += raw_key(question.name.blob);
   append_number(out, question.name.block);
@@ -87,12 +86,12 @@ base::Result<BlockQuestion> parse_block_question(std::string_view bytes) {
   bytes.remove_prefix(kQuestionMagic.size());
   BlockQuestion question;
   question.id = cut_number<std::uint32_t>(bytes);
-  const auto flags = cut_number<std::uint32_t>(bytes);
+  const auto scope = cut_number<std::uint32_t>(bytes);
   const auto nothing = cut_number<std::uint32_t>(bytes);
-  if ((flags & ~kOwnOnly) != 0 || nothing != 0) {
+  if (scope > static_cast<std::uint32_t>(BlockScope::kStored) || nothing != 0) {
     return base::fail(base::Errc::kProtocol, "the caller asks for something that we do not know");
   }
-  question.own_only = flags == kOwnOnly;
+  question.scope = static_cast<BlockScope>(scope);
   question.name.blob = hex_key(bytes.substr(0, kBlobKeyBytes / 2));
   bytes.remove_prefix(kBlobKeyBytes / 2);
   question.name.block = cut_number<std::uint64_t>(bytes);

@@ -24,9 +24,16 @@ struct BlockName {
   auto operator<=>(const BlockName&) const = default;
 };
 
+// How far the callee is to go for a block.
+enum class BlockScope : std::uint32_t {
+  kAny = 0,  // it gets it from its peers, or from where it comes from
+  kOwn = 1,  // it does not ask peers
+  kStored = 2,  // it has it, or says at once that it has not
+};
+
 struct BlockQuestion {
   std::uint32_t id = 0;  // the caller's own
-  bool own_only = false;  // the callee is not to ask peers for it
+  BlockScope scope = BlockScope::kAny;
   BlockName name;
   bool operator==(const BlockQuestion&) const = default;
 };

@@ -50,7 +50,9 @@ WorkerTemplate worker_template() {
           .tell_modules = true,
           .checkpoints = true,
           .prefetch = PrefetchMode::kOn,
-          .cache_directory = "/home/user/.cache/robustrun"};
+          .cache_directory = "/home/user/.cache/robustrun",
+          .stage = {"/data/tokenizer.json", "/data/index"},
+          .share_blocks = true};
 }
 
 WorkerExited worker_exited() {
@@ -110,7 +112,7 @@ std::vector<Example> first_kinds() {
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712"}},
-      {"Welcome", "Welcome-9",
+      {"Welcome", "Welcome-10",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -374,6 +376,10 @@ std::vector<Example> copy_kinds() {
       {"CopiesKept", "CopiesKept-2",
        CopiesKept{{2}, {{Rank{8}, true, true, 1004, RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
       {"CopyRound", "CopyRound", CopyRound{{2}, 7, 1002, 6}},
+      {"BlockPeers", "BlockPeers",
+       BlockPeers{{{NodeId{0}, Generation{1}, "10.0.0.1:40101"},
+                   {NodeId{3}, Generation{2}, "10.0.0.3:40123"}},
+                  100 << 20}},
   };
 }
 

@@ -1,0 +1,145 @@
+#pragma once
+// Agents of several nodes as far as blocks go, in one process, over loopback TLS.
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/block_peers.h"
+#include "agent/memory_tier.h"
+#include "agent/peer_copies.h"
+#include "tests/agent/copy_nodes.h"
+
+namespace robustrun::test {
+
+inline constexpr const char* kTestBlob = "0123456789abcdef0123456789abcdef";
+
+inline std::string test_bytes(std::uint64_t block, std::size_t size = 100'000) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes[i] = static_cast<char>((i * 2654435761U + block * 40503U) >> 11U);
+  }
+  return bytes;
+}
+
+// Gets what it has not from peers, and else from the storage, which counts.
+class Reader : public agent::BlockSource {
+ public:
+  Reader(agent::BlockAsker& asker, std::uint64_t& reads) : asker_(asker), reads_(reads) {}
+
+  bool get(const wire::BlockName& name, wire::BlockScope scope,
+           agent::BlockAnswered answer) override {
+    if (name.blob != kTestBlob) return false;
+    ++gets;
+    if (is_silent) return true;
+    if (const auto found = has.find(name.block); found != has.end()) {
+      answer(found->second);
+    } else if (scope != wire::BlockScope::kAny) {
+      answer(nullptr);
+    } else {
+      seek(name.block, std::move(answer));
+    }
+    return true;
+  }
+  void seek(std::uint64_t block, agent::BlockAnswered answer) {
+    auto& waiting = waiting_[block];
+    waiting.push_back(std::move(answer));
+    if (waiting.size() > 1) return;
+    asker_.ask({kTestBlob, block}, [this, block](agent::SharedBlock found) {
+      if (!found) {
+        ++reads_;
+        found = agent::make_block(test_bytes(block));
+      }
+      CHECK(found->bytes == test_bytes(block));
+      has[block] = found;
+      const auto answers = std::move(waiting_[block]);
+      waiting_.erase(block);
+      for (const auto& each : answers) each(found);
+    });
+  }
+
+  bool is_silent = false;  // says that it comes, and never gives it
+  std::size_t gets = 0;
+  std::map<std::uint64_t, agent::SharedBlock> has;
+
+ private:
+  agent::BlockAsker& asker_;
+  std::uint64_t& reads_;
+  std::map<std::uint64_t, std::vector<agent::BlockAnswered>> waiting_;
+};
+
+struct BlockNode {
+  BlockNode(CopyRun& in, std::uint32_t number, std::uint64_t& reads) : run(in) {
+    node.self = base::NodeId{number};
+    const wire::KeyRequest key = wire::make_key_request().value();
+    const wire::PeerName name{"run-1", false, node.self, base::Generation{1}};
+    const wire::Identity self{key.private_key, run.authority.sign(key.request, name).value(),
+                              run.authority.certificate()};
+    keys = wire::make_bulk_keys("run-1", self).value();
+    door->share_door({[this](std::string run_id, wire::SharedBulkKeys own) {
+                        blocks->asker().use(std::move(run_id), std::move(own));
+                      },
+                      [this](wire::BulkVisitor visitor) {
+                        ++visits;
+                        blocks->server().take(std::move(visitor));
+                      }});
+    endpoint = door->open("run-1", self, "127.0.0.1");
+    REQUIRE_FALSE(endpoint.empty());
+    reader = std::make_unique<Reader>(blocks->asker(), reads);
+    blocks->server().add(*reader);
+  }
+  BlockNode(const BlockNode&) = delete;
+  BlockNode& operator=(const BlockNode&) = delete;
+  ~BlockNode() {
+    door.reset();
+    blocks.reset();
+  }
+  [[nodiscard]] wire::BlockPeer peer() const { return {node.self, {1}, endpoint}; }
+
+  CopyRun& run;
+  agent::NodeContext node{run.loop.get_executor(), run.clock, run.pool,
+                          [](const wire::Message&) {}, {}, {}, {}};
+  std::unique_ptr<agent::MemoryTier> tier = agent::MemoryTier::make(node);
+  std::unique_ptr<agent::PeerCopies> door = std::make_unique<agent::PeerCopies>(node, *tier);
+  std::unique_ptr<agent::BlockPeers> blocks = std::make_unique<agent::BlockPeers>(node);
+  std::unique_ptr<Reader> reader;
+  std::string endpoint;
+  wire::SharedBulkKeys keys;
+  std::size_t visits = 0;
+};
+
+// Some of them, who know of each other.
+struct BlockNodes {
+  explicit BlockNodes(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      nodes.push_back(std::make_unique<BlockNode>(run, i, reads));
+    }
+  }
+  void introduce(std::vector<wire::BlockPeer> others = {}, std::optional<std::uint64_t> rate = {}) {
+    wire::BlockPeers list{std::move(others), rate};
+    for (const auto& node : nodes) list.peers.push_back(node->peer());
+    for (const auto& node : nodes) CHECK(node->blocks->take(list));
+  }
+  // Of the nodes named, or of all: until each has the blocks 0 to count - 1.
+  void fill(std::uint64_t count, std::vector<std::uint32_t> of = {}) {
+    for (std::uint32_t i = 0; of.empty() && i < nodes.size(); ++i) of.push_back(i);
+    for (const std::uint32_t i : of) {
+      for (std::uint64_t block = 0; block < count; ++block) {
+        nodes[i]->reader->seek(block, [](const agent::SharedBlock&) {});
+      }
+    }
+    run.run_until([&] {
+      return std::ranges::all_of(of,
+                                 [&](auto i) { return nodes[i]->reader->has.size() >= count; });
+    });
+  }
+
+  CopyRun run;
+  std::uint64_t reads = 0;  // blocks that left the storage
+  std::vector<std::unique_ptr<BlockNode>> nodes;
+};
+
+}  // namespace robustrun::test
