@@ -26,8 +26,8 @@ using bootstrap::BlockTree;
 using SharedLine = std::shared_ptr<BlockLine>;
 
 // One block that is sought.
-struct Hunt {
-  Hunt(const boost::asio::any_io_executor& executor, BlockQuest of)
+struct BlockHunt {
+  BlockHunt(const boost::asio::any_io_executor& executor, BlockQuest of)
       : quest(std::move(of)), timer(executor) {}
   wire::BlockName name;
   wire::BlockScope scope = wire::BlockScope::kAny;
@@ -37,11 +37,11 @@ struct Hunt {
   std::map<NodeId, SharedLine> lines;  // to those who were asked and have not ended
   std::size_t asked = 0;
 };
-using SharedHunt = std::shared_ptr<Hunt>;
+using SharedBlockHunt = std::shared_ptr<BlockHunt>;
 
 // One peer that is asked for it.
-struct Asking {
-  SharedHunt hunt;
+struct BlockAsking {
+  SharedBlockHunt hunt;
   NodeId node;
   SharedLine line;
   bool is_fresh = true;  // a connection made for it
@@ -51,7 +51,7 @@ struct Asking {
   wire::BlockAnswer said;
   SharedBlock block;
 };
-using SharedAsking = std::shared_ptr<Asking>;
+using SharedBlockAsking = std::shared_ptr<BlockAsking>;
 
 base::Status begin_asking(wire::BulkStream& stream, const wire::BulkKeys& keys,
                           const std::string& endpoint, const wire::PeerName& peer, bool is_fresh,
@@ -65,7 +65,7 @@ base::Status begin_asking(wire::BulkStream& stream, const wire::BulkKeys& keys,
   return stream.send(to_bytes(question));
 }
 
-base::Status hear_block(wire::BulkStream& stream, Asking& asking) {
+base::Status hear_block(wire::BulkStream& stream, BlockAsking& asking) {
   const base::SystemClock clock;
   stream.set_deadline(clock.now() + base::Nanos(kBlockReceiveMax));
   std::array<char, wire::kBlockAnswerBytes> head{};
@@ -79,7 +79,8 @@ base::Status hear_block(wire::BulkStream& stream, Asking& asking) {
   RR_TRY(stream.receive(bytes));
   SharedBlock block = make_block(std::move(bytes));
   if (block->sum != asking.said.sum) {
-    return base::fail(base::Errc::kCorrupt, "the block that came has other bytes than its sum says");
+    return base::fail(base::Errc::kCorrupt,
+                      "the block that came has other bytes than its sum says");
   }
   asking.block = std::move(block);
   return {};
@@ -103,20 +104,19 @@ class BlockAskerImpl final : public BlockAsker,
  private:
   void hunt(const wire::BlockName& name, wire::BlockScope scope, std::vector<NodeId> sources,
             BlockAnswered answer);
-  void go_on(const SharedHunt& hunt);
-  void finish(const SharedHunt& hunt, SharedBlock block);
-  void ask_peer(const SharedHunt& hunt, NodeId node);
-  void begin(const SharedAsking& asking);
-  void hear(const SharedAsking& asking);
-  void on_heard(const SharedAsking& asking);
-  void on_failed(const SharedAsking& asking);
-  void drop_line(const SharedHunt& hunt, NodeId node);
+  void go_on(const SharedBlockHunt& hunt);
+  void finish(const SharedBlockHunt& hunt, SharedBlock block);
+  void ask_peer(const SharedBlockHunt& hunt, NodeId node);
+  void begin(const SharedBlockAsking& asking);
+  void hear(const SharedBlockAsking& asking);
+  void on_heard(const SharedBlockAsking& asking);
+  void on_failed(const SharedBlockAsking& asking);
+  void drop_line(const SharedBlockHunt& hunt, NodeId node);
   [[nodiscard]] SharedLine idle_line(NodeId node);
   void keep_line(NodeId node, SharedLine line);
-  [[nodiscard]] static bool is_current(const Asking& asking) {
+  [[nodiscard]] static bool is_current(const BlockAsking& asking) {
     const auto found = asking.hunt->lines.find(asking.node);
-    return asking.hunt->answer && found != asking.hunt->lines.end() &&
-           found->second == asking.line;
+    return asking.hunt->answer && found != asking.hunt->lines.end() && found->second == asking.line;
   }
 
   NodeContext& node_;
@@ -127,7 +127,7 @@ class BlockAskerImpl final : public BlockAsker,
   std::vector<std::pair<wire::BlockName, BlockAnswered>> waiting_;  // for the list
   bootstrap::PeerManners manners_;
   BlockTraffic traffic_;
-  std::set<SharedHunt> hunts_;
+  std::set<SharedBlockHunt> hunts_;
   std::vector<std::pair<NodeId, SharedLine>> idle_;  // the one used last at the end
   std::uint32_t next_lane_ = 0, next_id_ = 0;
   std::optional<base::BlockingPool> pool_;  // made when somebody is asked
@@ -187,8 +187,8 @@ void BlockAskerImpl::hunt(const wire::BlockName& name, wire::BlockScope scope,
     return;
   }
   if (!pool_) pool_.emplace(node_.executor, kBlockAskThreads, 4 * kBlockHuntsMax);
-  auto made = std::make_shared<Hunt>(node_.executor,
-                                     BlockQuest(std::move(sources), manners_.patience()));
+  auto made = std::make_shared<BlockHunt>(node_.executor,
+                                          BlockQuest(std::move(sources), manners_.patience()));
   made->name = name;
   made->scope = scope;
   made->answer = std::move(answer);
@@ -196,7 +196,7 @@ void BlockAskerImpl::hunt(const wire::BlockName& name, wire::BlockScope scope,
   go_on(made);
 }
 
-void BlockAskerImpl::go_on(const SharedHunt& hunt) {
+void BlockAskerImpl::go_on(const SharedBlockHunt& hunt) {
   const base::Nanos now = node_.clock.now();
   const BlockQuest::Step step = hunt->quest.next(now);
   for (const NodeId node : step.dropped) {
@@ -207,24 +207,23 @@ void BlockAskerImpl::go_on(const SharedHunt& hunt) {
   for (const NodeId node : step.late) manners_.note_late(node, now);
   if (step.is_over) return finish(hunt, nullptr);
   hunt->timer.expires_after(step.look_at - now);
-  hunt->timer.async_wait(
-      [weak = weak_from_this(), hunt](const boost::system::error_code& error) {
-        const auto self = error ? nullptr : weak.lock();
-        if (self && hunt->answer) self->go_on(hunt);
-      });
+  hunt->timer.async_wait([weak = weak_from_this(), hunt](const boost::system::error_code& error) {
+    const auto self = error ? nullptr : weak.lock();
+    if (self && hunt->answer) self->go_on(hunt);
+  });
   if (step.ask) ask_peer(hunt, *step.ask);
 }
 
-void BlockAskerImpl::finish(const SharedHunt& hunt, SharedBlock block) {
+void BlockAskerImpl::finish(const SharedBlockHunt& hunt, SharedBlock block) {
   hunt->timer.cancel();
   for (const auto& [node, line] : std::exchange(hunt->lines, {})) line->hang_up();
   hunts_.erase(hunt);
   std::exchange(hunt->answer, nullptr)(std::move(block));
 }
 
-void BlockAskerImpl::ask_peer(const SharedHunt& hunt, NodeId node) {
+void BlockAskerImpl::ask_peer(const SharedBlockHunt& hunt, NodeId node) {
   if (hunt->asked++ > 0 && !hunt->lines.empty()) ++traffic_.hedged;
-  auto asking = std::make_shared<Asking>();
+  auto asking = std::make_shared<BlockAsking>();
   asking->hunt = hunt;
   asking->node = node;
   asking->since = node_.clock.now();
@@ -233,10 +232,10 @@ void BlockAskerImpl::ask_peer(const SharedHunt& hunt, NodeId node) {
   begin(asking);
 }
 
-void BlockAskerImpl::begin(const SharedAsking& asking) {
+void BlockAskerImpl::begin(const SharedBlockAsking& asking) {
   if (!asking->line) {
-    asking->line = BlockLine::make(node_.executor, *pool_, next_lane_++,
-                                   std::make_shared<wire::BulkStream>());
+    asking->line =
+        BlockLine::make(node_.executor, *pool_, next_lane_++, std::make_shared<wire::BulkStream>());
   }
   asking->id = next_id_++;
   asking->hunt->lines[asking->node] = asking->line;
@@ -258,7 +257,7 @@ void BlockAskerImpl::begin(const SharedAsking& asking) {
   if (!submitted) on_failed(asking);
 }
 
-void BlockAskerImpl::hear(const SharedAsking& asking) {
+void BlockAskerImpl::hear(const SharedBlockAsking& asking) {
   asking->line->await([weak = weak_from_this(), asking] {
     const auto self = weak.lock();
     if (!self || !is_current(*asking)) return;
@@ -272,9 +271,9 @@ void BlockAskerImpl::hear(const SharedAsking& asking) {
   });
 }
 
-void BlockAskerImpl::on_heard(const SharedAsking& asking) {
+void BlockAskerImpl::on_heard(const SharedBlockAsking& asking) {
   if (!asking->status) return on_failed(asking);
-  const SharedHunt& hunt = asking->hunt;
+  const SharedBlockHunt& hunt = asking->hunt;
   const base::Nanos now = node_.clock.now();
   if (asking->said.verdict == wire::BlockVerdict::kComing) {
     asking->is_fresh = true;  // what was kept open still works
@@ -290,7 +289,7 @@ void BlockAskerImpl::on_heard(const SharedAsking& asking) {
   finish(hunt, asking->block);
 }
 
-void BlockAskerImpl::on_failed(const SharedAsking& asking) {
+void BlockAskerImpl::on_failed(const SharedBlockAsking& asking) {
   drop_line(asking->hunt, asking->node);
   if (!std::exchange(asking->is_fresh, true)) {  // the peer may have closed what was kept open
     asking->line = nullptr;
@@ -315,7 +314,7 @@ void BlockAskerImpl::on_failed(const SharedAsking& asking) {
   });
 }
 
-void BlockAskerImpl::drop_line(const SharedHunt& hunt, NodeId node) {
+void BlockAskerImpl::drop_line(const SharedBlockHunt& hunt, NodeId node) {
   const auto line = hunt->lines.find(node);
   if (line == hunt->lines.end()) return;
   line->second->hang_up();
@@ -339,7 +338,7 @@ void BlockAskerImpl::keep_line(NodeId node, SharedLine line) {
 
 void BlockAskerImpl::abandon() {
   waiting_.clear();
-  for (const SharedHunt& hunt : std::exchange(hunts_, {})) {
+  for (const SharedBlockHunt& hunt : std::exchange(hunts_, {})) {
     hunt->answer = nullptr;
     hunt->timer.cancel();
     for (const auto& [node, line] : std::exchange(hunt->lines, {})) line->hang_up();

@@ -31,7 +31,8 @@ class BlockAsker {
   // Our identity; without it, and without a list, nobody is asked.
   virtual void use(std::string run_id, wire::SharedBulkKeys keys) = 0;
   virtual void know(const wire::BlockPeers& list) = 0;
-  // Those before us; where there is none, who would have it if we came late. Waits for the list where one is expected (WorkerTemplate::share_blocks).
+  // Those before us; where there is none, who would have it if we came late. Waits for the list
+  // where one is expected (WorkerTemplate::share_blocks).
   virtual void ask(const wire::BlockName& name, BlockAnswered answer) = 0;
   // Anybody, `first` before all others, for what is theirs without asking peers.
   virtual void ask_all(const wire::BlockName& name, base::NodeId first, BlockAnswered answer) = 0;

@@ -17,7 +17,11 @@ class BlockLineImpl final : public BlockLine {
  public:
   BlockLineImpl(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
                 std::uint32_t lane, std::shared_ptr<wire::BulkStream> stream)
-      : executor_(executor), pool_(pool), lane_(lane), stream_(std::move(stream)), watch_(executor) {}
+      : executor_(executor),
+        pool_(pool),
+        lane_(lane),
+        stream_(std::move(stream)),
+        watch_(executor) {}
 
   base::Status turn(std::move_only_function<void(wire::BulkStream&)> work,
                     std::move_only_function<void()> done) override {
@@ -29,8 +33,8 @@ class BlockLineImpl final : public BlockLine {
   void await(std::move_only_function<void()> ready) override {
     if (!stream_->has_input() && watch()) {
       return watch_.async_wait(stream_descriptor::wait_read,
-                               [self = shared_from_this(), ready = std::move(ready)](
-                                   boost::system::error_code error) mutable {
+                               [self = shared_from_this(),
+                                ready = std::move(ready)](boost::system::error_code error) mutable {
                                  if (!error) ready();
                                });
     }

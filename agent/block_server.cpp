@@ -146,14 +146,14 @@ void BlockServerImpl::on_question(const SharedVisit& visit) {
 
 void BlockServerImpl::find(const SharedVisit& visit) {
   for (BlockSource* source : sources_) {
-    visit->is_known = source->get(
-        visit->question.name, visit->question.scope,
-        [weak = weak_from_this(), visit, number = visit->questions](SharedBlock block) {
-          const auto self = weak.lock();
-          if (!self || !visit->line || visit->questions != number) return;
-          const auto verdict = block ? BlockVerdict::kHere : BlockVerdict::kNone;
-          self->answer(visit, verdict, std::move(block));
-        });
+    visit->is_known =
+        source->get(visit->question.name, visit->question.scope,
+                    [weak = weak_from_this(), visit, number = visit->questions](SharedBlock block) {
+                      const auto self = weak.lock();
+                      if (!self || !visit->line || visit->questions != number) return;
+                      const auto verdict = block ? BlockVerdict::kHere : BlockVerdict::kNone;
+                      self->answer(visit, verdict, std::move(block));
+                    });
     if (visit->is_known) return;
   }
   // Who has come first waits for nobody.
@@ -172,13 +172,13 @@ void BlockServerImpl::answer(const SharedVisit& visit, BlockVerdict verdict, Sha
   if (rest <= base::Nanos{}) return send(visit, verdict, block);
   ++uploads_;  // it waits for its turn, and the peer goes on hearing that it comes
   visit->pace.expires_after(rest);
-  visit->pace.async_wait([weak = weak_from_this(), visit, verdict, block](
-                             const boost::system::error_code&) {
-    const auto self = weak.lock();
-    if (!self) return;
-    --self->uploads_;
-    if (visit->line) self->send(visit, verdict, block);
-  });
+  visit->pace.async_wait(
+      [weak = weak_from_this(), visit, verdict, block](const boost::system::error_code&) {
+        const auto self = weak.lock();
+        if (!self) return;
+        --self->uploads_;
+        if (visit->line) self->send(visit, verdict, block);
+      });
 }
 
 void BlockServerImpl::send(const SharedVisit& visit, BlockVerdict verdict,

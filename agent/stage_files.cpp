@@ -82,12 +82,12 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
 
   void on_file(const StagedFile& file, base::Status status) {
     if (status) {
-      status = link_staged(stage_directory(node_.runtime_directory), file.path(),
-                           file.data_path());
+      status = link_staged(stage_directory(node_.runtime_directory), file.path(), file.data_path());
     }
     if (status) {
       const StagedFrom from = file.from();
-      RR_LOG(kDebug, {}, "{} is staged after {} ms: {} blocks from the store, {} from peers, {} read",
+      RR_LOG(kDebug, {},
+             "{} is staged after {} ms: {} blocks from the store, {} from peers, {} read",
              file.path(),
              std::chrono::duration_cast<std::chrono::milliseconds>(node_.clock.now() - began_at_)
                  .count(),

@@ -1,6 +1,6 @@
 #pragma once
-// Files that every node has a copy of before its workers start (--stage): each is read from where it
-// lies by one node, block by block, and passed on between nodes (agent/block_peers.h).
+// Files that every node has a copy of before its workers start (--stage): each is read from where
+// it lies by one node, block by block, and passed on between nodes (agent/block_peers.h).
 //
 // Owned by the Agent, on its loop. Begins as soon as the run is known here. The copies lie in the
 // cache's store of blocks, and workers find them by links in a folder of the run's own.

@@ -13,8 +13,8 @@ using base::NodeId;
 BlockQuest::Step BlockQuest::next(Nanos now) {
   Step step;
   std::erase_if(asked_, [&](const Asked& asked) {
-    const bool is_dropped = now - asked.heard_at >= Nanos(kSilentPeerMax) ||
-                            now - asked.since >= Nanos(kSlowPeerMax);
+    const bool is_dropped =
+        now - asked.heard_at >= Nanos(kSilentPeerMax) || now - asked.since >= Nanos(kSlowPeerMax);
     if (is_dropped) step.dropped.push_back(asked.node);
     return is_dropped;
   });

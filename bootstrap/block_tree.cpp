@@ -64,7 +64,7 @@ std::vector<BlockTree::Place> BlockTree::places_of_others(
 std::vector<NodeId> BlockTree::first_others(std::string_view blob, std::uint64_t block, NodeId self,
                                             const std::function<bool(NodeId)>& is_out) const {
   std::vector<Place> order = places_of_others(blob, block, self, is_out);
-  const auto count = static_cast<std::ptrdiff_t>(std::min(kTreeResorts, order.size()));
+  const auto count = static_cast<std::ptrdiff_t>(std::min(kTreeFirstAsked, order.size()));
   std::ranges::partial_sort(order, order.begin() + count);
   std::vector<NodeId> found;
   for (auto at = order.begin(); at != order.begin() + count; ++at) found.push_back(at->second);

@@ -36,7 +36,7 @@ class BlockTree {
   [[nodiscard]] std::vector<base::NodeId> sources(
       std::string_view blob, std::uint64_t block, base::NodeId self,
       const std::function<bool(base::NodeId)>& is_out) const;
-  // The first kTreeResorts but `self`: they have the block if `self` has only come now.
+  // The first kTreeFirstAsked but `self`: they have the block if `self` has only come now.
   [[nodiscard]] std::vector<base::NodeId> first_others(
       std::string_view blob, std::uint64_t block, base::NodeId self,
       const std::function<bool(base::NodeId)>& is_out) const;

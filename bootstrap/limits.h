@@ -34,6 +34,7 @@ inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is made 
 // block_tree
 inline constexpr std::size_t kTreeDegree = 4;  // who asks one node for one block
 inline constexpr std::size_t kTreeResorts = 3;  // asked besides the ancestors
+inline constexpr std::size_t kTreeFirstAsked = 2;  // by the first, whether they have it already
 
 // block_quest, peer_manners
 inline constexpr std::chrono::milliseconds kPatienceMin{50};
@@ -43,7 +44,8 @@ inline constexpr int kPatienceTimes = 4;  // of what a block usually takes
 inline constexpr std::chrono::milliseconds kSignEvery{100};  // who has it coming says so
 inline constexpr std::chrono::milliseconds kSignPatience{400};  // with somebody who says so
 inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers, for one block
-inline constexpr std::chrono::milliseconds kSilentPeerMax{1500};  // without a sign; then it is given up
+inline constexpr std::chrono::milliseconds kSilentPeerMax{
+    1500};  // without a sign; then it is given up
 inline constexpr std::chrono::seconds kSlowPeerMax{60};  // with signs, but no block
 inline constexpr int kLatesAreFailure = 3;  // without a block in between
 // Who failed is not asked for so long; doubled each time, up to the second.

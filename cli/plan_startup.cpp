@@ -33,8 +33,9 @@ base::Status plan_stage(const Settings& settings, const Surroundings& around,
       return cannot_use(settings, OptionId::kStage, fmt::format("{} is no file", path));
     }
     if (!names.insert(name).second) {
-      return cannot_use(settings, OptionId::kStage,
-                        fmt::format("two files are called {}, and workers find them by that", name));
+      return cannot_use(
+          settings, OptionId::kStage,
+          fmt::format("two files are called {}, and workers find them by that", name));
     }
     workers.stage.push_back(std::move(path));
   }

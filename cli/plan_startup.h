@@ -11,6 +11,6 @@ namespace robustrun::cli {
 // Sets workers.prefetch and workers.cache_directory: --cache-dir, or robustrun in $XDG_CACHE_HOME
 // or ~/.cache; without a home nothing is kept. And what is staged (absolute paths).
 base::Status plan_startup(const Settings& settings, const Surroundings& around,
-                  wire::WorkerTemplate& workers);
+                          wire::WorkerTemplate& workers);
 
 }  // namespace robustrun::cli

@@ -15,7 +15,8 @@ void Driver::Impl::share_blocks(bool is_formed) {
   if (!request_.workers.share_blocks || !door_ || finished_) return;
   if (!block_peers_ && !is_formed) {
     const auto is_missing = [](const NodeLink& link) { return !link.joined && !link.lost; };
-    if (std::ranges::any_of(nodes_, is_missing)) return;
+    // Of an open group nobody knows how many will come.
+    if (request_.spec.group.open || std::ranges::any_of(nodes_, is_missing)) return;
   }
   if (!block_peers_ || is_formed) return list_block_peers();
   blocks_timer_.expires_after(kBlockPeersDelay);

@@ -1,7 +1,7 @@
 #pragma once
-// What is said on a bulk stream of purpose kBlocks, after its request (docs/formats/bulk.md): blocks
-// of blobs that are asked for, and answers. Pure; nothing that comes from a peer is believed before
-// it is read by these.
+// What is said on a bulk stream of purpose kBlocks, after its request (docs/formats/bulk.md):
+// blocks of blobs that are asked for, and answers. Pure; nothing that comes from a peer is believed
+// before it is read by these.
 
 #include <array>
 #include <compare>

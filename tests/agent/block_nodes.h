@@ -100,8 +100,8 @@ struct BlockNode {
   [[nodiscard]] wire::BlockPeer peer() const { return {node.self, {1}, endpoint}; }
 
   CopyRun& run;
-  agent::NodeContext node{run.loop.get_executor(), run.clock, run.pool,
-                          [](const wire::Message&) {}, {}, {}, {}};
+  agent::NodeContext node{
+      run.loop.get_executor(), run.clock, run.pool, [](const wire::Message&) {}, {}, {}, {}};
   std::unique_ptr<agent::MemoryTier> tier = agent::MemoryTier::make(node);
   std::unique_ptr<agent::PeerCopies> door = std::make_unique<agent::PeerCopies>(node, *tier);
   std::unique_ptr<agent::BlockPeers> blocks = std::make_unique<agent::BlockPeers>(node);
@@ -132,8 +132,7 @@ struct BlockNodes {
       }
     }
     run.run_until([&] {
-      return std::ranges::all_of(of,
-                                 [&](auto i) { return nodes[i]->reader->has.size() >= count; });
+      return std::ranges::all_of(of, [&](auto i) { return nodes[i]->reader->has.size() >= count; });
     });
   }
 

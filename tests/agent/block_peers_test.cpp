@@ -197,8 +197,7 @@ TEST_CASE("wrong bytes are noticed by their sum, and the block is got elsewhere"
   StrangePeer liar(one.run, 7, [](wire::BulkStream& stream, const wire::BlockQuestion& question) {
     std::string bytes = test::test_bytes(question.name.block);
     const wire::BlockAnswer answer{question.id, wire::BlockVerdict::kHere,
-                                   static_cast<std::uint32_t>(bytes.size()),
-                                   base::hash128(bytes)};
+                                   static_cast<std::uint32_t>(bytes.size()), base::hash128(bytes)};
     bytes[bytes.size() / 2] ^= 1;
     if (stream.send(to_bytes(answer))) static_cast<void>(stream.send(bytes).has_value());
   });

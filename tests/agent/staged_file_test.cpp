@@ -38,8 +38,7 @@ std::string bytes_of(const std::string& path) {
 struct Staging {
   explicit Staging(std::uint32_t count) : nodes(count) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      nodes.nodes[i]->node.workers.cache_directory =
-          folder.path() + "/cache" + std::to_string(i);
+      nodes.nodes[i]->node.workers.cache_directory = folder.path() + "/cache" + std::to_string(i);
       made.push_back(nullptr);
       ends.emplace_back();
     }

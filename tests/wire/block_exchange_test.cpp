@@ -29,8 +29,9 @@ TEST_CASE("a question and an answer have the bytes that docs/formats/bulk.md say
         "RRBq\x04\x03\x02\x01\x01\0\0\0\0\0\0\0"
         "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff"
         "\x0D\x0C\x0B\x0A\0\0\0\0"s);
-  CHECK(to_bytes(kAnswer) ==
-        "RRBa\x05\0\0\0\0\0\0\0\0\0\x10\0\x22\x11\0\0\0\0\0\0\x44\x33\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s);
+  CHECK(
+      to_bytes(kAnswer) ==
+      "RRBa\x05\0\0\0\0\0\0\0\0\0\x10\0\x22\x11\0\0\0\0\0\0\x44\x33\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s);
   CHECK(parse_block_question(to_bytes(kQuestion)).value() == kQuestion);
   CHECK(parse_block_answer(to_bytes(kAnswer)).value() == kAnswer);
 }
@@ -57,7 +58,8 @@ TEST_CASE("a request for blocks names no lengths") {
   CHECK(parse_bulk_request(to_bytes(request)).value() == request);
   request.bytes = request.slot_bytes = 1;
   CHECK_FALSE(parse_bulk_request(to_bytes(request)));
-  CHECK_FALSE(parse_bulk_request(changed(to_bytes(BulkRequest{BulkPurpose::kBlocks, {}, 0, 0}), 8, 5)));
+  CHECK_FALSE(
+      parse_bulk_request(changed(to_bytes(BulkRequest{BulkPurpose::kBlocks, {}, 0, 0}), 8, 5)));
 }
 
 }  // namespace robustrun::wire::block_exchange_test
