@@ -23,6 +23,10 @@ inline constexpr std::chrono::milliseconds kUploadMax{20000};  // of one block
 inline constexpr std::chrono::milliseconds kServerTick{25};
 inline constexpr std::chrono::seconds kUnknownBlobMax{10};  // it may not be known here yet
 
+// block_server_link
+inline constexpr std::size_t kServerReadBytes = std::size_t{256} << 10;
+inline constexpr std::size_t kServerQuestionsMax = 256;  // at once
+
 // stage_files
 inline constexpr std::size_t kStageWindow = 16;  // blocks of a file that are sought at once
 inline constexpr unsigned kStageOriginThreads = 8;  // may hang in a dead mount
