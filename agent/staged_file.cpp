@@ -96,7 +96,8 @@ class StagedFileImpl final : public StagedFile,
   std::size_t sought_ = 0;
   StagedFrom from_;
   Done done_;
-  std::uint32_t next_lane_ = 0;
+  // Of pools that other files use: not from the same number on.
+  std::uint32_t next_lane_ = static_cast<std::uint32_t>(base::hash64(path_));
   boost::asio::steady_timer stall_;
 };
 
@@ -241,8 +242,8 @@ void StagedFileImpl::open_store() {
 
 void StagedFileImpl::go_on() {
   if (!done_) return;
-  while (sought_ < kStageWindow && next_ < parts_.size()) seek(next_++);
-  if (here_ < parts_.size()) return;
+  while (done_ && sought_ < kStageWindow && next_ < parts_.size()) seek(next_++);
+  if (!done_ || here_ < parts_.size()) return;
   stall_.cancel();
   std::exchange(done_, nullptr)({});
 }
