@@ -69,11 +69,7 @@ class Agent {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
         });
     await_signal();
-    peers_->share_door(
-        {[this](std::string run_id, wire::SharedBulkKeys keys) {
-           blocks_.asker().use(std::move(run_id), std::move(keys));
-         },
-         [this](wire::BulkVisitor visitor) { blocks_.server().take(std::move(visitor)); }});
+    blocks_.come_by(*peers_);
     HomeLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
                                 [this] { set_congested(false); },
                                 [this](const std::string& why) {

@@ -7,9 +7,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "agent/block_asker.h"
 #include "agent/block_server.h"
+#include "agent/peer_copies.h"
 
 namespace robustrun::agent {
 
@@ -24,6 +26,13 @@ class BlockPeers {
   BlockPeers(const BlockPeers&) = delete;
   BlockPeers& operator=(const BlockPeers&) = delete;
 
+  // The door that others ask us at, and as whom we ask them. Before it opens.
+  void come_by(PeerCopies& door) {
+    door.share_door({[this](std::string run_id, wire::SharedBulkKeys keys) {
+                       asker_->use(std::move(run_id), std::move(keys));
+                     },
+                     [this](wire::BulkVisitor visitor) { server_->take(std::move(visitor)); }});
+  }
   // True when the message was for us.
   bool take(const wire::Message& message) {
     const auto* list = std::get_if<wire::BlockPeers>(&message);
