@@ -40,6 +40,8 @@ inline constexpr std::size_t kTreeFirstAsked = 2;  // by the first, whether they
 inline constexpr std::chrono::milliseconds kPatienceMin{50};
 inline constexpr std::chrono::milliseconds kPatienceMax{2000};
 inline constexpr std::chrono::milliseconds kPatienceFirst{300};  // nobody has ever answered us
+// The storage is not read for another's silence before so long.
+inline constexpr std::chrono::milliseconds kStoragePatience{500};
 inline constexpr int kPatienceTimes = 4;  // of what a block usually takes
 inline constexpr std::chrono::milliseconds kSignEvery{100};  // who has it coming says so
 inline constexpr std::chrono::milliseconds kSignPatience{400};  // with somebody who says so
