@@ -25,21 +25,22 @@ BlockQuest::Step BlockQuest::next(Nanos now) {
     asked.was_late = true;
     step.late.push_back(asked.node);
   }
-  const bool is_hopeful = !asked_.empty() && now - heard_at < patience_;
   const bool has_next = next_ < sources_.size();
+  const Nanos patience = has_next ? patience_ : std::max(patience_, Nanos(kStoragePatience));
+  const bool is_hopeful = !asked_.empty() && now - heard_at < patience;
   if (!is_hopeful && has_next && asked_.size() < kAskedAtOnceMax) {
     step.ask = sources_[next_++];
     asked_.push_back({*step.ask, now, now, false});
-    heard_at = now;
   } else if (!is_hopeful && !has_next) {
     step.is_over = true;
   }
   step.look_at = now + patience_;
   for (const Asked& asked : asked_) {
-    if (!asked.was_late) step.look_at = std::min(step.look_at, asked.heard_at + patience_);
-    step.look_at = std::min(step.look_at, asked.heard_at + Nanos(kSilentPeerMax));
+    for (const Nanos wait : {patience_, Nanos(kStoragePatience), Nanos(kSilentPeerMax)}) {
+      const Nanos at = asked.heard_at + wait;
+      if (at > now) step.look_at = std::min(step.look_at, at);
+    }
   }
-  step.look_at = std::max(step.look_at, now + Nanos(1));
   return step;
 }
 

@@ -4,7 +4,8 @@
 // The first source is asked at once. Who has the block coming says so again and again; as long as
 // one of those asked gave a sign of life lately, nobody else is. When none did, the next one is
 // asked besides (a hedged request; Dean and Barroso, CACM 56(2), 2013), kAskedAtOnceMax at a time,
-// and when there is no next one the search is over: the block is read from where it comes from.
+// and when there is no next one the search is over a moment later: the block is read from where it
+// comes from.
 
 #include <cstdint>
 #include <optional>
