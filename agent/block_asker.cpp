@@ -16,6 +16,8 @@
 #include "bootstrap/block_quest.h"
 #include "bootstrap/block_tree.h"
 #include "bootstrap/peer_manners.h"
+#include "wire/bulk_request.h"
+#include "wire/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -3,15 +3,20 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/block_peers.h"
-#include "agent/memory_tier.h"
-#include "agent/peer_copies.h"
-#include "tests/agent/copy_nodes.h"
+#include "wire/acceptor.h"
+#include "wire/bulk_door.h"
+#include "wire/identity.h"
 
 namespace robustrun::test {
 
@@ -24,6 +29,22 @@ inline std::string test_bytes(std::uint64_t block, std::size_t size = 100'000) {
   }
   return bytes;
 }
+
+struct BlockRun {
+  boost::asio::io_context loop;
+  base::SystemClock clock;
+  base::BlockingPool pool{loop.get_executor(), 1, 16};
+  wire::Authority authority = wire::Authority::make("run-1").value();
+
+  void run_until(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!done()) {
+      REQUIRE(std::chrono::steady_clock::now() < end);
+      loop.restart();
+      loop.run_one_for(std::chrono::milliseconds(20));
+    }
+  }
+};
 
 // Gets what it has not from peers, and else from the storage, which counts.
 class Reader : public agent::BlockSource {
@@ -72,22 +93,21 @@ class Reader : public agent::BlockSource {
 };
 
 struct BlockNode {
-  BlockNode(CopyRun& in, std::uint32_t number, std::uint64_t& reads) : run(in) {
+  BlockNode(BlockRun& in, std::uint32_t number, std::uint64_t& reads) : run(in) {
     node.self = base::NodeId{number};
     const wire::KeyRequest key = wire::make_key_request().value();
     const wire::PeerName name{"run-1", false, node.self, base::Generation{1}};
     const wire::Identity self{key.private_key, run.authority.sign(key.request, name).value(),
                               run.authority.certificate()};
     keys = wire::make_bulk_keys("run-1", self).value();
-    door->share_door({[this](std::string run_id, wire::SharedBulkKeys own) {
-                        blocks->asker().use(std::move(run_id), std::move(own));
-                      },
-                      [this](wire::BulkVisitor visitor) {
-                        ++visits;
-                        blocks->server().take(std::move(visitor));
-                      }});
-    endpoint = door->open("run-1", self, "127.0.0.1");
-    REQUIRE_FALSE(endpoint.empty());
+    door = wire::BulkDoor::open(run.loop.get_executor(), "127.0.0.1", keys,
+                                [this](wire::BulkVisitor visitor) {
+                                  ++visits;
+                                  blocks->server().take(std::move(visitor));
+                                })
+               .value();
+    endpoint = wire::endpoint_text("127.0.0.1", door->port());
+    blocks->asker().use("run-1", keys);
     reader = std::make_unique<Reader>(blocks->asker(), reads);
     blocks->server().add(*reader);
   }
@@ -99,13 +119,12 @@ struct BlockNode {
   }
   [[nodiscard]] wire::BlockPeer peer() const { return {node.self, {1}, endpoint}; }
 
-  CopyRun& run;
+  BlockRun& run;
   agent::NodeContext node{
       run.loop.get_executor(), run.clock, run.pool, [](const wire::Message&) {}, {}, {}, {}};
-  std::unique_ptr<agent::MemoryTier> tier = agent::MemoryTier::make(node);
-  std::unique_ptr<agent::PeerCopies> door = std::make_unique<agent::PeerCopies>(node, *tier);
   std::unique_ptr<agent::BlockPeers> blocks = std::make_unique<agent::BlockPeers>(node);
   std::unique_ptr<Reader> reader;
+  std::unique_ptr<wire::BulkDoor> door;
   std::string endpoint;
   wire::SharedBulkKeys keys;
   std::size_t visits = 0;
@@ -136,7 +155,7 @@ struct BlockNodes {
     });
   }
 
-  CopyRun run;
+  BlockRun run;
   std::uint64_t reads = 0;  // blocks that left the storage
   std::vector<std::unique_ptr<BlockNode>> nodes;
 };

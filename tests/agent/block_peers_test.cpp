@@ -45,7 +45,7 @@ std::optional<agent::SharedBlock> asked(test::BlockNode& node, const wire::Block
 // Comes in as a node of the run does, and then answers in a way of its own, each on a thread.
 struct StrangePeer {
   using Answer = std::function<void(wire::BulkStream&, const wire::BlockQuestion&)>;
-  StrangePeer(test::CopyRun& in, std::uint32_t number, Answer how)
+  StrangePeer(test::BlockRun& in, std::uint32_t number, Answer how)
       : run(in), id{number}, answer(std::move(how)) {
     const wire::KeyRequest key = wire::make_key_request().value();
     const wire::Identity self{
@@ -79,7 +79,7 @@ struct StrangePeer {
     return {id, {1}, wire::endpoint_text("127.0.0.1", door->port())};
   }
 
-  test::CopyRun& run;
+  test::BlockRun& run;
   NodeId id;
   Answer answer;
   std::uint32_t lane = 0;
