@@ -144,7 +144,9 @@ struct BlockNodes {
   }
   // Of the nodes named, or of all: until each has the blocks 0 to count - 1.
   void fill(std::uint64_t count, std::vector<std::uint32_t> of = {}) {
-    for (std::uint32_t i = 0; of.empty() && i < nodes.size(); ++i) of.push_back(i);
+    if (of.empty()) {
+      for (std::uint32_t i = 0; i < nodes.size(); ++i) of.push_back(i);
+    }
     for (const std::uint32_t i : of) {
       for (std::uint64_t block = 0; block < count; ++block) {
         nodes[i]->reader->seek(block, [](const agent::SharedBlock&) {});
