@@ -66,7 +66,7 @@ class StagedFileImpl final : public StagedFile,
   void seek_in_file(std::uint64_t block);
   void seek_at_reader(std::uint64_t block);
   void keep(std::uint64_t block, SharedBlock found, std::uint64_t StagedFrom::* from);
-  void be_here(std::uint64_t block);
+  void be_here(std::uint64_t block, const SharedBlock& found);
   void answer_waiting(std::uint64_t block, const SharedBlock& found);
   void give(std::uint64_t block, BlockAnswered answer);
   void give_from_file(std::uint64_t block, BlockAnswered answer);
@@ -268,8 +268,7 @@ void StagedFileImpl::seek_in_store(std::uint64_t block) {
       [this, block](Result<SharedBlock> found) {
         if (!found || !*found) return seek_at_peers(block);
         ++from_.store;
-        answer_waiting(block, *found);
-        be_here(block);
+        be_here(block, *found);
       });
 }
 
@@ -317,8 +316,8 @@ void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
   answer_waiting(block, found);
   run<bool>(
       hands_.store, [store = store_, block, found] { return store->keep(block, found->bytes); },
-      [this, block](Result<bool> kept) {
-        if (kept && *kept) return be_here(block);
+      [this, block, found](Result<bool> kept) {
+        if (kept && *kept) return be_here(block, found);
         parts_[block].stage = Stage::kMissing;
         --sought_;
         if (!kept) return fail_with(kept.error());
@@ -329,8 +328,9 @@ void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
       });
 }
 
-void StagedFileImpl::be_here(std::uint64_t block) {
+void StagedFileImpl::be_here(std::uint64_t block, const SharedBlock& found) {
   parts_[block].stage = Stage::kHere;
+  answer_waiting(block, found);  // those too who came while it was being kept
   --sought_;
   ++here_;
   go_on();

@@ -26,17 +26,16 @@ BlockQuest::Step BlockQuest::next(Nanos now) {
     step.late.push_back(asked.node);
   }
   const bool has_next = next_ < sources_.size();
-  const Nanos patience = has_next ? patience_ : std::max(patience_, Nanos(kStoragePatience));
-  const bool is_hopeful = !asked_.empty() && now - heard_at < patience;
+  const bool is_hopeful = !asked_.empty() && now - heard_at < patience_;
   if (!is_hopeful && has_next && asked_.size() < kAskedAtOnceMax) {
     step.ask = sources_[next_++];
     asked_.push_back({*step.ask, now, now, false});
-  } else if (!is_hopeful && !has_next) {
+  } else if (asked_.empty() && !has_next) {
     step.is_over = true;
   }
   step.look_at = now + patience_;
   for (const Asked& asked : asked_) {
-    for (const Nanos wait : {patience_, Nanos(kStoragePatience), Nanos(kSilentPeerMax)}) {
+    for (const Nanos wait : {patience_, Nanos(kSilentPeerMax)}) {
       const Nanos at = asked.heard_at + wait;
       if (at > now) step.look_at = std::min(step.look_at, at);
     }

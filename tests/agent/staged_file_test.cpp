@@ -125,7 +125,8 @@ TEST_CASE("a node that cannot read the file gets it from those that have it") {
   three.begin(2);
   for (const std::size_t i : {1UZ, 2UZ}) {
     const auto status = three.end(i);
-    INFO(status ? "" : status.error().what);
+    const std::string why = status ? "" : status.error().what;
+    INFO(why);
     REQUIRE(status);
     CHECK(bytes_of(three.made[i]->data_path()) == right);
     CHECK(three.made[i]->from().file == 0);
