@@ -254,6 +254,9 @@ void BlockAskerImpl::begin(const SharedBlockAsking& asking) {
         const auto self = weak.lock();
         if (!self || !is_current(*asking)) return;
         if (!asking->status) return self->on_failed(asking);
+        if (asking->is_fresh) {
+          asking->hunt->quest.on_life(asking->node, self->node_.clock.now());
+        }
         self->hear(asking);
       });
   if (!submitted) on_failed(asking);

@@ -43,12 +43,14 @@ BlockQuest::Step BlockQuest::next(Nanos now) {
   return step;
 }
 
-void BlockQuest::on_sign(NodeId node, Nanos now) {
+void BlockQuest::on_life(NodeId node, Nanos now) {
   for (Asked& asked : asked_) {
-    if (asked.node != node) continue;
-    asked.heard_at = now;
-    asked.was_late = false;
+    if (asked.node == node) asked.heard_at = now;
   }
+}
+
+void BlockQuest::on_sign(NodeId node, Nanos now) {
+  on_life(node, now);
   // Signs come every kSignEvery: one that comes late is none that is missing.
   patience_ = std::max(patience_, Nanos(kSignPatience));
 }

@@ -4,8 +4,8 @@
 // The first source is asked at once. Who has the block coming says so again and again; as long as
 // one of those asked gave a sign of life lately, nobody else is. When none did, the next one is
 // asked besides (a hedged request; Dean and Barroso, CACM 56(2), 2013), kAskedAtOnceMax at a time,
-// and when there is no next one the search is over a moment later: the block is read from where it
-// comes from.
+// and when there is no next one and all were silent for kSilentPeerMax the search is over: the
+// block is read from where it comes from.
 
 #include <cstdint>
 #include <optional>
@@ -34,6 +34,8 @@ class BlockQuest {
   // To be called at the beginning, after each event, and when its last answer said.
   [[nodiscard]] Step next(base::Nanos now);
 
+  // It lives: it let us in.
+  void on_life(base::NodeId node, base::Nanos now);
   // It is on its way to us, or to the one that was asked.
   void on_sign(base::NodeId node, base::Nanos now);
   // It has not got it, or is gone.

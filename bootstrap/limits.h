@@ -40,14 +40,12 @@ inline constexpr std::size_t kTreeFirstAsked = 2;  // by the first, whether they
 inline constexpr std::chrono::milliseconds kPatienceMin{50};
 inline constexpr std::chrono::milliseconds kPatienceMax{2000};
 inline constexpr std::chrono::milliseconds kPatienceFirst{300};  // nobody has ever answered us
-// The storage is not read for another's silence before so long.
-inline constexpr std::chrono::milliseconds kStoragePatience{500};
 inline constexpr int kPatienceTimes = 4;  // of what a block usually takes
 inline constexpr std::chrono::milliseconds kSignEvery{100};  // who has it coming says so
 inline constexpr std::chrono::milliseconds kSignPatience{400};  // with somebody who says so
 inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers, for one block
-inline constexpr std::chrono::milliseconds kSilentPeerMax{
-    1500};  // without a sign; then it is given up
+// Without a sign for so long it is given up.
+inline constexpr std::chrono::milliseconds kSilentPeerMax{2000};
 inline constexpr std::chrono::seconds kSlowPeerMax{60};  // with signs, but no block
 inline constexpr int kLatesAreFailure = 3;  // without a block in between
 // Who failed is not asked for so long; doubled each time, up to the second.

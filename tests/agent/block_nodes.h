@@ -22,6 +22,8 @@ namespace robustrun::test {
 
 inline constexpr const char* kTestBlob = "0123456789abcdef0123456789abcdef";
 
+inline constexpr std::uint64_t kTestWindow = 8;  // blocks that are sought at once
+
 inline std::string test_bytes(std::uint64_t block, std::size_t size = 100'000) {
   std::string bytes(size, '\0');
   for (std::size_t i = 0; i < size; ++i) {
@@ -66,6 +68,7 @@ class Reader : public agent::BlockSource {
     return true;
   }
   void seek(std::uint64_t block, agent::BlockAnswered answer) {
+    if (has.contains(block)) return answer(has[block]);
     auto& waiting = waiting_[block];
     waiting.push_back(std::move(answer));
     if (waiting.size() > 1) return;

@@ -185,7 +185,7 @@ TEST_CASE("the death of a node in the middle keeps nobody from getting all") {
   BlockNodes five(5);
   five.introduce();
   for (auto& node : five.nodes) {
-    for (std::uint64_t block = 0; block < 64; ++block) {
+    for (std::uint64_t block = 0; block < 24; ++block) {
       node->reader->seek(block, [](const agent::SharedBlock&) {});
     }
   }
@@ -193,10 +193,10 @@ TEST_CASE("the death of a node in the middle keeps nobody from getting all") {
   five.nodes.erase(five.nodes.begin());
   five.run.run_until([&] {
     return std::ranges::all_of(five.nodes,
-                               [](const auto& node) { return node->reader->has.size() == 64; });
+                               [](const auto& node) { return node->reader->has.size() == 24; });
   });
-  INFO("reads of 64 blocks: ", five.reads);
-  CHECK(five.reads <= 64 + 40);  // what the dead one had read, or was about to, is read again
+  INFO("reads of 24 blocks: ", five.reads);
+  CHECK(five.reads <= 24 + 24);  // what the dead one had read, or was about to, is read again
 }
 
 TEST_CASE("wrong bytes are noticed by their sum, and the block is got elsewhere") {

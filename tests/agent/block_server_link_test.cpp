@@ -44,6 +44,15 @@ struct Played {
   Played(const Played&) = delete;
   Played& operator=(const Played&) = delete;
 
+  // Whether it has what somebody else asks for: it has not.
+  BlockFrame hear_answer() {
+    while (true) {
+      BlockFrame frame = hear();
+      if (frame.kind != BlockFrameKind::kGet) return frame;
+      CHECK(frame.payload == std::string(1, '\0'));
+      say({BlockFrameKind::kNone, frame.id, frame.block, {}});
+    }
+  }
   BlockFrame hear() {
     std::optional<BlockFrame> frame;
     node.run.run_until([&] {
@@ -113,13 +122,13 @@ TEST_CASE("what the block server wants comes from peers, or it is told that it d
   Played played(*two.nodes[0]);
   const std::uint64_t block = block_asked_by(0);
   played.say({BlockFrameKind::kWant, 77, block, {}});
-  BlockFrame answer = played.hear();
+  BlockFrame answer = played.hear_answer();
   CHECK(answer.kind == BlockFrameKind::kOk);
   CHECK(answer.id == 77);
   CHECK(answer.payload == test::test_bytes(block));
   CHECK(two.reads == 1);
   played.say({BlockFrameKind::kWant, 78, block_asked_by(1), {}});  // node 0 stands first for it
-  answer = played.hear();
+  answer = played.hear_answer();
   CHECK(answer.kind == BlockFrameKind::kNone);
   CHECK(answer.id == 78);
 }

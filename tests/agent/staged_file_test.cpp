@@ -51,10 +51,14 @@ struct Staging {
   Staging& operator=(const Staging&) = delete;
 
   void begin(std::size_t i) {
+    for (std::size_t each = 0; each < made.size(); ++each) know(each);
+    again(i);
+  }
+  void know(std::size_t i) {
+    if (made[i]) return;
     made[i] = agent::StagedFile::make(
         {nodes.nodes[i]->node, nodes.nodes[i]->blocks->asker(), origin, store}, path);
     nodes.nodes[i]->blocks->server().add(*made[i]);
-    again(i);
   }
   void again(std::size_t i) {
     ends[i].reset();

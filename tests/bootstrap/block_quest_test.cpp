@@ -87,7 +87,7 @@ TEST_CASE("when all are silent it is over, and it never takes long") {
     if (!is_over) now = step.look_at;
   }
   CHECK(asked == kThree);
-  CHECK(now == 2 * kPatience + Nanos(bootstrap::kStoragePatience));
+  CHECK(now == 2 * kPatience + Nanos(bootstrap::kSilentPeerMax));
 }
 
 TEST_CASE("silent ones do not keep many from being asked for ever") {
