@@ -150,14 +150,17 @@ struct BlockNodes {
     if (of.empty()) {
       for (std::uint32_t i = 0; i < nodes.size(); ++i) of.push_back(i);
     }
-    for (const std::uint32_t i : of) {
-      for (std::uint64_t block = 0; block < count; ++block) {
-        nodes[i]->reader->seek(block, [](const agent::SharedBlock&) {});
+    for (std::uint64_t first = 0; first < count; first += kTestWindow) {
+      const std::uint64_t end = std::min(first + kTestWindow, count);
+      for (const std::uint32_t i : of) {
+        for (std::uint64_t block = first; block < end; ++block) {
+          nodes[i]->reader->seek(block, [](const agent::SharedBlock&) {});
+        }
       }
+      run.run_until([&] {
+        return std::ranges::all_of(of, [&](auto i) { return nodes[i]->reader->has.size() >= end; });
+      });
     }
-    run.run_until([&] {
-      return std::ranges::all_of(of, [&](auto i) { return nodes[i]->reader->has.size() >= count; });
-    });
   }
 
   BlockRun run;

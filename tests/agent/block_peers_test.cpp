@@ -114,8 +114,10 @@ TEST_CASE("each block leaves the storage once, whoever asks for it first") {
 
 TEST_CASE("a node that comes later gets all from the others") {
   BlockNodes three(3);
-  three.introduce();
+  const wire::BlockPeers first{{three.nodes[0]->peer(), three.nodes[1]->peer()}};
+  for (const std::size_t i : {0UZ, 1UZ}) CHECK(three.nodes[i]->blocks->take(first));
   three.fill(16, {0, 1});
+  three.introduce();
   const std::uint64_t before = three.reads;
   three.fill(16, {2});
   CHECK(three.reads == before);  // those that it stands first for, too

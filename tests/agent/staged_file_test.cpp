@@ -51,14 +51,10 @@ struct Staging {
   Staging& operator=(const Staging&) = delete;
 
   void begin(std::size_t i) {
-    for (std::size_t each = 0; each < made.size(); ++each) know(each);
-    again(i);
-  }
-  void know(std::size_t i) {
-    if (made[i]) return;
     made[i] = agent::StagedFile::make(
         {nodes.nodes[i]->node, nodes.nodes[i]->blocks->asker(), origin, store}, path);
     nodes.nodes[i]->blocks->server().add(*made[i]);
+    again(i);
   }
   void again(std::size_t i) {
     ends[i].reset();
@@ -122,9 +118,11 @@ TEST_CASE("a node that cannot read the file gets it from those that have it") {
   Staging three(3);
   write_file(three.path);
   const std::string right = bytes_of(three.path);
+  CHECK(three.nodes.nodes[0]->blocks->take(wire::BlockPeers{{three.nodes.nodes[0]->peer()}}));
   three.begin(0);
   REQUIRE(three.end(0));
   std::filesystem::remove(three.path);
+  three.nodes.introduce();
   three.begin(1);
   three.begin(2);
   for (const std::size_t i : {1UZ, 2UZ}) {
