@@ -31,12 +31,13 @@ bool read_whole(std::string_view word, T& value) {
 
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
-  while (words.size() <= kStagedWords) {
+  while (words.size() + 1 < kStagedWords) {
     const std::size_t space = text.find(' ');
-    words.push_back(text.substr(0, space));
     if (space == std::string_view::npos) break;
+    words.push_back(text.substr(0, space));
     text.remove_prefix(space + 1);
   }
+  words.push_back(text);  // the last may have spaces
   return words;
 }
 
