@@ -368,9 +368,9 @@ std::vector<Example> checkpoint_kinds() {
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part :
-       {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds(),
-        replay_kinds(), standby_kinds(), checkpoint_kinds(), robustrun::test::example_copy_messages()}) {
+  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
+                           observation_kinds(), replay_kinds(), standby_kinds(), checkpoint_kinds(),
+                           robustrun::test::example_copy_messages()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
