@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/block_peers.h"
 #include "agent/checkpoint_demotion.h"
 #include "agent/disturbed_link.h"
 #include "agent/environment.h"
@@ -30,6 +31,7 @@
 #include "agent/peer_copies.h"
 #include "agent/port.h"
 #include "agent/runtime_dir.h"
+#include "agent/stage_files.h"
 #include "agent/stdin_watch.h"
 #include "agent/worker_set.h"
 #include "base/core/clock.h"
@@ -67,6 +69,7 @@ class Agent {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
         });
     await_signal();
+    blocks_.come_by(*peers_);
     HomeLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
                                 [this] { set_congested(false); },
                                 [this](const std::string& why) {
@@ -85,6 +88,7 @@ class Agent {
     peers_.reset();
     copies_.reset();  // what is still being saved reports to workers_
     workers_.reset();
+    stage_.reset();
   }
 
   void end_with_node() { ends_with_node_ = true; }
@@ -170,7 +174,7 @@ class Agent {
       workers_->observe(*question);
     } else if (auto* demote = std::get_if<wire::DemoteCheckpoint>(&message)) {
       demotion_->demote(std::move(*demote));
-    } else if (peers_->take(message)) {
+    } else if (peers_->take(message) || blocks_.take(message)) {
       return;
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
@@ -186,6 +190,7 @@ class Agent {
       own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
       own_workers_->tell_modules = welcome.workers.tell_modules;
       own_workers_->checkpoints = welcome.workers.checkpoints;
+      own_workers_->share_blocks = welcome.workers.share_blocks;
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
@@ -201,6 +206,10 @@ class Agent {
     }
     runtime_directory_.emplace(*std::move(runtime));
     node_.runtime_directory = runtime_directory_->path();
+    if (!welcome.workers.stage.empty()) {
+      overlay_environment(welcome.workers.environment,
+                          {"ROBUSTRUN_STAGE_DIR=" + stage_directory(node_.runtime_directory)});
+    }
     node_.workers = std::move(welcome.workers);
     node_.self = welcome.node;
     std::error_code error;
@@ -216,7 +225,8 @@ class Agent {
         1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     node_.started_with = node_.workers;
-    workers_.emplace(node_, *copies_);
+    stage_.emplace(node_, blocks_);
+    workers_.emplace(node_, *copies_, *stage_);
     tests_.emplace(node_);
     demotion_.emplace(node_);
     if (node_.workers.health) health_ = HealthWatch::start(node_);
@@ -282,8 +292,10 @@ class Agent {
   NodeContext node_;
   std::unique_ptr<MemoryTier> copies_ = MemoryTier::make(node_);
   std::optional<PeerCopies> peers_{std::in_place, node_, *copies_};
+  BlockPeers blocks_{node_};
   std::unique_ptr<DisturbedLink> link_;
   std::optional<RuntimeDirectory> runtime_directory_;
+  std::optional<StageFiles> stage_;
   std::optional<WorkerSet> workers_;
   std::optional<wire::WorkerTemplate> own_workers_;
   std::optional<FaultInjector> injector_;

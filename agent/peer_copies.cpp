@@ -30,6 +30,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
 
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
+  void share_door(BlockHands hands) { blocks_ = std::move(hands); }
   void place(const wire::PlaceCopies& order);
   void begin_round(const wire::CopyRound& order) { sender_->begin_round(order); }
   void abandon();
@@ -49,6 +50,11 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
     std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
     std::function<void(GivenMemory)> answer;
   };
+  void let_in(wire::BulkVisitor visitor) {
+    const bool wants_blocks = visitor.request.purpose == wire::BulkPurpose::kBlocks;
+    if (!wants_blocks) return held_->take(std::move(visitor));
+    if (blocks_.visit) blocks_.visit(std::move(visitor));
+  }
   void begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch, std::function<void()> work);
   void finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late);
 
@@ -60,6 +66,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   std::shared_ptr<CopySender> sender_;
   std::shared_ptr<HeldCopies> held_;
   std::unique_ptr<wire::BulkDoor> door_;
+  BlockHands blocks_;
   std::map<base::Rank, wire::CopyRoute> sources_;  // where ranks of ours are fetched, once each
   std::map<base::Rank, std::shared_ptr<Fetch>> fetches_;
   std::optional<base::BlockingPool> pool_;
@@ -72,7 +79,7 @@ std::string PeerCopies::Impl::open(const std::string& run_id, const wire::Identi
     auto keys = wire::make_bulk_keys(run_id, self);
     auto door = keys ? wire::BulkDoor::open(
                            node_.executor, address, *keys,
-                           [this](wire::BulkVisitor visitor) { held_->take(std::move(visitor)); })
+                           [this](wire::BulkVisitor visitor) { let_in(std::move(visitor)); })
                      : std::unexpected(keys.error());
     if (!door) {
       RR_LOG(kWarn, {}, "other nodes cannot keep copies here: {}", door.error().what);
@@ -83,6 +90,7 @@ std::string PeerCopies::Impl::open(const std::string& run_id, const wire::Identi
     run_id_ = run_id;
     address_ = address;
     sender_->use(run_id_, keys_);
+    if (blocks_.use) blocks_.use(run_id_, keys_);
   }
   return wire::endpoint_text(address_, door_->port());
 }
@@ -171,6 +179,8 @@ std::string PeerCopies::open(const std::string& run_id, const wire::Identity& se
                              const std::string& address) {
   return impl_->open(run_id, self, address);
 }
+
+void PeerCopies::share_door(BlockHands hands) { impl_->share_door(std::move(hands)); }
 
 bool PeerCopies::take(const wire::Message& message) {
   if (const auto* place = std::get_if<wire::PlaceCopies>(&message)) {

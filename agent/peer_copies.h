@@ -5,11 +5,13 @@
 // Owned by the Agent, on its loop; never blocks it. Nothing is sent, held or told before the
 // supervisor has said who keeps whose (PlaceCopies).
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
+#include "wire/bulk_door.h"
 #include "wire/identity.h"
 #include "wire/messages.h"
 
@@ -26,6 +28,13 @@ class PeerCopies {
   // `address`: numeric, of the data interface.
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
+  // The door is shared with whoever passes blocks on: `use` is told who we are when it opens,
+  // `visit` gets those who ask for blocks. Before open().
+  struct BlockHands {
+    std::function<void(std::string run_id, wire::SharedBulkKeys keys)> use;
+    std::function<void(wire::BulkVisitor)> visit;
+  };
+  void share_door(BlockHands hands);
   // True when the message was for us.
   bool take(const wire::Message& message);
   // StartWorkers came.

@@ -32,11 +32,11 @@ base::Fd try_lock(const std::string& path) {
   return fd;
 }
 
-// Plain files and sockets only: nothing here has folders of its own.
+// Plain files and sockets, and a folder of links to staged files.
 void remove_with_files(const std::string& path) {
   std::error_code ignored;  // what cannot be removed is a few bytes in a temporary folder
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
-    ::unlink(entry.path().c_str());
+    std::filesystem::remove_all(entry.path(), ignored);  // links themselves, not what they name
   }
   ::rmdir(path.c_str());
 }

@@ -32,7 +32,7 @@ namespace asio = boost::asio;
 
 class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(NodeContext& node, MemoryTier& copies)
+  Impl(NodeContext& node, MemoryTier& copies, StageFiles& stage)
       : node_(node),
         grace_(node.executor),
         hot_files_(node),
@@ -40,6 +40,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
+        stage_(stage),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1),
         ras_(node) {
@@ -64,6 +65,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void prepare_standbys();
   void choose_template();
   void begin_attempt();
+  void await_staged();
   void refuse(const base::Error& error);
   void check_and_start();
   void kill_workers();
@@ -84,6 +86,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
+  StageFiles& stage_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
@@ -140,10 +143,19 @@ void WorkerSet::Impl::choose_template() {
 void WorkerSet::Impl::begin_attempt() {
   hot_files_.begin_attempt(*order_, [self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
-    if (set && set->is_to_start(attempt)) set->check_and_start();
+    if (set && set->is_to_start(attempt)) set->await_staged();
   });
 }
 
+void WorkerSet::Impl::await_staged() {
+  stage_.begin_attempt([self = weak_from_this(), attempt = order_->attempt](base::Status staged) {
+    const auto set = self.lock();
+    if (!set || !set->is_to_start(attempt)) return;
+    staged ? set->check_and_start() : set->refuse(staged.error());
+  });
+}
+
+// No worker of the attempt starts here.
 void WorkerSet::Impl::refuse(const base::Error& error) {
   start_failed(order_->slots.front(), error);
   stopping_ = true;
@@ -382,8 +394,8 @@ void WorkerSet::Impl::abandon() {
   workers_.clear();
 }
 
-WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies)
-    : impl_(std::make_shared<Impl>(node, copies)) {}
+WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies, StageFiles& stage)
+    : impl_(std::make_shared<Impl>(node, copies, stage)) {}
 WorkerSet::~WorkerSet() { impl_->abandon(); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }

@@ -10,6 +10,7 @@
 
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
+#include "agent/stage_files.h"
 #include "agent/victim.h"
 #include "wire/messages.h"
 
@@ -17,8 +18,8 @@ namespace robustrun::agent {
 
 class WorkerSet {
  public:
-  // `copies`: of workers' states, from attempt to attempt.
-  WorkerSet(NodeContext& node, MemoryTier& copies);
+  // `copies`: of workers' states, from attempt to attempt. Both outlive it.
+  WorkerSet(NodeContext& node, MemoryTier& copies, StageFiles& stage);
   ~WorkerSet();
   WorkerSet(const WorkerSet&) = delete;
   WorkerSet& operator=(const WorkerSet&) = delete;

@@ -41,6 +41,27 @@ inline constexpr std::size_t kOwnerBytesMax = 4096;
 inline constexpr std::size_t kProfilesMax = 64;  // of one cache; the oldest go
 inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is made anew
 
+// block_tree
+inline constexpr std::size_t kTreeDegree = 4;  // who asks one node for one block
+inline constexpr std::size_t kTreeResorts = 3;  // asked besides the ancestors
+inline constexpr std::size_t kTreeFirstAsked = 2;  // by the first, whether they have it already
+
+// block_quest, peer_manners
+inline constexpr std::chrono::milliseconds kPatienceMin{50};
+inline constexpr std::chrono::milliseconds kPatienceMax{2000};
+inline constexpr std::chrono::milliseconds kPatienceFirst{300};  // nobody has ever answered us
+inline constexpr int kPatienceTimes = 4;  // of what a block usually takes
+inline constexpr std::chrono::milliseconds kSignEvery{100};  // who has it coming says so
+inline constexpr std::chrono::milliseconds kSignPatience{400};  // with somebody who says so
+inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers, for one block
+// Without a sign for so long it is given up.
+inline constexpr std::chrono::milliseconds kSilentPeerMax{2000};
+inline constexpr std::chrono::seconds kSlowPeerMax{60};  // with signs, but no block
+inline constexpr int kLatesAreFailure = 3;  // without a block in between
+// Who failed is not asked for so long; doubled each time, up to the second.
+inline constexpr std::chrono::milliseconds kPeerOutFirst{1000};
+inline constexpr std::chrono::milliseconds kPeerOutMax{30000};
+
 // block_store
 inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
 inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then it is counted again

@@ -7,6 +7,7 @@
 
 namespace robustrun::cli {
 
+inline constexpr std::size_t kStagedFilesMax = 64;
 inline constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kTopologyTomlBytesMax = std::size_t{16} << 20;
 inline constexpr std::chrono::seconds kScontrolMax{10};  // the start of a run waits for it

@@ -111,6 +111,8 @@ enum class OptionId : std::uint8_t {
   kImageMode,
   kContainerRuntime,
   kContainerMounts,
+  kStage,
+  kPeersRate,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

@@ -253,6 +253,14 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .group = kWhat,
    .help = "What else of the node workers see in a container; working directory, home and /tmp "
            "are there anyway."},
+  {.id = kStage, .name = "stage", .type = kFilters, .values = "FILE,...", .group = kWhat,
+   .help = "Bring these files, which at least one node can read, into the cache of each node "
+           "before workers start; they find them in $ROBUSTRUN_STAGE_DIR. Each is read from its "
+           "storage once, and passed on between nodes (docs/startup.md). ,, is a comma."},
+  {.id = kPeersRate, .name = "peers-rate", .type = kInteger, .values = "MIB", .native = "0",
+   .group = kWhat, .min = 0, .max = 1'048'576,
+   .help = "MiB a second that each node sends at most, of staged files to other nodes; 0: no "
+           "limit."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -15,6 +15,7 @@
 #include "cli/plan_check.h"
 #include "cli/plan_network.h"
 #include "cli/plan_outlets.h"
+#include "cli/plan_stage.h"
 #include "cli/plan_startup.h"
 #include "cli/policy_file.h"
 #include "cli/program.h"
@@ -218,6 +219,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.checkpoints = true;
   RR_TRY(plan_startup(settings, around, nodes.way == NodesPlan::Way::kLocal, workers));
+  RR_TRY(plan_stage(settings, around, workers));
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   workers.metrics = RR_TRY(line_metrics(settings));

@@ -47,6 +47,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
   network.lease = nodes.lease;
   network.interface = nodes.interface;
   network.copies_rate = nodes.copies_rate;
+  network.peers_rate = nodes.peers_rate;
   network.run_id = spec.run_id;
   request.shown_ranks = nodes.shown_ranks;
   spec.nodes.clear();

@@ -280,6 +280,8 @@ base::Status plan_rest(const Settings& settings, NodesPlan& plan) {
   }
   plan.copies_rate = static_cast<std::uint64_t>(settings.integer(OptionId::kCopiesRate).value_or(0))
                      << 20U;
+  plan.peers_rate = static_cast<std::uint64_t>(settings.integer(OptionId::kPeersRate).value_or(0))
+                    << 20U;
   plan.fold_lines = settings.flag(OptionId::kFoldLines);
   auto ranks = parse_rank_ranges(settings.text(OptionId::kRanksFilter));
   if (!ranks) return cannot_use(settings, OptionId::kRanksFilter, ranks.error().what);

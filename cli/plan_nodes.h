@@ -61,6 +61,7 @@ struct NodesPlan {
   std::uint32_t gpus_per_node = 0;  // of Slurm, where --nproc-per-node was not given; 0: none
   std::string interface;  // --iface
   std::uint64_t copies_rate = 0;  // bytes/s; --copies-rate
+  std::uint64_t peers_rate = 0;  // bytes/s; --peers-rate
   supervisor::LeaseTimes lease;
   base::Nanos wait_for_nodes{};
   std::optional<base::Nanos> last_call;    // kRendezvous: of --rdzv-conf

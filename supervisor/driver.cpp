@@ -30,7 +30,8 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       summary_timer_(parts_.executor),
       lease_timer_(parts_.executor),
       farewell_timer_(parts_.executor),
-      copies_timer_(parts_.executor) {
+      copies_timer_(parts_.executor),
+      blocks_timer_(parts_.executor) {
   for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
 }
 
@@ -85,6 +86,7 @@ void Driver::Impl::close() {
   lease_timer_.cancel();
   farewell_timer_.cancel();
   copies_timer_.cancel();
+  blocks_timer_.cancel();
 }
 
 void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
@@ -149,6 +151,7 @@ void Driver::Impl::perform(const Action& action) {
         } else if constexpr (std::is_same_v<T, GroupFormed>) {
           journal({parts_.clock.now(), what});
           form_group(what);
+          share_blocks(true);
         } else if constexpr (std::is_same_v<T, CheckNodes>) {
           check_nodes(what);
         } else if constexpr (std::is_same_v<T, NodesJudged>) {

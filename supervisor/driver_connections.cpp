@@ -180,6 +180,7 @@ wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
 void Driver::Impl::repeat_orders(base::NodeId node) {
   const NodeLink& link = nodes_[node.value];
   if (link.copies) link.channel->send(*link.copies);
+  if (block_peers_) link.channel->send(*block_peers_);
   for (wire::Message order : link.orders) {
     if (auto* stop = std::get_if<wire::StopWorkers>(&order)) {
       stop->grace = std::max(base::Nanos{}, link.kill_at - parts_.clock.now());

@@ -109,6 +109,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void solve_backup(const SolveBackup& action);
   void place_copies(const PlaceCopies& action);
   void begin_copy_round();
+  void share_blocks(bool is_formed);
+  void list_block_peers();
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
@@ -173,6 +175,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   CheckpointWatch checkpoints_;
   CopiesWatch copies_;
   CopyRounds copy_rounds_;
+  std::optional<wire::BlockPeers> block_peers_;  // as they were told last
   SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;
@@ -186,7 +189,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
   std::uint64_t furthest_ = 0;           // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};             // when they last rose
-  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_, copies_timer_;
+  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_, copies_timer_, blocks_timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -73,14 +73,17 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   } else if (node.value < planned.size()) {
     link.address = planned[node.value].address;
   }
+  link.bulk = hello.bulk;
   send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) {
     spare_standbys_.forget(node);
     for (const auto& [number, check] : std::map(checks_)) check->on_connected_again(node);
     if (replay_) replay_->on_connected_again(node);
+    share_blocks(false);
     return repeat_orders(node);
   }
   dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens, hello.bulk}, node);
+  share_blocks(false);
 }
 
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.

@@ -38,6 +38,7 @@ struct NodeLink {
   std::vector<wire::Message> orders;
   base::Nanos kill_at{};
   std::optional<wire::PlaceCopies> copies;  // said again before them
+  std::string bulk{};                        // its Hello::bulk
 };
 
 }  // namespace robustrun::supervisor

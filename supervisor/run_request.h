@@ -88,6 +88,7 @@ struct NetworkPlan {
   // Open groups: the file that tells guests where to join, and lets them in; empty: they were told.
   std::string invitation;
   std::uint64_t copies_rate = 0;  // bytes/s of copies in memory to peers (--copies-rate); 0: theirs
+  std::uint64_t peers_rate = 0;  // bytes/s of blocks to peers (--peers-rate); 0: no limit
   template <class V>
   void fields(V& v) {
     v(1, "launch", launch);
@@ -107,6 +108,7 @@ struct NetworkPlan {
     v(15, "slurm", slurm);
     v(16, "invitation", invitation);
     v(17, "copies_rate", copies_rate);
+    v(18, "peers_rate", peers_rate);
   }
 };
 

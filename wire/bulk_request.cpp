@@ -87,7 +87,7 @@ base::Result<BulkRequest> parse_bulk_request(std::string_view bytes) {
   request.slot_bytes = take_number<std::uint64_t>(bytes);
   const bool keeps =
       request.purpose == BulkPurpose::kKeep || request.purpose == BulkPurpose::kKeepRound;
-  if (!keeps && request.purpose != BulkPurpose::kFetch) {
+  if (!keeps && request.purpose != BulkPurpose::kFetch && request.purpose != BulkPurpose::kBlocks) {
     return fail(Errc::kProtocol, "the caller asks for something that we do not know");
   }
   if (keeps != (request.bytes > 0) || keeps != (request.slot_bytes > 0) ||

@@ -21,12 +21,13 @@ enum class BulkPurpose : std::uint32_t {
   kKeep = 1,  // the caller has a copy of its rank to be kept
   kFetch = 2,  // it wants those that the callee has
   kKeepRound = 3,  // as kKeep, for a round of copies: BulkRound comes before the copy
+  kBlocks = 4,  // it asks for blocks, one after the other (block_exchange.h)
 };
 
 struct BulkRequest {
   BulkPurpose purpose = BulkPurpose::kKeep;
   base::Rank rank;
-  std::uint64_t bytes = 0;  // that follow; none to fetch
+  std::uint64_t bytes = 0;  // that follow; none to fetch, and of blocks
   std::uint64_t slot_bytes = 0;  // of the place that they come from; not below `bytes`
   bool operator==(const BulkRequest&) const = default;
 };

@@ -112,6 +112,10 @@ Status BulkStream::receive(std::span<char> room) {
   return {};
 }
 
+int BulkStream::descriptor() const { return connection_ ? connection_->fd.get() : -1; }
+
+bool BulkStream::has_input() const { return connection_ && connection_->stream->has_input(); }
+
 void BulkStream::finish() {
   RR_ASSERT(connection_);
   if (!connection_->stream->finish()) return;

@@ -50,6 +50,11 @@ class BulkStream {
   // For all that follows; none before.
   void set_deadline(base::Nanos until) { until_ = until; }
 
+  // To be told by somebody else when there is something to receive; -1: not connected. Look at
+  // has_input() first: what TLS has read already shows nowhere else. Between other calls alone.
+  [[nodiscard]] int descriptor() const;
+  [[nodiscard]] bool has_input() const;
+
   // From any thread: whoever waits for this stream stops soon.
   void hang_up() { hung_up_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_hung_up() const { return hung_up_.load(std::memory_order_relaxed); }

@@ -79,6 +79,11 @@ inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};  // no byte e
 inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // whether it is still wanted
 inline constexpr std::chrono::milliseconds kBulkBurst{20};  // at full speed, after a rest
 
+// Blocks that nodes pass on to each other.
+inline constexpr std::uint32_t kBlockBytesMax = std::uint32_t{1} << 20;
+// Of one list: 40 KiB for every node of a run, however many it has.
+inline constexpr std::size_t kBlockPeersMax = 1024;
+
 inline constexpr std::size_t kCredentialBytesMax = std::size_t{4} << 20;  // the whole line
 inline constexpr std::size_t kPlacesMax = 16384;  // of one credential
 inline constexpr std::size_t kEndpointsMax = 64;

@@ -5,12 +5,13 @@
 // a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
 // check before a run in preflight.h, those about collectives in observation.h, those
 // of the machine's health in node_health.h, those of a replay in replay.h, those of spare nodes'
-// standbys in standby.h, those of checkpoints in checkpoint_note.h and peer_copies.h;
-// docs/formats/robustrun.proto is the same in protobuf's schema language. Strings are bytes:
-// arguments, paths and output need not be UTF-8.
+// standbys in standby.h, those of checkpoints in checkpoint_note.h and peer_copies.h, those of
+// blocks in block_peers.h; docs/formats/robustrun.proto is the same in protobuf's schema language.
+// Strings are bytes: arguments, paths and output need not be UTF-8.
 
 #include <variant>
 
+#include "wire/block_peers.h"
 #include "wire/checkpoint_note.h"
 #include "wire/enrolment.h"
 #include "wire/injection.h"
@@ -40,6 +41,6 @@ using Message =
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
                  Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
                  StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
-                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound>;
+                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers>;
 
 }  // namespace robustrun::wire

@@ -27,6 +27,8 @@ class Stream {
   virtual ~Stream() = default;
   [[nodiscard]] virtual base::Result<Moved> read(std::span<char> room) = 0;
   [[nodiscard]] virtual base::Result<Moved> write(std::string_view bytes) = 0;
+  // Bytes of the peer are here that the descriptor does not show any more.
+  [[nodiscard]] virtual bool has_input() const { return false; }
   // Tells the peer that no more bytes follow. True: closing the descriptor now could take back
   // what is on its way, so the peer's end should be awaited (with discard_input()) for a while.
   [[nodiscard]] virtual bool finish() = 0;

@@ -119,6 +119,8 @@ bool TlsStream::is_silent() const {
   return ::recv(socket_.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
 }
 
+bool TlsStream::has_input() const { return SSL_has_pending(ssl_.get()) == 1; }
+
 bool TlsStream::peer_has_certificate() const {
   return SSL_get0_peer_certificate(ssl_.get()) != nullptr;
 }

@@ -37,6 +37,7 @@ class TlsStream final : public Stream {
 
   [[nodiscard]] base::Result<Moved> read(std::span<char> room) override;
   [[nodiscard]] base::Result<Moved> write(std::string_view bytes) override;
+  [[nodiscard]] bool has_input() const override;
   [[nodiscard]] bool finish() override;
 
  private:

@@ -76,6 +76,8 @@ struct WorkerTemplate {
   ImageMode image_mode = ImageMode::kPageCache;
   ContainerRuntime container = ContainerRuntime::kAuto;
   std::vector<std::string> container_mounts;  // SOURCE:TARGET[:ro], for workers in a container
+  std::vector<std::string> stage;  // files that each node has a copy of before workers start
+  bool share_blocks = false;  // the supervisor sends BlockPeers
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -113,6 +115,8 @@ struct WorkerTemplate {
     v(33, "image_mode", image_mode);
     v(34, "container", container);
     v(35, "container_mounts", container_mounts);
+    v(42, "stage", stage);
+    v(43, "share_blocks", share_blocks);
   }
 };
 

@@ -16,6 +16,7 @@ struct Example {
 };
 
 std::vector<Example> example_messages();
+std::vector<Example> example_copy_messages();  // a part of these
 // Those of a connection's beginning, which are signed.
 wire::Enrol example_enrol();
 wire::Enrolled example_enrolled();

@@ -52,7 +52,9 @@ WorkerTemplate worker_template() {
           .image = "/shared/images/torch.sqsh",
           .image_mode = ImageMode::kBlocks,
           .container = ContainerRuntime::kBwrap,
-          .container_mounts = {"/data:/data:ro"}};
+          .container_mounts = {"/data:/data:ro"},
+          .stage = {"/data/tokenizer.json", "/data/index"},
+          .share_blocks = true};
 }
 
 WorkerExited worker_exited() {
@@ -364,28 +366,13 @@ std::vector<Example> checkpoint_kinds() {
   };
 }
 
-std::vector<Example> copy_kinds() {
-  const CopyRoute route{Rank{9}, NodeId{3}, Generation{2}, "10.0.0.3:40123"};
-  return {
-      {"PlaceCopies", "PlaceCopies-2",
-       PlaceCopies{{2}, {route, route}, {route}, {route}, 100 << 20}},
-      {"SaveHeldCopies", "SaveHeldCopies",
-       SaveHeldCopies{.attempt = {2}, .order = 4, .ranks = {Rank{8}, Rank{9}}}},
-      {"HeldCopiesSaved", "HeldCopiesSaved",
-       HeldCopiesSaved{.attempt = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}}},
-      {"CopiesKept", "CopiesKept-2",
-       CopiesKept{{2}, {{Rank{8}, true, true, 1004, RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
-      {"CopyRound", "CopyRound", CopyRound{{2}, 7, 1002, 6}},
-  };
-}
-
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part :
-       {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds(),
-        replay_kinds(), standby_kinds(), checkpoint_kinds(), copy_kinds()}) {
+  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
+                           observation_kinds(), replay_kinds(), standby_kinds(), checkpoint_kinds(),
+                           robustrun::test::example_copy_messages()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -1,0 +1,173 @@
+#include "agent/block_server_link.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "agent/block_limits.h"
+#include "base/io/log.h"
+#include "bootstrap/block_protocol.h"
+
+namespace robustrun::agent {
+namespace {
+
+using bootstrap::BlockFrame;
+using bootstrap::BlockFrameKind;
+using Local = boost::asio::local::stream_protocol;
+
+class BlockServerLinkImpl final : public BlockServerLink,
+                                  public std::enable_shared_from_this<BlockServerLinkImpl> {
+ public:
+  BlockServerLinkImpl(NodeContext& node, BlockAsker& asker, std::string blob,
+                      std::function<void()> on_end)
+      : asker_(asker),
+        blob_(std::move(blob)),
+        on_end_(std::move(on_end)),
+        socket_(node.executor),
+        room_(kServerReadBytes, '\0') {}
+
+  base::Status begin(base::Fd fd) {
+    boost::system::error_code error;
+    socket_.assign(Local(), fd.get(), error);
+    if (error) return base::fail_errno("cannot talk to the block server", error.value());
+    static_cast<void>(fd.release());
+    say({BlockFrameKind::kPeers, next_id_++, 0, {}});
+    read();
+    return {};
+  }
+
+  bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override {
+    if (name.blob != blob_ || !socket_.is_open()) return false;
+    if (questions_.size() >= kServerQuestionsMax) return answer(nullptr), true;
+    const bool goes_far = scope == wire::BlockScope::kAny;
+    const std::uint64_t id = next_id_++;
+    questions_.emplace(id, std::move(answer));
+    say({BlockFrameKind::kGet, id, name.block,
+         std::string(1, goes_far ? bootstrap::kGetMayAskOrigin : '\0')});
+    return true;
+  }
+
+  void abandon() override {
+    on_end_ = nullptr;
+    questions_.clear();
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void read() {
+    socket_.async_read_some(
+        boost::asio::buffer(room_),
+        [weak = weak_from_this()](const boost::system::error_code& error, std::size_t bytes) {
+          const auto self = weak.lock();
+          if (!self || !self->socket_.is_open()) return;
+          if (error) return self->end("it has closed the connection");
+          self->frames_.feed({self->room_.data(), bytes});
+          self->take_frames();
+        });
+  }
+
+  void take_frames() {
+    while (true) {
+      auto frame = frames_.next();
+      if (!frame) return end(frame.error().what);
+      if (!*frame) return read();
+      on_frame(**frame);
+      if (!socket_.is_open()) return;
+    }
+  }
+
+  void on_frame(BlockFrame& frame) {
+    if (frame.kind == BlockFrameKind::kWant) return want(frame);
+    const auto question = questions_.find(frame.id);
+    if (question == questions_.end()) return;  // an answer to kPeers, or news
+    const BlockAnswered answer = std::move(question->second);
+    questions_.erase(question);
+    const bool is_here = frame.kind == BlockFrameKind::kOk && !frame.payload.empty();
+    answer(is_here ? make_block(std::move(frame.payload)) : nullptr);
+  }
+
+  void want(const BlockFrame& frame) {
+    asker_.ask({blob_, frame.block},
+               [weak = weak_from_this(), id = frame.id, block = frame.block](SharedBlock found) {
+                 const auto self = weak.lock();
+                 if (!self || !self->socket_.is_open()) return;
+                 const auto kind = found ? BlockFrameKind::kOk : BlockFrameKind::kNone;
+                 self->say({kind, id, block, found ? found->bytes : std::string()});
+               });
+  }
+
+  void say(const BlockFrame& frame) {
+    unsaid_.push_back(encode_block_frame(frame));
+    if (unsaid_.size() == 1) write();
+  }
+
+  void write() {
+    boost::asio::async_write(
+        socket_, boost::asio::buffer(unsaid_.front()),
+        [weak = weak_from_this()](const boost::system::error_code& error, std::size_t) {
+          const auto self = weak.lock();
+          if (!self || !self->socket_.is_open()) return;
+          if (error) return self->end("it has closed the connection");
+          self->unsaid_.pop_front();
+          if (!self->unsaid_.empty()) self->write();
+        });
+  }
+
+  void end(const std::string& why) {
+    RR_LOG(kDebug, {}, "the block server of {} is gone: {}", blob_, why);
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+    for (auto& [id, answer] : std::exchange(questions_, {})) answer(nullptr);
+    if (on_end_) std::exchange(on_end_, nullptr)();
+  }
+
+  BlockAsker& asker_;
+  std::string blob_;
+  std::function<void()> on_end_;
+  Local::socket socket_;
+  std::string room_;
+  bootstrap::BlockFrameReader frames_;
+  std::uint64_t next_id_ = 1;
+  std::map<std::uint64_t, BlockAnswered> questions_;
+  std::deque<std::string> unsaid_;  // the first is being written
+};
+
+}  // namespace
+
+base::Result<std::shared_ptr<BlockServerLink>> BlockServerLink::make(NodeContext& node,
+                                                                     BlockAsker& asker,
+                                                                     base::Fd socket,
+                                                                     std::string blob,
+                                                                     std::function<void()> on_end) {
+  RR_TRY(base::set_nonblocking(socket.get(), true));
+  auto made =
+      std::make_shared<BlockServerLinkImpl>(node, asker, std::move(blob), std::move(on_end));
+  RR_TRY(made->begin(std::move(socket)));
+  return made;
+}
+
+base::Result<base::Fd> connect_block_server(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return base::fail(base::Errc::kInvalidArgument, "the path of a socket is too long: " + path);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd ||
+      ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return base::fail_errno("cannot reach the block server at " + path, errno);
+  }
+  return fd;
+}
+
+}  // namespace robustrun::agent

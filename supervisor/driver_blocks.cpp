@@ -1,0 +1,46 @@
+// Which nodes pass blocks on to each other: all that are there, once the run's nodes have come.
+
+#include <algorithm>
+
+#include "supervisor/driver_impl.h"
+#include "supervisor/limits.h"
+#include "wire/limits.h"
+
+namespace robustrun::supervisor {
+
+// A list of the first to come would have them read what the others are about to read: nobody is
+// told before all nodes that were asked for are there, or the group is formed without them. Later
+// ones are told a moment after they came, all at once.
+void Driver::Impl::share_blocks(bool is_formed) {
+  if (!request_.workers.share_blocks || !door_ || finished_) return;
+  if (!block_peers_ && !is_formed) {
+    const auto is_missing = [](const NodeLink& link) { return !link.joined && !link.lost; };
+    // Of an open group nobody knows how many will come.
+    if (request_.spec.group.open || std::ranges::any_of(nodes_, is_missing)) return;
+  }
+  if (!block_peers_ || is_formed) return list_block_peers();
+  blocks_timer_.expires_after(kBlockPeersDelay);
+  blocks_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+    const auto driver = error ? nullptr : self.lock();
+    if (driver && !driver->finished_) driver->list_block_peers();
+  });
+}
+
+void Driver::Impl::list_block_peers() {
+  wire::BlockPeers list;
+  if (request_.network.peers_rate > 0) list.rate = request_.network.peers_rate;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    const NodeLink& link = nodes_[i];
+    if (!link.joined || link.lost || link.bulk.empty()) continue;
+    if (list.peers.size() == wire::kBlockPeersMax) break;  // further ones ask these
+    list.peers.push_back({base::NodeId{i}, link.generation, link.bulk});
+  }
+  const bool is_known = block_peers_ && block_peers_->peers == list.peers;
+  block_peers_ = std::move(list);
+  if (is_known) return;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].joined && !nodes_[i].lost) send(base::NodeId{i}, *block_peers_);
+  }
+}
+
+}  // namespace robustrun::supervisor

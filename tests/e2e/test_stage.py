@@ -1,0 +1,148 @@
+"""Files that are staged: brought to every machine before workers start, and read from the storage
+about once."""
+
+import hashlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import wait_for
+from nodes import start_job
+
+MIB = 1 << 20
+SUM_BYTES = 16  # docs/formats/block-store.md
+SCRIPT = """
+import hashlib, os
+path = os.path.join(os.environ["ROBUSTRUN_STAGE_DIR"], "weights.bin")
+print("sum", hashlib.sha256(open(path, "rb").read()).hexdigest(), flush=True)
+"""
+
+
+class Far:
+    """A folder that each machine sees through a FUSE mount of its own, which counts what it reads,
+    and a cache that is each machine's own."""
+
+    def __init__(self, runner, machines):
+        self.helper = pathlib.Path(runner.binary).parent.parent / "test-helpers/slow_view"
+        if not os.access("/dev/fuse", os.W_OK) or not self.helper.exists():
+            pytest.skip("no FUSE: /dev/fuse, or the tests were built without libfuse3")
+        self.machines = machines
+        self.below, self.path = runner.folder / "below", runner.folder / "shared"
+        self.cache, self.counts = runner.folder / "cache", runner.folder / "counts"
+        for folder in (self.below, self.path, self.cache, self.counts):
+            folder.mkdir()
+        self.views = []
+        for machine in machines.machines.values():
+            within = ["nsenter", "-t", str(machine.init), "-m"]
+            subprocess.run([*within, "mount", "-t", "tmpfs", "-o", "mode=700", "none", self.cache],
+                           check=True)
+            self.views.append(subprocess.Popen(
+                [*within, self.helper, self.below, self.path, "2000",
+                 self.counts / machine.name]))
+            wait_for(lambda m=machine: self.is_mounted(m), what="the mount")
+
+    def is_mounted(self, machine):
+        return f" {self.path} fuse" in pathlib.Path(f"/proc/{machine.init}/mounts").read_text()
+
+    def bytes_read(self):
+        """Ends the mounts."""
+        for machine in self.machines.machines.values():
+            subprocess.run(["nsenter", "-t", str(machine.init), "-m", "umount", self.path],
+                           check=True)
+        for view in self.views:
+            view.wait(30)
+        return sum(int((self.counts / name).read_text().split()[1])
+                   for name in self.machines.machines)
+
+    def blocks_at(self, machine):
+        """That the machine's cache has."""
+        found = pathlib.Path(f"/proc/{machine.init}/root{self.cache}").glob("blocks/*/sums")
+        data = b"".join(path.read_bytes() for path in found)
+        sums = [data[at:at + SUM_BYTES] for at in range(0, len(data), SUM_BYTES)]
+        return len([one for one in sums if any(one)])
+
+
+def stage(runner, machines, far, size, *options):
+    weights = os.urandom(size)
+    (far.below / "weights.bin").write_bytes(weights)
+    runner.write("sum.py", SCRIPT)
+    job = start_job(
+        runner, f"--hosts=h[1-{len(machines.machines)}]", "--iface=eth0", "--nproc-per-node=1",
+        f"--cache-dir={far.cache}", f"--stage={far.path / 'weights.bin'}", "--prefetch=off",
+        "--preflight=off", *options, "sum.py",
+        env=machines.home.environment(), prefix=machines.prefix,
+    )
+    return job, hashlib.sha256(weights).hexdigest()
+
+
+def test_a_staged_file_is_on_every_machine_and_left_the_storage_about_once(lab, robustrun):
+    machines = lab(4)
+    far = Far(robustrun, machines)
+    size = 24 * MIB + 12345
+    job, right = stage(robustrun, machines, far, size)
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {right}") == 4, finished.text
+    read = far.bytes_read()
+    print(f"{read / size:.3f} copies left the storage")
+    assert size <= read <= 1.1 * size
+    robustrun.expect_nothing_left()
+
+
+def test_a_stopped_machine_holds_no_other_up(lab, robustrun):
+    machines = lab(4)
+    far = Far(robustrun, machines)
+    job, right = stage(robustrun, machines, far, 32 * MIB, "--peers-rate=4",
+                       "--node-suspect-after=60", "--node-lost-after=120")
+    job.wait(lambda: all(far.blocks_at(m) >= 2 for m in machines.machines.values()),
+             "the first blocks", 60)
+    victim = machines["h2"].agents()[0]
+    os.kill(victim, signal.SIGSTOP)
+    stopped = time.monotonic()
+    others = [machines[name] for name in ("h1", "h3", "h4")]
+    try:
+        job.wait(lambda: all(far.blocks_at(m) == 32 for m in others), "all blocks elsewhere", 60)
+        print(f"the others had all {time.monotonic() - stopped:.1f} s later")
+        assert far.blocks_at(machines["h2"]) < 32, "it was stopped too late to hold anybody up"
+    finally:
+        os.kill(victim, signal.SIGCONT)
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {right}") == 4, finished.text
+
+
+def test_an_agent_that_is_killed_while_it_passes_blocks_on_is_replaced(lab, robustrun):
+    machines = lab(3)
+    far = Far(robustrun, machines)
+    job, right = stage(robustrun, machines, far, 24 * MIB, "--peers-rate=4")
+    job.wait(lambda: all(far.blocks_at(m) >= 2 for m in machines.machines.values()),
+             "the first blocks", 60)
+    os.kill(machines["h3"].agents()[0], signal.SIGKILL)
+    finished = job.finish(180)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {right}") >= 3, finished.text
+
+
+def test_a_file_that_no_machine_has_is_said(nodes):
+    nodes.runner.write("sum.py", SCRIPT)
+    path = nodes.runner.folder / "nowhere.bin"
+    finished = nodes("--nnodes=2", f"--cache-dir={nodes.runner.folder / 'cache'}",
+                     f"--stage={path}", "--max-restarts=0", "sum.py").finish()
+    assert finished.code != 0
+    assert f"cannot stage {path}" in finished.errors
+    assert "no node of the run can read it" in finished.errors
+
+
+def test_one_machine_stages_for_itself(robustrun):
+    weights = os.urandom(3 * MIB)
+    robustrun.write("weights.bin", weights.hex())
+    robustrun.write("sum.py", SCRIPT)
+    job = start_job(robustrun, f"--cache-dir={robustrun.folder / 'cache'}",
+                    "--stage=weights.bin", "sum.py")
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    right = hashlib.sha256(weights.hex().encode()).hexdigest()
+    assert f"sum {right}" in finished.text

@@ -1,0 +1,39 @@
+#pragma once
+// Which nodes of a run pass blocks on to each other (agent/block_peers.h). The bytes go from agent
+// to agent, over connections of their own (wire/block_exchange.h).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/ids.h"
+
+namespace robustrun::wire {
+
+struct BlockPeer {
+  base::NodeId node;
+  base::Generation generation;
+  std::string endpoint;  // its Hello::bulk
+  bool operator==(const BlockPeer&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "node", node);
+    v(2, "generation", generation);
+    v(3, "endpoint", endpoint);
+  }
+};
+
+// Supervisor to agent, of runs that stage files or mount images: who is there, the receiver
+// included. When nodes have joined, and again when that changes; each stands for all before.
+struct BlockPeers {
+  std::vector<BlockPeer> peers;  // at most kBlockPeersMax, the first of the run
+  std::optional<std::uint64_t> rate{};  // bytes/s that a node sends at most; none: no limit
+  template <class V>
+  void fields(V& v) {
+    v(1, "peers", peers);
+    v(2, "rate", rate);
+  }
+};
+
+}  // namespace robustrun::wire
