@@ -27,6 +27,16 @@ inline constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 inline constexpr unsigned kReadsInFlight = 16;
 inline constexpr std::uint64_t kChangedPartMax = 20;  // one file in so many: it is made anew
 
+// squash_mount, mount_folder
+inline constexpr std::size_t kMountTableBytesMax = std::size_t{16} << 20;
+inline constexpr std::chrono::seconds kMountMax{30};  // from the order until files can be read
+inline constexpr std::chrono::milliseconds kMountPoll{10};
+inline constexpr std::chrono::seconds kUnmountMax{5};
+inline constexpr unsigned kLoopDrawsMax = 64;  // free loop devices that others took before us
+inline constexpr std::size_t kHelperWordsMax = 1024;  // of what squashfuse said
+inline constexpr unsigned kMountFoldersMax = 256;  // of one name
+inline constexpr std::size_t kOwnerBytesMax = 4096;
+
 // profile_store
 inline constexpr std::size_t kProfilesMax = 64;  // of one cache; the oldest go
 inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is made anew
