@@ -4,14 +4,23 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/io/blocking_pool.h"
+#include "bootstrap/snapshot_build.h"
 #include "wire/messages.h"
 
 namespace robustrun::agent {
+
+// Dependencies that lie on this node for its workers (node_snapshot.h).
+struct SnapshotView {
+  std::string tree;  // absolute
+  bootstrap::TreeFacts facts;
+  std::string minor;  // of the interpreter that they are for: 3.11
+};
 
 struct NodeContext {
   boost::asio::any_io_executor executor;
@@ -26,6 +35,7 @@ struct NodeContext {
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
+  std::optional<SnapshotView> snapshot{};  // none: nothing is asked for, or it is not there yet
 };
 
 }  // namespace robustrun::agent

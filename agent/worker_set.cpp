@@ -15,6 +15,7 @@
 #include "agent/limits.h"
 #include "agent/memory_tier.h"
 #include "agent/node_ras.h"
+#include "agent/node_snapshot.h"
 #include "agent/numa.h"
 #include "agent/shm_sweep.h"
 #include "agent/spare_standbys.h"
@@ -34,6 +35,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   Impl(NodeContext& node, MemoryTier& copies)
       : node_(node),
         grace_(node.executor),
+        snapshot_(node),
         hot_files_(node),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
@@ -58,10 +60,12 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::Status bind_cpus();
   void choose_events();
   void prepare_standbys();
+  void on_snapshot(const base::Status& snapshot);
   void check_and_start();
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_first(base::Attempt attempt);
   void start_next();
+  void give_up_start(const base::Error& error);
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
   void finish_if_empty();
@@ -71,6 +75,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 
   NodeContext& node_;
   asio::steady_timer grace_;
+  NodeSnapshot snapshot_;
   HotFiles hot_files_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
@@ -107,17 +112,31 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
   looked_at_.reset();
-  node_.workers = order_->version && !node_.own_command
-                      ? with_version(node_.started_with, *order_->version)
-                      : node_.started_with;
+  node_.workers = workers_of(node_, order_->version);
   ras_.begin_attempt();
   paths_ = make_paths();
   standbys_.begin(*order_);
   copies_.keep(order_->slots);
+  snapshot_.begin_attempt(
+      [self = weak_from_this(), attempt = order_->attempt](const base::Status& snapshot) {
+        const auto set = self.lock();
+        if (set && set->is_to_start(attempt)) set->on_snapshot(snapshot);
+      });
+}
+
+void WorkerSet::Impl::on_snapshot(const base::Status& snapshot) {
+  if (!snapshot) return give_up_start(snapshot.error());
+  node_.workers = workers_of(node_, order_->version);  // with it
   hot_files_.begin_attempt(*order_, [self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
     if (set && set->is_to_start(attempt)) set->check_and_start();
   });
+}
+
+void WorkerSet::Impl::give_up_start(const base::Error& error) {
+  start_failed(order_->slots.front(), error);
+  stopping_ = true;
+  finish_if_empty();
 }
 
 // Program and code may lie on a file system that hangs, so a thread looks for it. The order may
@@ -133,11 +152,7 @@ void WorkerSet::Impl::check_and_start() {
     if (!set || !set->is_to_start(attempt)) return;
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
-    if (!found->program) {
-      set->start_failed(set->order_->slots.front(), found->program.error());
-      set->stopping_ = true;
-      return set->finish_if_empty();
-    }
+    if (!found->program) return set->give_up_start(found->program.error());
     set->gpus_->when_free([self, attempt] {
       if (const auto now = self.lock()) now->start_first(attempt);
     });
@@ -240,7 +255,13 @@ void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
 
 void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
   if (!gone_ || on_empty_) return;  // it has workers again, or never will
-  keep_spare_standbys(node_, standbys_, order, usable_cpus_);
+  // Once it is there what they import; an order to start before that takes this one's place.
+  snapshot_.begin_attempt([self = weak_from_this(), order](const base::Status& snapshot) {
+    const auto set = self.lock();
+    if (!set || !set->gone_ || set->on_empty_) return;
+    if (snapshot) return keep_spare_standbys(set->node_, set->standbys_, order, set->usable_cpus_);
+    RR_LOG(kWarn, {}, "no standby workers: {}", snapshot.error().what);
+  });
 }
 
 void WorkerSet::Impl::kill_all(std::function<void()> done) {

@@ -92,7 +92,11 @@ class ContentHasher {
       } else if (fs::is_regular_file(status)) {
         hash = RR_TRY(file(inner.string()));
       }
-      list += fmt::format("{} {}{}{}\n", fs::is_directory(status) ? "d" : fs::is_symlink(status) ? "l" : "f", name, '\0', hash);
+      list += fmt::format("{} {}{}{}\n",
+                          fs::is_directory(status) ? "d"
+                          : fs::is_symlink(status) ? "l"
+                                                   : "f",
+                          name, '\0', hash);
     }
     return base::to_hex(base::sha256(list));
   }

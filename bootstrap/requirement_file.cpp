@@ -64,7 +64,7 @@ std::string_view unquoted(std::string_view value) {
 }
 
 bool has_archive_name(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kEndings = {".whl",     ".zip",     ".tar.gz",
+  constexpr std::array<std::string_view, 6> kEndings = {".whl",     ".zip",    ".tar.gz",
                                                         ".tar.bz2", ".tar.xz", ".tgz"};
   return std::ranges::any_of(kEndings, [&](std::string_view end) { return text.ends_with(end); });
 }
@@ -114,8 +114,8 @@ RequirementLine requirement(std::string_view text) {
   const auto at = text.find('@');
   const auto url = text.find("://");
   // "name @ URL", or a URL alone.
-  const bool is_named_url = at != std::string_view::npos && (url == std::string_view::npos ||
-                                                             at < url) &&
+  const bool is_named_url = at != std::string_view::npos &&
+                            (url == std::string_view::npos || at < url) &&
                             text.find_first_of("=<>;") > at;
   const std::string_view target = base::trim(is_named_url ? text.substr(at + 1) : text);
   if (target.starts_with(kFileUrl)) {
@@ -125,8 +125,8 @@ RequirementLine requirement(std::string_view text) {
     line.pinned = is_pinned_url(target);
   } else {
     const std::string_view name = target.substr(0, target.find_first_of("; \t"));
-    const bool is_path = name.find('/') != std::string_view::npos || name.starts_with('.') ||
-                         has_archive_name(name);
+    const bool is_path =
+        name.find('/') != std::string_view::npos || name.starts_with('.') || has_archive_name(name);
     if (is_path) {
       line.kind = Kind::kPath;
       set_path(line, target);

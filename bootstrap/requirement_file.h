@@ -16,12 +16,12 @@ namespace robustrun::bootstrap {
 
 struct RequirementLine {
   enum class Kind : std::uint8_t {
-    kInclude,     // -r FILE
+    kInclude,  // -r FILE
     kConstraint,  // -c FILE
-    kEditable,    // -e PATH
-    kPath,        // a folder, a wheel or a source archive of this machine
-    kFindLinks,   // -f FOLDER
-    kOther,       // a requirement or an option that reads nothing here
+    kEditable,  // -e PATH
+    kPath,  // a folder, a wheel or a source archive of this machine
+    kFindLinks,  // -f FOLDER
+    kOther,  // a requirement or an option that reads nothing here
   };
   Kind kind = Kind::kOther;
   std::string path{};  // but for kOther: as written, without file://, extras and markers

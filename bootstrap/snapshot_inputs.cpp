@@ -96,7 +96,7 @@ class Gatherer {
   }
 
   SnapshotInputs finish() && {
-    return {base::to_hex(base::sha256(notes_)), pinned_, std::move(flat_)};
+    return {base::to_hex(base::sha256(notes_)), pinned_, std::move(flat_), has_local_};
   }
   void unpin() { pinned_ = false; }
 
@@ -115,6 +115,7 @@ class Gatherer {
   base::Status content(const std::string& path) {
     const std::string hash = RR_TRY(content_hash(path, budget_));
     note("content", hash);
+    has_local_ = true;
     return {};
   }
 
@@ -126,8 +127,7 @@ class Gatherer {
         return requirements(line.path.starts_with('/') ? line.path : folder + "/" + line.path,
                             depth + 1);
       case Kind::kConstraint: {
-        const std::string path =
-            line.path.starts_with('/') ? line.path : folder + "/" + line.path;
+        const std::string path = line.path.starts_with('/') ? line.path : folder + "/" + line.path;
         RR_TRY(file("constraint", path));
         flat_ += "-c " + path + "\n";
         return {};
@@ -155,6 +155,7 @@ class Gatherer {
   std::string flat_;
   std::size_t files_ = 0;
   bool pinned_ = true;
+  bool has_local_ = false;
   ContentBudget budget_;
 };
 

@@ -29,6 +29,7 @@ struct SnapshotInputs {
   // Of kRequirements: the same as one file with absolute paths, nothing editable in it. A copy of
   // an editable package is right here: it has another key as soon as its files change.
   std::string requirements{};
+  bool has_local = false;  // packages of this machine are among them
 };
 
 // `path`: absolute; empty for kCommand. `working_directory`: to which pip's relative paths are

@@ -93,11 +93,10 @@ std::string minor_version(std::string_view abi) {
 
 std::vector<std::string> index_variables(const std::vector<std::string>& environment) {
   constexpr std::array<std::string_view, 18> kNames = {
-      "PIP_INDEX_URL",     "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS",     "PIP_NO_INDEX",
-      "PIP_CONSTRAINT",    "PIP_PRE",             "PIP_NO_BINARY",      "PIP_ONLY_BINARY",
-      "UV_INDEX_URL",      "UV_DEFAULT_INDEX",    "UV_INDEX",           "UV_EXTRA_INDEX_URL",
-      "UV_FIND_LINKS",     "UV_NO_INDEX",         "UV_CONSTRAINT",      "UV_PRERELEASE",
-      "UV_EXCLUDE_NEWER",  "UV_TORCH_BACKEND"};
+      "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS",  "PIP_NO_INDEX", "PIP_CONSTRAINT",
+      "PIP_PRE",       "PIP_NO_BINARY",       "PIP_ONLY_BINARY", "UV_INDEX_URL", "UV_DEFAULT_INDEX",
+      "UV_INDEX",      "UV_EXTRA_INDEX_URL",  "UV_FIND_LINKS",   "UV_NO_INDEX",  "UV_CONSTRAINT",
+      "UV_PRERELEASE", "UV_EXCLUDE_NEWER",    "UV_TORCH_BACKEND"};
   std::vector<std::string> found;
   for (const std::string& entry : environment) {
     const auto equals = entry.find('=');

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,14 +113,14 @@ void break_lease(const std::string& path, const LeaseView& seen) {
   if (std::rename(path.c_str(), aside.c_str()) != 0) return;
   const auto taken = look_at_lease(aside);
   if (taken && taken->holder != seen.holder) {
-    static_cast<void>(::link(aside.c_str(), path.c_str()));
+    static_cast<void>(::link(aside.c_str(), path.c_str()) == 0);
   }
   ::unlink(aside.c_str());
 }
 
 bool is_holder_dead(const LeaseHolder& holder, const std::string& own_host) {
   if (holder.host != own_host || holder.pid <= 0) return false;
-  if (::kill(static_cast<pid_t>(holder.pid), 0) != 0 && errno == ESRCH) return true;
+  if (::access(fmt::format("/proc/{}", holder.pid).c_str(), F_OK) != 0) return true;
   const std::uint64_t started = start_of_process(holder.pid);
   return started != 0 && holder.started != 0 && started != holder.started;
 }

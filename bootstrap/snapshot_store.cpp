@@ -45,8 +45,8 @@ Result<std::string> bytes_at(int fd, std::uint64_t offset, std::size_t length) {
   std::string bytes(length, '\0');
   std::size_t filled = 0;
   while (filled < length) {
-    const ssize_t got = ::pread(fd, bytes.data() + filled, length - filled,
-                                static_cast<off_t>(offset + filled));
+    const ssize_t got =
+        ::pread(fd, bytes.data() + filled, length - filled, static_cast<off_t>(offset + filled));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno("cannot read it", errno);
     if (got == 0) return base::fail(Errc::kCorrupt, "it is too short");
@@ -154,8 +154,14 @@ Result<Snapshot> decode_about(std::string_view text) {
   const auto made = base::parse_int<std::int64_t>(values[5]);
   const bool is_id = !values[1].empty() && values[1].find('/') == std::string_view::npos;
   if (!bytes || !sum || !ends || !made || !is_id || !is_snapshot_key(values[0])) return corrupt();
-  return Snapshot{std::string(values[0]), std::string(values[1]), std::string(values[7]), *bytes,
-                  *sum, *ends, *made, values[6] == "1"};
+  return Snapshot{std::string(values[0]),
+                  std::string(values[1]),
+                  std::string(values[7]),
+                  *bytes,
+                  *sum,
+                  *ends,
+                  *made,
+                  values[6] == "1"};
 }
 
 std::string snapshot_folder(const std::string& cache) { return cache + "/deps"; }
@@ -196,8 +202,8 @@ Result<Snapshot> finish_snapshot(const std::string& cache, Snapshot snapshot) {
   snapshot.sum = RR_TRY(sum_of_all(file.get(), snapshot.bytes));
   snapshot.ends = RR_TRY(sum_of_ends(file.get(), snapshot.bytes));
   // The about first: a file that it does not fit does not count, whichever of both is old.
-  RR_TRY(base::write_file_atomically(about_path(cache, snapshot.key), encode_about(snapshot),
-                                     0600));
+  RR_TRY(
+      base::write_file_atomically(about_path(cache, snapshot.key), encode_about(snapshot), 0600));
   const std::string path = snapshot_path(cache, snapshot.key);
   if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
     return base::fail_errno("cannot rename " + unfinished, errno);
@@ -232,8 +238,8 @@ base::Fd hold_snapshot(const std::string& cache, const std::string& key) {
 }
 
 void touch_snapshot(const std::string& cache, const std::string& key) {
-  static_cast<void>(::utimensat(AT_FDCWD, about_path(cache, key).c_str(), nullptr,
-                                AT_SYMLINK_NOFOLLOW));
+  static_cast<void>(
+      ::utimensat(AT_FDCWD, about_path(cache, key).c_str(), nullptr, AT_SYMLINK_NOFOLLOW));
 }
 
 std::vector<StoredSnapshot> list_snapshots(const std::string& cache, std::int64_t now_s) {
@@ -259,9 +265,8 @@ std::vector<StoredSnapshot> list_snapshots(const std::string& cache, std::int64_
                     (is_shared && now_s - stored.used_s < kUsedElsewhereFor.count());
     all.push_back(std::move(stored));
   }
-  std::ranges::stable_sort(all, [](const StoredSnapshot& a, const StoredSnapshot& b) {
-    return a.used_s > b.used_s;
-  });
+  std::ranges::stable_sort(
+      all, [](const StoredSnapshot& a, const StoredSnapshot& b) { return a.used_s > b.used_s; });
   return all;
 }
 

@@ -107,6 +107,9 @@ enum class OptionId : std::uint8_t {
   kReplayCommand,
   kPrefetch,
   kCacheDir,
+  kDeps,
+  kSetupCmd,
+  kDepsTtl,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

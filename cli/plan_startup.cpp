@@ -3,7 +3,6 @@
 #include <string>
 
 namespace robustrun::cli {
-namespace {
 
 std::string cache_folder(const std::string& asked, const Surroundings& around) {
   if (asked != "auto") {
@@ -15,8 +14,6 @@ std::string cache_folder(const std::string& asked, const Surroundings& around) {
   const std::string home = around.variable("HOME").value_or("");
   return home.starts_with('/') ? home + "/.cache/robustrun" : "";
 }
-
-}  // namespace
 
 void plan_startup(const Settings& settings, const Surroundings& around,
                   wire::WorkerTemplate& workers) {

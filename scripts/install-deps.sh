@@ -21,7 +21,7 @@ SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
 SLURM="slurmctld slurmd slurm-client"
 CLOCK="faketime"
 ORACLE="coinor-cbc"
-FUSE="bindfs libfuse3-dev"
+FUSE="bindfs libfuse3-dev squashfs-tools squashfuse bubblewrap nginx"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
 LINT="clang-tidy-19 clang-format-19"
@@ -81,7 +81,7 @@ case "${1:-build}" in
   test | bench)
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest safetensors" "$TORCH pytest safetensors"
+    install_python "torch numpy pytest safetensors uv" "$TORCH pytest safetensors uv"
     ;;
   lint)
     install_packages $BUILD $LINT

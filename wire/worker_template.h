@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/clock.h"
 #include "base/core/ids.h"
 
 namespace robustrun::wire {
@@ -64,6 +65,9 @@ struct WorkerTemplate {
   bool checkpoints = false;  // the agent sends CheckpointNote
   PrefetchMode prefetch = PrefetchMode::kOff;
   std::string cache_directory;  // the user's, on each node; empty: nothing is kept
+  std::string deps;  // absolute path of a file that names dependencies; empty: none
+  std::vector<std::string> setup_command;  // that installs them; empty: none
+  base::Nanos deps_ttl{};  // how long those that are not pinned are good
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -97,6 +101,9 @@ struct WorkerTemplate {
     v(29, "checkpoints", checkpoints);
     v(30, "prefetch", prefetch);
     v(31, "cache_directory", cache_directory);
+    v(37, "deps", deps);
+    v(38, "setup_command", setup_command);
+    v(39, "deps_ttl", deps_ttl);
   }
 };
 

@@ -50,7 +50,9 @@ WorkerTemplate worker_template() {
           .tell_modules = true,
           .checkpoints = true,
           .prefetch = PrefetchMode::kOn,
-          .cache_directory = "/home/user/.cache/robustrun"};
+          .cache_directory = "/home/user/.cache/robustrun",
+          .deps = "/home/user/job/requirements.txt", .setup_command = {"pip", "install", "numpy"},
+          .deps_ttl = 3600s};
 }
 
 WorkerExited worker_exited() {
@@ -110,7 +112,7 @@ std::vector<Example> first_kinds() {
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712"}},
-      {"Welcome", "Welcome-9",
+      {"Welcome", "Welcome-10",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
