@@ -4,15 +4,24 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "agent/worker_home.h"
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/io/blocking_pool.h"
+#include "bootstrap/snapshot_build.h"
 #include "wire/messages.h"
 
 namespace robustrun::agent {
+
+// Dependencies that lie on this node for its workers (node_snapshot.h).
+struct SnapshotView {
+  std::string tree;  // absolute
+  bootstrap::TreeFacts facts;
+  std::string minor;  // of the interpreter that they are for: 3.11
+};
 
 struct NodeContext {
   boost::asio::any_io_executor executor;
@@ -28,6 +37,7 @@ struct NodeContext {
   base::NodeId self{};        // as the supervisor calls this node
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
   WorkerHome home{};          // where workers are started, once the image is there
+  std::optional<SnapshotView> snapshot{};  // none: nothing is asked for, or it is not there yet
 };
 
 }  // namespace robustrun::agent

@@ -37,8 +37,7 @@ void keep_spare_standbys(NodeContext& node, StandbySet& standbys, const wire::Ke
       order.like.slots.empty()) {
     return standbys.keep({}, {});
   }
-  node.workers =
-      order.like.version ? with_version(node.started_with, *order.like.version) : node.started_with;
+  node.workers = workers_of(node, order.like.version);
   auto wanted = wanted_standbys(node, order.like, usable_cpus);
   if (wanted) return standbys.keep(*std::move(wanted), order.list);
   // Its workers would not start, either, and then it is said loudly.

@@ -14,8 +14,8 @@
 #include "agent/gpu_release.h"
 #include "agent/limits.h"
 #include "agent/memory_tier.h"
-#include "agent/node_image.h"
 #include "agent/node_ras.h"
+#include "agent/preparation.h"
 #include "agent/numa.h"
 #include "agent/shm_sweep.h"
 #include "agent/spare_standbys.h"
@@ -35,17 +35,13 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   Impl(NodeContext& node, MemoryTier& copies, StageFiles& stage)
       : node_(node),
         grace_(node.executor),
-        hot_files_(node),
-        image_(node, [this] { hot_files_.find(); }),
+        preparation_(node, stage),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
-        stage_(stage),
         sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1),
-        ras_(node) {
-    if (node.started_with.image.empty()) hot_files_.find();
-  }
+        ras_(node) {}
 
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
@@ -63,15 +59,12 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::Status bind_cpus();
   void choose_events();
   void prepare_standbys();
-  void choose_template();
-  void begin_attempt();
-  void await_staged();
-  void refuse(const base::Error& error);
   void check_and_start();
   void kill_workers();
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_first(base::Attempt attempt);
   void start_next();
+  void give_up_start(const base::Error& error);
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
   void finish_if_empty();
@@ -81,12 +74,10 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 
   NodeContext& node_;
   asio::steady_timer grace_;
-  HotFiles hot_files_;
-  NodeImage image_;
+  Preparation preparation_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
-  StageFiles& stage_;
   // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
   base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
@@ -120,43 +111,22 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
   looked_at_.reset();
-  choose_template();
+  node_.workers = workers_of(node_, order_->version);
   ras_.begin_attempt();
   paths_ = make_paths();
   standbys_.begin(*order_);
   copies_.keep(order_->slots);
-  image_.begin_attempt([self = weak_from_this(), attempt = order_->attempt](base::Status image) {
+  const auto is_wanted = [self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
-    if (!set || !set->is_to_start(attempt)) return;
-    if (!image) return set->refuse(image.error());
-    set->choose_template();  // the one for workers in the image
-    set->begin_attempt();
-  });
-}
-
-void WorkerSet::Impl::choose_template() {
-  node_.workers = order_->version && !node_.own_command
-                      ? with_version(node_.started_with, *order_->version)
-                      : node_.started_with;
-}
-
-void WorkerSet::Impl::begin_attempt() {
-  hot_files_.begin_attempt(*order_, [self = weak_from_this(), attempt = order_->attempt] {
-    const auto set = self.lock();
-    if (set && set->is_to_start(attempt)) set->await_staged();
-  });
-}
-
-void WorkerSet::Impl::await_staged() {
-  stage_.begin_attempt([self = weak_from_this(), attempt = order_->attempt](base::Status staged) {
-    const auto set = self.lock();
-    if (!set || !set->is_to_start(attempt)) return;
-    staged ? set->check_and_start() : set->refuse(staged.error());
+    return set && set->is_to_start(attempt);
+  };
+  preparation_.begin_attempt(*order_, is_wanted, [this](const base::Status& prepared) {
+    prepared ? check_and_start() : give_up_start(prepared.error());
   });
 }
 
 // No worker of the attempt starts here.
-void WorkerSet::Impl::refuse(const base::Error& error) {
+void WorkerSet::Impl::give_up_start(const base::Error& error) {
   start_failed(order_->slots.front(), error);
   stopping_ = true;
   finish_if_empty();
@@ -175,7 +145,7 @@ void WorkerSet::Impl::check_and_start() {
     if (!set || !set->is_to_start(attempt)) return;
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
-    if (!found->program) return set->refuse(found->program.error());
+    if (!found->program) return set->give_up_start(found->program.error());
     set->gpus_->when_free([self, attempt] {
       if (const auto now = self.lock()) now->start_first(attempt);
     });
@@ -222,7 +192,7 @@ base::Status WorkerSet::Impl::bind_cpus() {
 void WorkerSet::Impl::start_next() {
   if (stopping_ || next_slot_ >= order_->slots.size()) return finish_if_empty();
   const wire::WorkerSlot& slot = order_->slots[next_slot_++];
-  Worker::Plan plan{standbys_, hot_files_, *order_, slot, paths_, {}, usable_cpus_};
+  Worker::Plan plan{standbys_, preparation_.hot_files(), *order_, slot, paths_, {}, usable_cpus_};
   plan.ras_address = ras_.address();
   plan.copies = &copies_;
   const std::size_t local = slot.local_rank.value;
@@ -271,7 +241,7 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
 
 void WorkerSet::Impl::kill_workers() {
   for (auto& worker : workers_) worker->kill();
-  if (!empty()) image_.workers_killed();
+  if (!empty()) preparation_.image().workers_killed();
 }
 
 void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
@@ -281,7 +251,12 @@ void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
 
 void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
   if (!gone_ || leaving_) return;  // it has workers again, or never will
-  keep_spare_standbys(node_, standbys_, order, usable_cpus_);
+  preparation_.begin_standbys([self = weak_from_this(), order](const base::Status& prepared) {
+    const auto set = self.lock();
+    if (!set || !set->gone_ || set->leaving_) return;
+    if (prepared) return keep_spare_standbys(set->node_, set->standbys_, order, set->usable_cpus_);
+    RR_LOG(kWarn, {}, "no standby workers: {}", prepared.error().what);
+  });
 }
 
 void WorkerSet::Impl::kill_all(std::function<void()> done) {
@@ -310,13 +285,13 @@ bool WorkerSet::Impl::empty() const {
 void WorkerSet::Impl::finish_if_empty() {
   if (!empty()) return;
   grace_.cancel();
-  image_.workers_gone();
+  preparation_.image().workers_gone();
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
-    hot_files_.end_attempt();
+    preparation_.end_attempt();
     copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
-    hot_files_.when_made([this, done = std::exchange(on_empty_, nullptr)] { image_.end(done); });
+    preparation_.end(std::exchange(on_empty_, nullptr));
   }
 }
 
@@ -348,9 +323,9 @@ void WorkerSet::Impl::set_congested(bool congested) {
 bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
-  if (progress) image_.settled();
+  if (progress) preparation_.image().settled();
   choose_events();
-  hot_files_.look();
+  preparation_.hot_files().look();
   prepare_standbys();
   return progress;
 }

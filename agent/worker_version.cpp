@@ -25,6 +25,21 @@ wire::WorkerTemplate with_version(wire::WorkerTemplate workers,
   return workers;
 }
 
+wire::WorkerTemplate workers_of(const NodeContext& node,
+                                const std::optional<wire::WorkerVersion>& version) {
+  wire::WorkerTemplate workers =
+      version && !node.own_command ? with_version(node.started_with, *version) : node.started_with;
+  if (!node.snapshot) return workers;
+  const SnapshotView& view = *node.snapshot;
+  overlay_environment(
+      workers.environment,
+      bootstrap::tree_environment(view.tree, view.facts, view.minor, workers.environment));
+  if (view.facts.is_conda && !workers.interpreter.empty()) {
+    workers.interpreter = view.tree + "/bin/python";
+  }
+  return workers;
+}
+
 base::Status check_version(const wire::WorkerVersion& version) {
   if (version.code_directory.empty()) return {};
   // Beside the folder: docs/operations.md.

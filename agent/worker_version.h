@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "agent/node_context.h"
 #include "agent/worker_home.h"
 #include "base/core/result.h"
 #include "wire/orders.h"
@@ -12,6 +13,11 @@ namespace robustrun::agent {
 // The template with what the version has instead. Pure.
 [[nodiscard]] wire::WorkerTemplate with_version(wire::WorkerTemplate workers,
                                                 const wire::WorkerVersion& version);
+
+// What workers of that version, or as the run was started, are started with here: the snapshot of
+// their dependencies is in front of what they would see. Pure.
+[[nodiscard]] wire::WorkerTemplate workers_of(const NodeContext& node,
+                                              const std::optional<wire::WorkerVersion>& version);
 
 // Whether this machine sees the version's code, exactly as it was when it was handed in. Reads and
 // hashes all of it: blocks.

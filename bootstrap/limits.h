@@ -68,5 +68,31 @@ inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then i
 
 // http_answer
 inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one value that is kept
+// requirement_file, snapshot_inputs
+inline constexpr std::size_t kDepsFileBytesMax = std::size_t{16} << 20;  // a lock is the longest
+inline constexpr std::size_t kDepsLinesMax = std::size_t{1} << 16;
+inline constexpr std::size_t kDepsFilesMax = 256;  // that name each other
+inline constexpr int kDepsNestingMax = 16;
+inline constexpr std::size_t kLocalFilesMax = 20'000;  // of all local packages together
+inline constexpr std::uint64_t kLocalBytesMax = std::uint64_t{4} << 30;
+inline constexpr int kLocalDepthMax = 32;
+inline constexpr std::size_t kAbiBytesMax = 4096;
+
+// snapshot_store
+inline constexpr std::size_t kAboutBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kSnapshotsListedMax = 4096;
+inline constexpr std::uint64_t kSnapshotsBytesMax = std::uint64_t{64} << 30;  // then the oldest go
+inline constexpr std::size_t kSnapshotEndBytes = std::size_t{64} << 10;  // looked at before a use
+inline constexpr std::chrono::seconds kUsedElsewhereFor{900};  // since its last sign of use
+inline constexpr std::chrono::seconds kUseSignInterval{300};
+inline constexpr std::chrono::hours kLeftoverAge{24};  // of a file that nobody finished
+
+// snapshot_lease
+inline constexpr std::chrono::seconds kLeaseRenewal{5};
+inline constexpr std::chrono::seconds kLeaseStaleAfter{30};  // without a renewal
+inline constexpr std::size_t kLeaseBytesMax = 4096;
+
+// snapshot_place
+inline constexpr std::size_t kPlacesKept = 4;  // of those that nobody uses
 
 }  // namespace robustrun::bootstrap

@@ -76,6 +76,12 @@ std::optional<FoundProfile> load_profile(const std::string& cache, const Profile
   return std::nullopt;
 }
 
+std::vector<std::string> list_profiles(const std::string& cache) {
+  return profiles_by_age(cache, "");
+}
+
+bool is_whole_profile(const std::string& path) { return read_profile(path).has_value(); }
+
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile) {
   RR_TRY(base::make_directories(cache, 0700));

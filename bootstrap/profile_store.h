@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/core/result.h"
 #include "bootstrap/hot_profile.h"
@@ -28,5 +29,9 @@ struct FoundProfile {
 // Replaces it at once; the oldest beyond kProfilesMax go.
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile);
+
+// Paths of all of them, the newest first.
+[[nodiscard]] std::vector<std::string> list_profiles(const std::string& cache);
+[[nodiscard]] bool is_whole_profile(const std::string& path);
 
 }  // namespace robustrun::bootstrap

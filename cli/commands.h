@@ -32,6 +32,7 @@ enum class Command : std::uint8_t {
   kUpdate,
   kReplay,
   kCkpt,
+  kCache,
   kSim
 };
 
@@ -40,8 +41,9 @@ struct Choice {
   std::span<const std::string> argv;  // without the subcommand's name
 };
 
-// `argv` without the program's name. A subcommand is its first word, unless a file of that name
-// is in the working directory; called as torchrun there are none. Pure but for that question.
+// `argv` without the program's name. A subcommand is its first word, unless a program of that name
+// (a file, or a folder with a __main__.py) is in the working directory; called as torchrun there
+// are none. Pure but for that question.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
 // `announce_fd`: this process is the supervisor of a detached run, and whoever started it reads
@@ -65,6 +67,8 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ckpt VERB`: what checkpoints are there, are they sound, and which of them stay?
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun cache VERB`: what is kept for faster starts, and is it sound?
+int cache_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: whom a job waits for, by asking it or by its files.
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun nodes [HOST...]`: what earlier runs have learnt of the hosts.

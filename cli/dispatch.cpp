@@ -120,6 +120,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kPolicy: return policy_command(choice.argv, around);
     case Command::kUpdate: return update_command(choice.argv, around);
     case Command::kCkpt: return ckpt_command(choice.argv, around);
+    case Command::kCache: return cache_command(choice.argv, around);
     case Command::kSim: return sim_command(choice.argv, around);
     case Command::kReplay: return replay_command(choice.argv, around);
   }

@@ -50,6 +50,8 @@ Subcommands (a script of the same name in this directory wins):
   ckpt VERB DIRECTORY...    Checkpoints in directories: ls, inspect, verify,
                             which reads all of one, repair, prune, pin, unpin,
                             export to safetensors, DCP, torch. --step, --json.
+  cache VERB                What is kept for faster starts: ls, verify, gc.
+                            --max GIB, --unused TIME, --json.
   diagnose [RUN]            Whom the workers of a run wait for, now; or with
                             --from PATH... whom a hung job waits for, by dumps
                             of PyTorch's Flight Recorder, reports of NCCL's RAS

@@ -21,6 +21,7 @@ namespace robustrun::cli {
 [[nodiscard]] std::string stop_help();
 [[nodiscard]] std::string attach_help();
 [[nodiscard]] std::string ckpt_help();
+[[nodiscard]] std::string cache_help();
 [[nodiscard]] std::string diagnose_help();
 [[nodiscard]] std::string nodes_help();
 [[nodiscard]] std::string policy_help();

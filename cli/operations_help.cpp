@@ -1,4 +1,4 @@
-// The help of status, stop, attach, ckpt, diagnose, nodes and update.
+// The help of status, stop, attach, ckpt, cache, diagnose, nodes and update.
 
 #include "cli/help_text.h"
 
@@ -76,6 +76,25 @@ std::string ckpt_help() {
          "Exit codes: 0 shown or done, or all is sound; 1 something is damaged or could not be\n"
          "removed, there is none, or a directory or who holds its lock was waited for in vain (a\n"
          "minute each); 2 bad input or no such directory.\n";
+}
+
+std::string cache_help() {
+  return "usage: robustrun cache ls [--cache-dir DIR] [--json]\n"
+         "       robustrun cache verify [--cache-dir DIR] [--json]\n"
+         "       robustrun cache gc [--max GIB] [--unused TIME] [--cache-dir DIR] [--json]\n\n"
+         "What is kept on this machine so that the next start is faster: snapshots of "
+         "dependencies\n"
+         "(docs/snapshots.md) and profiles of files that are read ahead (docs/startup.md).\n\n"
+         "  ls       what there is, the last used first\n"
+         "  verify   reads everything and says what is damaged\n"
+         "  gc       removes what is damaged and what crashes left, and what --max and --unused\n"
+         "           say, the longest unused first; never what is in use\n\n"
+         "  --max GIB        snapshots together take at most this [64]\n"
+         "  --unused TIME    those that nobody used for this time go (30d, 12h)\n"
+         "  --cache-dir DIR  as of robustrun run\n"
+         "  --json           one JSON object\n\n"
+         "Exit codes: 0 shown or done, or all is sound; 1 something is damaged, or is in use and\n"
+         "would have gone; 2 bad input.\n";
 }
 
 std::string diagnose_help() {

@@ -113,6 +113,9 @@ enum class OptionId : std::uint8_t {
   kContainerMounts,
   kStage,
   kPeersRate,
+  kDeps,
+  kSetupCmd,
+  kDepsTtl,
   // of `robustrun check` alone
   kGpu,
   // of `robustrun submit` alone

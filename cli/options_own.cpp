@@ -261,6 +261,16 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .group = kWhat, .min = 0, .max = 1'048'576,
    .help = "MiB a second that each node sends at most, of staged files to other nodes; 0: no "
            "limit."},
+  {.id = kDeps, .name = "deps", .values = "FILE", .group = kWhat,
+   .help = "Install what a requirements.txt, uv.lock, pyproject.toml or environment.yml names, "
+           "once for all runs with the same content, and put it in front of the workers' "
+           "environment (docs/snapshots.md)."},
+  {.id = kSetupCmd, .name = "setup-cmd", .values = "CMD", .group = kWhat,
+   .help = "The same by a command of yours: what it installs with pip, or into "
+           "${ROBUSTRUN_PREFIX}, is kept. Quotes work as in a shell, nothing else does."},
+  {.id = kDepsTtl, .name = "deps-ttl", .type = kDuration, .values = "TIME", .native = "7d",
+   .group = kWhat, .min = 0,
+   .help = "How long dependencies without pinned versions are good; then they are installed anew."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kOwnRows));

@@ -205,6 +205,26 @@ Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<CacheLine> parse_cache_line(std::span<const std::string> argv) {
+  CacheLine line;
+  Parser app;
+  app.add_option("verb", line.verb);
+  app.add_option("--cache-dir", line.cache_dir);
+  app.add_option("--max", line.most_gib)->check(CLI::NonNegativeNumber);
+  app.add_option("--unused", line.unused);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (line.help) return line;
+  if (line.verb != "ls" && line.verb != "gc" && line.verb != "verify") {
+    return fail(Errc::kInvalidArgument, "cache does one of ls, gc and verify");
+  }
+  if (line.verb != "gc" && (line.most_gib || line.unused)) {
+    return fail(Errc::kInvalidArgument, "--max and --unused are for cache gc");
+  }
+  return line;
+}
+
 Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
   DiagnoseLine line;
   Parser app;

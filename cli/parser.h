@@ -123,6 +123,16 @@ struct UpdateLine {
   bool help = false;
 };
 
+// `robustrun cache VERB [options]`; texts as given.
+struct CacheLine {
+  std::string verb;  // ls, gc, verify
+  std::optional<std::string> cache_dir;
+  std::optional<double> most_gib;  // --max
+  std::optional<std::string> unused;
+  bool json = false;
+  bool help = false;
+};
+
 // `robustrun help [--markdown]`
 struct HelpLine {
   bool markdown = false;
@@ -138,6 +148,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<NodesLine> parse_nodes_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<CacheLine> parse_cache_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);

@@ -13,6 +13,7 @@
 #include "cli/fault_file.h"
 #include "cli/limits.h"
 #include "cli/plan_check.h"
+#include "cli/plan_deps.h"
 #include "cli/plan_network.h"
 #include "cli/plan_outlets.h"
 #include "cli/plan_stage.h"
@@ -343,9 +344,8 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
                          const Surroundings& around) {
   RR_ASSERT(settings.script.has_value() && around.machine != nullptr);
   if (around.working_directory.empty()) {
-    return fail(Errc::kNotFound,
-                "cannot start anything here: the working directory is gone; "
-                "change to one that exists");
+    return fail(Errc::kNotFound, "cannot start anything here: the working directory is gone; "
+                                 "change to one that exists");
   }
   RR_TRY(check_unsupported(settings));
   NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
@@ -364,6 +364,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places, nodes));
+  RR_TRY(plan_deps(settings, around, plan.request));
   plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
   plan.request.placement = plan.placement.request;
   plan.request.spec.faults = RR_TRY(plan_faults(settings, around));

@@ -31,6 +31,8 @@ void make_it_a_check(const Settings& settings, const Surroundings& around, RunPl
     plan.places.run_directory = private_runs_folder(around) + "/check-" + plan.places.run_name;
     plan.request.run_directory = plan.places.run_directory;
   }
+  plan.request.workers.deps.clear();  // nobody is there to use them
+  plan.request.workers.setup_command.clear();
   plan.places.log_directory.clear();  // its place is looked at, and not made
   plan.places.log_base.clear();
   if (settings.flag(OptionId::kDetach)) {

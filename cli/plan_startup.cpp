@@ -11,7 +11,6 @@
 #include "base/core/text.h"
 
 namespace robustrun::cli {
-namespace {
 
 std::string cache_folder(const std::string& asked, const Surroundings& around) {
   if (asked != "auto") {
@@ -23,6 +22,8 @@ std::string cache_folder(const std::string& asked, const Surroundings& around) {
   const std::string home = around.variable("HOME").value_or("");
   return home.starts_with('/') ? home + "/.cache/robustrun" : "";
 }
+
+namespace {
 
 using base::Errc;
 using wire::ContainerRuntime;

@@ -83,7 +83,7 @@ case "${1:-build}" in
   test | bench)
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest safetensors" "$TORCH pytest safetensors"
+    install_python "torch numpy pytest safetensors uv" "$TORCH pytest safetensors uv"
     ;;
   lint)
     install_packages $BUILD $LINT

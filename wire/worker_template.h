@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/clock.h"
 #include "base/core/ids.h"
 
 namespace robustrun::wire {
@@ -76,6 +77,9 @@ struct WorkerTemplate {
   ImageMode image_mode = ImageMode::kPageCache;
   ContainerRuntime container = ContainerRuntime::kAuto;
   std::vector<std::string> container_mounts;  // SOURCE:TARGET[:ro], for workers in a container
+  std::string deps;  // absolute path of a file that names dependencies; empty: none
+  std::vector<std::string> setup_command;  // that installs them; empty: none
+  base::Nanos deps_ttl{};  // how long those that are not pinned are good
   std::vector<std::string> stage;  // files that each node has a copy of before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
   template <class V>
@@ -115,6 +119,9 @@ struct WorkerTemplate {
     v(33, "image_mode", image_mode);
     v(34, "container", container);
     v(35, "container_mounts", container_mounts);
+    v(37, "deps", deps);
+    v(38, "setup_command", setup_command);
+    v(39, "deps_ttl", deps_ttl);
     v(42, "stage", stage);
     v(43, "share_blocks", share_blocks);
   }

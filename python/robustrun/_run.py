@@ -59,8 +59,8 @@ def _stand_by(write_no_bytecode, fresh_start, mode, program):
 
 def _observe():
     """Hangs up record, stack dump, drills and step counter; each may fail alone."""
-    for attach in (_record.attach, _watch_files, _register_stack_dump, _listen_for_faults,
-                   _count_steps, _watch_collectives):
+    for attach in (_record.attach, _watch_files, _add_sites, _register_stack_dump,
+                   _listen_for_faults, _count_steps, _watch_collectives):
         try:
             attach()
         except Exception:
@@ -74,6 +74,16 @@ def _watch_files():
         from . import _hot_files
 
         _hot_files.install(record)
+
+
+def _add_sites():
+    """Of folders on PYTHONPATH Python reads no .pth files, which some packages need."""
+    folders = os.environ.get("ROBUSTRUN_SITE")
+    if folders:
+        import site
+
+        for folder in folders.split(os.pathsep):
+            site.addsitedir(folder)
 
 
 def _register_stack_dump():

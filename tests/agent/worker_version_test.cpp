@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/io_context.hpp>
+
 #include "agent/worker_command.h"
 #include "base/io/code_tree.h"
 #include "base/io/sha256.h"
@@ -33,6 +35,28 @@ TEST_CASE("a version replaces what it has, and nothing else") {
   CHECK(other.working_directory == "/job");
   CHECK(other.arguments.empty());
   CHECK(other.environment == Words{"C=3", "B=5=6", "D="});
+}
+
+TEST_CASE("a snapshot of dependencies is in front of what any version has") {
+  const base::SystemClock clock;
+  boost::asio::io_context loop;
+  base::BlockingPool pool(loop.get_executor(), 1, 1);
+  NodeContext node{loop.get_executor(), clock, pool, [](const wire::Message&) {}, {}, {}, {}};
+  node.started_with.interpreter = "/usr/bin/python3";
+  node.started_with.environment = {"PYTHONPATH=/mine"};
+  CHECK(workers_of(node, std::nullopt).environment == node.started_with.environment);
+  node.snapshot = SnapshotView{"/t", {}, "3.11"};
+  CHECK(workers_of(node, std::nullopt).environment ==
+        Words{"ROBUSTRUN_PREFIX=/t", "PYTHONPATH=/t:/mine"});
+  const wire::WorkerVersion version{.number = 2, .environment = {"PYTHONPATH=/other"}};
+  CHECK(workers_of(node, version).environment ==
+        Words{"ROBUSTRUN_PREFIX=/t", "PYTHONPATH=/t:/other"});
+  CHECK(workers_of(node, version).interpreter == "/usr/bin/python3");
+  node.own_command = true;  // no other version of it
+  CHECK(workers_of(node, version).environment ==
+        Words{"ROBUSTRUN_PREFIX=/t", "PYTHONPATH=/t:/mine"});
+  node.snapshot->facts.is_conda = true;
+  CHECK(workers_of(node, std::nullopt).interpreter == "/t/bin/python");
 }
 
 TEST_CASE("code is run only where it is what was handed in") {

@@ -42,6 +42,15 @@ TEST_CASE("a script of the same name wins over the subcommand") {
   CHECK(choose_command(report, world.around).argv.size() == 2);
 }
 
+TEST_CASE("a folder of the same name wins only where Python would run it") {
+  World world;
+  world.machine.kinds["/job/cache"] = PathKind::kDirectory;
+  const Words cache{"cache", "ls"};
+  CHECK(choose_command(cache, world.around).command == Command::kCache);
+  world.machine.files["/job/cache/__main__.py"] = "";
+  CHECK(choose_command(cache, world.around).command == Command::kRun);
+}
+
 TEST_CASE("called as torchrun there are no subcommands") {
   World world;
   world.around.program_name = "torchrun";

@@ -24,8 +24,8 @@ LAYERS = {
     "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/"],
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
     "simulator/": ["base/core/", "supervisor/core/", "tracer/analysis/"],
-    "cli/": ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "agent/", "launcher/",
-             "supervisor/", "simulator/"],
+    "cli/": ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "bootstrap/", "agent/",
+             "launcher/", "supervisor/", "simulator/"],
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.

@@ -53,6 +53,8 @@ WorkerTemplate worker_template() {
           .image_mode = ImageMode::kBlocks,
           .container = ContainerRuntime::kBwrap,
           .container_mounts = {"/data:/data:ro"},
+          .deps = "/home/user/job/requirements.txt", .setup_command = {"pip", "install", "numpy"},
+          .deps_ttl = 3600s,
           .stage = {"/data/tokenizer.json", "/data/index"},
           .share_blocks = true};
 }

@@ -102,6 +102,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   const auto ninth = wire::decode<wire::Welcome>(old("Welcome-8")).value();
   CHECK(ninth.workers.prefetch == wire::PrefetchMode::kOff);
   CHECK(wire::decode<wire::Welcome>(old("Welcome-9")).value().workers.image.empty());
+  CHECK(wire::decode<wire::Welcome>(old("Welcome-9")).value().workers.deps.empty());
   CHECK_FALSE(wire::decode<wire::StopWorkers>(old("StopWorkers")).value().save_first);
   CHECK_FALSE(wire::decode<wire::WorkerStarted>(old("WorkerStarted")).value().warm);
   CHECK(wire::decode<wire::Welcome>(old("Welcome-5")).value().workers.metrics.empty());

@@ -1,0 +1,152 @@
+"""Dependencies on a node that has none of them: pip, uv with a warm cache, and a snapshot.
+
+The wheels are those of this project's own test environment, put together again from what is
+installed (their content is real, their compression ours). Each reading is one stage on a node
+without the packages: `pip install --target` from the wheels; the same by uv, whose cache has
+them unpacked and lies on the same file system, so that it links; and ours, from the agent's
+start of it to the mounted snapshot, as its log says. Then all three from the command to the end
+of the packages' import. The page cache is warm for all of them.
+"""
+
+import base64
+import contextlib
+import csv
+import hashlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+
+import harness
+from harness import BIN, Figure, Scratch, clean_environment, in_turns, median_ratio
+
+QUICK = ("numpy", "sympy", "mpmath", "networkx")
+PACKAGES = (*QUICK, "torch", "filelock", "fsspec", "jinja2", "markupsafe", "setuptools",
+            "typing_extensions", "packaging", "safetensors")
+IMPORTED = ("numpy", "torch", "sympy", "networkx")
+UV = pathlib.Path(harness.PYTHON).parent / "uv"
+READY = re.compile(r"the dependencies of \S+ are at \S+ after (\d+) ms")
+
+
+def installed(name, environment):
+    """Its name, its version and its folder of metadata."""
+    ask = ("import importlib.metadata as m, sys\n"
+           "d = m.distribution(sys.argv[1])\n"
+           "print(d.metadata['Name'], d.version, d._path)")
+    done = subprocess.run([harness.PYTHON, "-c", ask, name], env=environment, text=True,
+                          capture_output=True, check=True)
+    return done.stdout.split(maxsplit=2)
+
+
+def repack(name, wheels, environment):
+    """A wheel from what is installed; programs are left out, as pip makes them anew."""
+    given, version, info = installed(name, environment)
+    info = pathlib.Path(info.strip())
+    tag = next(line.split()[1] for line in (info / "WHEEL").read_text().splitlines()
+               if line.startswith("Tag:"))
+    stem = f"{re.sub(r'[-.]+', '_', given)}-{version}"
+    rows = []
+    with zipfile.ZipFile(wheels / f"{stem}-{tag}.whl", "w", zipfile.ZIP_DEFLATED,
+                         compresslevel=1) as wheel:
+        for row in csv.reader((info / "RECORD").read_text().splitlines()):
+            path = row[0]
+            source = info.parent / path
+            if path.startswith("..") or path.endswith(".pyc") or not source.is_file():
+                continue
+            if path in (f"{info.name}/RECORD", f"{info.name}/INSTALLER"):
+                continue
+            content = source.read_bytes()
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest())
+            rows.append(f"{path},sha256={digest.rstrip(b'=').decode()},{len(content)}")
+            wheel.writestr(path, content)
+        wheel.writestr(f"{info.name}/RECORD", "\n".join([*rows, f"{info.name}/RECORD,,", ""]))
+    return f"{given}=={version}"
+
+
+class Installs:
+    def __init__(self, folder, packages):
+        self.folder = folder
+        self.wheels = folder / "wheels"
+        self.wheels.mkdir()
+        self.environment = clean_environment(
+            PIP_NO_INDEX=1, PIP_FIND_LINKS=self.wheels, PIP_DISABLE_PIP_VERSION_CHECK=1,
+            UV_NO_INDEX=1, UV_FIND_LINKS=self.wheels, UV_OFFLINE=1,
+            UV_CACHE_DIR=folder / "uv-cache", XDG_CACHE_HOME=folder / "cache",
+            TMPDIR=folder)
+        pins = [repack(name, self.wheels, self.environment) for name in packages]
+        (folder / "requirements.txt").write_text("\n".join([*pins, ""]))
+        imports = "\n".join(f"import {name}" for name in IMPORTED
+                            if name in packages)
+        (folder / "train.py").write_text(
+            f"import sys, time\n{imports}\n"
+            "open(sys.argv[1], 'w').write(str(time.monotonic()))\n")
+        self.stages, self.totals = {}, {}
+
+    @contextlib.contextmanager
+    def target(self):
+        target = self.folder / "target"
+        try:
+            yield target
+        finally:
+            shutil.rmtree(target, ignore_errors=True)
+
+    def run(self, options, environment):
+        stepped = self.folder / "stepped"
+        stepped.unlink(missing_ok=True)
+        done = subprocess.run([BIN / "robustrun", "--prefetch=off", *options, "train.py", stepped],
+                              cwd=self.folder, capture_output=True, text=True, env=environment)
+        if done.returncode != 0:
+            sys.exit(f"{options} failed:\n{done.stderr}")
+        return float(stepped.read_text()), done.stderr
+
+    def by_installer(self, name, command):
+        with self.target() as target:
+            start = time.monotonic()
+            subprocess.run([*command, "--target", target, "-r", "requirements.txt"],
+                           cwd=self.folder, env=self.environment, check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stage = time.monotonic() - start
+            end, _ = self.run([], {**self.environment, "PYTHONPATH": str(target)})
+        self.stages.setdefault(name, []).append(stage)
+        self.totals.setdefault(name, []).append(end - start)
+
+    def pip(self):
+        self.by_installer("pip", [harness.PYTHON, "-m", "pip", "install", "--no-cache-dir"])
+
+    def uv(self):
+        self.by_installer("uv", [UV, "pip", "install", "--python", harness.PYTHON])
+
+    def ours(self):
+        start = time.monotonic()
+        end, log = self.run(["--deps=requirements.txt"],
+                            self.environment)
+        self.stages.setdefault("ours", []).append(int(READY.search(log).group(1)) / 1000)
+        self.totals.setdefault("ours", []).append(end - start)
+
+
+def measure(quick):
+    if not UV.exists():
+        sys.exit("no uv in .venv: scripts/install-deps.sh test installs it")
+    with Scratch() as folder:
+        installs = Installs(folder, QUICK if quick else PACKAGES)
+        installs.uv()  # warms its cache
+        installs.ours()  # makes the snapshot
+        installs.stages.clear()
+        installs.totals.clear()
+        in_turns(3 if quick else 5, installs.ours, installs.pip, installs.uv)
+        stages, totals = installs.stages, installs.totals
+        size = sum(path.stat().st_size for path in installs.wheels.iterdir()) >> 20
+    note = f"{size} MiB of wheels"
+    figures = [
+        Figure("dependencies: snapshot / pip", "s", stages["ours"], stages["pip"],
+               "at most 1/5", median_ratio(stages["ours"], stages["pip"]) <= 1 / 5, note),
+        Figure("dependencies: snapshot / uv, warm cache", "s", stages["ours"], stages["uv"],
+               "at most 1/1.5", median_ratio(stages["ours"], stages["uv"]) <= 1 / 1.5, note),
+    ]
+    for name in ("pip", "uv"):
+        figures.append(Figure(f"command to imports: snapshot / {name}", "s", totals["ours"],
+                              totals[name], "-", True))
+    return figures

@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <chrono>
+
+#include "bootstrap/cache_contents.h"
+#include "bootstrap/limits.h"
+#include "bootstrap/snapshot_place.h"
+#include "cli/cache_text.h"
+#include "cli/commands.h"
+#include "cli/help_text.h"
+#include "cli/parser.h"
+#include "cli/plan_startup.h"
+#include "cli/values.h"
+#include "supervisor/core/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+using bootstrap::CacheEntry;
+
+int show_cache(const CacheLine& line, const std::string& cache, std::int64_t now_s) {
+  const bool verifies = line.verb == "verify";
+  const auto all =
+      verifies ? bootstrap::verify_cache(cache, now_s) : bootstrap::list_cache(cache, now_s);
+  print(line.json ? cache_json(cache, "entries", all) : cache_text(all, now_s));
+  const bool sound =
+      std::ranges::all_of(all, [](const CacheEntry& entry) { return entry.damage.empty(); });
+  return !verifies || sound ? supervisor::kExitSuccess : supervisor::kExitFailure;
+}
+
+int collect_cache(const CacheLine& line, const std::string& cache, const Surroundings& around,
+                  std::int64_t now_s) {
+  constexpr double kGib = 1U << 30U;
+  bootstrap::CacheLimits limits{bootstrap::kSnapshotsBytesMax, 0};
+  if (line.most_gib) limits.bytes_max = static_cast<std::uint64_t>(*line.most_gib * kGib);
+  if (line.unused) {
+    const auto time = parse_duration(*line.unused);
+    if (!time || *time <= base::Nanos::zero()) {
+      return complain_of_usage(around, "argument --unused: no time: '" + *line.unused + "'");
+    }
+    limits.unused_s = std::chrono::duration_cast<std::chrono::seconds>(*time).count();
+  }
+  const auto removed = bootstrap::shrink_cache(cache, limits, now_s);
+  bootstrap::remove_unused_places(bootstrap::places_folder(around.environment), "");
+  print(line.json ? cache_json(cache, "removed", removed) : cache_text(removed, now_s));
+  std::uint64_t left = 0;
+  bool any_damage = false;
+  for (const CacheEntry& entry : bootstrap::list_cache(cache, now_s)) {
+    if (entry.kind == bootstrap::CacheKind::kSnapshot) left += entry.bytes;
+    any_damage = any_damage || !entry.damage.empty();
+  }
+  if (left <= limits.bytes_max && !any_damage) return supervisor::kExitSuccess;
+  say("what is left is in use, or cannot be removed");
+  return supervisor::kExitFailure;
+}
+
+}  // namespace
+
+int cache_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_cache_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(cache_help());
+    return supervisor::kExitSuccess;
+  }
+  const std::string asked =
+      line->cache_dir.value_or(around.variable("ROBUSTRUN_CACHE_DIR").value_or("auto"));
+  const std::string cache = cache_folder(asked, around);
+  if (cache.empty()) {
+    return complain(base::Error{base::Errc::kNotFound, 0,
+                                "there is no cache, for want of HOME; name its folder with "
+                                "--cache-dir"});
+  }
+  const std::int64_t now_s =
+      std::chrono::duration_cast<std::chrono::seconds>(around.wall_time).count();
+  return line->verb == "gc" ? collect_cache(*line, cache, around, now_s)
+                            : show_cache(*line, cache, now_s);
+}
+
+}  // namespace robustrun::cli
