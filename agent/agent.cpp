@@ -92,6 +92,7 @@ class Agent {
   void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
+  [[nodiscard]] base::Nanos began() const { return began_; }
   // The parts that others reach before the welcome.
   [[nodiscard]] PeerCopies& peers() { return *peers_; }
   [[nodiscard]] static std::string host() {
@@ -186,6 +187,7 @@ class Agent {
       own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
       own_workers_->tell_modules = welcome.workers.tell_modules;
       own_workers_->checkpoints = welcome.workers.checkpoints;
+      own_workers_->stages = welcome.workers.stages;
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
@@ -277,6 +279,7 @@ class Agent {
   asio::io_context& loop_;
   bool over_network_;
   base::SystemClock clock_;
+  const base::Nanos began_ = clock_.now();
   base::Rng rng_{base::system_seed()};
   base::BlockingPool pool_;
   NodeContext node_;
@@ -319,7 +322,10 @@ int run_agent(base::Fd channel) {
   asio::io_context loop(1);
   Agent agent(loop, false, [&](Agent& self, HomeLink::Handlers handlers) {
     auto link = HomeLink::over_socket(loop.get_executor(), std::move(channel), std::move(handlers));
-    link->send(wire::Hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}});
+    wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}};
+    hello.at = self.clock().now();
+    hello.began = self.began();
+    link->send(hello);
     return link;
   });
   loop.run();
@@ -333,6 +339,7 @@ int run_remote_agent(RemoteAgent start) {
   Agent agent(loop, true, [&](Agent& self, HomeLink::Handlers handlers) {
     wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {},
                       start.self.slots,       {},          {}};
+    hello.began = self.began();
     start.self.host = hello.host;
     start.self.pid = hello.pid;
     const std::string interface = start.credential.interface;

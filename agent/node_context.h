@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "agent/stage_clock.h"
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/io/blocking_pool.h"
@@ -26,6 +27,7 @@ struct NodeContext {
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
+  StageClock stages{clock};   // of the start that goes on
 };
 
 }  // namespace robustrun::agent

@@ -56,6 +56,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  private:
   [[nodiscard]] AttemptPaths make_paths() const;
   base::Status bind_cpus();
+  void tell(const std::optional<wire::NodeStages>& stages);
   void choose_events();
   void prepare_standbys();
   void check_and_start();
@@ -110,6 +111,7 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   node_.workers = order_->version && !node_.own_command
                       ? with_version(node_.started_with, *order_->version)
                       : node_.started_with;
+  node_.stages.begin_attempt(order_->attempt, order_->slots.size());
   ras_.begin_attempt();
   paths_ = make_paths();
   standbys_.begin(*order_);
@@ -272,6 +274,7 @@ void WorkerSet::Impl::finish_if_empty() {
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
     hot_files_.end_attempt();
+    tell(node_.stages.end_attempt());
     copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
     std::exchange(on_empty_, nullptr)();
@@ -306,10 +309,15 @@ void WorkerSet::Impl::set_congested(bool congested) {
 bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
+  tell(node_.stages.due());
   choose_events();
   hot_files_.look();
   prepare_standbys();
   return progress;
+}
+
+void WorkerSet::Impl::tell(const std::optional<wire::NodeStages>& stages) {
+  if (stages && node_.workers.stages) node_.send(*stages);
 }
 
 void WorkerSet::Impl::prepare_standbys() {

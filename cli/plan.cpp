@@ -216,6 +216,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.standby = standby_mode(settings.text(OptionId::kStandby));
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.checkpoints = true;
+  workers.stages = true;
   plan_startup(settings, around, workers);
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));

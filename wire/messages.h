@@ -21,6 +21,7 @@
 #include "wire/preflight.h"
 #include "wire/replay.h"
 #include "wire/reports.h"
+#include "wire/stages.h"
 #include "wire/standby.h"
 
 namespace robustrun::wire {
@@ -40,6 +41,6 @@ using Message =
                  MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
                  Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
                  StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
-                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound>;
+                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, NodeStages>;
 
 }  // namespace robustrun::wire

@@ -64,6 +64,7 @@ struct WorkerTemplate {
   bool checkpoints = false;  // the agent sends CheckpointNote
   PrefetchMode prefetch = PrefetchMode::kOff;
   std::string cache_directory;  // the user's, on each node; empty: nothing is kept
+  bool stages = false;  // the agent sends NodeStages
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -97,6 +98,7 @@ struct WorkerTemplate {
     v(29, "checkpoints", checkpoints);
     v(30, "prefetch", prefetch);
     v(31, "cache_directory", cache_directory);
+    v(40, "stages", stages);
   }
 };
 

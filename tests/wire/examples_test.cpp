@@ -50,7 +50,8 @@ WorkerTemplate worker_template() {
           .tell_modules = true,
           .checkpoints = true,
           .prefetch = PrefetchMode::kOn,
-          .cache_directory = "/home/user/.cache/robustrun"};
+          .cache_directory = "/home/user/.cache/robustrun",
+          .stages = true};
 }
 
 WorkerExited worker_exited() {
@@ -100,7 +101,7 @@ namespace {
 
 std::vector<Example> first_kinds() {
   return {
-      {"Hello", "Hello-4",
+      {"Hello", "Hello-5",
        Hello{.protocol = 1,
              .host = "host",
              .pid = 4242,
@@ -109,8 +110,9 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
-             .bulk = "[fe80::1%eth0]:4712"}},
-      {"Welcome", "Welcome-9",
+             .bulk = "[fe80::1%eth0]:4712",
+             .began = 4s}},
+      {"Welcome", "Welcome-10",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -377,13 +379,22 @@ std::vector<Example> copy_kinds() {
   };
 }
 
+std::vector<Example> stage_kinds() {
+  return {
+      {"NodeStages", "NodeStages",
+       NodeStages{{2},
+                  {{StageName::kImage, 5s, 7s, 2s, {}},
+                   {StageName::kImports, 7s, base::Nanos{}, 3s, LocalRank{1}}}}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
   for (const auto& part :
        {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds(),
-        replay_kinds(), standby_kinds(), checkpoint_kinds(), copy_kinds()}) {
+        replay_kinds(), standby_kinds(), checkpoint_kinds(), copy_kinds(), stage_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
