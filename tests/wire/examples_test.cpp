@@ -384,7 +384,7 @@ std::vector<Example> stage_kinds() {
       {"NodeStages", "NodeStages",
        NodeStages{{2},
                   {{StageName::kImage, 5s, 7s, 2s, {}},
-                   {StageName::kImports, 7s, base::Nanos{}, 3s, LocalRank{1}}}}},
+                   {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
   };
 }
 
