@@ -1,6 +1,5 @@
 #include "agent/agent.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -96,6 +95,7 @@ class Agent {
   void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
+  [[nodiscard]] base::Nanos began() const { return began_; }
   // The parts that others reach before the welcome.
   [[nodiscard]] PeerCopies& peers() { return *peers_; }
   [[nodiscard]] static std::string host() {
@@ -191,6 +191,7 @@ class Agent {
       own_workers_->tell_modules = welcome.workers.tell_modules;
       own_workers_->checkpoints = welcome.workers.checkpoints;
       own_workers_->share_blocks = welcome.workers.share_blocks;
+      own_workers_->stages = welcome.workers.stages;
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
@@ -287,6 +288,7 @@ class Agent {
   asio::io_context& loop_;
   bool over_network_;
   base::SystemClock clock_;
+  const base::Nanos began_ = clock_.now();
   base::Rng rng_{base::system_seed()};
   base::BlockingPool pool_;
   NodeContext node_;
@@ -331,7 +333,10 @@ int run_agent(base::Fd channel) {
   asio::io_context loop(1);
   Agent agent(loop, false, [&](Agent& self, HomeLink::Handlers handlers) {
     auto link = HomeLink::over_socket(loop.get_executor(), std::move(channel), std::move(handlers));
-    link->send(wire::Hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}});
+    wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}};
+    hello.at = self.clock().now();
+    hello.began = self.began();
+    link->send(hello);
     return link;
   });
   loop.run();
@@ -345,6 +350,7 @@ int run_remote_agent(RemoteAgent start) {
   Agent agent(loop, true, [&](Agent& self, HomeLink::Handlers handlers) {
     wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {},
                       start.self.slots,       {},          {}};
+    hello.began = self.began();
     start.self.host = hello.host;
     start.self.pid = hello.pid;
     const std::string interface = start.credential.interface;
@@ -370,29 +376,6 @@ int run_remote_agent(RemoteAgent start) {
   // Nobody else hears it; a closed stderr is nobody's loss.
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
   return 1;
-}
-
-base::Result<wire::Credential> read_credential() {
-  std::string line;
-  const base::SystemClock clock;
-  const base::Nanos until = clock.now() + kCredentialMax;
-  while (line.find('\n') == std::string::npos) {
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
-    const int ready = ::poll(&input, 1, std::max(0, static_cast<int>(left.count())));
-    if (ready < 0 && errno == EINTR) continue;
-    std::array<char, 4096> bytes{};  // nothing comes behind the line
-    const ssize_t got = ready <= 0 ? 0 : ::read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (got <= 0) {
-      return base::fail(base::Errc::kUnavailable,
-                        "cannot read the credential from standard input: it ended, or nothing "
-                        "came; the agent is started by robustrun itself");
-    }
-    line.append(bytes.data(), static_cast<std::size_t>(got));
-    if (line.size() > wire::kCredentialBytesMax) break;  // said by the parser
-  }
-  line.resize(std::min(line.size(), line.find('\n')));
-  return wire::parse_credential(line);
 }
 
 }  // namespace robustrun::agent

@@ -83,7 +83,8 @@ class NetworkLink final : public HomeLink {
         message);
     if (channel_) return channel_->send(message);
     const bool is_kept = std::holds_alternative<wire::NodeHealth>(message) ||
-                         std::holds_alternative<wire::CheckpointNote>(message);
+                         std::holds_alternative<wire::CheckpointNote>(message) ||
+                         std::holds_alternative<wire::NodeStages>(message);
     if (is_kept && unheard_.size() < kUnheardMax) {
       unheard_.push_back(message);
     }

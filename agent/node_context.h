@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/stage_clock.h"
 #include "agent/worker_home.h"
 #include "base/core/clock.h"
 #include "base/core/ids.h"
@@ -38,6 +39,7 @@ struct NodeContext {
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
   WorkerHome home{};          // where workers are started, once the image is there
   std::optional<SnapshotView> snapshot{};  // none: nothing is asked for, or it is not there yet
+  StageClock stages{clock};   // of the start that goes on
 };
 
 }  // namespace robustrun::agent

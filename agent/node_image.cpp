@@ -100,6 +100,7 @@ void NodeImage::Impl::begin() {
   ++round_;
   ++lane_;  // an older round's file system may hang
   state_ = State::kPreparing;
+  node_.stages.begin(wire::StageName::kImage);
   is_settled_ = false;
   patience_.expires_after(kImageReadyMax);
   patience_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
@@ -204,6 +205,7 @@ void NodeImage::Impl::enter() {
 void NodeImage::Impl::become_ready(pid_t container) {
   patience_.cancel();
   state_ = State::kReady;
+  node_.stages.end(wire::StageName::kImage);
   node_.home = {container, image_->prefix, image_->mount.folder()};
   node_.started_with =
       with_image(plain_, node_.home.root, image_->interpreter, node_.home.is_container());

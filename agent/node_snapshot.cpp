@@ -43,6 +43,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
       return;
     }
     state_ = State::kBusy;
+    node_.stages.begin(wire::StageName::kEnvironment);
     started_at_ = node_.clock.now();
     wish_.asked_s = unix_seconds();
     watch_ = std::make_shared<bootstrap::LeaseWatch>();
@@ -281,6 +282,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     program_.reset();
     node_.snapshot = SnapshotView{open_->tree, open_->facts, target_.minor};
     state_ = State::kReady;
+    node_.stages.end(wire::StageName::kEnvironment);
     const std::chrono::duration<double, std::milli> took = node_.clock.now() - started_at_;
     RR_LOG(kInfo, {}, "the dependencies of {} are at {} after {:.0f} ms", wish_.what, open_->tree,
            took.count());

@@ -96,6 +96,7 @@ class WorkerImpl final : public Worker {
   void report(std::vector<wire::CheckpointNote> notes);
 
   NodeContext& node_;
+  const base::Nanos launched_at_ = node_.clock.now();
   const base::Attempt attempt_;
   const wire::WorkerSlot slot_;
   const WorkerPaths paths_;
@@ -271,6 +272,7 @@ bool WorkerImpl::report_progress() {
   if (!record_ || exited_) return false;
   report(checkpoints_.due(node_.clock.now()));
   auto reading = record_->read();
+  if (reading) node_.stages.take(slot_.local_rank, moments_of(launched_at_, *reading));
   if (collectives_) collectives_->look(reading ? reading->steps : 0);
   const bool has_lines = line_metrics_ && line_metrics_->has_news();
   if (!reading || (reported_ && *reported_ == *reading && !has_lines)) return false;

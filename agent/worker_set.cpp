@@ -15,8 +15,8 @@
 #include "agent/limits.h"
 #include "agent/memory_tier.h"
 #include "agent/node_ras.h"
-#include "agent/preparation.h"
 #include "agent/numa.h"
+#include "agent/preparation.h"
 #include "agent/shm_sweep.h"
 #include "agent/spare_standbys.h"
 #include "agent/standby_set.h"
@@ -57,6 +57,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  private:
   [[nodiscard]] AttemptPaths make_paths() const;
   base::Status bind_cpus();
+  void tell(const std::optional<wire::NodeStages>& stages);
   void choose_events();
   void prepare_standbys();
   void check_and_start();
@@ -112,6 +113,7 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   started_wall_time_ = node_.clock.wall_time();
   looked_at_.reset();
   node_.workers = workers_of(node_, order_->version);
+  node_.stages.begin_attempt(order_->attempt, order_->slots.size());
   ras_.begin_attempt();
   paths_ = make_paths();
   standbys_.begin(*order_);
@@ -289,6 +291,7 @@ void WorkerSet::Impl::finish_if_empty() {
   if (!gone_ && !sweeping_) {
     sweeping_ = true;
     preparation_.end_attempt();
+    tell(node_.stages.end_attempt());
     copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
   } else if (gone_ && on_empty_ && standbys_.empty()) {
     preparation_.end(std::exchange(on_empty_, nullptr));
@@ -324,10 +327,15 @@ bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
   if (progress) preparation_.image().settled();
+  tell(node_.stages.due());
   choose_events();
   preparation_.hot_files().look();
   prepare_standbys();
   return progress;
+}
+
+void WorkerSet::Impl::tell(const std::optional<wire::NodeStages>& stages) {
+  if (stages && node_.workers.stages) node_.send(*stages);
 }
 
 void WorkerSet::Impl::prepare_standbys() {

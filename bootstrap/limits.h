@@ -68,6 +68,7 @@ inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then i
 
 // http_answer
 inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one value that is kept
+
 // requirement_file, snapshot_inputs
 inline constexpr std::size_t kDepsFileBytesMax = std::size_t{16} << 20;  // a lock is the longest
 inline constexpr std::size_t kDepsLinesMax = std::size_t{1} << 16;
@@ -79,7 +80,7 @@ inline constexpr int kLocalDepthMax = 32;
 inline constexpr std::size_t kAbiBytesMax = 4096;
 
 // snapshot_store
-inline constexpr std::size_t kAboutBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kSnapshotAboutBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kSnapshotsListedMax = 4096;
 inline constexpr std::uint64_t kSnapshotsBytesMax = std::uint64_t{64} << 30;  // then the oldest go
 inline constexpr std::size_t kSnapshotEndBytes = std::size_t{64} << 10;  // looked at before a use

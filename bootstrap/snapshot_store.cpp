@@ -88,7 +88,7 @@ std::string damage_of(const std::string& path, const Snapshot& snapshot) {
 
 Result<Snapshot> read_about(const std::string& path) {
   if (!own_file(path)) return base::fail(Errc::kNotFound, "it has no about file of ours");
-  return decode_about(RR_TRY(base::read_file(path, kAboutBytesMax)));
+  return decode_about(RR_TRY(base::read_file(path, kSnapshotAboutBytesMax)));
 }
 
 base::Status sync_folder(const std::string& path) {

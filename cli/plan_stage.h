@@ -1,5 +1,6 @@
 #pragma once
-// Files that every node is to have a copy of before workers start; and whether nodes pass blocks on.
+// Files that every node is to have a copy of before workers start; and whether nodes pass blocks
+// on.
 
 #include "base/core/result.h"
 #include "cli/settings.h"
@@ -8,8 +9,8 @@
 
 namespace robustrun::cli {
 
-// Sets workers.stage (absolute paths) and workers.share_blocks; the image and workers.cache_directory
-// are known. An error names the option.
+// Sets workers.stage (absolute paths) and workers.share_blocks; the image and
+// workers.cache_directory are known. An error names the option.
 base::Status plan_stage(const Settings& settings, const Surroundings& around,
                         wire::WorkerTemplate& workers);
 

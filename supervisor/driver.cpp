@@ -188,6 +188,7 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   link.generation = action.generation;
   link.heard_at = parts_.clock.now();
   if (action.node.value >= request_.spec.nodes.size()) return;  // a volunteer calls by itself
+  link.asked_at = link.heard_at;
   const auto node = action.node;
   const auto generation = action.generation;
   launcher::AgentLauncher::Handlers handlers;

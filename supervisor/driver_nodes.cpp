@@ -82,8 +82,21 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     share_blocks(false);
     return repeat_orders(node);
   }
-  dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens, hello.bulk}, node);
-  share_blocks(false);
+  const base::Nanos now = parts_.clock.now();
+  base::Nanos began{};
+  if (hello.began > base::Nanos{} && hello.at >= hello.began && hello.at - hello.began <= now) {
+    began = std::max(now - (hello.at - hello.began), link.asked_at);
+  }
+  dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens, hello.bulk,
+                       link.asked_at, began},
+           node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, const wire::NodeStages& report) {
+  if (report.attempt != job_.attempt()) return;
+  const NodeLink& link = nodes_[node.value];
+  StartStages stages = to_event(report, link.ranks, link.clock_offset);
+  if (!stages.stages.empty()) dispatch(std::move(stages), node);
 }
 
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.

@@ -28,6 +28,7 @@ struct NodeLink {
   bool suspect = false;
   bool answers = true;                       // what the second channel said last
   bool paused = false;                       // we stopped reading: the console is congested
+  base::Nanos asked_at{};                    // when it was launched; 0: it came by itself
   base::Nanos heard_at{};                    // last message, by our clock
   std::optional<base::Nanos> broken_at;      // the connection broke, and none is there since
   std::string broken_why;

@@ -29,6 +29,29 @@ NodeHealth::Source to_source(wire::NodeHealth::Source source) {
   return NodeHealth::Source::kKernel;  // a value of a newer agent
 }
 
+std::optional<Stage> to_stage(wire::StageName name) {
+  switch (name) {
+    case wire::StageName::kAllocate:
+    case wire::StageName::kConnect: return std::nullopt;  // not for the agent to say
+    case wire::StageName::kImage: return Stage::kImage;
+    case wire::StageName::kEnvironment: return Stage::kEnvironment;
+    case wire::StageName::kImports: return Stage::kImports;
+    case wire::StageName::kProcessGroup: return Stage::kProcessGroup;
+    case wire::StageName::kModel: return Stage::kModel;
+    case wire::StageName::kLoad: return Stage::kLoad;
+    case wire::StageName::kFirstStep: return Stage::kFirstStep;
+  }
+  return std::nullopt;  // a value of a newer agent
+}
+
+bool is_possible(const wire::StageTime& time) {
+  constexpr base::Nanos kLatest = base::Nanos::max() / 4;  // of any clock
+  const bool ended = time.end != base::Nanos{};
+  return time.begin >= base::Nanos{} && time.begin <= kLatest && time.took >= base::Nanos{} &&
+         time.took <= kLatest && (!ended || (time.end <= kLatest && time.end >= time.begin)) &&
+         (!ended || time.took <= time.end - time.begin);
+}
+
 wire::StopReason to_reason(StopCause cause) {
   switch (cause) {
     case StopCause::kRestart: return wire::StopReason::kRestart;
@@ -86,6 +109,25 @@ NodeHealth to_event(const wire::NodeHealth& message) {
   event.line = wire::short_text(message.line, wire::kHealthLineBytesMax);
   event.xid = message.xid;
   event.over = message.over;
+  return event;
+}
+
+StartStages to_event(const wire::NodeStages& message, const std::vector<base::Rank>& ranks,
+                     base::Nanos offset) {
+  StartStages event{message.attempt, {}};
+  for (const wire::StageTime& time : message.stages) {
+    const std::optional<Stage> stage = to_stage(time.stage);
+    const bool is_next = stage && (event.stages.empty() || event.stages.back().stage < *stage);
+    if (!is_next || !is_possible(time)) continue;
+    StageTime& told = event.stages.emplace_back();
+    told.stage = *stage;
+    told.begin = time.begin + offset;
+    if (time.end != base::Nanos{}) told.end = time.end + offset;
+    told.took = time.took;
+    if (time.slowest && time.slowest->value < ranks.size()) {
+      told.slowest = ranks[time.slowest->value];
+    }
+  }
   return event;
 }
 

@@ -17,6 +17,9 @@ WorkersGone to_event(const wire::WorkersGone& message);
 PortReserved to_event(const wire::PortReserved& message);
 CheckpointDemoted to_event(const wire::CheckpointDemoted& message);
 NodeHealth to_event(const wire::NodeHealth& message);  // its texts printable, and short
+// `ranks` by local rank; `offset`: our clock minus the node's. What cannot be is left out.
+StartStages to_event(const wire::NodeStages& message, const std::vector<base::Rank>& ranks,
+                     base::Nanos offset);
 
 // `routes` by local rank; a rank beyond them gets the default route.
 wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes);

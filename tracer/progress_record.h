@@ -19,7 +19,7 @@ namespace robustrun::tracer {
 
 inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
 inline constexpr std::uint32_t kRecordMajor = 1;
-inline constexpr std::uint32_t kRecordMinor = 1;
+inline constexpr std::uint32_t kRecordMinor = 2;
 inline constexpr std::size_t kRecordBytes = 4096;  // of the first page, all of version 1.0
 inline constexpr std::size_t kMetricsMax = 16;
 inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
@@ -53,6 +53,13 @@ struct ProgressRecord {
   std::int64_t step;  // 128
   std::uint64_t metric_count;  // 136  at most kMetricsMax
   std::array<RecordMetric, kMetricsMax> metrics;  // 144 … 656
+  // From minor version 2 on, not under the lock: stages of the start (docs/startup.md).
+  std::uint64_t imports_done_at_ns;  // 656  of the script; 1: one goes on; 0: none yet
+  std::uint64_t group_begin_at_ns;  // 664  init_process_group
+  std::uint64_t group_done_at_ns;  // 672
+  std::uint64_t load_begin_at_ns;  // 680  of the first checkpoint
+  std::uint64_t load_done_at_ns;  // 688  of the last one before the first step
+  std::uint64_t optimizer_at_ns;  // 696  the first one is made
 };
 
 static_assert(offsetof(ProgressRecord, stop_reason) == 24);
@@ -60,7 +67,8 @@ static_assert(offsetof(ProgressRecord, worker_pid) == 64);
 static_assert(offsetof(ProgressRecord, sequence) == 88);
 static_assert(offsetof(ProgressRecord, metric_count) == 136);
 static_assert(offsetof(ProgressRecord, metrics) == 144);
-static_assert(sizeof(ProgressRecord) == 656);
+static_assert(offsetof(ProgressRecord, imports_done_at_ns) == 656);
+static_assert(sizeof(ProgressRecord) == 704);
 static_assert(sizeof(ProgressRecord) <= kRecordBytes);
 
 }  // namespace robustrun::tracer

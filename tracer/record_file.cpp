@@ -69,6 +69,11 @@ std::optional<base::Nanos> time_of(std::uint64_t word) {
   return base::Nanos(static_cast<base::Nanos::rep>(word));
 }
 
+// One that cannot be is as good as none: nothing but an account depends on it.
+std::optional<base::Nanos> mark_of(std::uint64_t word) {
+  return is_time(word) ? time_of(word) : std::nullopt;
+}
+
 std::string name_of(const RecordMetric& metric) {
   return base::printable({metric.name.data(), ::strnlen(metric.name.data(), metric.name.size())});
 }
@@ -95,6 +100,9 @@ base::Result<Reading> decode_record(std::string_view bytes) {
   reading.user_code_at = time_of(record.user_code_at_ns);
   reading.first_step_at = time_of(record.first_step_at_ns);
   reading.last_step_at = time_of(record.last_step_at_ns);
+  reading.start = {mark_of(record.imports_done_at_ns), mark_of(record.group_begin_at_ns),
+                   mark_of(record.group_done_at_ns),   mark_of(record.load_begin_at_ns),
+                   mark_of(record.load_done_at_ns),    mark_of(record.optimizer_at_ns)};
   for (std::size_t i = 0; i < record.metric_count; ++i) {
     std::string name = name_of(record.metrics[i]);
     if (!name.empty()) reading.metrics.emplace_back(std::move(name), record.metrics[i].value);

@@ -17,12 +17,20 @@
 
 namespace robustrun::tracer {
 
+// Moments of a worker's start, as it says: any of them may be nonsense.
+struct StartMarks {
+  std::optional<base::Nanos> imports_done_at, group_begin_at, group_done_at;
+  std::optional<base::Nanos> load_begin_at, load_done_at, optimizer_at;
+  friend bool operator==(const StartMarks&, const StartMarks&) = default;
+};
+
 struct Reading {
   std::uint64_t worker_pid = 0;
   std::uint64_t steps = 0;
   std::optional<std::int64_t> step;
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
   std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
+  StartMarks start;
   friend bool operator==(const Reading&, const Reading&) = default;
 };
 

@@ -22,6 +22,7 @@
 #include "wire/preflight.h"
 #include "wire/replay.h"
 #include "wire/reports.h"
+#include "wire/stages.h"
 #include "wire/standby.h"
 
 namespace robustrun::wire {
@@ -33,14 +34,13 @@ struct Bye {
 };
 
 // The position in this list is the `kind` byte of a frame: append only.
-using Message =
-    std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
-                 WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress, WorkerExited,
-                 WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye, Enrol, Enrolled, Refused,
-                 Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
-                 MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
-                 Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
-                 StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
-                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers>;
+using Message = std::variant<
+    Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted, WorkerStartFailed,
+    StopWorkers, SignalWorkers, WorkerProgress, WorkerExited, WorkersGone, Heartbeat, Notice,
+    Output, Dismiss, Bye, Enrol, Enrolled, Refused, Inject, Injected, NodeEnding, CheckNode,
+    CheckReady, ReachPeers, NodeChecked, MeasurePeers, PeersMeasured, EndCheck, StopRun,
+    CollectiveProgress, Overdue, Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed,
+    EndReplay, StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
+    PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers, NodeStages>;
 
 }  // namespace robustrun::wire

@@ -29,6 +29,7 @@ struct Hello {
   base::Nanos at{};          // by the agent's clock
   std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
   std::string bulk{};  // numeric endpoint, for its peers (wire/bulk_door.h); empty: none
+  base::Nanos began{};  // when its process did, by the same clock; 0: not said
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -40,6 +41,7 @@ struct Hello {
     v(7, "at", at);
     v(8, "listens", listens);
     v(9, "bulk", bulk);
+    v(10, "began", began);
   }
 };
 

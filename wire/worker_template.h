@@ -80,6 +80,7 @@ struct WorkerTemplate {
   std::string deps;  // absolute path of a file that names dependencies; empty: none
   std::vector<std::string> setup_command;  // that installs them; empty: none
   base::Nanos deps_ttl{};  // how long those that are not pinned are good
+  bool stages = false;  // the agent sends NodeStages
   std::vector<std::string> stage;  // files that each node has a copy of before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
   template <class V>
@@ -122,6 +123,7 @@ struct WorkerTemplate {
     v(37, "deps", deps);
     v(38, "setup_command", setup_command);
     v(39, "deps_ttl", deps_ttl);
+    v(40, "stages", stages);
     v(42, "stage", stage);
     v(43, "share_blocks", share_blocks);
   }

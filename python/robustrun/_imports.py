@@ -1,8 +1,12 @@
-"""Waits for modules that the script itself imports; imports nothing by itself."""
+"""Waits for modules that the script itself imports, and for the end of its imports; imports nothing
+by itself."""
 
 import sys
 
+_ModuleSpec = type(sys.__spec__)
 _waiting = {}  # name -> what is called with the module once it is there
+_begins = _ended = None  # what is called when the script imports something, and when it has
+_is_importing = False  # one of the script's own imports goes on: others are parts of it
 
 
 def after_import(name, callback):
@@ -11,21 +15,35 @@ def after_import(name, callback):
     if module is not None:
         _tell([callback], module)
         return
-    if not _waiting:
-        sys.meta_path.insert(0, _ImportWatch)
     _waiting.setdefault(name, []).append(callback)
+    _watch()
+
+
+def watch_script(begins, ended):
+    """Calls them around each import that code of __main__ asks for; None: no more."""
+    global _begins, _ended
+    _begins, _ended = begins, ended
+    _watch()
+
+
+def _watch():
+    wanted = bool(_waiting) or _begins is not None
+    if wanted and _ImportWatch not in sys.meta_path:
+        sys.meta_path.insert(0, _ImportWatch)
+    elif not wanted and _ImportWatch in sys.meta_path:
+        sys.meta_path.remove(_ImportWatch)
 
 
 class _ImportWatch:
-    """Import finder that finds nothing itself, and is gone once all modules came."""
+    """Import finder that finds nothing itself, and is gone once nobody waits."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         callbacks = _waiting.pop(name, None)
-        if callbacks is None:
+        is_scripts = _begins is not None and not _is_importing and _is_asked_by_script()
+        if callbacks is None and not is_scripts:
             return None
-        if not _waiting:
-            sys.meta_path.remove(_ImportWatch)
+        _watch()
         spec = None
         for finder in sys.meta_path:
             if finder is not _ImportWatch:
@@ -33,10 +51,46 @@ class _ImportWatch:
                 if spec is not None:
                     break
         try:
-            _tell_after_import(spec.loader, callbacks)
+            if is_scripts and type(spec) is _ModuleSpec:
+                spec.__class__ = _ScriptsSpec
+            if callbacks is not None:
+                _tell_after_import(spec.loader, callbacks)
         except Exception:
             pass  # a loader of an unknown kind: we see nothing, but the module gets imported
         return spec
+
+
+def _is_asked_by_script():
+    frame = sys._getframe(2)
+    while frame is not None and _is_of_import_system(frame.f_code):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "__main__"
+
+
+def _is_of_import_system(code):
+    file = code.co_filename
+    return file.startswith("<frozen importlib") or (
+        code.co_name == "import_module" and file.endswith("importlib/__init__.py"))
+
+
+class _ScriptsSpec(_ModuleSpec):
+    """The import system notes in the spec that the module's code runs: we need no frame of ours
+    around that code, which a traceback would show."""
+
+    @property
+    def _initializing(self):
+        return self.__dict__.get("_initializing", False)
+
+    @_initializing.setter
+    def _initializing(self, value):
+        global _is_importing
+        self.__dict__["_initializing"] = value
+        _is_importing = bool(value)
+        call = _begins if value else _ended
+        if not value:
+            self.__class__ = _ModuleSpec
+        if call is not None:
+            call()
 
 
 def _tell_after_import(loader, callbacks):

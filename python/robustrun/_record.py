@@ -29,6 +29,12 @@ STEP = 128 // 8
 METRIC_COUNT = 136 // 8
 METRICS = 144 // 8
 METRIC_WORDS = (METRIC_NAME_BYTES + 8) // 8
+IMPORTS_DONE_AT_NS = 656 // 8
+GROUP_BEGIN_AT_NS = 664 // 8
+GROUP_DONE_AT_NS = 672 // 8
+LOAD_BEGIN_AT_NS = 680 // 8
+LOAD_DONE_AT_NS = 688 // 8
+OPTIMIZER_AT_NS = 696 // 8
 
 # The table of communicators (tracer/record_collectives.h), behind the first page.
 COMMUNICATORS = 4096 // 8
@@ -90,8 +96,9 @@ def mark_user_code():
 def after_first_step():
     """By now the program has imported what it needs: a standby worker may want to know, and who
     reads its files ahead at the next start."""
-    from . import _modules
+    from . import _imports, _modules
 
+    _imports.watch_script(None, None)
     hot_files = sys.modules.get(__package__ + "._hot_files")
     if hot_files is not None:
         hot_files.write()

@@ -58,9 +58,9 @@ def _stand_by(write_no_bytecode, fresh_start, mode, program):
 
 
 def _observe():
-    """Hangs up record, stack dump, drills and step counter; each may fail alone."""
+    """Hangs up record, stack dump, drills, step counter and so on; each may fail alone."""
     for attach in (_record.attach, _watch_files, _add_sites, _register_stack_dump,
-                   _listen_for_faults, _count_steps, _watch_collectives):
+                   _listen_for_faults, _count_steps, _watch_collectives, _watch_stages):
         try:
             attach()
         except Exception:
@@ -145,6 +145,13 @@ def _count_steps():
         from . import _steps
 
         _steps.install()
+
+
+def _watch_stages():
+    if _record.current() is not None:
+        from . import _stages
+
+        _stages.install()
 
 
 def _watch_collectives():

@@ -17,7 +17,7 @@ import threading
 import warnings
 from time import monotonic_ns
 
-from . import _engine, _load, _neutral, _ranks, _session, _staged, _state, _tensors
+from . import _engine, _load, _neutral, _ranks, _session, _staged, _stages, _state, _tensors
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._load import Loaded, WorldChanged
@@ -128,7 +128,7 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     marked all of them find the one before at their next start.
     """
     group = None if read_only else _ranks.group()
-    with _lock:
+    with _stages.loading(), _lock:
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap)
         places = _directories(directories, make=not read_only)

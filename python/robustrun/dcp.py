@@ -25,7 +25,7 @@ from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _contents, _dcp_load, _dcp_save, _engine, _ranks, _session
+from . import _contents, _dcp_load, _dcp_save, _engine, _ranks, _session, _stages
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 from ._load import Loaded
@@ -178,11 +178,13 @@ class RobustReader(StorageReader):
     # DCP logs what is raised here for nobody, and says that metadata is None. It would also call
     # again for metadata of a rank if the last parameter were named kwargs.
     def read_metadata(self, *args, **ignored):
+        _stages.load_begins()
         try:
             self._take_over()
             self._checkpoint = _contents.opened(self.directories, self.step)
             return self._metadata()
         except Exception as error:
+            _stages.load_ends()
             self._give_up(error)
             raise
 
@@ -236,6 +238,8 @@ class RobustReader(StorageReader):
         except _engine.CheckpointError as error:
             self._give_up(error)
             raise
+        finally:
+            _stages.load_ends()
         note("loaded", attempt=self._checkpoint.attempt, directories=self.directories,
              source="disk")
         self._checkpoint = None  # its files and memory

@@ -14,6 +14,8 @@ struct AgentJoined {
   std::uint32_t slots = 0;   // workers it offers; counts where the NodeSpec leaves it open
   std::string listens{};  // numeric endpoint, for a supervisor on another machine; empty: none
   std::string bulk{};  // numeric endpoint, for copies in memory of other agents; empty: none
+  base::Nanos asked{};  // when it was asked for, by our clock; 0: it came by itself
+  base::Nanos began{};  // when its process did, by our clock; 0: not known
   template <class V>
   void fields(V& v) {
     v(1, "pid", pid);
@@ -21,6 +23,8 @@ struct AgentJoined {
     v(3, "slots", slots);
     v(4, "listens", listens);
     v(5, "bulk", bulk);
+    v(6, "asked", asked);
+    v(7, "began", began);
   }
 };
 

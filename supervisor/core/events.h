@@ -21,6 +21,7 @@
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
 #include "supervisor/core/replay.h"
+#include "supervisor/core/stage_events.h"
 #include "supervisor/core/versions.h"
 #include "supervisor/core/worker_events.h"
 
@@ -186,7 +187,7 @@ using EventBody =
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
                  PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm,
                  NodesReplayed, CheckpointNoted, CheckpointDemoted, BackupSolved, CopiesKept,
-                 HeldCopiesSaved>;
+                 HeldCopiesSaved, StartStages>;
 
 struct Event {
   base::Nanos at{};

@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kStates = 12;
-constexpr std::size_t kStimuli = 34;
+constexpr std::size_t kStimuli = 35;
 
 template <class Body>
 constexpr bool kFromNode =
@@ -23,7 +23,7 @@ constexpr bool kFromNode =
     std::is_same_v<Body, WorkersGone> || std::is_same_v<Body, NodeEnding> ||
     std::is_same_v<Body, NodeHealth> || std::is_same_v<Body, CheckpointNoted> ||
     std::is_same_v<Body, CheckpointDemoted> || std::is_same_v<Body, CopiesKept> ||
-    std::is_same_v<Body, HeldCopiesSaved>;
+    std::is_same_v<Body, HeldCopiesSaved> || std::is_same_v<Body, StartStages>;
 
 }  // namespace
 
@@ -113,6 +113,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, bak, bak, bak, no, no, no, no, no, no, no},  // BackupSolved
       {no, no, no, kep, kep, kep, no, no, no, no, no, no},  // CopiesKept
       {no, no, no, no, no, no, hel, no, no, no, no, no},  // HeldCopiesSaved
+      {no, no, no, no, no, no, no, no, no, no, no, no},  // StartStages: for the report alone
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -142,6 +143,7 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<BackupSolved>(body)) return Stimulus::kBackupSolved;
   if (std::holds_alternative<CopiesKept>(body)) return Stimulus::kCopiesKept;
   if (std::holds_alternative<HeldCopiesSaved>(body)) return Stimulus::kHeldCopiesSaved;
+  if (std::holds_alternative<StartStages>(body)) return Stimulus::kStartStages;
   return static_cast<Stimulus>(body.index());
 }
 

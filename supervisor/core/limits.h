@@ -139,4 +139,9 @@ inline constexpr std::size_t kCostWindowsKept = 60;
 inline constexpr std::uint32_t kCostWindowsToRaise = 3;
 inline constexpr std::uint32_t kCostWindowsToClear = 2;
 
+// report_stages: a straggler took 12 tenths of the median and half a second more; so many are told.
+inline constexpr std::int64_t kStragglerTenths = 12;
+inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
+inline constexpr std::size_t kStageNodesMax = 8;
+
 }  // namespace robustrun::supervisor

@@ -18,6 +18,7 @@
 #include "supervisor/core/report_hang.h"
 #include "supervisor/core/report_incident.h"
 #include "supervisor/core/report_injected.h"
+#include "supervisor/core/report_stages.h"
 #include "supervisor/core/report_time.h"
 
 namespace robustrun::supervisor {
@@ -80,6 +81,7 @@ struct RunReport {
   std::vector<AlarmReport> alarms;  // in order
   std::vector<PhaseCost> costs;  // of the start, then of restarts
   std::optional<CheckpointReport> checkpoints;  // none: the workers told of none
+  std::vector<StageCost> stages;  // of the start, then of restarts
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -108,6 +110,7 @@ struct RunReport {
     v(24, "alarms", alarms);
     v(25, "costs", costs);
     v(26, "checkpoints", checkpoints);
+    v(27, "stages", stages);
   }
 };
 

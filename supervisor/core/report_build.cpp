@@ -290,6 +290,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.time = account_time(facts, entries);
   report.evictions = evictions(facts, entries);
   report.costs = phase_costs(facts, entries);
+  report.stages = stage_costs(facts, entries);
   report.checkpoints = checkpoint_report(facts);
   for (const auto& [at, body] : facts.takeovers) {
     report.takeovers.push_back(

@@ -161,6 +161,13 @@ void show_takeovers(const RunReport& report, Page& page) {
   show_list("takeover", lines, page);
 }
 
+void show_stages(const RunReport& report, Page& page) {
+  page.item("stages", stage_words(report.stages, kCostOfStart));
+  const std::string restarts = stage_words(report.stages, kCostOfRestarts);
+  if (!restarts.empty()) page.item("", "of restarts: " + restarts);
+  show_list("slow", straggler_words(report.stages), page);
+}
+
 void show_evictions(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
   for (const Eviction& eviction : report.evictions) {
@@ -246,6 +253,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("time", time_words(report.time));
   page.item("start", cost_words(report.costs, kCostOfStart));
   page.item("restarts", cost_words(report.costs, kCostOfRestarts));
+  show_stages(report, page);
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {
     page.item("dropped", fmt::format("{} of the workers' output could not be written",

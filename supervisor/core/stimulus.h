@@ -41,6 +41,7 @@ enum class Stimulus : std::uint8_t {
   kBackupSolved,
   kCopiesKept,
   kHeldCopiesSaved,
+  kStartStages,
 };
 
 }  // namespace robustrun::supervisor

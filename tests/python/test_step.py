@@ -112,6 +112,7 @@ def test_forked_and_spawned_children_do_not_count(record, boot, tmp_path):
 def test_the_hook_leaves_no_trace_in_the_import_system(record, boot, tmp_path):
     (tmp_path / "t.py").write_text(
         "import sys, importlib, torch, torch.optim.optimizer as o\n"
+        "torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)\n"
         "print([f for f in sys.meta_path if 'robustrun' in repr(f)],"
         " 'exec_module' in vars(o.__spec__.loader))\n"
         "importlib.reload(o)\n")

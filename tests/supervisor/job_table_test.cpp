@@ -165,6 +165,10 @@ const Row kRows[] = {
      }},
     {"HeldCopiesSaved", "............",
      [](const Harness& h) -> EventBody { return HeldCopiesSaved{h.job.attempt(), 1, 1, {}}; }},
+    {"StartStages", "............",
+     [](const Harness& h) -> EventBody {
+       return StartStages{h.job.attempt(), {{Stage::kImports, h.now, h.now, {}, base::Rank{0}}}};
+     }},
     {"FaultInjected", "............",
      [](const Harness& h) -> EventBody {
        return FaultInjected{"kill", h.job.attempt(), base::NodeId{0}, base::Rank{0},

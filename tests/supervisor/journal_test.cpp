@@ -102,6 +102,12 @@ CopiesKept copies_kept() {
 
 HeldCopiesSaved copies_saved() { return {base::Attempt{1}, 5, 2, {"rank 4: no such memory"}}; }
 
+StartStages start_stages() {
+  return {base::Attempt{1},
+          {{Stage::kImports, base::Nanos(5), base::Nanos(9), base::Nanos(3), base::Rank{7}},
+           {Stage::kFirstStep, base::Nanos(11), base::Nanos{}, base::Nanos(2), {}}}};
+}
+
 FaultInjected injected() {
   return {"kill", base::Attempt{1}, base::NodeId{1}, base::Rank{3}, 4243, "SIGKILL"};
 }
@@ -125,6 +131,10 @@ std::vector<JournalEntry> one_of_each() {
   story.event(8017, nodes_replayed());
   story.event(8018, checkpoint_noted()).event(8019, checkpoint_demoted());
   story.event(8020, backup_solved()).event(8021, copies_kept()).event(8022, copies_saved());
+  AgentJoined joined{78, "10.0.0.34", 2};
+  joined.asked = base::Nanos(100);
+  joined.began = base::Nanos(200);
+  story.event(8023, start_stages(), 1).event(8024, joined, 1);
   return story.entries;
 }
 
@@ -384,6 +394,23 @@ TEST_CASE("what was said of copies in memory in a journal of before can be read"
   CHECK(saved.order == 5);
   CHECK(saved.saved == 2);
   CHECK(saved.errors == std::vector<std::string>{"rank 4: no such memory"});
+}
+
+TEST_CASE("the stages of a start in a journal of before can be read") {
+  const auto readout = stored("kind31", {at_seven(start_stages())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<StartStages>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.attempt == base::Attempt{1});
+  REQUIRE(body.stages.size() == 2);
+  CHECK(body.stages[0].stage == Stage::kImports);
+  CHECK(body.stages[0].begin == base::Nanos(5));
+  CHECK(body.stages[0].end == base::Nanos(9));
+  CHECK(body.stages[0].took == base::Nanos(3));
+  CHECK(body.stages[0].slowest == base::Rank{7});
+  CHECK(body.stages[1].stage == Stage::kFirstStep);
+  CHECK(body.stages[1].end == base::Nanos{});
+  CHECK_FALSE(body.stages[1].slowest);
 }
 
 }  // namespace

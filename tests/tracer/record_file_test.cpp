@@ -106,6 +106,20 @@ TEST_CASE("what the worker stores is read") {
   CHECK(*reading == expected);
 }
 
+TEST_CASE("marks of the start are read, and one that cannot be is as good as none") {
+  const Fixture f;
+  f.store(AT(imports_done_at_ns), 1);
+  f.store(AT(group_begin_at_ns), 11);
+  f.store(AT(group_done_at_ns), 12);
+  f.store(AT(load_begin_at_ns), 13);
+  f.store(AT(load_done_at_ns), std::uint64_t{1} << 63);
+  f.store(AT(optimizer_at_ns), 15);
+  const auto reading = f.file->read();
+  REQUIRE(reading);
+  CHECK(reading->start ==
+        tracer::StartMarks{Nanos(1), Nanos(11), Nanos(12), Nanos(13), {}, Nanos(15)});
+}
+
 TEST_CASE("a step is not there until the script gives one") {
   const Fixture f;
   f.store(AT(step), 9);
@@ -134,7 +148,7 @@ TEST_CASE("names of metrics cannot carry control characters or broken text") {
 
 TEST_CASE("a record that the worker truncated is corrupt, not a crash") {
   const Fixture f;
-  for (const off_t size : {0, 1, 90, 655}) {
+  for (const off_t size : {0, 1, 90, 655, 703}) {
     REQUIRE(::truncate(f.path.c_str(), size) == 0);
     CHECK(f.error() == Errc::kCorrupt);
   }

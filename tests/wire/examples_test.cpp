@@ -53,8 +53,10 @@ WorkerTemplate worker_template() {
           .image_mode = ImageMode::kBlocks,
           .container = ContainerRuntime::kBwrap,
           .container_mounts = {"/data:/data:ro"},
-          .deps = "/home/user/job/requirements.txt", .setup_command = {"pip", "install", "numpy"},
+          .deps = "/home/user/job/requirements.txt",
+          .setup_command = {"pip", "install", "numpy"},
           .deps_ttl = 3600s,
+          .stages = true,
           .stage = {"/data/tokenizer.json", "/data/index"},
           .share_blocks = true};
 }
@@ -106,7 +108,7 @@ namespace {
 
 std::vector<Example> first_kinds() {
   return {
-      {"Hello", "Hello-4",
+      {"Hello", "Hello-5",
        Hello{.protocol = 1,
              .host = "host",
              .pid = 4242,
@@ -115,7 +117,8 @@ std::vector<Example> first_kinds() {
              .attempt = Attempt{3},
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
-             .bulk = "[fe80::1%eth0]:4712"}},
+             .bulk = "[fe80::1%eth0]:4712",
+             .began = 4s}},
       {"Welcome", "Welcome-10",
        Welcome{.protocol = 1,
                .node = NodeId{2},
@@ -368,13 +371,22 @@ std::vector<Example> checkpoint_kinds() {
   };
 }
 
+std::vector<Example> stage_kinds() {
+  return {
+      {"NodeStages", "NodeStages",
+       NodeStages{{2},
+                  {{StageName::kImage, 5s, 7s, 2s, {}},
+                   {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
+  };
+}
+
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
   for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
                            observation_kinds(), replay_kinds(), standby_kinds(), checkpoint_kinds(),
-                           robustrun::test::example_copy_messages()}) {
+                           robustrun::test::example_copy_messages(), stage_kinds()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

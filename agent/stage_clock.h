@@ -1,0 +1,56 @@
+#pragma once
+// When the stages of this node's part of a start began and ended, and when that is to be told.
+//
+// Part of the NodeContext, on the agent's loop. Stages of the agent itself are told by begin() and
+// end() of whoever does them; those of workers come from their records. The supervisor hears of an
+// attempt once all workers have done a step, when the attempt ends before that, and after
+// kStagesToldAfter: three messages at most, however many workers there are. Pure but for the clock.
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "agent/worker_stages.h"
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "wire/stages.h"
+
+namespace robustrun::agent {
+
+class StageClock {
+ public:
+  explicit StageClock(const base::Clock& clock) : clock_(clock) {}
+
+  // Of the agent: an image, an environment. Before the first attempt and between two it belongs to
+  // the next one. Begun twice within an attempt: from the first begin to the last end. An end
+  // without a begin is ignored.
+  void begin(wire::StageName stage);
+  void end(wire::StageName stage);
+
+  void begin_attempt(base::Attempt attempt, std::size_t workers);
+  // What the worker's record says now.
+  void take(base::LocalRank worker, const WorkerMoments& moments);
+  // What is to be told now.
+  [[nodiscard]] std::optional<wire::NodeStages> due();
+  // No worker is left: what was not told.
+  [[nodiscard]] std::optional<wire::NodeStages> end_attempt();
+
+ private:
+  struct Own {
+    std::optional<base::Nanos> begin, end;
+  };
+  [[nodiscard]] std::optional<wire::NodeStages> all() const;
+  [[nodiscard]] bool all_stepped() const;
+
+  const base::Clock& clock_;
+  std::array<Own, wire::kStageNames> own_;  // by StageName
+  std::map<base::LocalRank, WorkerMoments> workers_;
+  base::Attempt attempt_;
+  std::size_t workers_expected_ = 0;
+  base::Nanos began_{};
+  bool under_way_ = false;  // an attempt whose last word was not said
+  bool told_late_ = false;
+};
+
+}  // namespace robustrun::agent

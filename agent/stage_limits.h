@@ -1,0 +1,10 @@
+#pragma once
+// Bounds of stage_clock.
+
+#include <chrono>
+
+namespace robustrun::agent {
+
+inline constexpr std::chrono::seconds kStagesToldAfter{300};  // though not all workers have stepped
+
+}  // namespace robustrun::agent
