@@ -54,7 +54,7 @@ using ListImage = std::function<std::vector<ImageEntry>(const std::string& folde
 
 struct ContainerCommand {
   std::string program;  // absolute: bwrap, apptainer, enroot
-  std::string root;     // of the image, as this machine sees it
+  std::string root;  // of the image, as this machine sees it
   std::vector<ContainerBind> binds;
 };
 

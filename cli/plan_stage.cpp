@@ -16,7 +16,7 @@ base::Status plan_stage(const Settings& settings, const Surroundings& around,
                         wire::WorkerTemplate& workers) {
   std::set<std::string> names;
   for (std::string path : parse_filters(settings.text(OptionId::kStage))) {
-    if (!path.starts_with('/')) path = around.working_directory + "/" + path;
+    if (!path.starts_with('/')) path.insert(0, around.working_directory + "/");
     const std::string name = path.substr(path.rfind('/') + 1);
     if (name.empty() || name == "." || name == "..") {
       return cannot_use(settings, OptionId::kStage, fmt::format("{} is no file", path));
