@@ -227,7 +227,7 @@ class Agent {
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     node_.started_with = node_.workers;
     stage_.emplace(node_, blocks_);
-    workers_.emplace(node_, *copies_, *stage_);
+    workers_.emplace(node_, *copies_, blocks_, *stage_);
     tests_.emplace(node_);
     demotion_.emplace(node_);
     if (node_.workers.health) health_ = HealthWatch::start(node_);

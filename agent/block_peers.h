@@ -5,6 +5,7 @@
 //
 // Owned by the Agent, on its loop; never blocks it. No threads are made before blocks are wanted.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,7 +40,15 @@ class BlockPeers {
     if (list == nullptr) return false;
     server_->limit(list->rate);
     asker_->know(*list);
+    is_known_ = true;
+    if (on_known_) on_known_();
     return true;
+  }
+  // `on_known` is called when the nodes are known, at once if they are; empty: no more. One at a
+  // time.
+  void when_known(std::function<void()> on_known) {
+    on_known_ = std::move(on_known);
+    if (is_known_ && on_known_) on_known_();
   }
   [[nodiscard]] BlockAsker& asker() { return *asker_; }
   [[nodiscard]] BlockServer& server() { return *server_; }
@@ -47,6 +56,8 @@ class BlockPeers {
  private:
   std::shared_ptr<BlockAsker> asker_;
   std::shared_ptr<BlockServer> server_;
+  std::function<void()> on_known_;
+  bool is_known_ = false;
 };
 
 }  // namespace robustrun::agent

@@ -39,13 +39,17 @@ class BlockServerLinkImpl final : public BlockServerLink,
     socket_.assign(Local(), fd.get(), error);
     if (error) return base::fail_errno("cannot talk to the block server", error.value());
     static_cast<void>(fd.release());
+    if (blob_.empty()) {
+      asked_key_ = next_id_++;
+      say({BlockFrameKind::kStatus, asked_key_, 0, {}});
+    }
     say({BlockFrameKind::kPeers, next_id_++, 0, {}});
     read();
     return {};
   }
 
   bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override {
-    if (name.blob != blob_ || !socket_.is_open()) return false;
+    if (blob_.empty() || name.blob != blob_ || !socket_.is_open()) return false;
     if (questions_.size() >= kServerQuestionsMax) return answer(nullptr), true;
     const bool goes_far = scope == wire::BlockScope::kAny;
     const std::uint64_t id = next_id_++;
@@ -87,6 +91,12 @@ class BlockServerLinkImpl final : public BlockServerLink,
 
   void on_frame(BlockFrame& frame) {
     if (frame.kind == BlockFrameKind::kWant) return want(frame);
+    if (frame.id == asked_key_ && blob_.empty() && frame.kind == BlockFrameKind::kOk) {
+      const auto status = bootstrap::decode_block_status(frame.payload);
+      if (!status) return end(status.error().what);
+      blob_ = status->key;
+      return;
+    }
     const auto question = questions_.find(frame.id);
     if (question == questions_.end()) return;  // an answer to kPeers, or news
     const BlockAnswered answer = std::move(question->second);
@@ -137,6 +147,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
   std::string room_;
   bootstrap::BlockFrameReader frames_;
   std::uint64_t next_id_ = 1;
+  std::uint64_t asked_key_ = 0;  // the question for it; 0: none was needed
   std::map<std::uint64_t, BlockAnswered> questions_;
   std::deque<std::string> unsaid_;  // the first is being written
 };

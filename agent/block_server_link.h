@@ -19,8 +19,9 @@ namespace robustrun::agent {
 
 class BlockServerLink : public BlockSource {
  public:
-  // `socket`: connected to the server's. `blob`: its key. `on_end`: the server is gone; at most
-  // once, never from within make().
+  // `socket`: connected to the server's. `blob`: its key; empty: the server is asked, and nothing
+  // is passed on before it has said it. `on_end`: the server is gone; at most once, never from
+  // within make().
   static base::Result<std::shared_ptr<BlockServerLink>> make(NodeContext& node, BlockAsker& asker,
                                                              base::Fd socket, std::string blob,
                                                              std::function<void()> on_end);

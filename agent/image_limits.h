@@ -14,6 +14,7 @@ inline constexpr std::chrono::milliseconds kImageServerPoll{50};
 inline constexpr std::chrono::seconds kImageServerAnswerMax{5};
 inline constexpr std::chrono::seconds kImageServerReadyMax{45};  // its origin may be slow to answer
 inline constexpr std::chrono::seconds kImageServerQuitMax{2};
+inline constexpr std::chrono::seconds kImagePeersWait{10};  // then it reads ahead without them
 inline constexpr std::chrono::seconds kImageEndMax{5};  // to unmount, at the end
 // Workers that were killed and are still there: they may wait for a server that does not answer.
 inline constexpr std::chrono::milliseconds kKilledReadersMax{1000};

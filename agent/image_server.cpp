@@ -171,6 +171,10 @@ class ImageServerImpl final : public ImageServer {
     options.executable = plan_.program;
     options.argv = {"robustrun-blocks", "serve",   "--source",  plan_.source, "--cache",
                     plan_.cache,        "--mount", plan_.mount, "--socket",   plan_.socket};
+    if (plan_.has_peers) {
+      options.argv.insert(options.argv.end(),
+                          {"--await-peers", std::to_string(kImagePeersWait.count())});
+    }
     options.environment = node_.workers.environment;  // proxies, certificates
     options.descriptors = {-1, words_.get(), words_.get()};
     spared_.emplace();

@@ -22,6 +22,7 @@ class ImageServer {
   struct Plan {
     std::string program;  // absolute path of robustrun-blocks
     std::string source, cache, mount, socket;
+    bool has_peers = false;  // somebody will ask them for it (block_server_link.h)
   };
   struct Handlers {
     // MOUNT/image can be read; or why it never will. Once.

@@ -29,10 +29,10 @@ constexpr std::size_t kImageJobsMax = 16;
 
 class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(NodeContext& node, std::function<void()> on_ready)
+  Impl(NodeContext& node, Hooks hooks)
       : node_(node),
         plain_(node.started_with),
-        on_ready_(std::move(on_ready)),
+        hooks_(std::move(hooks)),
         patience_(node.executor),
         stuck_(node.executor),
         pool_(node.executor, kImageThreads, kImageJobsMax) {}
@@ -44,7 +44,6 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   void workers_gone() { stuck_.cancel(); }
   void end(std::function<void()> done);
   void abandon();
-  [[nodiscard]] const std::string& server_socket() const { return socket_; }
 
  private:
   enum class State { kNone, kPreparing, kReady, kFailed, kEnding };
@@ -64,7 +63,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
 
   NodeContext& node_;
   const wire::WorkerTemplate plain_;  // as the supervisor gave it
-  std::function<void()> on_ready_;
+  Hooks hooks_;
   asio::steady_timer patience_, stuck_;
   State state_ = State::kNone;
   std::uint64_t round_ = 0;  // answers of older ones do not count
@@ -148,8 +147,9 @@ void NodeImage::Impl::serve() {
   auto made = folder_->make_inside("blocks");
   if (!made) return fail(made.error());
   socket_ = folder_->path() + "/socket";
-  ImageServer::Plan plan{node_.executable + "-blocks", plain_.image, plain_.cache_directory, *made,
-                         socket_};
+  ImageServer::Plan plan{
+      node_.executable + "-blocks", plain_.image, plain_.cache_directory, *made, socket_,
+      plain_.share_blocks};
   ImageServer::Handlers handlers;
   const auto live = [self = weak_from_this(), round = round_](auto then) {
     const auto image = self.lock();
@@ -159,7 +159,10 @@ void NodeImage::Impl::serve() {
   handlers.on_ready = [this, live, source = *made + "/image"](base::Status status) {
     asio::post(node_.executor, [live, source, status] {
       live([&](Impl& image) {
-        if (status) return image.mount(source);
+        if (status) {
+          image.hooks_.on_served(image.socket_);
+          return image.mount(source);
+        }
         if (!image.server_->is_adopted()) return image.fail(status.error());
         image.server_.reset();  // a dead agent's, that is stopped or broken
         image.take_folder(true);
@@ -212,7 +215,7 @@ void NodeImage::Impl::become_ready(pid_t container) {
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",
          base::printable(bootstrap::shown_source(plain_.image)), node_.home.root,
          image_->mount.is_by_kernel() ? "" : " by squashfuse");
-  on_ready_();
+  hooks_.on_ready();
   if (waiting_) std::exchange(waiting_, nullptr)({});
 }
 
@@ -318,13 +321,13 @@ void NodeImage::Impl::finish_end() {
 
 void NodeImage::Impl::abandon() {
   waiting_ = nullptr;
-  on_ready_ = [] {};
+  hooks_ = {[] {}, [](const std::string&) {}};
   patience_.cancel();
   stuck_.cancel();
 }
 
-NodeImage::NodeImage(NodeContext& node, std::function<void()> on_ready)
-    : impl_(std::make_shared<Impl>(node, std::move(on_ready))) {
+NodeImage::NodeImage(NodeContext& node, Hooks hooks)
+    : impl_(std::make_shared<Impl>(node, std::move(hooks))) {
   impl_->begin();
 }
 NodeImage::~NodeImage() { impl_->abandon(); }
@@ -335,6 +338,5 @@ void NodeImage::settled() { impl_->settled(); }
 void NodeImage::workers_killed() { impl_->workers_killed(); }
 void NodeImage::workers_gone() { impl_->workers_gone(); }
 void NodeImage::end(std::function<void()> done) { impl_->end(std::move(done)); }
-const std::string& NodeImage::server_socket() const { return impl_->server_socket(); }
 
 }  // namespace robustrun::agent

@@ -19,8 +19,14 @@ namespace robustrun::agent {
 
 class NodeImage {
  public:
-  // `on_ready`: every time that it is there, before a start that waits for it goes on.
-  NodeImage(NodeContext& node, std::function<void()> on_ready);
+  struct Hooks {
+    std::function<void()> on_ready;  // it is there; before a start that waits for it goes on
+    // A server of its blocks (docs/formats/block-server.md) listens at this socket. Before any of
+    // it is read ahead, if nodes pass blocks on.
+    std::function<void(const std::string& socket)> on_served;
+  };
+  // Each is called every time.
+  NodeImage(NodeContext& node, Hooks hooks);
   ~NodeImage();
   NodeImage(const NodeImage&) = delete;
   NodeImage& operator=(const NodeImage&) = delete;
@@ -36,8 +42,6 @@ class NodeImage {
   void workers_gone();
   // No process uses it any more. `done` is called when nothing is mounted, or after kImageEndMax.
   void end(std::function<void()> done);
-  // The socket of the server of its blocks (docs/formats/block-server.md); empty: none.
-  [[nodiscard]] const std::string& server_socket() const;
 
  private:
   class Impl;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/worker_version.h"
+#include "base/io/log.h"
 
 namespace robustrun::agent {
 
@@ -13,13 +14,43 @@ struct Preparation::Attempt {
   Go go;
 };
 
-Preparation::Preparation(NodeContext& node, StageFiles& staged)
+Preparation::Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged)
     : node_(node),
+      peers_(peers),
       snapshot_(node),
       hot_files_(node),
-      image_(node, [this] { hot_files_.find(); }),
+      image_(node, {[this] { hot_files_.find(); },
+                    [this](const std::string& socket) { share_image(socket); }}),
       staged_(staged) {
   if (node.started_with.image.empty()) hot_files_.find();
+}
+
+void Preparation::share_image(const std::string& socket) {
+  keep_image();
+  if (!node_.started_with.share_blocks) return;
+  peers_.when_known([this, socket] {
+    if (!link_) link_image(socket);
+  });
+}
+
+void Preparation::link_image(const std::string& socket) {
+  auto fd = connect_block_server(socket);
+  auto link = fd ? BlockServerLink::make(node_, peers_.asker(), *std::move(fd), {},
+                                         [this] { keep_image(); })
+                 : std::unexpected(std::move(fd).error());
+  if (!link) {
+    RR_LOG(kWarn, {}, "the image is not shared with other nodes: {}", link.error().what);
+    return;
+  }
+  link_ = *std::move(link);
+  peers_.server().add(*link_);
+}
+
+void Preparation::keep_image() {
+  peers_.when_known({});
+  if (!link_) return;
+  peers_.server().remove(*link_);
+  std::exchange(link_, nullptr)->abandon();
 }
 
 void Preparation::begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted,

@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 
+#include "agent/block_peers.h"
+#include "agent/block_server_link.h"
 #include "agent/hot_files.h"
 #include "agent/node_context.h"
 #include "agent/node_image.h"
@@ -22,7 +24,9 @@ class Preparation {
  public:
   using Go = std::function<void(base::Status)>;
 
-  Preparation(NodeContext& node, StageFiles& staged);
+  // `peers`: whom blocks of the image come from and go to.
+  Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged);
+  ~Preparation() { keep_image(); }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
@@ -43,10 +47,15 @@ class Preparation {
 
  private:
   struct Attempt;
+  void share_image(const std::string& socket);
+  void link_image(const std::string& socket);
+  void keep_image();
   void after_image(const std::shared_ptr<Attempt>& attempt);
   void after_snapshot(const std::shared_ptr<Attempt>& attempt);
 
   NodeContext& node_;
+  BlockPeers& peers_;
+  std::shared_ptr<BlockServerLink> link_;  // to the image's server, while it is shared
   NodeSnapshot snapshot_;
   HotFiles hot_files_;
   NodeImage image_;

@@ -32,10 +32,10 @@ namespace asio = boost::asio;
 
 class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(NodeContext& node, MemoryTier& copies, StageFiles& stage)
+  Impl(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage)
       : node_(node),
         grace_(node.executor),
-        preparation_(node, stage),
+        preparation_(node, peers, stage),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
@@ -377,8 +377,8 @@ void WorkerSet::Impl::abandon() {
   workers_.clear();
 }
 
-WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies, StageFiles& stage)
-    : impl_(std::make_shared<Impl>(node, copies, stage)) {}
+WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage)
+    : impl_(std::make_shared<Impl>(node, copies, peers, stage)) {}
 WorkerSet::~WorkerSet() { impl_->abandon(); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "agent/block_peers.h"
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
 #include "agent/stage_files.h"
@@ -18,8 +19,9 @@ namespace robustrun::agent {
 
 class WorkerSet {
  public:
-  // `copies`: of workers' states, from attempt to attempt. Both outlive it.
-  WorkerSet(NodeContext& node, MemoryTier& copies, StageFiles& stage);
+  // `copies`: of workers' states, from attempt to attempt. `peers`: for blocks of an image. All
+  // outlive it.
+  WorkerSet(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage);
   ~WorkerSet();
   WorkerSet(const WorkerSet&) = delete;
   WorkerSet& operator=(const WorkerSet&) = delete;

@@ -259,8 +259,8 @@ constexpr auto kOwnRows = std::to_array<Option>({
            "storage once, and passed on between nodes (docs/startup.md). ,, is a comma."},
   {.id = kPeersRate, .name = "peers-rate", .type = kInteger, .values = "MIB", .native = "0",
    .group = kWhat, .min = 0, .max = 1'048'576,
-   .help = "MiB a second that each node sends at most, of staged files to other nodes; 0: no "
-           "limit."},
+   .help = "MiB a second that each node sends at most, of staged files and images to other nodes; "
+           "0: no limit."},
   {.id = kDeps, .name = "deps", .values = "FILE", .group = kWhat,
    .help = "Install what a requirements.txt, uv.lock, pyproject.toml or environment.yml names, "
            "once for all runs with the same content, and put it in front of the workers' "

@@ -26,7 +26,8 @@ BlockSupply::BlockSupply(BlockStore& store, Origin& origin, const base::Clock& c
       origin_(origin),
       clock_(clock),
       options_(options),
-      plan_(profile, blocks_there(store)) {
+      plan_(profile, blocks_there(store)),
+      prefetch_due_(clock.now() + options.await_peers) {
   for (unsigned i = 0; i < kLocalThreads; ++i) {
     threads_.emplace_back([this] { run_local_jobs(); });
   }
@@ -71,6 +72,7 @@ void BlockSupply::run_local(Job job) {
 void BlockSupply::set_peers(AskPeers ask) {
   const std::lock_guard lock(mutex_);
   ask_ = std::move(ask);
+  if (options_.await_peers > Nanos{}) prefetch_due_ = clock_.now();
 }
 
 void BlockSupply::peers_answered(std::uint64_t block, std::optional<std::string> bytes) {

@@ -39,6 +39,7 @@ struct SupplyOptions {
   unsigned hot_in_flight = kHotInFlight;
   std::uint64_t cold_bytes_per_s = 0;  // 0: blocks that the profile does not name are not fetched
   bool is_prefetching = true;
+  base::Nanos await_peers{};  // so long nothing is read ahead before set_peers()
 };
 
 class BlockSupply {

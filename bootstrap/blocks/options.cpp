@@ -62,6 +62,9 @@ constexpr std::array kOptionRows = {
               take_count<&ServeOptions::in_flight, kHotInFlightMax>},
     OptionRow{"--prefetch", "0|1", "read ahead what the profile names, then the rest (1)",
               take_count<&ServeOptions::is_prefetching, 1>},
+    OptionRow{"--await-peers", "SECONDS",
+              "reading ahead waits so long for a client that asks peers (0)",
+              take_count<&ServeOptions::await_peers, kSecondsMax>},
 };
 
 const OptionRow* row_of(std::string_view name) {

@@ -25,6 +25,7 @@ struct ServeOptions {
   std::chrono::seconds record_limit{900};
   unsigned in_flight = kHotInFlight;
   bool is_prefetching = true;
+  std::chrono::seconds await_peers{};  // reading ahead waits for somebody who asks them
 };
 
 [[nodiscard]] std::string serve_usage();

@@ -112,7 +112,7 @@ struct Server {
 
 SupplyOptions supply_options(const ServeOptions& options) {
   return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
-          options.is_prefetching};
+          options.is_prefetching, options.await_peers};
 }
 
 }  // namespace
