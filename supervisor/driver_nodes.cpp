@@ -90,6 +90,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens, hello.bulk,
                        link.asked_at, began},
            node);
+  share_blocks(false);
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::NodeStages& report) {

@@ -372,12 +372,10 @@ std::vector<Example> checkpoint_kinds() {
 }
 
 std::vector<Example> stage_kinds() {
-  return {
-      {"NodeStages", "NodeStages",
-       NodeStages{{2},
-                  {{StageName::kImage, 5s, 7s, 2s, {}},
-                   {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
-  };
+  return {{"NodeStages", "NodeStages",
+           NodeStages{{2},
+                      {{StageName::kImage, 5s, 7s, 2s, {}},
+                       {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}}};
 }
 
 }  // namespace
