@@ -44,7 +44,7 @@ def site(tmp_path_factory):
     """A folder with `image`, a squashfs of `tree`, as a web server has it."""
     for tool in ("mksquashfs", "squashfuse_ll"):
         if not shutil.which(tool):
-            pytest.skip(f"no {tool}: scripts/install-deps.sh test installs it")
+            pytest.fail(f"no {tool}: scripts/install-deps.sh test installs it")
     folder = tmp_path_factory.mktemp("site")
     folder.chmod(0o755)
     rng = random.Random(11)

@@ -131,7 +131,7 @@ def has_uv():
 @pytest.fixture(params=["pip", "uv"])
 def site(request, robustrun, plain):
     if request.param == "uv" and not has_uv():
-        pytest.skip("no uv in .venv: scripts/install-deps.sh test installs it")
+        pytest.fail("no uv in .venv: scripts/install-deps.sh test installs it")
     return Site(robustrun, plain, request.param)
 
 
