@@ -42,6 +42,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
       state_ = State::kReady;
       return;
     }
+    // What names them may come with the code, which is here when the attempt begins.
+    if (node_.workers.code && !waiting_) return;
     state_ = State::kBusy;
     node_.stages.begin(wire::StageName::kEnvironment);
     started_at_ = node_.clock.now();
@@ -66,7 +68,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   void begin_attempt(std::function<void(base::Status)> go) {
     if (state_ == State::kReady) return go({});
     waiting_ = std::move(go);
-    if (state_ == State::kFailed) begin();
+    if (state_ == State::kFailed || state_ == State::kNew) begin();
   }
 
   // Workers are gone by now.
