@@ -17,7 +17,7 @@ struct Preparation::Attempt {
 Preparation::Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged)
     : node_(node),
       peers_(peers),
-      snapshot_(node),
+      snapshot_(node, peers),
       hot_files_(node),
       image_(node, {[this] { hot_files_.find(); },
                     [this](const std::string& socket) { share_image(socket); }}),
