@@ -379,7 +379,8 @@ std::vector<Example> stage_kinds() {
                        {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
           {"CodeWanted", "CodeWanted", CodeWanted{.block = 4}},
           {"CodeBlock", "CodeBlock",
-           CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}}};
+           CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
+          {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}}};
 }
 
 }  // namespace
