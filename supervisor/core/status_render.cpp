@@ -99,8 +99,7 @@ std::string start_words(const RunStatus& status) {
       parts.push_back(fmt::format("and {} more", starting.size() - kStartsShown));
       break;
     }
-    const std::string rank =
-        node->stage_rank ? fmt::format(" (rank {})", *node->stage_rank) : "";
+    const std::string rank = node->stage_rank ? fmt::format(" (rank {})", *node->stage_rank) : "";
     parts.push_back(fmt::format("{}: {} {}{}", base::printable(node->name), node->stage,
                                 duration_words(node->stage_took), rank));
   }
