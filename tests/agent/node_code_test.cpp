@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
+#include <boost/asio/post.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +67,7 @@ struct Coding {
     }
     boost::asio::post(nodes.run.loop, [this, from, block] {
       if (made[from]) CHECK(made[from]->take(block));
+      ++answered;
     });
   }
 
@@ -89,7 +90,7 @@ struct Coding {
   test::ScratchFolder folder;
   BlockNodes nodes;
   std::string pack, digest, why_not;
-  std::size_t asked = 0;
+  std::size_t asked = 0, answered = 0;
   int silent_times = 0;
   std::vector<std::unique_ptr<agent::StageFiles>> made;
   std::vector<std::optional<base::Status>> ends;
@@ -131,6 +132,9 @@ TEST_CASE("what the supervisor cannot give is said, and asked for again at the n
   REQUIRE_FALSE(status);
   CHECK(status.error().what.find("the code of /home/user/job") != std::string::npos);
   CHECK(status.error().what.find("code.pack") != std::string::npos);
+  one.nodes.run.run_until([&] { return one.answered == 6; });  // all of its blocks
+  one.nodes.run.loop.restart();
+  one.nodes.run.loop.poll();  // and what follows from that
   one.why_not.clear();
   one.again(0);
   CHECK(one.end(0));

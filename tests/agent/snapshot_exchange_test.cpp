@@ -66,7 +66,10 @@ struct Snapshots {
     found[i].reset();
     made[i]->seek(
         cache(i), kKey, [is_wanted](const Snapshot&) { return is_wanted; },
-        [this, i](base::Result<std::optional<Snapshot>> one) { found[i] = std::move(one); });
+        [this, i](const base::Result<std::optional<Snapshot>>& one) {
+          found[i] = one;
+          if (one && *one) made[i]->offer(cache(i), **one);  // as whoever has opened it
+        });
   }
   std::optional<Snapshot> end(std::size_t i) {
     nodes.run.run_until([&] { return found[i].has_value(); });
