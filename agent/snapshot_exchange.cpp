@@ -108,8 +108,10 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
 
   bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override {
     if (name.blob == name_) {
-      if (name.block == bootstrap::kAboutBlock && offered_) {
-        answer(make_block(bootstrap::encode_about(*offered_)));
+      // From the moment on that we know it, so that all get it at once and pass its blocks on.
+      const auto& known = offered_ ? offered_ : said_;
+      if (name.block == bootstrap::kAboutBlock && known) {
+        answer(make_block(bootstrap::encode_about(*known)));
       } else {
         const bool may_wait = is_coming_ && scope == wire::BlockScope::kAny;
         answer(may_wait ? make_block(std::string(kIsComing)) : nullptr);
@@ -181,6 +183,7 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
   }
 
   void fetch(const Snapshot& said) {
+    said_ = said;
     const auto not_here = [](std::uint64_t, const std::function<void(Result<SharedBlock>)>& read) {
       read(base::fail(Errc::kNotFound, "no node that has it answers"));
     };
@@ -216,6 +219,7 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
 
   void end(Result<std::optional<Snapshot>> found) {
     list_.cancel();
+    if (!found || !*found) said_.reset();
     if (!found) RR_LOG(kWarn, {}, "no snapshot from other nodes: {}", found.error().what);
     std::exchange(found_, nullptr)(std::move(found));
     // Who is still getting it from us asks under its own name from now on.
@@ -236,6 +240,7 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
   IsWanted is_wanted_;
   Found found_;
   std::shared_ptr<StagedFile> file_;  // on its way here
+  std::optional<Snapshot> said_;  // likewise
   std::optional<Snapshot> offered_;
   bootstrap::Blob blob_;
   std::optional<base::BlockingPool> pool_;  // of its own: the cache may hang
