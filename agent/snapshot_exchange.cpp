@@ -75,6 +75,7 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
     begin(key);
     cache_ = cache;
     is_coming_ = true;
+    asked_at_ = node_.clock.now();
     is_wanted_ = std::move(is_wanted);
     found_ = std::move(found);
     // The list of peers may be long in coming, and we can make it ourselves.
@@ -163,6 +164,10 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
     if (!std::exchange(is_waiting_said_, true)) {
       RR_LOG(kInfo, {}, "the dependencies are being installed by another node; waiting for it");
     }
+    ask_again();
+  }
+
+  void ask_again() {
     again_.expires_after(kLeasePoll);
     again_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       const auto self = error ? nullptr : weak.lock();
@@ -171,7 +176,9 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
   }
 
   void hear_about(const SharedBlock& block) {
-    if (!block) return end(std::nullopt);
+    // Who has it may still have to look into its cache.
+    const bool is_early = node_.clock.now() - asked_at_ < kSnapshotOffersMax;
+    if (!block) return is_early ? ask_again() : end(std::nullopt);
     auto said = bootstrap::decode_about(block->bytes);
     if (!said) return end(std::unexpected(said.error()));
     // It becomes part of a file's name.
@@ -236,6 +243,7 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
   BlockPeers& peers_;
   boost::asio::steady_timer again_, list_;
   std::string name_, key_, cache_;
+  base::Nanos asked_at_{};
   bool is_coming_ = false, is_waiting_said_ = false;
   IsWanted is_wanted_;
   Found found_;

@@ -50,16 +50,12 @@ TEST_CASE("the folder is taken with its absolute path, and nodes pass blocks on"
   CHECK(plan_of(world, {})->sync_code.empty());
 }
 
-TEST_CASE("what is no folder, has no cache, or a command of its own on every node is refused") {
+TEST_CASE("what is no folder is refused") {
   World world;
   world.machine.files["/job/a.py"] = "";
   CHECK(refusal_of(world, {"--sync-code=none"}).find("there is no such folder") !=
         std::string::npos);
   CHECK(refusal_of(world, {"--sync-code=a.py"}).find("it is no folder") != std::string::npos);
-  world.machine.kinds["/job"] = PathKind::kDirectory;
-  CHECK(refusal_of(world, {"--sync-code=/job", "--nnodes=2", "--rdzv-backend=c10d",
-                           "--rdzv-endpoint=localhost:29400"})
-            .find("every node has a command and code of its own") != std::string::npos);
 }
 
 TEST_CASE("what led into the folder leads to where it is unpacked, and nothing else") {
