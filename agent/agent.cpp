@@ -174,7 +174,7 @@ class Agent {
       workers_->observe(*question);
     } else if (auto* demote = std::get_if<wire::DemoteCheckpoint>(&message)) {
       demotion_->demote(std::move(*demote));
-    } else if (peers_->take(message) || blocks_.take(message)) {
+    } else if (peers_->take(message) || blocks_.take(message) || stage_->take(message)) {
       return;
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);

@@ -34,4 +34,8 @@ inline constexpr unsigned kStageStoreThreads = 2;
 inline constexpr std::size_t kStageQueueMax = 4096;
 inline constexpr std::chrono::seconds kStageStallMax{60};  // nothing came; then the start fails
 
+// node_code
+inline constexpr std::size_t kCodeAskedMax = 4;  // blocks of the supervisor, at once
+inline constexpr std::chrono::seconds kCodeAskAgain{5};  // what was not answered
+
 }  // namespace robustrun::agent

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <string>
 
+#include "bootstrap/code_store.h"
+
 namespace robustrun::agent {
 namespace {
 
@@ -20,7 +22,12 @@ int missing(const std::string& path) {
 
 base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome& home) {
   constexpr const char* kAdvice =
-      "is not on this machine; put it on a file system that every machine sees, or copy it there";
+      "is not on this machine; put it on a file system that every machine sees, or have it brought "
+      "there (--sync-code)";
+  if (workers.code &&
+      missing(bootstrap::code_folder(workers.cache_directory, workers.code->digest)) != 0) {
+    return {};  // it comes before workers start
+  }
   if (const int error = missing(workers.working_directory); error != 0) {
     return base::fail_errno(fmt::format("the folder {} {}", workers.working_directory, kAdvice),
                             error);

@@ -160,7 +160,7 @@ base::Result<std::vector<ContainerBind>> container_binds(const wire::WorkerTempl
   binds.add(environment.get("TMPDIR").value_or(""), false, true);
   binds.add(workers.cache_directory, false, true);
   binds.add(workers.log_directory, false, true);
-  binds.add(workers.working_directory);
+  binds.add(workers.working_directory, false, workers.code.has_value());  // it is yet to come
   binds.add(needs.program_folder, false, true);
   binds.add(folder_of_file(workers.python_path), true);  // our libraries lie beside it
   binds.add(needs.python, true, true);

@@ -14,6 +14,7 @@
 #include "agent/environment.h"
 #include "agent/install_log.h"
 #include "agent/limits.h"
+#include "agent/snapshot_exchange.h"
 #include "agent/snapshot_limits.h"
 #include "agent/snapshot_work.h"
 #include "base/io/blocking_pool.h"
@@ -30,8 +31,9 @@ constexpr std::uint32_t kSignLane = 1;  // of life: they must not wait for the w
 
 class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  explicit Impl(NodeContext& node)
+  Impl(NodeContext& node, BlockPeers& peers)
       : node_(node),
+        exchange_(SnapshotExchange::make(node, peers)),
         wish_(snapshot_wish(node.workers)),
         poll_(node.executor),
         sign_(node.executor),
@@ -42,6 +44,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
       state_ = State::kReady;
       return;
     }
+    // What names them may come with the code, which is here when the attempt begins.
+    if (node_.workers.code && !waiting_) return;
     state_ = State::kBusy;
     node_.stages.begin(wire::StageName::kEnvironment);
     started_at_ = node_.clock.now();
@@ -66,7 +70,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   void begin_attempt(std::function<void(base::Status)> go) {
     if (state_ == State::kReady) return go({});
     waiting_ = std::move(go);
-    if (state_ == State::kFailed) begin();
+    if (state_ == State::kFailed || state_ == State::kNew) begin();
   }
 
   // Workers are gone by now.
@@ -74,6 +78,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     waiting_ = nullptr;
     poll_.cancel();
     sign_.cancel();
+    exchange_->abandon();
     program_.reset();
     if (open_) close_snapshot(*open_, wish_.path);
   }
@@ -110,7 +115,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     const std::int64_t now_s = unix_seconds();
     on_thread<SnapshotTurn>(
         [wish = wish_, target = target_, watch = watch_, now = node_.clock.now(), now_s] {
-          return take_turn(wish, target, nullptr, *watch, now, now_s);
+          return take_turn(wish, target, *watch, now, now_s);
         },
         &Impl::on_turn);
   }
@@ -118,7 +123,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   void on_turn(base::Result<SnapshotTurn> turn) {
     if (!turn) return fail("", turn.error());
     if (turn->found) return open(*std::move(turn->found));
-    if (turn->own) return prepare(*std::move(turn->own));
+    if (turn->own) return ask_others(*std::move(turn->own));
     if (!turn->builder.empty() && said_builder_ != turn->builder) {
       said_builder_ = turn->builder;
       RR_LOG(kInfo, {}, "the dependencies of {} are being installed by {}; waiting for it",
@@ -135,9 +140,21 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void prepare(bootstrap::LeaseHolder own) {
+  void ask_others(bootstrap::LeaseHolder own) {
     lease_ = std::move(own);
     give_signs(bootstrap::kLeaseRenewal);
+    if (!node_.workers.share_blocks) return prepare();
+    exchange_->seek(
+        wish_.cache, target_.key,
+        [this](const bootstrap::Snapshot& said) { return is_fresh(said, wish_, unix_seconds()); },
+        [this](base::Result<std::optional<bootstrap::Snapshot>> found) {
+          if (!found || !*found) return prepare();
+          drop_lease();
+          open(**std::move(found));
+        });
+  }
+
+  void prepare() {
     on_thread<SnapshotBuild>([wish = wish_, target = target_,
                               own = *lease_] { return prepare_build(wish, target, own); },
                              &Impl::on_prepared);
@@ -282,6 +299,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     program_.reset();
     node_.snapshot = SnapshotView{open_->tree, open_->facts, target_.minor};
     state_ = State::kReady;
+    snapshot_ ? exchange_->offer(wish_.cache, *snapshot_) : exchange_->give_up();
     node_.stages.end(wire::StageName::kEnvironment);
     const std::chrono::duration<double, std::milli> took = node_.clock.now() - started_at_;
     RR_LOG(kInfo, {}, "the dependencies of {} are at {} after {:.0f} ms", wish_.what, open_->tree,
@@ -292,6 +310,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
 
   void fail(const std::string& what, const base::Error& error) {
     drop_lease();
+    exchange_->give_up();
     if (build_) {  // nothing of it is ever used
       const auto work = [build = std::exchange(build_, nullptr)] { build->place.remove(); };
       static_cast<void>(pool_.submit(kSingleLane, work, [] {}));
@@ -336,6 +355,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   NodeContext& node_;
+  std::shared_ptr<SnapshotExchange> exchange_;
   SnapshotWish wish_;
   State state_ = State::kNew;
   std::function<void(base::Status)> waiting_;
@@ -355,7 +375,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   base::BlockingPool pool_;  // of its own: the cache may lie on a file system that hangs
 };
 
-NodeSnapshot::NodeSnapshot(NodeContext& node) : impl_(std::make_shared<Impl>(node)) {
+NodeSnapshot::NodeSnapshot(NodeContext& node, BlockPeers& peers)
+    : impl_(std::make_shared<Impl>(node, peers)) {
   impl_->begin();
 }
 NodeSnapshot::~NodeSnapshot() { impl_->abandon(); }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 
+#include "agent/block_peers.h"
 #include "agent/node_context.h"
 #include "base/core/result.h"
 
@@ -20,7 +21,7 @@ namespace robustrun::agent {
 
 class NodeSnapshot {
  public:
-  explicit NodeSnapshot(NodeContext& node);
+  NodeSnapshot(NodeContext& node, BlockPeers& peers);
   ~NodeSnapshot();
   NodeSnapshot(const NodeSnapshot&) = delete;
   NodeSnapshot& operator=(const NodeSnapshot&) = delete;

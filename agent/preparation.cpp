@@ -17,7 +17,7 @@ struct Preparation::Attempt {
 Preparation::Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged)
     : node_(node),
       peers_(peers),
-      snapshot_(node),
+      snapshot_(node, peers),
       hot_files_(node),
       image_(node, {[this] { hot_files_.find(); },
                     [this](const std::string& socket) { share_image(socket); }}),
@@ -57,9 +57,13 @@ void Preparation::begin_attempt(const wire::StartWorkers& order, std::function<b
                                 Go go) {
   const auto attempt =
       std::make_shared<Attempt>(Attempt{order, std::move(is_wanted), std::move(go)});
-  image_.begin_attempt([this, attempt](base::Status image) {
+  staged_.begin_code([this, attempt](base::Status code) {
     if (!attempt->is_wanted()) return;
-    image ? after_image(attempt) : attempt->go(std::move(image));
+    if (!code) return attempt->go(std::move(code));
+    image_.begin_attempt([this, attempt](base::Status image) {
+      if (!attempt->is_wanted()) return;
+      image ? after_image(attempt) : attempt->go(std::move(image));
+    });
   });
 }
 
@@ -78,6 +82,12 @@ void Preparation::after_snapshot(const std::shared_ptr<Attempt>& attempt) {
     staged_.begin_attempt([attempt](base::Status staged) {
       if (attempt->is_wanted()) attempt->go(std::move(staged));
     });
+  });
+}
+
+void Preparation::begin_standbys(Go go) {
+  staged_.begin_code([this, go = std::move(go)](base::Status code) {
+    code ? snapshot_.begin_attempt(go) : go(std::move(code));
   });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What must be on this node before workers of an attempt start, one after the other: the image with
-// their environment, the dependencies, what they read first, staged files.
+// What must be on this node before workers of an attempt start, one after the other: their code,
+// the image with their environment, the dependencies, what they read first, staged files.
 //
 // Owned by the WorkerSet, on the agent's loop. All of it begins as soon as the run is known here;
 // an attempt waits for what is not there yet.
@@ -36,7 +36,7 @@ class Preparation {
   void begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted, Go go);
   // For standby workers of a node without workers: what they import is there. An order to start
   // takes this one's place.
-  void begin_standbys(Go go) { snapshot_.begin_attempt(std::move(go)); }
+  void begin_standbys(Go go);
 
   [[nodiscard]] HotFiles& hot_files() { return hot_files_; }
   [[nodiscard]] NodeImage& image() { return image_; }

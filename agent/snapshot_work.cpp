@@ -38,12 +38,6 @@ std::string fresh_token() {
   return fmt::format("{:016x}", rng.next());
 }
 
-// What was made while we waited for it is fresh, however short their time is.
-bool is_fresh(const Snapshot& snapshot, const SnapshotWish& wish, std::int64_t now_s) {
-  if (snapshot.pinned || snapshot.made_s > wish.asked_s) return true;
-  return std::chrono::seconds(now_s - snapshot.made_s) < wish.ttl;
-}
-
 bootstrap::TreeFacts tree_facts(const std::string& tree, const std::string& minor) {
   std::error_code error;
   bootstrap::TreeFacts facts;
@@ -63,6 +57,12 @@ bootstrap::TreeFacts tree_facts(const std::string& tree, const std::string& mino
 std::string place_name(const std::string& key, const std::string& id) { return key + "-" + id; }
 
 }  // namespace
+
+// What was made while we waited for it is fresh, however short their time is.
+bool is_fresh(const Snapshot& snapshot, const SnapshotWish& wish, std::int64_t now_s) {
+  if (snapshot.pinned || snapshot.made_s > wish.asked_s) return true;
+  return std::chrono::seconds(now_s - snapshot.made_s) < wish.ttl;
+}
 
 SnapshotWish snapshot_wish(const wire::WorkerTemplate& workers) {
   SnapshotWish wish;
@@ -99,8 +99,7 @@ Result<SnapshotTarget> find_target(const SnapshotWish& wish, const std::string& 
 }
 
 Result<SnapshotTurn> take_turn(const SnapshotWish& wish, const SnapshotTarget& target,
-                               bootstrap::SnapshotSource* source, bootstrap::LeaseWatch& watch,
-                               base::Nanos now, std::int64_t now_s) {
+                               bootstrap::LeaseWatch& watch, base::Nanos now, std::int64_t now_s) {
   SnapshotTurn turn;
   RR_TRY(bootstrap::make_snapshot_folder(wish.cache));
   const auto find = [&] {
@@ -124,9 +123,7 @@ Result<SnapshotTurn> take_turn(const SnapshotWish& wish, const SnapshotTarget& t
     return turn;
   }
   // Who had the lease before us may have been done between our two looks.
-  const bool is_found = find() || (source != nullptr &&
-                                   source->fetch(wish.cache, target.key).value_or(false) && find());
-  if (is_found) {
+  if (find()) {
     bootstrap::release_lease(lease, own);
   } else {
     turn.own = own;

@@ -14,7 +14,6 @@
 #include "bootstrap/snapshot_inputs.h"
 #include "bootstrap/snapshot_lease.h"
 #include "bootstrap/snapshot_place.h"
-#include "bootstrap/snapshot_source.h"
 #include "bootstrap/snapshot_store.h"
 #include "bootstrap/squash_mount.h"
 #include "wire/worker_template.h"
@@ -48,13 +47,15 @@ struct SnapshotTurn {
   std::optional<bootstrap::LeaseHolder> own;  // nothing is there, and we build
   std::string builder;  // else: somebody else does; for people
 };
-// `source`: may bring it from elsewhere; null: none. `now_s`: Unix time, `now` of a monotonic
-// clock for `watch`, which follows the lease of others.
+// `now_s`: Unix time, `now` of a monotonic clock for `watch`, which follows the lease of others.
 [[nodiscard]] base::Result<SnapshotTurn> take_turn(const SnapshotWish& wish,
                                                    const SnapshotTarget& target,
-                                                   bootstrap::SnapshotSource* source,
                                                    bootstrap::LeaseWatch& watch, base::Nanos now,
                                                    std::int64_t now_s);
+
+// Whether it is young enough for this start.
+[[nodiscard]] bool is_fresh(const bootstrap::Snapshot& snapshot, const SnapshotWish& wish,
+                            std::int64_t now_s);
 
 struct SnapshotBuild {
   bootstrap::SnapshotPlace place;

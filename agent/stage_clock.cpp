@@ -71,6 +71,35 @@ std::optional<wire::NodeStages> StageClock::due() {
   return all();
 }
 
+// Of workers, the one that is the furthest behind.
+wire::StageNews StageClock::current() const {
+  wire::StageNews news{attempt_};
+  if (!workers_.empty() && !under_way_) return news;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    if (!own_[i].begin || own_[i].end) continue;
+    return {attempt_, static_cast<wire::StageName>(i), *own_[i].begin, {}};
+  }
+  const base::Nanos now = clock_.now();
+  for (const auto& [worker, moments] : workers_) {
+    for (const StageTime& one : worker_stages(moments, now)) {
+      const bool is_at_it = one.end == base::Nanos{};
+      if (!is_at_it || (news.stage && *news.stage <= one.stage)) continue;
+      news = {attempt_, one.stage, one.begin, worker};
+    }
+  }
+  return news;
+}
+
+std::optional<wire::StageNews> StageClock::news() {
+  wire::StageNews now = current();
+  const bool is_over = !now.stage;
+  if (now == said_ || (is_over && !said_.stage)) return std::nullopt;
+  const bool is_soon = clock_.now() - said_at_ < kStageNewsEvery && said_at_ != base::Nanos{};
+  if (is_soon && !is_over) return std::nullopt;
+  said_at_ = clock_.now();
+  return said_ = now;
+}
+
 std::optional<wire::NodeStages> StageClock::end_attempt() {
   const auto left = std::exchange(under_way_, false) ? all() : std::nullopt;
   own_ = {};

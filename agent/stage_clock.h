@@ -4,7 +4,8 @@
 // Part of the NodeContext, on the agent's loop. Stages of the agent itself are told by begin() and
 // end() of whoever does them; those of workers come from their records. The supervisor hears of an
 // attempt once all workers have done a step, when the attempt ends before that, and after
-// kStagesToldAfter: three messages at most, however many workers there are. Pure but for the clock.
+// kStagesToldAfter: three messages at most, however many workers there are. What it is at meanwhile
+// is told as it changes, for people. Pure but for the clock.
 
 #include <array>
 #include <cstddef>
@@ -33,6 +34,8 @@ class StageClock {
   void take(base::LocalRank worker, const WorkerMoments& moments);
   // What is to be told now.
   [[nodiscard]] std::optional<wire::NodeStages> due();
+  // What the start is at, if that is another stage than was said last.
+  [[nodiscard]] std::optional<wire::StageNews> news();
   // No worker is left: what was not told.
   [[nodiscard]] std::optional<wire::NodeStages> end_attempt();
   // Every worker of the attempt has done a step.
@@ -43,6 +46,7 @@ class StageClock {
     std::optional<base::Nanos> begin, end;
   };
   [[nodiscard]] std::optional<wire::NodeStages> all() const;
+  [[nodiscard]] wire::StageNews current() const;
 
   const base::Clock& clock_;
   std::array<Own, wire::kStageNames> own_;  // by StageName
@@ -52,6 +56,8 @@ class StageClock {
   base::Nanos began_{};
   bool under_way_ = false;  // an attempt whose last word was not said
   bool told_late_ = false;
+  wire::StageNews said_;  // as news
+  base::Nanos said_at_{};
 };
 
 }  // namespace robustrun::agent

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/block_limits.h"
+#include "agent/node_code.h"
 #include "agent/staged_file.h"
 #include "base/io/log.h"
 #include "base/io/private_dir.h"
@@ -39,15 +40,25 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
       : node_(node), peers_(peers), began_at_(node.clock.now()) {}
 
   void begin() {
-    if (node_.workers.stage.empty()) return;
+    if (node_.workers.stage.empty() && !node_.workers.code) return;
     origin_.emplace(node_.executor, kStageOriginThreads, kStageQueueMax);
     store_.emplace(node_.executor, kStageStoreThreads, kStageQueueMax);
+    const StageHands hands{node_, peers_.asker(), *origin_, *store_};
+    code_ = NodeCode::make(hands);
+    if (StagedFile* const pack = code_->pack()) peers_.server().add(*pack);
+    code_->begin();
     for (const std::string& path : node_.workers.stage) {
-      files_.push_back(StagedFile::make({node_, peers_.asker(), *origin_, *store_}, path));
+      files_.push_back(StagedFile::make(hands, path));
       peers_.server().add(*files_.back());
     }
     bring();
   }
+
+  void begin_code(std::function<void(base::Status)> go) {
+    code_ ? code_->begin_attempt(std::move(go)) : go({});
+  }
+
+  bool take(const wire::Message& message) { return code_ && code_->take(message); }
 
   void begin_attempt(std::function<void(base::Status)> go) {
     go_ = std::move(go);
@@ -63,6 +74,11 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
       file->abandon();
     }
     files_.clear();
+    if (code_) {
+      if (StagedFile* const pack = code_->pack()) peers_.server().remove(*pack);
+      code_->abandon();
+    }
+    code_.reset();
     origin_.reset();
     store_.reset();
   }
@@ -106,6 +122,7 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
   base::Nanos began_at_;
   std::optional<base::BlockingPool> origin_, store_;  // of their own: both may hang
   std::vector<std::shared_ptr<StagedFile>> files_;
+  std::shared_ptr<NodeCode> code_;
   std::size_t waiting_for_ = 0;
   base::Status status_;
   std::function<void(base::Status)> go_;
@@ -116,6 +133,10 @@ StageFiles::StageFiles(NodeContext& node, BlockPeers& peers)
   impl_->begin();
 }
 StageFiles::~StageFiles() { impl_->abandon(); }
+void StageFiles::begin_code(std::function<void(base::Status)> go) {
+  impl_->begin_code(std::move(go));
+}
+bool StageFiles::take(const wire::Message& message) { return impl_->take(message); }
 void StageFiles::begin_attempt(std::function<void(base::Status)> go) {
   impl_->begin_attempt(std::move(go));
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Files that every node has a copy of before its workers start (--stage): each is read from where
-// it lies by one node, block by block, and passed on between nodes (agent/block_peers.h).
+// it lies by one node, block by block, and passed on between nodes (agent/block_peers.h). And the
+// code of the run, likewise (node_code.h).
 //
 // Owned by the Agent, on its loop. Begins as soon as the run is known here. The copies lie in the
 // cache's store of blocks, and workers find them by links in a folder of the run's own.
@@ -28,6 +29,10 @@ class StageFiles {
   // Calls `go` when all files are here, or one cannot be: at once where there are none. Only the
   // last `go` given is called.
   void begin_attempt(std::function<void(base::Status)> go);
+  // The same for the code alone: first of all that an attempt waits for.
+  void begin_code(std::function<void(base::Status)> go);
+  // True when the message was for us.
+  bool take(const wire::Message& message);
 
  private:
   class Impl;

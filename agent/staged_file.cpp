@@ -25,10 +25,11 @@ using bootstrap::StagedAbout;
 class StagedFileImpl final : public StagedFile,
                              public std::enable_shared_from_this<StagedFileImpl> {
  public:
-  StagedFileImpl(StageHands hands, std::string path)
+  StagedFileImpl(StageHands hands, std::string path, std::optional<StagedOrigin> elsewhere)
       : hands_(hands),
         path_(std::move(path)),
         name_(bootstrap::staged_name(path_)),
+        elsewhere_(std::move(elsewhere)),
         stall_(hands.node.executor) {}
 
   void begin(Done done) override;
@@ -63,13 +64,14 @@ class StagedFileImpl final : public StagedFile,
   void seek(std::uint64_t block);
   void seek_in_store(std::uint64_t block);
   void seek_at_peers(std::uint64_t block);
-  void seek_in_file(std::uint64_t block);
+  void seek_at_origin(std::uint64_t block);
   void seek_at_reader(std::uint64_t block);
   void keep(std::uint64_t block, SharedBlock found, std::uint64_t StagedFrom::* from);
   void be_here(std::uint64_t block, const SharedBlock& found);
   void answer_waiting(std::uint64_t block, const SharedBlock& found);
-  void give(std::uint64_t block, BlockAnswered answer);
-  void give_from_file(std::uint64_t block, BlockAnswered answer);
+  using Found = std::function<void(Result<SharedBlock>)>;
+  void read_store(std::uint64_t block, Found found);
+  void read_origin(std::uint64_t block, Found found);
   [[nodiscard]] bool is_block(std::uint64_t block, const SharedBlock& found) const {
     return found && found->bytes.size() == bootstrap::bytes_of_block(about_->blob.length, block);
   }
@@ -86,6 +88,7 @@ class StagedFileImpl final : public StagedFile,
 
   StageHands hands_;
   std::string path_, name_;
+  std::optional<StagedOrigin> elsewhere_;  // none: the file is read
   std::optional<StagedAbout> about_;
   std::optional<base::Error> unreadable_;  // the file, on this node
   std::vector<BlockAnswered> waiting_for_about_;
@@ -119,7 +122,7 @@ void StagedFileImpl::begin(Done done) {
   unreadable_.reset();
   next_ = 0;
   note_progress();
-  if (!about_) return describe();
+  if (!about_) return elsewhere_ ? be_described({elsewhere_->blob, hands_.node.self}) : describe();
   store_ ? go_on() : open_store();
 }
 
@@ -257,7 +260,7 @@ void StagedFileImpl::seek(std::uint64_t block) {
   seek_at_peers(block);
 }
 
-void StagedFileImpl::seek_in_store(std::uint64_t block) {
+void StagedFileImpl::read_store(std::uint64_t block, Found found) {
   run<SharedBlock>(
       hands_.store,
       [store = store_, block]() -> Result<SharedBlock> {
@@ -265,11 +268,15 @@ void StagedFileImpl::seek_in_store(std::uint64_t block) {
         if (!RR_TRY(store->read(block, bytes))) return SharedBlock();
         return make_block(std::move(bytes));
       },
-      [this, block](Result<SharedBlock> found) {
-        if (!found || !*found) return seek_at_peers(block);
-        ++from_.store;
-        be_here(block, *found);
-      });
+      std::move(found));
+}
+
+void StagedFileImpl::seek_in_store(std::uint64_t block) {
+  read_store(block, [this, block](const Result<SharedBlock>& found) {
+    if (!found || !*found) return seek_at_peers(block);
+    ++from_.store;
+    be_here(block, *found);
+  });
 }
 
 void StagedFileImpl::seek_at_peers(std::uint64_t block) {
@@ -277,22 +284,33 @@ void StagedFileImpl::seek_at_peers(std::uint64_t block) {
     const auto self = weak.lock();
     if (!self) return;
     if (self->is_block(block, found)) return self->keep(block, found, &StagedFrom::peers);
-    self->seek_in_file(block);
+    self->seek_at_origin(block);
   });
 }
 
-void StagedFileImpl::seek_in_file(std::uint64_t block) {
-  if (unreadable_) return seek_at_reader(block);
+void StagedFileImpl::read_origin(std::uint64_t block, Found found) {
+  if (elsewhere_) {
+    return elsewhere_->read(
+        block, [weak = weak_from_this(), found = std::move(found)](Result<SharedBlock> read) {
+          if (const auto self = weak.lock()) found(std::move(read));
+        });
+  }
   run<SharedBlock>(
       hands_.origin,
       [path = path_, blob = about_->blob, block]() -> Result<SharedBlock> {
         return make_block(RR_TRY(bootstrap::read_staged_block(path, blob, block)));
       },
-      [this, block](Result<SharedBlock> found) {
-        if (found) return keep(block, *found, &StagedFrom::file);
-        unreadable_ = found.error();
-        seek_at_reader(block);
-      });
+      std::move(found));
+}
+
+void StagedFileImpl::seek_at_origin(std::uint64_t block) {
+  if (unreadable_) return seek_at_reader(block);
+  read_origin(block, [this, block](Result<SharedBlock> found) {
+    if (found && is_block(block, *found)) return keep(block, *found, &StagedFrom::file);
+    unreadable_ =
+        found ? base::Error{Errc::kProtocol, 0, "a block of another length came"} : found.error();
+    seek_at_reader(block);
+  });
 }
 
 void StagedFileImpl::seek_at_reader(std::uint64_t block) {
@@ -352,12 +370,15 @@ bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
   }
   if (!about_ || name.blob != about_->blob.key) return false;
   if (name.block >= bootstrap::blocks_of(about_->blob.length)) return answer(nullptr), true;
+  const auto give = [answer](const Result<SharedBlock>& found) {
+    answer(found ? *found : nullptr);
+  };
   if (!parts_.empty() && parts_[name.block].stage == Stage::kHere) {
-    give(name.block, std::move(answer));
+    read_store(name.block, give);
   } else if (scope == wire::BlockScope::kStored) {
     answer(nullptr);
   } else if (scope == wire::BlockScope::kOwn) {
-    give_from_file(name.block, std::move(answer));
+    unreadable_ ? answer(nullptr) : read_origin(name.block, give);
   } else {
     waiting_[name.block].push_back(std::move(answer));
     if (!parts_.empty()) seek(name.block);
@@ -365,35 +386,14 @@ bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
   return true;
 }
 
-void StagedFileImpl::give(std::uint64_t block, BlockAnswered answer) {
-  run<SharedBlock>(
-      hands_.store,
-      [store = store_, block]() -> Result<SharedBlock> {
-        std::string bytes(bootstrap::bytes_of_block(store->length(), block), '\0');
-        if (!RR_TRY(store->read(block, bytes))) return SharedBlock();
-        return make_block(std::move(bytes));
-      },
-      [answer = std::move(answer)](Result<SharedBlock> found) {
-        answer(found ? *found : nullptr);
-      });
-}
-
-void StagedFileImpl::give_from_file(std::uint64_t block, BlockAnswered answer) {
-  if (unreadable_) return answer(nullptr);
-  run<SharedBlock>(
-      hands_.origin,
-      [path = path_, blob = about_->blob, block]() -> Result<SharedBlock> {
-        return make_block(RR_TRY(bootstrap::read_staged_block(path, blob, block)));
-      },
-      [answer = std::move(answer)](Result<SharedBlock> found) {
-        answer(found ? *found : nullptr);
-      });
-}
-
 }  // namespace
 
 std::shared_ptr<StagedFile> StagedFile::make(StageHands hands, std::string path) {
-  return std::make_shared<StagedFileImpl>(hands, std::move(path));
+  return std::make_shared<StagedFileImpl>(hands, std::move(path), std::nullopt);
+}
+std::shared_ptr<StagedFile> StagedFile::make(StageHands hands, std::string name,
+                                             StagedOrigin origin) {
+  return std::make_shared<StagedFileImpl>(hands, std::move(name), std::move(origin));
 }
 
 }  // namespace robustrun::agent

@@ -1,6 +1,6 @@
 #pragma once
 // One file that is brought to this node: into the store of blocks, from there, from peers, from the
-// file itself where this node can read it, or from a node that can.
+// file itself where this node can read it, or from a node that can; or from an origin of its own.
 //
 // Owned by StageFiles, on the agent's loop. Which blob the file is, is asked for in the same way:
 // the first in the tree of its name reads it, the others hear it from those before them.
@@ -16,6 +16,7 @@
 #include "agent/node_context.h"
 #include "base/core/result.h"
 #include "base/io/blocking_pool.h"
+#include "bootstrap/blob.h"
 
 namespace robustrun::agent {
 
@@ -24,6 +25,13 @@ struct StageHands {
   BlockAsker& asker;
   base::BlockingPool& origin;  // reads the files themselves
   base::BlockingPool& store;
+};
+
+// Where blocks come from that no peer has, in place of a file that nodes can read.
+struct StagedOrigin {
+  bootstrap::Blob blob;
+  // Answers once, on the loop.
+  std::function<void(std::uint64_t block, std::function<void(base::Result<SharedBlock>)>)> read;
 };
 
 struct StagedFrom {  // blocks of a file
@@ -37,6 +45,8 @@ class StagedFile : public BlockSource {
   using Done = std::function<void(base::Status)>;
 
   static std::shared_ptr<StagedFile> make(StageHands hands, std::string path);
+  // `name`: what peers and people call it.
+  static std::shared_ptr<StagedFile> make(StageHands hands, std::string name, StagedOrigin origin);
 
   // Once, or again after it failed. `done`: all of it is in the store, checked, or never will be.
   virtual void begin(Done done) = 0;

@@ -328,6 +328,7 @@ bool WorkerSet::Impl::report_progress() {
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
   if (node_.stages.all_stepped()) preparation_.image().settled();
   tell(node_.stages.due());
+  if (const auto news = node_.stages.news(); news && node_.workers.stages) node_.send(*news);
   choose_events();
   preparation_.hot_files().look();
   prepare_standbys();

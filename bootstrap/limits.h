@@ -94,6 +94,11 @@ inline constexpr std::chrono::seconds kLeaseRenewal{5};
 inline constexpr std::chrono::seconds kLeaseStaleAfter{30};  // without a renewal
 inline constexpr std::size_t kLeaseBytesMax = 4096;
 
+// code_store
+inline constexpr std::size_t kCodePackBytesMax = std::size_t{300} << 20;  // code_tree's, and names
+inline constexpr std::size_t kCodeFoldersKept = 8;  // of those that nobody uses
+inline constexpr std::chrono::hours kCodeUsedElsewhereFor{1};  // since its last start
+
 // snapshot_place
 inline constexpr std::size_t kPlacesKept = 4;  // of those that nobody uses
 

@@ -8,6 +8,8 @@
 namespace robustrun::cli {
 
 inline constexpr std::size_t kStagedFilesMax = 64;
+// What it ignores in a folder of code; then nothing is.
+inline constexpr std::chrono::seconds kGitAnswerMax{10};
 inline constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kTopologyTomlBytesMax = std::size_t{16} << 20;
 inline constexpr std::chrono::seconds kScontrolMax{10};  // the start of a run waits for it

@@ -112,6 +112,7 @@ enum class OptionId : std::uint8_t {
   kContainerRuntime,
   kContainerMounts,
   kStage,
+  kSyncCode,
   kPeersRate,
   kDeps,
   kSetupCmd,

@@ -257,6 +257,10 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .help = "Bring these files, which at least one node can read, into the cache of each node "
            "before workers start; they find them in $ROBUSTRUN_STAGE_DIR. Each is read from its "
            "storage once, and passed on between nodes (docs/startup.md). ,, is a comma."},
+  {.id = kSyncCode, .name = "sync-code", .values = "DIR", .group = kWhat,
+   .help = "Bring the code in this folder, as it is now, to every node, and start workers there: "
+           "for nodes that do not share it. What git ignores, version control, bytecode and "
+           "virtual environments stay behind (docs/startup.md)."},
   {.id = kPeersRate, .name = "peers-rate", .type = kInteger, .values = "MIB", .native = "0",
    .group = kWhat, .min = 0, .max = 1'048'576,
    .help = "MiB a second that each node sends at most, of staged files and images to other nodes; "

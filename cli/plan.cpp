@@ -16,6 +16,7 @@
 #include "cli/plan_deps.h"
 #include "cli/plan_network.h"
 #include "cli/plan_outlets.h"
+#include "cli/plan_stage.h"
 #include "cli/plan_workers.h"
 #include "cli/policy_file.h"
 #include "cli/program.h"
@@ -259,6 +260,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places, nodes));
   RR_TRY(plan_deps(settings, around, plan.request));
+  plan.sync_code = RR_TRY(plan_sync_code(settings, around, !nodes.meeting));
   plan.placement = RR_TRY(plan_placement(settings, around, program.workers, nodes));
   plan.request.placement = plan.placement.request;
   plan.request.spec.faults = RR_TRY(plan_faults(settings, around));

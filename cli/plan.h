@@ -25,6 +25,7 @@ struct RunPlan {
   Places places;
   NodesPlan nodes;
   PlacementPlan placement;
+  std::string sync_code;  // --sync-code, absolute; empty: the nodes have the code
   std::vector<std::string> warnings;
   std::vector<std::string> notes;  // for the log, at debug level
 };

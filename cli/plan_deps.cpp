@@ -52,6 +52,7 @@ base::Status plan_deps(const Settings& settings, const Surroundings& around,
     workers.setup_command = *std::move(words);
   }
   workers.deps_ttl = settings.duration(OptionId::kDepsTtl).value_or(base::Nanos::zero());
+  workers.share_blocks = true;  // nodes that lack the snapshot get it from those that have it
   request.spec.deadlines.workers_started += agent::kInstallMax;
   return {};
 }

@@ -32,13 +32,30 @@ base::Status plan_stage(const Settings& settings, const Surroundings& around,
     return cannot_use(settings, OptionId::kStage,
                       fmt::format("these are more than {} files", kStagedFilesMax));
   }
-  if (!workers.stage.empty() && workers.cache_directory.empty()) {
-    return cannot_use(settings, OptionId::kStage,
+  const bool has_code = settings.has(OptionId::kSyncCode);
+  if ((has_code || !workers.stage.empty()) && workers.cache_directory.empty()) {
+    return cannot_use(settings, has_code ? OptionId::kSyncCode : OptionId::kStage,
                       "there is no folder for the copies; say one with --cache-dir");
   }
   const bool has_blocks = !workers.image.empty() && workers.image_mode == wire::ImageMode::kBlocks;
-  workers.share_blocks = has_blocks || !workers.stage.empty();
+  workers.share_blocks = has_blocks || has_code || !workers.stage.empty();
   return {};
+}
+
+base::Result<std::string> plan_sync_code(const Settings& settings, const Surroundings& around,
+                                         bool is_everybodys) {
+  if (!settings.has(OptionId::kSyncCode)) return "";
+  if (!is_everybodys) {
+    return cannot_use(settings, OptionId::kSyncCode,
+                      "with torchrun's rendezvous every node has a command and code of its own; "
+                      "name the nodes with --hosts");
+  }
+  std::string path = settings.text(OptionId::kSyncCode);
+  if (!path.starts_with('/')) path.insert(0, around.working_directory + "/");
+  const PathKind there = around.machine->kind(path);
+  if (there == PathKind::kDirectory) return path;
+  return cannot_use(settings, OptionId::kSyncCode, base::Errc::kNotFound,
+                    there == PathKind::kMissing ? "there is no such folder" : "it is no folder");
 }
 
 }  // namespace robustrun::cli

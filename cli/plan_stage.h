@@ -14,4 +14,10 @@ namespace robustrun::cli {
 base::Status plan_stage(const Settings& settings, const Surroundings& around,
                         wire::WorkerTemplate& workers);
 
+// The folder whose code every node is to have, absolute; empty: none. `is_everybodys`: one command
+// starts all nodes.
+[[nodiscard]] base::Result<std::string> plan_sync_code(const Settings& settings,
+                                                       const Surroundings& around,
+                                                       bool is_everybodys);
+
 }  // namespace robustrun::cli

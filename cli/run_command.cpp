@@ -20,6 +20,7 @@
 #include "cli/plan_submit.h"
 #include "cli/print_config.h"
 #include "cli/settings.h"
+#include "cli/sync_code.h"
 
 namespace robustrun::cli {
 namespace {
@@ -119,6 +120,7 @@ int carry_out(RunPlan plan, const Surroundings& around) {
     if (!leads) return join(plan, around);
   }
   if (auto made = make_places(plan.places); !made) return complain(made.error());
+  if (auto packed = sync_code(plan); !packed) return complain(packed.error());
   plan.request.network.ssh.bundle = installed_files(around.executable);
   const int exit_code = supervisor::run_job(plan.request);
   return exit_code == supervisor::kAnotherLeads ? join(plan, around) : exit_code;

@@ -51,6 +51,9 @@ class Driver {
         analyze_failed{};
     // Works out who keeps whose copies in memory; null: nobody does. Answers once, from the loop.
     std::function<void(SolveBackup, std::function<void(BackupSolved)>)> keep_copies{};
+    // Reads a block of the code's pack (code_pack_file). Answers once, from the loop.
+    std::function<void(std::uint64_t block, std::function<void(base::Result<std::string>)>)>
+        read_code{};
   };
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();

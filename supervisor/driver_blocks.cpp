@@ -1,4 +1,5 @@
-// Which nodes pass blocks on to each other: all that are there, once the run's nodes have come.
+// Which nodes pass blocks on to each other: all that are there, once the run's nodes have come. And
+// blocks of the code, for those whose turn it is to get them from here.
 
 #include <algorithm>
 
@@ -41,6 +42,17 @@ void Driver::Impl::list_block_peers() {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].joined && !nodes_[i].lost) send(base::NodeId{i}, *block_peers_);
   }
+}
+
+void Driver::Impl::on_report(base::NodeId node, const wire::CodeWanted& wanted) {
+  if (!request_.workers.code || !parts_.read_code) return;
+  parts_.read_code(wanted.block, [self = weak_from_this(), node,
+                                  block = wanted.block](base::Result<std::string> bytes) {
+    const auto driver = self.lock();
+    if (!driver || driver->finished_) return;
+    if (bytes) return driver->send(node, wire::CodeBlock{block, *std::move(bytes)});
+    driver->send(node, wire::CodeBlock{block, {}, bytes.error().what});
+  });
 }
 
 }  // namespace robustrun::supervisor

@@ -56,6 +56,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void note_shown(bool is_stderr, std::string_view bytes);
   [[nodiscard]] RunStatus status() const;
   [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;
+  void note_stage(const NodeLink& link, NodeStatus& known) const;
   void tell_news(OutputNews& news) const;
   [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
   [[nodiscard]] Injector::Group reachable_group() const;
@@ -140,6 +141,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, wire::CheckpointNote& note);
   void on_report(base::NodeId node, const wire::CopiesKept& report);
   void on_report(base::NodeId node, const wire::NodeStages& report);
+  void on_report(base::NodeId node, wire::StageNews& news);
+  void on_report(base::NodeId node, const wire::CodeWanted& wanted);
   void tell(const std::vector<CheckpointWatch::News>& news);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;

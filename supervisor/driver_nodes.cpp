@@ -100,6 +100,12 @@ void Driver::Impl::on_report(base::NodeId node, const wire::NodeStages& report) 
   if (!stages.stages.empty()) dispatch(std::move(stages), node);
 }
 
+void Driver::Impl::on_report(base::NodeId node, wire::StageNews& news) {
+  NodeLink& link = nodes_[node.value];
+  news.since += link.clock_offset;
+  link.stage = news;
+}
+
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.
 void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
   if (std::exchange(finished_, true)) return;

@@ -190,6 +190,18 @@ RunStatus Driver::Impl::status() const {
   return status;
 }
 
+// Before an attempt begins, what a node is at belongs to the next one.
+void Driver::Impl::note_stage(const NodeLink& link, NodeStatus& known) const {
+  const wire::StageNews& news = link.stage;
+  const bool is_old = news.attempt < job_.attempt() && news.rank;
+  if (!news.stage || is_old || static_cast<std::size_t>(*news.stage) >= kStages) return;
+  known.stage = to_string(static_cast<Stage>(*news.stage));
+  known.stage_took = std::max(base::Nanos{}, parts_.clock.now() - news.since);
+  if (news.rank && news.rank->value < link.ranks.size()) {
+    known.stage_rank = link.ranks[news.rank->value].value;
+  }
+}
+
 NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) const {
   if (link.lost) {
     known.agent = "lost";
@@ -199,6 +211,7 @@ NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) con
     known.agent = link.suspect || link.broken_at ? "suspect" : "joined";
     known.heard = parts_.clock.now() - link.heard_at;
     if (link.broken_at) known.trouble = link.broken_why;
+    note_stage(link, known);
   }
   if (!link.address.empty()) known.address = link.address;
   return known;

@@ -140,6 +140,7 @@ inline constexpr std::chrono::milliseconds kObserveMargin{1000};
 inline constexpr std::chrono::milliseconds kLookBackWithin{800};
 inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
 inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
+inline constexpr std::uint32_t kCodeLane = 0x5348'1003;  // of the launcher's pool
 
 // node_history.h
 inline constexpr std::size_t kHistoryFilesMax = 10'000;

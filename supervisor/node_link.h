@@ -40,6 +40,7 @@ struct NodeLink {
   base::Nanos kill_at{};
   std::optional<wire::PlaceCopies> copies;  // said again before them
   std::string bulk{};                        // its Hello::bulk
+  wire::StageNews stage{};                   // of its start, by our clock
 };
 
 }  // namespace robustrun::supervisor

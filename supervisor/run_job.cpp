@@ -16,6 +16,7 @@
 #include "launcher/slurm_notice.h"
 #include "launcher/ssh_launcher.h"
 #include "supervisor/backup_solver.h"
+#include "supervisor/code_pack.h"
 #include "supervisor/console_log.h"
 #include "supervisor/continued_clock.h"
 #include "supervisor/core/exit_code.h"
@@ -176,6 +177,20 @@ std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)>
   };
 }
 
+// Driver::Parts::read_code
+std::function<void(std::uint64_t, std::function<void(base::Result<std::string>)>)> code_reader(
+    base::BlockingPool& pool, const RunRequest& request) {
+  if (!request.workers.code) return {};
+  return [&pool, path = code_pack_file(request.run_directory), bytes = request.workers.code->bytes](
+             std::uint64_t block, std::function<void(base::Result<std::string>)> done) {
+    auto read = std::make_shared<base::Result<std::string>>();
+    const base::Status submitted = pool.submit(
+        kCodeLane, [path, bytes, block, read] { *read = read_code_block(path, bytes, block); },
+        [read, done] { done(std::move(*read)); });
+    if (!submitted) done(std::unexpected(submitted.error()));
+  };
+}
+
 // Whoever started us may be gone: then nobody waits for it.
 void announce(const RunRequest& request) {
   const base::Fd fd(request.announce_fd);
@@ -255,7 +270,8 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     std::unique_ptr<Outlets> outlets;  // the driver tells them things to its end
     Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
                    slurm_question(pool, request.network), placement_solver(pool, request.placement),
-                   analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement)},
+                   analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
+                   code_reader(pool, request)},
                   request, [&](int code) {
                     exit_code = code;
                     loop.stop();

@@ -1,6 +1,7 @@
 #pragma once
 // Which nodes of a run pass blocks on to each other (agent/block_peers.h). The bytes go from agent
-// to agent, over connections of their own (wire/block_exchange.h).
+// to agent, over connections of their own (wire/block_exchange.h). And blocks that the supervisor
+// alone has: of the code that the run was started with.
 
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,28 @@ struct BlockPeers {
   void fields(V& v) {
     v(1, "peers", peers);
     v(2, "rate", rate);
+  }
+};
+
+// Agent to supervisor, of runs with WorkerTemplate::code: a block of its pack that no peer has.
+// Answered by CodeBlock; asked again when that does not come.
+struct CodeWanted {
+  std::uint64_t block = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "block", block);
+  }
+};
+
+struct CodeBlock {
+  std::uint64_t block = 0;
+  std::string bytes;
+  std::string error{};  // why there are none; empty: there are
+  template <class V>
+  void fields(V& v) {
+    v(1, "block", block);
+    v(2, "bytes", bytes);
+    v(3, "error", error);
   }
 };
 

@@ -54,4 +54,21 @@ struct NodeStages {
   }
 };
 
+// Agent to supervisor, of runs with WorkerTemplate::stages: what its start is at now, when that
+// changes. For people who look; the NodeStages that follow are what counts.
+struct StageNews {
+  base::Attempt attempt;
+  std::optional<StageName> stage{};  // of a worker's, that of the last one; none: the start is over
+  base::Nanos since{};  // the node's clock
+  std::optional<base::LocalRank> rank{};  // of a worker's stage
+  bool operator==(const StageNews&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "stage", stage);
+    v(3, "since", since);
+    v(4, "rank", rank);
+  }
+};
+
 }  // namespace robustrun::wire

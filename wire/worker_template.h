@@ -40,6 +40,19 @@ enum class ImageMode : std::uint8_t { kPageCache, kBlocks };
 // their PATH; the latter always; the former always, by one of these programs.
 enum class ContainerRuntime : std::uint8_t { kAuto, kNone, kBwrap, kApptainer, kEnroot };
 
+// The folder of code that was packed when the run was started (bootstrap/code_pack.h).
+struct SyncedCode {
+  std::string digest;  // SHA-256 of the pack, hex
+  std::uint64_t bytes = 0;  // of the pack
+  std::string from;  // where it was, for people
+  template <class V>
+  void fields(V& v) {
+    v(1, "digest", digest);
+    v(2, "bytes", bytes);
+    v(3, "from", from);
+  }
+};
+
 // What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
@@ -83,6 +96,9 @@ struct WorkerTemplate {
   bool stages = false;  // the agent sends NodeStages
   std::vector<std::string> stage;  // files that each node has a copy of before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
+  // Each node unpacks it into its cache before workers start (bootstrap/code_store.h); paths here
+  // that were in it lead there. The supervisor answers CodeWanted.
+  std::optional<SyncedCode> code{};
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -126,6 +142,7 @@ struct WorkerTemplate {
     v(40, "stages", stages);
     v(42, "stage", stage);
     v(43, "share_blocks", share_blocks);
+    v(44, "code", code);
   }
 };
 

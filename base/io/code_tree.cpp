@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/core/text.h"
@@ -34,8 +35,11 @@ bool is_plain_text(std::string_view name) {
 
 class CodeCopier {
  public:
-  CodeCopier(const fs::path& from, const fs::path& to, const fs::path& except)
-      : from_(from), to_(to), except_(except) {}
+  CodeCopier(const fs::path& from, const fs::path& to, const fs::path& except,
+             std::vector<std::string> ignored)
+      : from_(from), to_(to), except_(except), ignored_(std::move(ignored)) {
+    std::ranges::sort(ignored_);
+  }
 
   Status folder(const fs::path& relative, int depth) {
     if (depth > kCodeDepthMax) {
@@ -61,6 +65,7 @@ class CodeCopier {
   Status entry(const fs::path& relative, int depth) {
     const fs::path path = from_ / relative;
     if (std::ranges::find(kNoCode, relative.filename().string()) != kNoCode.end()) return {};
+    if (std::ranges::binary_search(ignored_, relative.string())) return {};
     if (!is_plain_text(relative.string())) {
       return fail(Errc::kInvalidArgument,
                   "cannot copy a file with a control character in its "
@@ -72,6 +77,7 @@ class CodeCopier {
     if (error) return cannot_copy(path.string(), error);
     if (fs::is_directory(status)) {
       if (!except_.empty() && fs::equivalent(path, except_, error)) return {};
+      if (fs::exists(path / "pyvenv.cfg", error)) return {};  // its links lead to this machine
       return folder(relative, depth + 1);
     }
     if (fs::is_symlink(status)) return link(relative);
@@ -123,6 +129,7 @@ class CodeCopier {
   }
 
   const fs::path from_, to_, except_;
+  std::vector<std::string> ignored_;
   CodeCopy copy_;
 };
 
@@ -158,11 +165,11 @@ Status check_link(const std::string& folder, std::string_view words) {
 }  // namespace
 
 Result<CodeCopy> copy_code(const std::string& from, const std::string& to,
-                           const std::string& except) {
+                           const std::string& except, std::vector<std::string> ignored) {
   std::error_code error;
   const fs::path root = fs::canonical(from, error);
   if (error) return cannot_copy(from, error);
-  CodeCopier copier(root, to, except);
+  CodeCopier copier(root, to, except, std::move(ignored));
   RR_TRY(copier.folder({}, 0));
   return copier.take();
 }

@@ -27,6 +27,9 @@ struct NodeStatus {
   std::uint32_t losses = 0;  // of its agents
   std::string trouble;  // how the last one was lost, or why it is suspected
   std::optional<base::Nanos> heard;  // ago; a supervisor that answers knows it
+  std::string stage;  // of a start under way (wire/stages.h), in words; it knows that, too
+  base::Nanos stage_took{};  // until now
+  std::optional<std::uint32_t> stage_rank;  // whose it is; none: the node's
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -39,6 +42,9 @@ struct NodeStatus {
     v(8, "losses", losses);
     v(9, "trouble", trouble);
     v(10, "heard", heard);
+    v(11, "stage", stage);
+    v(12, "stage_took", stage_took);
+    v(13, "stage_rank", stage_rank);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/core/text.h"
 #include "supervisor/core/report_render_text.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kColumns = 6;
 constexpr std::size_t kColumnBytesMax = 40;
+constexpr std::size_t kStartsShown = 8;
 using Row = std::array<std::string, kColumns>;
 
 Ink ink_of(const RunStatus& status) {
@@ -82,6 +84,26 @@ std::string resume_words(const RunStatus& status) {
                         *status.loaded_step);
   }
   return text;
+}
+
+// Who is at what before its first step; those who have been at it for longest first.
+std::string start_words(const RunStatus& status) {
+  std::vector<const NodeStatus*> starting;
+  for (const NodeStatus& node : status.nodes) {
+    if (!node.stage.empty()) starting.push_back(&node);
+  }
+  std::ranges::stable_sort(starting, std::greater{}, &NodeStatus::stage_took);
+  std::vector<std::string> parts;
+  for (const NodeStatus* const node : starting) {
+    if (parts.size() == kStartsShown) {
+      parts.push_back(fmt::format("and {} more", starting.size() - kStartsShown));
+      break;
+    }
+    const std::string rank = node->stage_rank ? fmt::format(" (rank {})", *node->stage_rank) : "";
+    parts.push_back(fmt::format("{}: {} {}{}", base::printable(node->name), node->stage,
+                                duration_words(node->stage_took), rank));
+  }
+  return base::join(parts, "; ");
 }
 
 void show_restarts(const RunStatus& status, Page& page) {
@@ -166,6 +188,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("process", supervisor_words(status));
   page.item("workers", worker_words(status));
   page.item("places", status.placement);
+  page.item("start", start_words(status));
   page.item("progress", progress_words(status));
   page.item("checkpoint", resume_words(status));
   show_restarts(status, page);

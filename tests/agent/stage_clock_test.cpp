@@ -237,4 +237,40 @@ TEST_CASE("stages of the agent belong to the attempt that they prepare") {
   CHECK_FALSE(stages.end_attempt());
 }
 
+TEST_CASE("what the start is at is told as it changes, of the rank that is the furthest behind") {
+  HandClock clock;
+  StageClock stages(clock);
+  CHECK_FALSE(stages.news());
+  stages.begin(StageName::kImage);
+  auto news = stages.news();
+  REQUIRE(news);
+  CHECK(news->stage == StageName::kImage);
+  CHECK(news->since == kLaunched);
+  CHECK_FALSE(news->rank);
+  CHECK_FALSE(stages.news());  // it is known
+  clock.time += std::chrono::seconds(2);
+  stages.end(StageName::kImage);
+  stages.begin_attempt(base::Attempt{1}, 2);
+  news = stages.news();
+  REQUIRE(news);
+  CHECK_FALSE(news->stage);  // nothing that has a name
+  stages.take(LocalRank{0}, trained());
+  WorkerMoments slow;
+  slow.launched = kLaunched;
+  stages.take(LocalRank{1}, slow);
+  CHECK_FALSE(stages.news());  // a moment after the last one
+  clock.time += agent::kStageNewsEvery;
+  news = stages.news();
+  REQUIRE(news);
+  CHECK(news->attempt == base::Attempt{1});
+  CHECK(news->stage == StageName::kImports);
+  CHECK(news->rank == LocalRank{1});
+  stages.take(LocalRank{1}, trained());
+  CHECK(stages.due());
+  news = stages.news();  // that it is over is told at once
+  REQUIRE(news);
+  CHECK_FALSE(news->stage);
+  CHECK_FALSE(stages.news());
+}
+
 }  // namespace stage_clock_test

@@ -57,6 +57,20 @@ TEST_CASE("a copy has the code alone, and is known again") {
   CHECK(again->manifest == copy->manifest);
 }
 
+TEST_CASE("virtual environments and what the caller names stay behind") {
+  Project project;
+  project.here.write("src/env/pyvenv.cfg", "home = /usr/bin\n");
+  fs::create_symlink("/usr/bin/python3", project.here / "src/env/python");
+  project.here.write("src/lib/notes.log", "x");
+  project.here.write("src/data/big.bin", "x");
+  const auto copy = copy_code(project.here / "src", project.here / "copy",
+                              project.here / "src/out/run", {"lib/notes.log", "data"});
+  REQUIRE(copy);
+  CHECK(copy->files == 3);
+  CHECK_FALSE(fs::exists(project.here / "copy/env"));
+  CHECK_FALSE(fs::exists(project.here / "copy/data"));
+}
+
 TEST_CASE("what was changed or taken away is seen, what came later is not") {
   Project project;
   const auto copy = project.copy();

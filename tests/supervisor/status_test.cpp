@@ -117,6 +117,19 @@ TEST_CASE("the group's nodes come by node rank, with their ranks; the lost one b
   CHECK(status.workers == 4);
 }
 
+TEST_CASE("a start under way says what its nodes are at, those that take longest first") {
+  RunStatus status = live(replaced());
+  CHECK(render_status(status, false, 90, 100).find("  start ") == std::string::npos);
+  status.nodes[0].stage = "imports";
+  status.nodes[0].stage_took = ms(2100);
+  status.nodes[0].stage_rank = 1;
+  status.nodes[1].stage = "image";
+  status.nodes[1].stage_took = ms(12'000);
+  const std::string text = render_status(status, false, 90, 100);
+  CAPTURE(text);
+  CHECK(text.find("gamma: image 12.0 s; alpha: imports 2.10 s (rank 1)") != std::string::npos);
+}
+
 TEST_CASE("restarts are told with their causes, and the speed is that of this attempt") {
   const RunStatus status = status_of_journal(replaced().entries);
   CHECK(status.attempt == 1);

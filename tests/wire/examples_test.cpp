@@ -58,7 +58,8 @@ WorkerTemplate worker_template() {
           .deps_ttl = 3600s,
           .stages = true,
           .stage = {"/data/tokenizer.json", "/data/index"},
-          .share_blocks = true};
+          .share_blocks = true,
+          .code = SyncedCode{std::string(64, 'a'), 5'000'000, "/home/user/job"}};
 }
 
 WorkerExited worker_exited() {
@@ -119,7 +120,7 @@ std::vector<Example> first_kinds() {
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s}},
-      {"Welcome", "Welcome-10",
+      {"Welcome", "Welcome-11",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -375,7 +376,11 @@ std::vector<Example> stage_kinds() {
   return {{"NodeStages", "NodeStages",
            NodeStages{{2},
                       {{StageName::kImage, 5s, 7s, 2s, {}},
-                       {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}}};
+                       {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
+          {"CodeWanted", "CodeWanted", CodeWanted{.block = 4}},
+          {"CodeBlock", "CodeBlock",
+           CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
+          {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}}};
 }
 
 }  // namespace

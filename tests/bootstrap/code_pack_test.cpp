@@ -1,0 +1,178 @@
+// Code as one blob and back, and what a pack from elsewhere must not do.
+#include "bootstrap/code_pack.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/core/text.h"
+#include "base/io/code_tree.h"
+#include "base/io/fd.h"
+#include "base/io/sha256.h"
+#include "bootstrap/code_store.h"
+#include "bootstrap/limits.h"
+#include "tests/scratch_folder.h"
+
+namespace robustrun::bootstrap::code_pack_test {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ScratchFolder;
+
+std::string packed(const ScratchFolder& here, const std::string& copy) {
+  const auto copied = base::copy_code(here / "src", here / copy, "");
+  REQUIRE(copied);
+  auto pack = pack_code(here / copy, copied->manifest);
+  REQUIRE(pack);
+  return *std::move(pack);
+}
+
+void write_project(const ScratchFolder& here) {
+  here.write("src/train.py", "import lib.model\n");
+  here.write("src/lib/model.py", std::string(70'000, 'm'));
+  here.write("src/empty.txt", "");
+  fs::create_symlink("../train.py", here / "src/lib/main.py");
+  fs::permissions(here / "src/train.py", fs::perms(0755));
+}
+
+// A pack of one file each, whatever it is called.
+std::string pack_with(const std::string& manifest, std::size_t files) {
+  std::string pack = "robustrun-code 1 " + std::to_string(manifest.size()) + "\n" + manifest;
+  for (std::size_t i = 0; i < files; ++i) pack += std::string("\1\0\0\0\0\0\0\0x", 9);
+  return pack;
+}
+const std::string kSum(64, '0');
+
+struct Unpacking {
+  Unpacking() {
+    write_project(here);
+    pack = packed(here, "copy");
+    digest = base::to_hex(base::sha256(pack));
+    file = here.write("pack", pack);
+    fs::create_directory(cache);
+  }
+  base::Result<base::Fd> open(std::int64_t now_s = 1'000'000) {
+    return open_code(cache, digest, file, now_s);
+  }
+  ScratchFolder here;
+  std::string cache = here / "cache";
+  std::string pack, digest, file;
+};
+
+}  // namespace
+
+TEST_CASE("the same code is the same pack, and the folder comes out of it as it was") {
+  ScratchFolder here;
+  write_project(here);
+  const std::string pack = packed(here, "one");
+  CHECK(packed(here, "two") == pack);
+  const auto files = parse_code_pack(pack);
+  REQUIRE(files);
+  CHECK(files->size() == 4);
+  REQUIRE(unpack_code(*files, here / "out"));
+  const auto manifest = code_manifest(pack);
+  REQUIRE(manifest);
+  CHECK(base::check_code(here / "out", *manifest));
+  CHECK(fs::read_symlink(here / "out/lib/main.py") == "../train.py");
+  struct stat status{};
+  REQUIRE(::stat((here / "out/train.py").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0700);
+  CHECK_FALSE(unpack_code(*files, here / "out"));  // never over what is there
+}
+
+TEST_CASE("a pack that is cut anywhere, or longer, is none") {
+  ScratchFolder here;
+  here.write("src/a.py", "a");
+  here.write("src/b/c.py", "cc");
+  const std::string pack = packed(here, "copy");
+  REQUIRE(parse_code_pack(pack));
+  for (std::size_t i = 0; i < pack.size(); ++i) {
+    CHECK_FALSE(parse_code_pack(std::string_view(pack).substr(0, i)));
+  }
+  CHECK_FALSE(parse_code_pack(pack + "x"));
+}
+
+TEST_CASE("what would be written elsewhere is refused") {
+  const auto file = [](const std::string& path) { return "f 600 " + kSum + " " + path + "\n"; };
+  const auto link = [](const std::string& target, const std::string& path) {
+    return "l " + target + std::string(1, '\0') + path + "\n";
+  };
+  const auto is_taken = [](const std::string& manifest, std::size_t files) {
+    return parse_code_pack(pack_with(manifest, files)).has_value();
+  };
+  CHECK(is_taken(file("a") + file("b/c") + link("../a", "b/d"), 2));
+  for (const char* const path :
+       {"/etc/passwd", "../a", "a/../../b", "a//b", "./a", "a/", "", "a\x01"}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_taken(file(path), 1));
+    CHECK_FALSE(is_taken(link("a", path), 0));
+  }
+  for (const char* const target : {"/etc", "../out", "b/../../..", ""}) {
+    CAPTURE(target);
+    CHECK_FALSE(is_taken(link(target, "a"), 0));
+  }
+  CHECK_FALSE(is_taken(link("../../out", "b/a"), 0));
+  CHECK_FALSE(is_taken(link("b", "a") + file("a/x"), 1));  // by way of a link
+  CHECK_FALSE(is_taken(file("a") + file("a"), 2));
+  CHECK_FALSE(is_taken(file("a") + file("a/b"), 2));
+  CHECK_FALSE(is_taken("f 4755 " + kSum + " a\n", 1));
+  CHECK_FALSE(is_taken("d a\n", 0));
+}
+
+TEST_CASE("code is unpacked once; what was changed there is put aside and made anew") {
+  Unpacking code;
+  const std::string folder = code_folder(code.cache, code.digest);
+  REQUIRE(code.open());
+  CHECK(base::read_file(folder + "/train.py", 100).value() == "import lib.model\n");
+  // What workers leave there is nobody's business.
+  code.here.write("cache/code/" + code_key(code.digest) + "/lib/__pycache__/x.pyc", "x");
+  REQUIRE(code.open());
+  CHECK(fs::exists(folder + "/lib/__pycache__/x.pyc"));
+  fs::remove(folder + "/train.py");
+  REQUIRE(code.open());
+  CHECK(base::read_file(folder + "/train.py", 100).value() == "import lib.model\n");
+  CHECK_FALSE(fs::exists(folder + "/lib/__pycache__/x.pyc"));
+}
+
+TEST_CASE("another pack than the run's is refused") {
+  Unpacking code;
+  code.here.write("pack", code.pack + "x");
+  const auto opened = code.open();
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == base::Errc::kCorrupt);
+  CHECK_FALSE(fs::exists(code_folder(code.cache, code.digest)));
+}
+
+TEST_CASE("the longest unused code goes, what is in use stays") {
+  Unpacking code;
+  auto held = code.open();
+  REQUIRE(held);
+  REQUIRE(*held);
+  const auto set_age = [&](const std::string& lock, std::int64_t used_s) {
+    const timespec times[2] = {{used_s, 0}, {used_s, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, lock.c_str(), times, 0) == 0);
+  };
+  set_age(code_folder(code.cache, code.digest) + ".lock", 10);  // used, but so long ago
+  const auto other = [&](std::size_t i) {
+    return code.cache + "/code/" + std::string(31, '0') + "0123456789abcdef"[i];
+  };
+  for (std::size_t i = 0; i <= kCodeFoldersKept; ++i) {
+    fs::create_directory(other(i));
+    code.here.write(other(i).substr(code.here.path().size() + 1) + ".lock", "");
+    set_age(other(i) + ".lock", 100 + static_cast<std::int64_t>(i));
+  }
+  // Another code comes.
+  code.here.write("src/more.py", "more");
+  const std::string pack = packed(code.here, "copy2");
+  const std::string file = code.here.write("pack2", pack);
+  REQUIRE(open_code(code.cache, base::to_hex(base::sha256(pack)), file, 1'000'000));
+  CHECK_FALSE(fs::exists(other(0)));
+  CHECK(fs::exists(other(1)));
+  CHECK(fs::exists(other(kCodeFoldersKept)));
+  CHECK(fs::exists(code_folder(code.cache, code.digest)));
+}
+
+}  // namespace robustrun::bootstrap::code_pack_test

@@ -1,0 +1,104 @@
+"""Code that the launcher's machine alone has, on every machine."""
+
+import os
+import subprocess
+
+from nodes import start_job
+
+SCRIPT = """
+import os, sys
+import helper
+print("rank", os.environ["RANK"], helper.VALUE, os.getcwd() == sys.path[0], len(helper.BLOB),
+      flush=True)
+"""
+
+
+def write_code(folder, value="one", size=0):
+    (folder / "lib").mkdir(parents=True, exist_ok=True)
+    (folder / "train.py").write_text(SCRIPT)
+    (folder / "helper.py").write_text(
+        f"VALUE = {value!r}\nimport os\nBLOB = open(os.path.join("
+        "os.path.dirname(__file__), 'lib/blob.bin'), 'rb').read()\n")
+    (folder / "lib/blob.bin").write_bytes(os.urandom(size))
+
+
+def hide(machines, folder):
+    """The machines do not see the folder: it is the launcher's alone."""
+    for machine in machines.machines.values():
+        subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "none",
+                        str(folder)], check=True)
+
+
+def own_caches(machines, cache):
+    cache.mkdir()
+    for machine in machines.machines.values():
+        subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "-o",
+                        "mode=700", "none", str(cache)], check=True)
+
+
+def start(runner, machines, code, cache, *options):
+    return start_job(
+        runner, f"--hosts=h[1-{len(machines.machines)}]", "--iface=eth0", "--nproc-per-node=1",
+        f"--cache-dir={cache}", "--sync-code=.", *options,
+        "train.py", cwd=code, env=machines.home.environment(), prefix=machines.prefix,
+    )
+
+
+def test_code_that_the_launcher_alone_has_runs_on_every_machine(lab, robustrun):
+    machines = lab(3)
+    code, cache = robustrun.folder / "code", robustrun.folder / "cache"
+    write_code(code, size=3 << 20)
+    own_caches(machines, cache)
+    hide(machines, code)
+    finished = start(robustrun, machines, code, cache).finish(120)
+    assert finished.code == 0, finished.errors
+    for rank in range(3):
+        assert f"rank {rank} one True {3 << 20}" in finished.text, finished.text
+    robustrun.expect_nothing_left()
+
+
+def test_a_restart_keeps_the_code_that_the_run_was_started_with(robustrun):
+    code, cache = robustrun.folder / "code", robustrun.folder / "cache"
+    write_code(code)
+    (code / ".venv").mkdir()
+    (code / ".venv/pyvenv.cfg").write_text("home = /usr/bin\n")
+    (code / ".venv/python").symlink_to("/usr/bin/python3")
+    original = code / "helper.py"
+    (code / "train.py").write_text(
+        "import os, sys, helper\n"
+        "print('attempt', os.environ['ROBUSTRUN_ATTEMPT'], helper.VALUE,"
+        " os.path.exists('.venv'), flush=True)\n"
+        "if os.environ['ROBUSTRUN_ATTEMPT'] == '0':\n"
+        f"    open({str(original)!r}, 'w').write('VALUE = \"changed\"')\n"
+        "    sys.exit(3)\n")
+    finished = start_job(robustrun, "--sync-code=.", f"--cache-dir={cache}", "--max-restarts=1",
+                         "train.py", cwd=code).finish(60)
+    assert finished.code == 0, finished.errors
+    assert "attempt 0 one False" in finished.text
+    assert "attempt 1 one False" in finished.text
+    assert original.read_text() == 'VALUE = "changed"'
+
+
+def test_a_folder_with_a_link_that_leads_out_is_refused(robustrun):
+    code = robustrun.folder / "code"
+    write_code(code)
+    (code / "data").symlink_to("/etc")
+    finished = start_job(robustrun, "--sync-code=.", f"--cache-dir={robustrun.folder / 'cache'}",
+                         "train.py", cwd=code).finish(60)
+    assert finished.code == 2
+    assert "data" in finished.errors and "outside" in finished.errors
+
+
+def test_what_git_ignores_stays_behind(robustrun):
+    code, cache = robustrun.folder / "code", robustrun.folder / "cache"
+    write_code(code)
+    subprocess.run(["git", "init", "-q", str(code)], check=True)
+    (code / ".gitignore").write_text("*.log\nout/\n")
+    (code / "noise.log").write_text("x")
+    (code / "out").mkdir()
+    (code / "out/big.bin").write_text("x")
+    (code / "train.py").write_text("import os\nprint(sorted(os.listdir('.')))\n")
+    finished = start_job(robustrun, "--sync-code=.", f"--cache-dir={cache}",
+                         "train.py", cwd=code).finish(60)
+    assert finished.code == 0, finished.errors
+    assert "['.gitignore', 'helper.py', 'lib', 'train.py']" in finished.text, finished.text
