@@ -209,7 +209,7 @@ void NodeImage::Impl::become_ready(pid_t container) {
   patience_.cancel();
   state_ = State::kReady;
   node_.stages.end(wire::StageName::kImage);
-  node_.home = {container, image_->prefix, image_->mount.folder()};
+  node_.home = {container, image_->prefix, image_->mount.folder(), image_->key};
   node_.started_with =
       with_image(plain_, node_.home.root, image_->interpreter, node_.home.is_container());
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",

@@ -50,6 +50,8 @@ struct Blob {
 // Of a regular file; blocks as long as its file system does. kNotFound, kInvalidArgument when it is
 // empty, no regular file or too long.
 [[nodiscard]] base::Result<Blob> blob_of_file(const std::string& path);
+// The key without a validator: the same for copies of a squashfs, whose ends say when it was made.
+[[nodiscard]] base::Result<std::string> content_key(const std::string& path);
 
 // Whether a source is fetched over HTTP; else it is a path.
 [[nodiscard]] bool is_http_source(std::string_view source);

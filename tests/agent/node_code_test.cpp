@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/post.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
