@@ -81,11 +81,13 @@ base::Result<base::Fd> open_sized(const std::string& path, std::uint64_t length)
 
 }  // namespace
 
-BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums)
+BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
+                       DirectFile direct)
     : options_(std::move(options)),
       about_(std::move(about)),
       data_(std::move(data)),
       sums_(std::move(sums)),
+      direct_(std::move(direct)),
       verified_(blocks_of(options_.length)) {}
 
 base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptions& options) {
@@ -97,16 +99,27 @@ base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptio
       RR_TRY(claim_blob(folder, about_text({options.length, base::printable(options.about)})));
   base::Fd data = RR_TRY(open_sized(folder + "/data", options.length));
   base::Fd sums = RR_TRY(open_sized(folder + "/sums", blocks_of(options.length) * kSumBytes));
-  return std::unique_ptr<BlockStore>(
-      new BlockStore(options, std::move(about), std::move(data), std::move(sums)));
+  return std::unique_ptr<BlockStore>(new BlockStore(options, std::move(about), std::move(data),
+                                                    std::move(sums), DirectFile(folder + "/data")));
 }
 
 base::Result<bool> BlockStore::read(std::uint64_t block, std::span<char> bytes) {
+  return read_block(block, bytes, false);
+}
+
+base::Result<bool> BlockStore::read_past_cache(std::uint64_t block, std::span<char> bytes) {
+  return read_block(block, bytes, true);
+}
+
+base::Result<bool> BlockStore::read_block(std::uint64_t block, std::span<char> bytes,
+                                          bool is_direct) {
   RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
   Sum wanted{};
   if (!RR_TRY(read_at(sums_.get(), block * kSumBytes, wanted)) || is_absent(wanted)) return false;
-  const bool is_long_enough = RR_TRY(read_at(data_.get(), block * kBlockBytes, bytes));
-  if (is_long_enough && sum_of(bytes) == wanted) {
+  const std::uint64_t offset = block * kBlockBytes;
+  const bool is_read =
+      (is_direct && direct_.read(offset, bytes)) || RR_TRY(read_at(data_.get(), offset, bytes));
+  if (is_read && sum_of(bytes) == wanted) {
     verified_[block] = 1;
     return true;
   }

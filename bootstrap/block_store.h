@@ -19,6 +19,7 @@
 #include "base/core/result.h"
 #include "base/io/fd.h"
 #include "bootstrap/blob.h"
+#include "bootstrap/direct_file.h"
 
 namespace robustrun::bootstrap {
 
@@ -45,6 +46,8 @@ class BlockStore {
   // All of a block; `bytes` has its length. False: not there, or rotten (said in the log, and
   // counted).
   base::Result<bool> read(std::uint64_t block, std::span<char> bytes);
+  // The same for somebody who keeps all of it: past the page cache, as far as direct_file.h can.
+  base::Result<bool> read_past_cache(std::uint64_t block, std::span<char> bytes);
   // Whether this process has seen that the block is whole; from then on read_range() serves it.
   [[nodiscard]] bool is_verified(std::uint64_t block) const { return verified_[block] != 0; }
   // Bytes of verified blocks, not looked at again. False: the file has become shorter.
@@ -59,13 +62,16 @@ class BlockStore {
   [[nodiscard]] std::uint64_t rotten() const { return rotten_; }
 
  private:
-  BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums);
+  BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
+             DirectFile direct);
+  base::Result<bool> read_block(std::uint64_t block, std::span<char> bytes, bool is_direct);
   [[nodiscard]] bool has_room(std::uint64_t bytes);
 
   BlockStoreOptions options_;
   base::Fd about_;  // locked: in use
   base::Fd data_;
   base::Fd sums_;
+  DirectFile direct_;  // the same file as data_
   std::vector<std::atomic<unsigned char>> verified_;
   std::atomic<std::uint64_t> rotten_{0};
   std::atomic<std::uint64_t> quota_left_{0};  // until the store is counted again
