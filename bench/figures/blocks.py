@@ -1,10 +1,11 @@
 """Reading an image through robustrun-blocks when its store has all blocks.
 
-A blob of 1 GiB that nothing compresses, in a store on the same disk as the file itself. Each reading
-has a server of its own, which has checked no block yet, and reads all of the image in order, by
-read(2) of 1 MiB; the peer reads the file itself in the same way. Three cases, by what lies in the
-page cache before: nothing; the bytes of the store (and of the file), but no page of the image; the
-pages of the image (and of the file), as for everybody but the first who reads. Takes root.
+A blob of 1 GiB that nothing compresses, in a store on the same disk as the file itself. Each
+reading has a server of its own, which has checked no block yet, and reads all of the image in
+order, by read(2) of 1 MiB; the peer reads the file itself in the same way. Three cases, by what
+lies in the page cache before: nothing; the bytes of the store (and of the file), but no page of the
+image; the pages of the image (and of the file), as for everybody but the first who reads. Takes
+root.
 """
 
 import contextlib
