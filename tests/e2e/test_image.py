@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
 from conftest import BUILD, command_of, is_alive, wait_for
@@ -334,9 +335,12 @@ class TestBlocks:
         (server,) = self.servers(run)
         (worker,) = running.workers()
         os.kill(server, signal.SIGSTOP)
+        began = time.monotonic()
         os.kill(running.pid, signal.SIGTERM)
-        running.finish(timeout=30)
+        done = running.finish(timeout=30)
+        print(f"gone after {time.monotonic() - began:.2f} s")
         assert not is_alive(worker)
+        assert "left behind" not in done.errors
         assert not run.mounts()
         run.expect_nothing_left()
 
