@@ -295,6 +295,7 @@ void NodeImage::Impl::abort_readers() {
 
 void NodeImage::Impl::end(std::function<void()> done) {
   const bool is_here = folder_.has_value();
+  settled();
   abandon();
   if (!is_here) return asio::post(node_.executor, std::move(done));
   ++round_;

@@ -35,13 +35,14 @@ class StageClock {
   [[nodiscard]] std::optional<wire::NodeStages> due();
   // No worker is left: what was not told.
   [[nodiscard]] std::optional<wire::NodeStages> end_attempt();
+  // Every worker of the attempt has done a step.
+  [[nodiscard]] bool all_stepped() const;
 
  private:
   struct Own {
     std::optional<base::Nanos> begin, end;
   };
   [[nodiscard]] std::optional<wire::NodeStages> all() const;
-  [[nodiscard]] bool all_stepped() const;
 
   const base::Clock& clock_;
   std::array<Own, wire::kStageNames> own_;  // by StageName

@@ -83,6 +83,7 @@ struct Server {
   base::Status settle() const {
     auto saved = recorder.settle(clock);
     if (!saved) RR_LOG(kWarn, ({}), "{}", saved.error().what);
+    mount.read_far_ahead();
     return saved;
   }
 };

@@ -325,6 +325,33 @@ class TestBlocks:
         assert done.code == 0, done.errors
         assert "word from the image" in done.text
 
+    @pytest.mark.parametrize("prefetch", ["on", "off"])
+    def test_what_is_read_until_the_first_step_is_the_profile(self, run, tmp_path, prefetch):
+        tree = packages_tree(tmp_path / "tree")
+        (site,) = tree.glob("lib/python3*/site-packages")
+        for name, size in (("before", 8 << 20), ("cold", 64 << 20), ("after", 16 << 20)):
+            (site / name).write_bytes(os.urandom(size))
+        image = squash(tree, tmp_path / "sizes.sqsh")
+        profiles = run.folder / "cache/robustrun/hot"
+        script = run.write("train.py", f"""
+import glob, time, of_the_image, robustrun
+def read(name):
+    open(of_the_image.__file__.replace("of_the_image.py", name), "rb").read()
+read("before")
+robustrun.step(1)
+while not glob.glob("{profiles}/*.blocks"):
+    time.sleep(0.01)
+read("after")
+""")
+        done = run.run(f"--image={image}", "--image-mode=blocks", f"--prefetch={prefetch}", script)
+        assert done.code == 0, done.errors
+        (profile,) = profiles.glob("*.blocks")
+        runs = [line.split() for line in profile.read_text().splitlines() if line[:3] == "run"]
+        assert 8 <= sum(int(run[2]) for run in runs) < 16
+        (data,) = (run.folder / "cache/robustrun/blocks").glob("*/data")
+        if prefetch == "off":
+            assert data.stat().st_blocks * 512 < 64 << 20
+
     def servers(self, run):
         return [pid for pid in run.marked() if command_of(pid)[0] == b"robustrun-blocks"]
 
