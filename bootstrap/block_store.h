@@ -46,8 +46,9 @@ class BlockStore {
   // All of a block; `bytes` has its length. False: not there, or rotten (said in the log, and
   // counted).
   base::Result<bool> read(std::uint64_t block, std::span<char> bytes);
-  // The same for somebody who keeps all of it: past the page cache, as far as direct_file.h can.
-  base::Result<bool> read_past_cache(std::uint64_t block, std::span<char> bytes);
+  // The same of whole blocks from `first` on, for somebody who keeps all of it: past the page
+  // cache, as far as direct_file.h can. False: one of them is not there, or rotten.
+  base::Result<bool> read_past_cache(std::uint64_t first, std::span<char> bytes);
   // Whether this process has seen that the block is whole; from then on read_range() serves it.
   [[nodiscard]] bool is_verified(std::uint64_t block) const { return verified_[block] != 0; }
   // Bytes of verified blocks, not looked at again. False: the file has become shorter.
@@ -64,7 +65,7 @@ class BlockStore {
  private:
   BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
              DirectFile direct);
-  base::Result<bool> read_block(std::uint64_t block, std::span<char> bytes, bool is_direct);
+  void mark_damaged(std::uint64_t block);
   [[nodiscard]] bool has_room(std::uint64_t bytes);
 
   BlockStoreOptions options_;

@@ -25,8 +25,9 @@ struct BlobReads::Read {
   std::uint64_t missing = 0;   // blocks
   std::vector<char> gathered;  // of more than one block
 
-  [[nodiscard]] bool is_whole_block(std::uint64_t blob_length) const {
-    return first == last && length == bytes_of_block(blob_length, first);
+  [[nodiscard]] bool is_of_whole_blocks(std::uint64_t blob_length) const {
+    const std::uint64_t end = offset + length;
+    return offset % kBlockBytes == 0 && (end % kBlockBytes == 0 || end == blob_length);
   }
 };
 
@@ -79,8 +80,8 @@ void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) 
     return finish(read, base::fail(base::Errc::kLimit, "too many reads wait, or it is too long"));
   }
   recorder_.touch(read->first, read->last);
-  if (read->is_whole_block(store_.length())) {
-    return supply_.run_local([this, read] { serve_block(read); });
+  if (read->is_of_whole_blocks(store_.length())) {
+    return supply_.run_local([this, read] { serve_blocks(read); });
   }
   bool is_verified = true;
   for (std::uint64_t block = read->first; block <= read->last; ++block) {
@@ -104,7 +105,7 @@ bool BlobReads::enter(const ReadPtr& read) {
   return true;
 }
 
-void BlobReads::serve_block(const ReadPtr& read) {
+void BlobReads::serve_blocks(const ReadPtr& read) {
   const std::span<char> bytes = thread_buffer().first(read->length);
   const auto found = store_.read_past_cache(read->first, bytes);
   if (!found || !*found) return gather(read);

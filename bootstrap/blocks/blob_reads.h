@@ -2,10 +2,10 @@
 // Reads of a blob's bytes, whatever blocks they lie in: each is answered once, with the bytes or an
 // error, at the latest when its time is over. Thread-safe; callers never wait.
 //
-// A read of a whole block, which the kernel's reading ahead makes of most, is checked against the
-// block's sum every time, and leaves nothing in the page cache: the kernel keeps the image's own
-// pages. Of a part, the whole block is read into the page cache and checked the first time; later
-// parts come from there, or from the disk again, unchecked.
+// A read of whole blocks, which most are when the kernel reads far ahead, is checked against their
+// sums every time, and leaves nothing in the page cache: the kernel keeps the image's own pages.
+// Of a part, the whole block is read into the page cache and checked the first time; later parts
+// come from there, or from the disk again, unchecked.
 
 #include <atomic>
 #include <chrono>
@@ -47,7 +47,7 @@ class BlobReads {
   using ReadPtr = std::shared_ptr<Read>;
 
   bool enter(const ReadPtr& read);  // false: too many wait
-  void serve_block(const ReadPtr& read);
+  void serve_blocks(const ReadPtr& read);
   void serve_part(const ReadPtr& read);
   void gather(const ReadPtr& read);
   void take_block(const ReadPtr& read, std::uint64_t block,

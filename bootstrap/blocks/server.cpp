@@ -131,6 +131,9 @@ base::Status serve(const ServeOptions& options) {
   auto& server =
       *std::make_unique<Server>(Server{options, clock, store, supply, recorder, reads, mount})
            .release();
+  // A start whose blocks are all here need not be recorded, and what the kernel reads too far of
+  // them costs no source.
+  if (server.status().is_all_done) static_cast<void>(server.settle());
   auto clients = BlockClients::listen(
       options.socket, store, supply, clock,
       {[&server] { return server.status(); }, [&server] { return server.settle(); },

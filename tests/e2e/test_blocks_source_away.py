@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from block_server import MIB, OddServer, Server
+from block_server import BLOCK, OddServer, Server
 from conftest import wait_for
 
 pytestmark = [
@@ -27,7 +27,7 @@ def be_there(request, first, last):
 
 @pytest.fixture
 def odd():
-    with OddServer(random.Random(5).randbytes(6 * MIB)) as server:
+    with OddServer(random.Random(5).randbytes(6 * BLOCK)) as server:
         yield server
 
 
@@ -37,7 +37,7 @@ def restarted(tmp_path, odd):
     away."""
     with Server(tmp_path, odd.url, "--origin-rate", 0) as first:
         for block in (0, 2, 5):
-            first.read(block * MIB, 10)
+            first.read(block * BLOCK, 10)
         first.kill()
     odd.behave = be_away
     with Server(tmp_path, odd.url, "--origin-rate", 0, "--retry-budget", 2) as second:
@@ -58,10 +58,10 @@ def test_what_is_kept_is_served_and_the_rest_when_the_source_is_back(restarted, 
     assert "503" in trouble and "goes on with what is kept of it: 3 of 6 blocks" in trouble
     assert any("goes on with what is kept" in event for event in restarted.client.events)
     for block in (0, 2, 5):
-        assert restarted.read(block * MIB + 77, 1000) == odd.data[block * MIB + 77:][:1000]
-    fails_in_time(restarted, MIB)
+        assert restarted.read(block * BLOCK + 77, 1000) == odd.data[block * BLOCK + 77:][:1000]
+    fails_in_time(restarted, BLOCK)
     assert "503" in restarted.status()["trouble"]
-    assert restarted.read(2 * MIB, 10) == odd.data[2 * MIB:][:10]
+    assert restarted.read(2 * BLOCK, 10) == odd.data[2 * BLOCK:][:10]
     odd.behave = be_there
     assert restarted.image.read_bytes() == odd.data
     assert restarted.status()["trouble"] == ""
@@ -72,12 +72,12 @@ def test_what_is_kept_is_served_and_the_rest_when_the_source_is_back(restarted, 
 def test_a_source_that_comes_back_as_another_file_is_not_mixed_in(restarted, odd):
     odd.etag = '"v2"'
     odd.behave = be_there
-    fails_in_time(restarted, MIB)
+    fails_in_time(restarted, BLOCK)
     status = restarted.status()
     assert "it is another file than the one whose blocks are kept" in status["trouble"]
     assert restarted.key in status["trouble"]
     assert any("another file" in event for event in restarted.client.events)
-    assert restarted.read(2 * MIB, 10) == odd.data[2 * MIB:][:10]
+    assert restarted.read(2 * BLOCK, 10) == odd.data[2 * BLOCK:][:10]
 
 
 def test_a_source_that_answers_counts_and_not_what_it_was(tmp_path, odd):
@@ -116,4 +116,4 @@ def test_a_source_that_says_nothing_does_not_keep_it_from_starting(tmp_path, odd
         assert time.monotonic() - began < 9  # and not the ten seconds of a connection that stalls
         assert "does not answer" in second.status()["trouble"]
         assert second.read(5, 10) == odd.data[5:15]
-        fails_in_time(second, MIB)
+        fails_in_time(second, BLOCK)
