@@ -45,7 +45,8 @@ inline constexpr unsigned kReadAheadKib = 8192;
 // block_clients
 inline constexpr std::size_t kClientsMax = 32;
 inline constexpr std::size_t kClientRepliesMax = 64;  // frames that wait for a slow client
-inline constexpr std::size_t kClientGetsMax = 128;    // unanswered, of one client: an agent asks for all its peers
+inline constexpr std::size_t kClientGetsMax =
+    128;    // unanswered, of one client: an agent asks for all its peers
 inline constexpr std::chrono::milliseconds kClientFlush{1000};
 inline constexpr std::size_t kEventBytesMax = 1000;
 

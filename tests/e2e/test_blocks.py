@@ -14,9 +14,9 @@ import time
 
 import pytest
 from block_server import (
+    BLOCK,
     ERROR,
     GET,
-    BLOCK,
     NONE,
     OK,
     PEERS,
