@@ -94,6 +94,26 @@ def test_a_squashfs_from_a_web_server_has_the_same_files(tmp_path, site, nginx):
     assert not server.socket.exists()
 
 
+def test_https_is_read_from_who_has_a_certificate_that_is_trusted(tmp_path, site, monkeypatch):
+    certificate = tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=origin",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-out", tmp_path / "own.pem",
+                    "-keyout", certificate], check=True, capture_output=True)
+    with open(certificate, "a") as both:
+        both.write((tmp_path / "own.pem").read_text())
+    server = Nginx(tmp_path, site, certificate)
+    try:
+        with Server(tmp_path, server.url("image")) as stranger:
+            assert stranger.client is None
+            assert "certificate" in stranger.words, stranger.words
+        monkeypatch.setenv("CURL_CA_BUNDLE", str(tmp_path / "own.pem"))
+        with Server(tmp_path, server.url("image"), name="trusted") as trusted:
+            assert digest(trusted.image) == digest(site / "image")
+    finally:
+        server.stop()
+
+
 def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
     order = [9, 2, 3, 14, 0]
     with Server(tmp_path, nginx.url("image"), "--origin-rate", 0) as server:
