@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,6 +162,13 @@ void BlockStore::mark_damaged(std::uint64_t block) {
 base::Result<bool> BlockStore::read_range(std::uint64_t offset, std::span<char> bytes) {
   RR_ASSERT(offset + bytes.size() <= options_.length);
   return read_at(data_.get(), offset, bytes);
+}
+
+bool BlockStore::read_range_at_once(std::uint64_t offset, std::span<char> bytes) {
+  RR_ASSERT(offset + bytes.size() <= options_.length);
+  const iovec part{bytes.data(), bytes.size()};
+  const ssize_t got = ::preadv2(data_.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+  return got >= 0 && static_cast<std::size_t>(got) == bytes.size();
 }
 
 base::Result<bool> BlockStore::keep(std::uint64_t block, std::span<const char> bytes) {

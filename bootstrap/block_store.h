@@ -53,6 +53,8 @@ class BlockStore {
   [[nodiscard]] bool is_verified(std::uint64_t block) const { return verified_[block] != 0; }
   // Bytes of verified blocks, not looked at again. False: the file has become shorter.
   base::Result<bool> read_range(std::uint64_t offset, std::span<char> bytes);
+  // The same without waiting for a disk. False: not all of it is in the page cache.
+  bool read_range_at_once(std::uint64_t offset, std::span<char> bytes);
 
   // False: no space on the disk or in the quota, so it is not kept.
   base::Result<bool> keep(std::uint64_t block, std::span<const char> bytes);

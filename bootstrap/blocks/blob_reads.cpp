@@ -76,6 +76,7 @@ void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) 
   read->first = offset / kBlockBytes;
   read->last = (offset + length - 1) / kBlockBytes;
   read->answer = std::move(answer);
+  if (is_served_at_once(read)) return;
   if (!enter(read)) {
     return finish(read, base::fail(base::Errc::kLimit, "too many reads wait, or it is too long"));
   }
@@ -83,15 +84,32 @@ void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) 
   if (read->is_of_whole_blocks(store_.length())) {
     return supply_.run_local([this, read] { serve_blocks(read); });
   }
-  bool is_verified = true;
-  for (std::uint64_t block = read->first; block <= read->last; ++block) {
-    is_verified = is_verified && store_.is_verified(block);
-  }
-  if (is_verified) {
+  if (is_verified(*read)) {
     supply_.run_local([this, read] { serve_part(read); });
   } else {
     gather(read);
   }
+}
+
+bool BlobReads::is_verified(const Read& read) const {
+  for (std::uint64_t block = read.first; block <= read.last; ++block) {
+    if (!store_.is_verified(block)) return false;
+  }
+  return true;
+}
+
+// Parts that are in the page cache, on the caller's thread: others cost it two changes of threads.
+bool BlobReads::is_served_at_once(const ReadPtr& read) {
+  if (read->length > kReadBytesMax || read->is_of_whole_blocks(store_.length()) ||
+      !is_verified(*read)) {
+    return false;
+  }
+  const std::span<char> bytes = thread_buffer().first(read->length);
+  if (!store_.read_range_at_once(read->offset, bytes)) return false;
+  recorder_.touch(read->first, read->last);
+  store_bytes_ += bytes.size();
+  read->answer(std::span<const char>(bytes));
+  return true;
 }
 
 bool BlobReads::enter(const ReadPtr& read) {

@@ -46,6 +46,8 @@ class BlobReads {
   struct Read;
   using ReadPtr = std::shared_ptr<Read>;
 
+  [[nodiscard]] bool is_verified(const Read& read) const;
+  bool is_served_at_once(const ReadPtr& read);
   bool enter(const ReadPtr& read);  // false: too many wait
   void serve_blocks(const ReadPtr& read);
   void serve_part(const ReadPtr& read);

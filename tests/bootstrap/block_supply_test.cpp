@@ -270,40 +270,6 @@ TEST_CASE("a damaged block of the store is fetched again") {
   CHECK(server.origin.asked(0) == 2);
 }
 
-TEST_CASE("a read of whole blocks is checked each time, the part of a block once") {
-  Fixture server;
-  REQUIRE(outcome_of(server.read(9 * kBlockBytes, 2 * kBlockBytes + 4321)).is_there);
-  REQUIRE(outcome_of(server.read(kBlockBytes, kBlockBytes)).is_there);
-  REQUIRE(outcome_of(server.read(0, 10)).is_there);
-  const std::string data =
-      server.scratch.path("cache") + "/blocks/" + server.origin.blob().key + "/data";
-  {
-    const base::Fd fd(::open(data.c_str(), O_WRONLY | O_CLOEXEC));
-    REQUIRE(::pwrite(fd.get(), "damage", 6, kBlockBytes + 100) == 6);
-  }
-  const std::uint64_t from_store = server.status().store_bytes;
-  CHECK(outcome_of(server.read(0, kBlockBytes)).bytes == bytes_at(0, kBlockBytes));
-  CHECK(server.status().store_bytes == from_store + kBlockBytes);
-  CHECK(server.origin.asked(0) == 1);
-  CHECK(outcome_of(server.read(kBlockBytes, kBlockBytes)).bytes ==
-        bytes_at(kBlockBytes, kBlockBytes));
-  CHECK(server.status().rotten == 1);
-  CHECK(server.origin.asked(1) == 2);
-  // Several at once, with the short one at the end: only the damaged one is fetched.
-  {
-    const base::Fd fd(::open(data.c_str(), O_WRONLY | O_CLOEXEC));
-    REQUIRE(::pwrite(fd.get(), "damage", 6, 10 * kBlockBytes + 100) == 6);
-  }
-  for (int round = 0; round < 2; ++round) {
-    CHECK(outcome_of(server.read(9 * kBlockBytes, 3 * kBlockBytes)).bytes ==
-          bytes_at(9 * kBlockBytes, 2 * kBlockBytes + 4321));
-  }
-  CHECK(server.status().rotten == 2);
-  CHECK(server.origin.asked(9) == 1);
-  CHECK(server.origin.asked(10) == 2);
-  CHECK(server.origin.asked(11) == 1);
-}
-
 TEST_CASE("what the profile names is fetched in its order, the rest when it is there") {
   BlockProfile profile{kLength, 1, {{7, 0}, {2, 0}, {9, 1}, {0, 0}}};
   Fixture server({60s, 1, 1ULL << 30, true}, profile);
