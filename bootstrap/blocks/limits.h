@@ -22,6 +22,9 @@ inline constexpr std::chrono::seconds kPrefetchPause{5};  // after a round in wh
 inline constexpr std::chrono::seconds kFullPause{30};  // nothing is read ahead to a full disk
 inline constexpr std::chrono::milliseconds kSupplyTick{20};
 
+// source_opening
+inline constexpr std::chrono::seconds kNamedPatience{5};  // with a source whose blob is known
+
 // blob_reads
 inline constexpr std::size_t kReadsWaitingMax = 4096;  // more are answered with EIO at once
 inline constexpr std::size_t kReadBytesMax = std::size_t{4} << 20;

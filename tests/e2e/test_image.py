@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
+from block_server import BLOCK
 from conftest import BUILD, command_of, is_alive, wait_for
 from images import SYSTEM_PYTHON, packages_tree, squash, system_tree
 
@@ -346,7 +348,8 @@ read("after")
         assert done.code == 0, done.errors
         (profile,) = profiles.glob("*.blocks")
         runs = [line.split() for line in profile.read_text().splitlines() if line[:3] == "run"]
-        assert 8 <= sum(int(run[2]) for run in runs) < 16
+        blocks = sum(int(run[2]) for run in runs)
+        assert 8 << 20 <= blocks * BLOCK < 16 << 20
         (data,) = (run.folder / "cache/robustrun/blocks").glob("*/data")
         if prefetch == "off":
             assert data.stat().st_blocks * 512 < 64 << 20
@@ -361,9 +364,12 @@ read("after")
         (server,) = self.servers(run)
         (worker,) = running.workers()
         os.kill(server, signal.SIGSTOP)
+        began = time.monotonic()
         os.kill(running.pid, signal.SIGTERM)
-        running.finish(timeout=30)
+        done = running.finish(timeout=30)
+        print(f"gone after {time.monotonic() - began:.2f} s")
         assert not is_alive(worker)
+        assert "left behind" not in done.errors
         assert not run.mounts()
         run.expect_nothing_left()
 
