@@ -65,7 +65,8 @@ class GroupWatch {
     if (is_of_the_past(event) || event.node.value >= nodes_.size()) return;
     Node& node = nodes_[event.node.value];
     if (std::holds_alternative<core::AgentJoined>(event.body)) {
-      node.joined = node.joined || event.at < node.launched_at + spec_.deadlines.agent_hello;
+      const bool in_time = event.at < node.launched_at + spec_.deadlines.agent_hello;
+      node.joined = node.joined || in_time || ends_;  // at the end nobody looks after hellos
     }
     if (std::holds_alternative<core::AgentLost>(event.body)) node.lost = node.gone = true;
   }
@@ -99,6 +100,7 @@ class GroupWatch {
   }
 
   void on_stop(Nanos now, const core::StopWorkers& stop) {
+    ends_ = stop.cause == core::StopCause::kStop;
     Node& node = nodes_[stop.node.value];
     node.overdue_at = std::min(node.overdue_at, now + stop.grace + spec_.deadlines.kill_margin);
   }
@@ -166,7 +168,7 @@ class GroupWatch {
   }
 
   void on_starts(const StartOrders& starts) {
-    waits_ = false;
+    waits_ = ends_ = false;
     for (const Node& node : nodes_) {
       if (!node.gone) violate_("no_start_before_all_are_gone", "a node had not reported");
     }
@@ -194,6 +196,7 @@ class GroupWatch {
   std::vector<Node> nodes_;
   std::vector<core::GroupMember> group_;
   bool waits_ = false;  // for nodes, since the last start
+  bool ends_ = false;   // the run, by the newest stop
   Violate violate_;
 };
 

@@ -58,6 +58,7 @@ enum class Mutation : std::uint8_t {
   kBlamesNeighbours,   // what agents show of a hang is of the next rank
   kConvictsNeighbours, // what the core hears of it is
   kOldVersion,         // every start is of the first version
+  kObeysTheFormer,     // agents obey a supervisor that another one has followed
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
