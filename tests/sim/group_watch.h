@@ -65,8 +65,7 @@ class GroupWatch {
     if (is_of_the_past(event) || event.node.value >= nodes_.size()) return;
     Node& node = nodes_[event.node.value];
     if (std::holds_alternative<core::AgentJoined>(event.body)) {
-      const bool in_time = event.at < node.launched_at + spec_.deadlines.agent_hello;
-      node.joined = node.joined || in_time || ends_;  // at the end nobody looks after hellos
+      node.joined |= ends_ || event.at < node.launched_at + spec_.deadlines.agent_hello;
     }
     if (std::holds_alternative<core::AgentLost>(event.body)) node.lost = node.gone = true;
   }
@@ -133,8 +132,7 @@ class GroupWatch {
     for (const auto& group : replay.groups) {
       for (const auto& place : group) {
         // Whoever was lost since the first wave is still named by the next one.
-        const bool is_known = place.node.value < nodes_.size();
-        if (!is_known || nodes_[place.node.value].dismissed) {
+        if (place.node.value >= nodes_.size() || nodes_[place.node.value].dismissed) {
           violate_("replays_are_of_known_nodes", words_of(replay));
         }
       }
@@ -195,8 +193,7 @@ class GroupWatch {
   core::JobSpec spec_;
   std::vector<Node> nodes_;
   std::vector<core::GroupMember> group_;
-  bool waits_ = false;  // for nodes, since the last start
-  bool ends_ = false;   // the run, by the newest stop
+  bool waits_ = false, ends_ = false;  // for nodes; so that hellos do not matter
   Violate violate_;
 };
 
