@@ -131,6 +131,7 @@ base::Result<MountedImage> mount_image(const ImagePlan& plan, const std::string&
   MountedImage mounted{RR_TRY(bootstrap::SquashMount::make(
                            {.image = image, .folder = root, .path = plan.search_path})),
                        {}};
+  mounted.key = RR_TRY(bootstrap::content_key(image));
   const ListImage list = list_image(root);
   mounted.runtime = runtime_for(plan, list);
   const bool is_container = mounted.runtime != ContainerRuntime::kNone;

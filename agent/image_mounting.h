@@ -39,6 +39,7 @@ struct MountedImage {
   wire::ContainerRuntime runtime = wire::ContainerRuntime::kNone;
   std::vector<std::string> container_argv{};  // that makes the namespaces; empty: none
   std::vector<std::string> prefix{};          // of workers' argv
+  std::string key{};  // bootstrap::content_key()
 };
 // `image`: the file to mount, at FOLDER/root.
 [[nodiscard]] base::Result<MountedImage> mount_image(const ImagePlan& plan,

@@ -171,6 +171,9 @@ class ImageServerImpl final : public ImageServer {
     options.executable = plan_.program;
     options.argv = {"robustrun-blocks", "serve",   "--source",  plan_.source, "--cache",
                     plan_.cache,        "--mount", plan_.mount, "--socket",   plan_.socket};
+    if (node_.started_with.prefetch == wire::PrefetchMode::kOff) {
+      options.argv.insert(options.argv.end(), {"--prefetch", "0"});
+    }
     if (plan_.has_peers) {
       options.argv.insert(options.argv.end(),
                           {"--await-peers", std::to_string(kImagePeersWait.count())});

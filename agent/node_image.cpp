@@ -41,7 +41,10 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   void begin_attempt(std::function<void(base::Status)> go);
   void settled();
   void workers_killed();
-  void workers_gone() { stuck_.cancel(); }
+  void workers_gone() {
+    stuck_.cancel();
+    are_killed_here_ = false;
+  }
   void end(std::function<void()> done);
   void abandon();
 
@@ -57,7 +60,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   void become_ready(pid_t container);
   void fail(base::Error error);
   void lose(const std::string& why);
-  void check_readers();
+  void check_readers(bool may_wait);
   void abort_readers();
   void finish_end();
 
@@ -79,6 +82,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> on_end_;
   bool is_settled_ = false;
   bool is_broken_ = false;  // what is there now is of no more use
+  bool are_killed_here_ = false;  // workers that got SIGKILL
   base::BlockingPool pool_;  // of its own: the image's file system may hang
 };
 
@@ -209,7 +213,7 @@ void NodeImage::Impl::become_ready(pid_t container) {
   patience_.cancel();
   state_ = State::kReady;
   node_.stages.end(wire::StageName::kImage);
-  node_.home = {container, image_->prefix, image_->mount.folder()};
+  node_.home = {container, image_->prefix, image_->mount.folder(), image_->key};
   node_.started_with =
       with_image(plain_, node_.home.root, image_->interpreter, node_.home.is_container());
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",
@@ -254,21 +258,26 @@ void NodeImage::Impl::settled() {
   if (server_) server_->settled();
 }
 
+// A server that is silent is known at once; reads that wait get a while, as they may be answered
+// yet.
 void NodeImage::Impl::workers_killed() {
   if (state_ != State::kReady || (!server_ && image_->mount.is_by_kernel())) return;
+  are_killed_here_ = true;
+  if (server_) check_readers(true);
   stuck_.expires_after(kKilledReadersMax);
   stuck_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
     const auto image = error ? nullptr : self.lock();
-    if (image) image->check_readers();
+    if (image) image->check_readers(false);
   });
 }
 
-void NodeImage::Impl::check_readers() {
+void NodeImage::Impl::check_readers(bool may_wait) {
   if (state_ != State::kReady) return;
   if (!server_) return abort_readers();
-  server_->ask(kKilledReadersAnswer, [self = weak_from_this()](auto status) {
+  server_->ask(kKilledReadersAnswer, [self = weak_from_this(), may_wait](auto status) {
     const auto image = self.lock();
-    if (image && (!status || status->waiting > 0)) image->abort_readers();
+    if (!image || !image->are_killed_here_ || image->state_ != State::kReady) return;
+    if (!status || (!may_wait && status->waiting > 0)) image->abort_readers();
   });
 }
 
@@ -286,6 +295,7 @@ void NodeImage::Impl::abort_readers() {
 
 void NodeImage::Impl::end(std::function<void()> done) {
   const bool is_here = folder_.has_value();
+  settled();
   abandon();
   if (!is_here) return asio::post(node_.executor, std::move(done));
   ++round_;

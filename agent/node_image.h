@@ -34,7 +34,8 @@ class NodeImage {
   // `go` is called once: at once where there is no image, or it is there already; else with why the
   // attempt cannot start, in a sentence. A later call takes the place of one that waits.
   void begin_attempt(std::function<void(base::Status)> go);
-  // A worker has done its first step: what it read so far is what the next start reads first.
+  // All workers have done a step: what they read so far is what the next start reads first. Where
+  // they never do one, that is all they read.
   void settled();
   // They got SIGKILL. Readers of a FUSE server that does not answer would stay for ever: then its
   // connection is aborted, and the next attempt gets the image anew (decisions.md 16).

@@ -34,18 +34,22 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   Impl(NodeContext& node, BlockPeers& peers)
       : node_(node),
         exchange_(SnapshotExchange::make(node, peers)),
-        wish_(snapshot_wish(node.workers)),
         poll_(node.executor),
         sign_(node.executor),
         pool_(node.executor, 2, kSnapshotQueueMax) {}
 
   void begin() {
-    if (wish_.deps.empty() && wish_.command.empty()) {
+    const wire::WorkerTemplate& workers = node_.started_with;
+    if (workers.deps.empty() && workers.setup_command.empty()) {
       state_ = State::kReady;
       return;
     }
-    // What names them may come with the code, which is here when the attempt begins.
-    if (node_.workers.code && !waiting_) return;
+    // What names them may come with the code, and who installs them with the image: both are here
+    // when the attempt begins.
+    if ((workers.code || !workers.image.empty()) && !waiting_) return;
+    auto wish = snapshot_wish(workers, node_.home);
+    if (!wish) return fail("", wish.error());
+    wish_ = *std::move(wish);
     state_ = State::kBusy;
     node_.stages.begin(wire::StageName::kEnvironment);
     started_at_ = node_.clock.now();

@@ -64,8 +64,15 @@ bool is_fresh(const Snapshot& snapshot, const SnapshotWish& wish, std::int64_t n
   return std::chrono::seconds(now_s - snapshot.made_s) < wish.ttl;
 }
 
-SnapshotWish snapshot_wish(const wire::WorkerTemplate& workers) {
+Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const WorkerHome& home) {
+  if (home.is_container()) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      "dependencies cannot be installed into a container: they belong into the "
+                      "image; --container-runtime=none uses the image without one");
+  }
   SnapshotWish wish;
+  wish.image_root = home.root;
+  wish.image_key = home.image_key;
   wish.cache = workers.cache_directory;
   wish.deps = workers.deps;
   wish.interpreter = workers.interpreter;
@@ -88,8 +95,12 @@ Result<SnapshotTarget> find_target(const SnapshotWish& wish, const std::string& 
   facts.kind = target.kind;
   facts.digest = target.inputs.digest;
   facts.command = wish.command;
-  facts.interpreter = wish.interpreter;
+  // Where an image is mounted is no part of it.
+  const bool is_of_image =
+      !wish.image_root.empty() && wish.interpreter.starts_with(wish.image_root);
+  facts.interpreter = wish.interpreter.substr(is_of_image ? wish.image_root.size() : 0);
   facts.abi = abi;
+  facts.image = wish.image_key;
   const auto driver = base::read_file("/proc/driver/nvidia/version", kDriverTextMax);
   if (driver) facts.driver = bootstrap::driver_major(*driver);
   facts.index = bootstrap::index_variables(wish.environment);

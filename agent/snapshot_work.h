@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/worker_home.h"
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "bootstrap/mount_folder.h"
@@ -24,11 +25,14 @@ namespace robustrun::agent {
 struct SnapshotWish {
   std::string cache, deps, interpreter, working_directory, run_id, path;
   std::vector<std::string> command, environment;
+  std::string image_root, image_key;  // as in WorkerHome
   base::Nanos ttl{};
   std::int64_t asked_s = 0;  // Unix time
   std::string what;  // for people
 };
-[[nodiscard]] SnapshotWish snapshot_wish(const wire::WorkerTemplate& workers);
+// `workers` as they are in `home`. kInvalidArgument: nothing can be installed there.
+[[nodiscard]] base::Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers,
+                                                       const WorkerHome& home);
 
 // Which snapshot that is.
 struct SnapshotTarget {

@@ -38,13 +38,14 @@ class StageClock {
   [[nodiscard]] std::optional<wire::StageNews> news();
   // No worker is left: what was not told.
   [[nodiscard]] std::optional<wire::NodeStages> end_attempt();
+  // Every worker of the attempt has done a step.
+  [[nodiscard]] bool all_stepped() const;
 
  private:
   struct Own {
     std::optional<base::Nanos> begin, end;
   };
   [[nodiscard]] std::optional<wire::NodeStages> all() const;
-  [[nodiscard]] bool all_stepped() const;
   [[nodiscard]] wire::StageNews current() const;
 
   const base::Clock& clock_;

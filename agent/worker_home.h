@@ -13,6 +13,7 @@ struct WorkerHome {
   pid_t container = 0;  // in the namespaces of this process; 0: in ours
   std::vector<std::string> prefix{};  // before their argv: a container runtime with its options
   std::string root{};  // of the image, as this machine sees it; empty: there is none
+  std::string image_key{};  // bootstrap::content_key()
 
   [[nodiscard]] bool is_container() const { return container != 0 || !prefix.empty(); }
 

@@ -326,7 +326,7 @@ void WorkerSet::Impl::set_congested(bool congested) {
 bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
-  if (progress) preparation_.image().settled();
+  if (node_.stages.all_stepped()) preparation_.image().settled();
   tell(node_.stages.due());
   if (const auto news = node_.stages.news(); news && node_.workers.stages) node_.send(*news);
   choose_events();

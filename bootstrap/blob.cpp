@@ -51,7 +51,10 @@ bool is_blob_key(std::string_view text) {
 
 std::string path_validator(std::int64_t mtime_ns) { return fmt::format("mtime {}", mtime_ns); }
 
-base::Result<Blob> blob_of_file(const std::string& path) {
+namespace {
+
+// With its time of change as the validator, or without one.
+base::Result<Blob> look_at_blob(const std::string& path, bool has_time) {
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd) return base::fail_errno(fmt::format("cannot open '{}'", path), errno);
   struct stat status{};
@@ -68,8 +71,16 @@ base::Result<Blob> blob_of_file(const std::string& path) {
   const std::uint64_t edge = std::min(length, kBlobEdgeBytes);
   const std::string head = RR_TRY(read_edge(fd.get(), path, 0, edge));
   const std::string tail = RR_TRY(read_edge(fd.get(), path, length - edge, edge));
-  std::string validator = path_validator(mtime);
+  std::string validator = has_time ? path_validator(mtime) : std::string();
   return Blob{blob_key(length, validator, head, tail), length, std::move(validator)};
+}
+
+}  // namespace
+
+base::Result<Blob> blob_of_file(const std::string& path) { return look_at_blob(path, true); }
+
+base::Result<std::string> content_key(const std::string& path) {
+  return RR_TRY(look_at_blob(path, false)).key;
 }
 
 bool is_http_source(std::string_view source) {

@@ -118,7 +118,7 @@ base::Result<std::optional<BlockFrame>> BlockFrameReader::next() {
   }
   if (length > kBlockPayloadMax) {
     return base::fail(base::Errc::kProtocol,
-                      "cannot read the socket of blocks: a frame is longer than 1 MiB");
+                      "cannot read the socket of blocks: a frame is longer than a block");
   }
   const std::size_t whole = kBlockFrameHead + length;
   if (pending_.size() < whole) {

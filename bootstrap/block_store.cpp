@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,12 @@ constexpr std::size_t kSumBytes = 16;
 using Sum = std::array<char, kSumBytes>;
 
 bool is_absent(const Sum& sum) { return sum == Sum{}; }
+
+Sum sum_at(std::span<const char> sums, std::size_t offset) {
+  Sum sum;
+  std::memcpy(sum.data(), sums.data() + offset, kSumBytes);
+  return sum;
+}
 
 Sum sum_of(std::span<const char> bytes) {
   const base::Hash128 hash = base::hash128({bytes.data(), bytes.size()});
@@ -81,11 +88,13 @@ base::Result<base::Fd> open_sized(const std::string& path, std::uint64_t length)
 
 }  // namespace
 
-BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums)
+BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
+                       DirectFile direct)
     : options_(std::move(options)),
       about_(std::move(about)),
       data_(std::move(data)),
       sums_(std::move(sums)),
+      direct_(std::move(direct)),
       verified_(blocks_of(options_.length)) {}
 
 base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptions& options) {
@@ -97,32 +106,69 @@ base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptio
       RR_TRY(claim_blob(folder, about_text({options.length, base::printable(options.about)})));
   base::Fd data = RR_TRY(open_sized(folder + "/data", options.length));
   base::Fd sums = RR_TRY(open_sized(folder + "/sums", blocks_of(options.length) * kSumBytes));
-  return std::unique_ptr<BlockStore>(
-      new BlockStore(options, std::move(about), std::move(data), std::move(sums)));
+  return std::unique_ptr<BlockStore>(new BlockStore(options, std::move(about), std::move(data),
+                                                    std::move(sums), DirectFile(folder + "/data")));
 }
 
 base::Result<bool> BlockStore::read(std::uint64_t block, std::span<char> bytes) {
   RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
   Sum wanted{};
   if (!RR_TRY(read_at(sums_.get(), block * kSumBytes, wanted)) || is_absent(wanted)) return false;
-  const bool is_long_enough = RR_TRY(read_at(data_.get(), block * kBlockBytes, bytes));
-  if (is_long_enough && sum_of(bytes) == wanted) {
+  const bool is_read = RR_TRY(read_at(data_.get(), block * kBlockBytes, bytes));
+  if (is_read && sum_of(bytes) == wanted) {
     verified_[block] = 1;
     return true;
   }
-  // Another process may have been writing it just now: then this sum is not its last one.
+  mark_damaged(block);
+  return false;
+}
+
+base::Result<bool> BlockStore::read_past_cache(std::uint64_t first, std::span<char> bytes) {
+  const std::uint64_t offset = first * kBlockBytes;
+  const std::uint64_t end = offset + bytes.size();
+  RR_ASSERT(end <= options_.length && (end % kBlockBytes == 0 || end == options_.length));
+  std::vector<char> wanted(blocks_of(bytes.size()) * kSumBytes);
+  if (!RR_TRY(read_at(sums_.get(), first * kSumBytes, wanted))) return false;
+  for (std::size_t i = 0; i < wanted.size(); i += kSumBytes) {
+    if (is_absent(sum_at(wanted, i))) return false;
+  }
+  // What a file that was cut off has lost, read() finds out.
+  if (!direct_.read(offset, bytes) && !RR_TRY(read_at(data_.get(), offset, bytes))) return false;
+  bool are_whole = true;
+  for (std::size_t i = 0; i * kSumBytes < wanted.size(); ++i) {
+    const std::uint64_t block = first + i;
+    const auto part = bytes.subspan(i * kBlockBytes, bytes_of_block(options_.length, block));
+    if (sum_of(part) == sum_at(wanted, i * kSumBytes)) {
+      verified_[block] = 1;
+    } else {
+      mark_damaged(block);
+      are_whole = false;
+    }
+  }
+  return are_whole;
+}
+
+// Another process may have been writing it just now: then the sum that was read is not its last
+// one.
+void BlockStore::mark_damaged(std::uint64_t block) {
   ++rotten_;
   verified_[block] = 0;
   // From now on it is absent, to other processes as well.
   static_cast<void>(write_at(sums_.get(), block * kSumBytes, Sum{}));
   RR_LOG(kWarn, ({}), "block {} of {} in the store is damaged, and fetched again", block,
          options_.key);
-  return false;
 }
 
 base::Result<bool> BlockStore::read_range(std::uint64_t offset, std::span<char> bytes) {
   RR_ASSERT(offset + bytes.size() <= options_.length);
   return read_at(data_.get(), offset, bytes);
+}
+
+bool BlockStore::read_range_at_once(std::uint64_t offset, std::span<char> bytes) {
+  RR_ASSERT(offset + bytes.size() <= options_.length);
+  const iovec part{bytes.data(), bytes.size()};
+  const ssize_t got = ::preadv2(data_.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+  return got >= 0 && static_cast<std::size_t>(got) == bytes.size();
 }
 
 base::Result<bool> BlockStore::keep(std::uint64_t block, std::span<const char> bytes) {
@@ -164,9 +210,7 @@ base::Result<std::vector<bool>> BlockStore::present() const {
     const std::span<char> part(sums.data(), count * kSumBytes);
     if (!RR_TRY(read_at(sums_.get(), first * kSumBytes, part))) return found;
     for (std::uint64_t i = 0; i < count; ++i) {
-      Sum sum;
-      std::memcpy(sum.data(), sums.data() + i * kSumBytes, kSumBytes);
-      found[first + i] = !is_absent(sum);
+      found[first + i] = !is_absent(sum_at(sums, i * kSumBytes));
     }
   }
   return found;

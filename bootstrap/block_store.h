@@ -19,6 +19,7 @@
 #include "base/core/result.h"
 #include "base/io/fd.h"
 #include "bootstrap/blob.h"
+#include "bootstrap/direct_file.h"
 
 namespace robustrun::bootstrap {
 
@@ -45,10 +46,15 @@ class BlockStore {
   // All of a block; `bytes` has its length. False: not there, or rotten (said in the log, and
   // counted).
   base::Result<bool> read(std::uint64_t block, std::span<char> bytes);
+  // The same of whole blocks from `first` on, for somebody who keeps all of it: past the page
+  // cache, as far as direct_file.h can. False: one of them is not there, or rotten.
+  base::Result<bool> read_past_cache(std::uint64_t first, std::span<char> bytes);
   // Whether this process has seen that the block is whole; from then on read_range() serves it.
   [[nodiscard]] bool is_verified(std::uint64_t block) const { return verified_[block] != 0; }
   // Bytes of verified blocks, not looked at again. False: the file has become shorter.
   base::Result<bool> read_range(std::uint64_t offset, std::span<char> bytes);
+  // The same without waiting for a disk. False: not all of it is in the page cache.
+  bool read_range_at_once(std::uint64_t offset, std::span<char> bytes);
 
   // False: no space on the disk or in the quota, so it is not kept.
   base::Result<bool> keep(std::uint64_t block, std::span<const char> bytes);
@@ -59,13 +65,16 @@ class BlockStore {
   [[nodiscard]] std::uint64_t rotten() const { return rotten_; }
 
  private:
-  BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums);
+  BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
+             DirectFile direct);
+  void mark_damaged(std::uint64_t block);
   [[nodiscard]] bool has_room(std::uint64_t bytes);
 
   BlockStoreOptions options_;
   base::Fd about_;  // locked: in use
   base::Fd data_;
   base::Fd sums_;
+  DirectFile direct_;  // the same file as data_
   std::vector<std::atomic<unsigned char>> verified_;
   std::atomic<std::uint64_t> rotten_{0};
   std::atomic<std::uint64_t> quota_left_{0};  // until the store is counted again

@@ -33,6 +33,7 @@ inline constexpr std::chrono::seconds kMountMax{30};  // from the order until fi
 inline constexpr std::chrono::milliseconds kMountPoll{10};
 inline constexpr std::chrono::seconds kUnmountMax{5};
 inline constexpr unsigned kLoopDrawsMax = 64;  // free loop devices that others took before us
+inline constexpr unsigned long kLoopReadAheadBytes = 128 << 10;  // as the kernel's default
 inline constexpr std::size_t kHelperWordsMax = 1024;  // of what squashfuse said
 inline constexpr unsigned kMountFoldersMax = 256;  // of one name
 inline constexpr std::size_t kOwnerBytesMax = 4096;

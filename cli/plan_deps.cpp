@@ -20,9 +20,12 @@ base::Status plan_deps(const Settings& settings, const Surroundings& around,
                       "--deps installs already; let the command install everything, or use --deps "
                       "alone");
   }
-  if (!workers.image.empty()) {
+  using wire::ContainerRuntime;
+  if (!workers.image.empty() && workers.container != ContainerRuntime::kAuto &&
+      workers.container != ContainerRuntime::kNone) {
     return cannot_use(settings, given,
-                      "dependencies of workers in an image (--image) belong into the image");
+                      "dependencies of workers in a container (--container-runtime) belong into "
+                      "the image");
   }
   if (workers.cache_directory.empty()) {
     return cannot_use(settings, given,

@@ -83,6 +83,10 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
     network.count_interpreter = program.count_interpreter;
   }
   if (nodes.way == Way::kRendezvous) plan_meeting_point(nodes, request);
+  // One machine by itself: nobody would ever say whom blocks come from.
+  if (network.launch == NetworkPlan::Launch::kSocketPair && !spec.group.open) {
+    request.workers.share_blocks = false;
+  }
   return {};
 }
 

@@ -23,4 +23,6 @@ add_executable(robustrun-blocks bootstrap/blocks/main.cpp)
 target_link_libraries(robustrun-blocks PRIVATE rr_blocks rr_options)
 if(NOT ROBUSTRUN_SANITIZE)
   target_link_options(robustrun-blocks PRIVATE -static-libstdc++)  # it is pushed to hosts
+  # libcurl's libcrypto is a shared one: it must not meet the functions of our static one.
+  target_link_options(robustrun-blocks PRIVATE -Wl,--exclude-libs,ALL)
 endif()

@@ -45,6 +45,7 @@ class OwnCluster {
   void begin_run();
   void tell(base::NodeId node, base::Generation generation, core::EventBody body);
   void tell(const Machine& machine, core::EventBody body);
+  void tell(const core::Event& event);
   void follow_state();
   [[nodiscard]] Phase phase_of(core::JobState state) const;
   void all_started();
@@ -100,6 +101,7 @@ class OwnCluster {
   std::size_t next_fault_ = 0;
 
   core::Job job_;
+  std::vector<core::Action> actions_;  // of the event before: memory that is used again
   std::uint64_t run_ = 0;      // of the job: one more whenever it is started anew
   std::uint64_t course_ = 0;   // one more whenever what is under way of an attempt ends
   bool began_ = false;

@@ -45,11 +45,15 @@ void OwnCluster::start(const core::StartWorkers& order) {
     group_.clear();
     later(own_.times.start.value, [this, attempt = order.attempt] {
       const std::vector<base::NodeId> group = group_;
+      core::Event event{time_.now(), {}, {}, core::WorkerStarted{attempt, {}, 1}};
       for (std::uint32_t i = 0; i < group.size(); ++i) {
         if (job_.state() != core::JobState::kStarting || attempt_ != attempt) return;
         const Machine& machine = machine_of(group[i]);
-        if (machine.is_away) continue;
-        tell(machine, core::WorkerStarted{attempt, base::Rank{i}, 1});
+        if (machine.is_away || !machine.is_known) continue;
+        event.node = machine.node;
+        event.generation = machine.generation;
+        std::get<core::WorkerStarted>(event.body).rank = base::Rank{i};
+        tell(event);
       }
     });
   }
@@ -63,11 +67,15 @@ void OwnCluster::stop(const core::StopWorkers& order) {
     const Figure<Nanos>& stop = is_hung_ ? own_.times.stop_hung : own_.times.stop;
     later(stop.value + saving, [this, attempt = order.attempt] {
       const std::vector<base::NodeId> nodes = std::exchange(stopping_, {});
+      core::Event event{time_.now(), {}, {}, core::WorkersGone{attempt, 0, {}, {}}};
       for (const base::NodeId node : nodes) {
         const Machine& machine = machine_of(node);
         const bool is_there =
             machine.is_known && machine.node == node && (machine.joined || machine.is_out);
-        if (is_there) tell(machine, core::WorkersGone{attempt, 0, {}, {}});
+        if (!is_there) continue;
+        event.node = node;
+        event.generation = machine.generation;
+        tell(event);
       }
     });
   }
@@ -89,6 +97,7 @@ void OwnCluster::check(const core::CheckNodes& order) {
     result.check = order.check;
     result.full = order.full;
     result.took = own_.times.check.value;
+    result.nodes.reserve(order.nodes.size());
     for (const base::NodeId node : order.nodes) {
       const Machine& machine = machine_of(node);
       core::NodeCheck one;

@@ -82,10 +82,19 @@ void OwnCluster::begin_run() {
 }
 
 void OwnCluster::tell(base::NodeId node, base::Generation generation, core::EventBody body) {
+  tell({time_.now(), node, generation, std::move(body)});
+}
+
+void OwnCluster::tell(const core::Event& event) {
   const std::uint64_t run = run_;
-  const core::Event event{time_.now(), node, generation, std::move(body)};
-  const std::vector<core::Action> actions = ask_ ? ask_(job_, event) : job_.handle(event);
+  std::vector<core::Action> actions = std::move(actions_);
+  if (ask_) {
+    actions = ask_(job_, event);
+  } else {
+    job_.handle(event, actions);
+  }
   for (const core::Action& action : actions) perform(action);
+  actions_ = std::move(actions);
   if (run == run_) follow_state();
 }
 

@@ -240,7 +240,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
   NodeLink& link = nodes_[action.node.value];
   link.ranks.clear();
   link.orders.clear();
-  for (const Assignment& worker : action.workers) link.ranks.push_back(worker.rank);
+  for (const Assignment worker : action.workers) link.ranks.push_back(worker.rank);
   if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
     checkpoints_.begin_attempt(action.attempt, action.world_size);

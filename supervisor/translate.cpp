@@ -139,7 +139,7 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
   message.world_size = action.world_size;
   message.master_addr = action.master_addr;
   message.master_port = action.master_port;
-  for (const Assignment& worker : action.workers) {
+  for (const Assignment worker : action.workers) {
     wire::WorkerSlot slot;
     slot.rank = worker.rank;
     slot.local_rank = worker.local_rank;

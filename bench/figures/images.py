@@ -1,11 +1,12 @@
 """Start of a training from an image of at least 1 GiB that lies on a web server far away.
 
-The image is the measurement's own Python environment with PyTorch, as a squashfs whose data are not
-compressed, as enroot makes them. The server is nginx behind 400 Mbit/s and 5 ms. From the command
-to the end of the first step, with nothing of the image in memory or in a cache: the whole file is
-copied and then mounted; blocks as they are asked for, without reading ahead; the first start, which
-is recorded; the second one, which reads ahead. What the image costs is each of these less a start
-from a copy that is there. Takes root.
+The image is the measurement's own Python environment with PyTorch, and this machine's headers
+beside it, as images for development have them; a squashfs whose data are not compressed, as enroot
+makes them. The server is nginx behind 400 Mbit/s and 5 ms. From the command to the end of the first
+step, with nothing of the image in memory or in a cache: the whole file is copied and then mounted;
+blocks as they are asked for, without reading ahead; the first start, which is recorded; the second
+one, which reads ahead. What the image costs is each of these less a start from a copy that is
+there. Takes root.
 """
 
 import os
@@ -39,8 +40,9 @@ with urllib.request.urlopen(sys.argv[1]) as source, open(sys.argv[2], "wb") as c
 def make_image(path):
     """Its size."""
     environment = pathlib.Path(PYTHON).parent.parent
-    subprocess.run(["mksquashfs", environment, path, "-quiet", "-no-progress", "-comp", "lzo",
-                    "-noD", "-noF"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["mksquashfs", *environment.iterdir(), "/usr/include", path, "-quiet",
+                    "-no-progress", "-comp", "lzo", "-noD", "-noF"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     size = path.stat().st_size
     if size < SIZE_MIN:
         print(f"  the image has {size >> 20} MiB only: this environment is small")

@@ -3,7 +3,8 @@
 The environment is seen through FUSE, where each answer takes a millisecond (tests/helpers/
 slow_view.cpp), and mounted anew for every start, so that none of it is in memory. From the command
 to the end of the first step: torchrun; robustrun without reading ahead; its first start, which is
-recorded; its second one, which reads ahead.
+recorded; its second one, which reads ahead. What recording costs is read from starts whose files
+are all in memory as well, which are the shortest and differ least.
 """
 
 import contextlib
@@ -50,15 +51,18 @@ class Starts:
         (folder / "train.py").write_text(SCRIPT)
 
     def seconds(self, command, cache=None):
+        with far(self.environment, self.folder / "far") as python:
+            return self.seconds_with(python, command, cache)
+
+    def seconds_with(self, python, command, cache=None):
         stepped = self.folder / "stepped"
         stepped.unlink(missing_ok=True)
-        with far(self.environment, self.folder / "far") as python:
-            start = time.monotonic()
-            done = subprocess.run(
-                [str(python) if word == "PYTHON" else word for word in command] + [stepped],
-                cwd=self.folder, capture_output=True, text=True,
-                env=clean_environment(PYTHON_EXEC=python, PYTHONDONTWRITEBYTECODE=1,
-                                      XDG_CACHE_HOME=cache or self.folder / "none"))
+        start = time.monotonic()
+        done = subprocess.run(
+            [str(python) if word == "PYTHON" else word for word in command] + [stepped],
+            cwd=self.folder, capture_output=True, text=True,
+            env=clean_environment(PYTHON_EXEC=python, PYTHONDONTWRITEBYTECODE=1,
+                                  XDG_CACHE_HOME=cache or self.folder / "none"))
         if done.returncode != 0:
             sys.exit(f"{command} failed:\n{done.stderr}")
         return float(stepped.read_text()) - start
@@ -76,6 +80,19 @@ class Starts:
     def second(self):
         return self.seconds([str(BIN / "robustrun"), "train.py"], self.folder / "cache")
 
+    def near_recorded(self):
+        shutil.rmtree(self.folder / "cache", ignore_errors=True)
+        seconds = self.seconds_with(
+            harness.PYTHON, [str(BIN / "robustrun"), "--prefetch=on", "train.py"],
+            self.folder / "cache")
+        if not list((self.folder / "cache").glob("robustrun/hot/*")):
+            sys.exit("the start was not recorded")
+        return seconds
+
+    def near_without(self):
+        return self.seconds_with(
+            harness.PYTHON, [str(BIN / "robustrun"), "--prefetch=off", "train.py"])
+
 
 def measure(quick):
     if os.geteuid() != 0 or not VIEW.exists():
@@ -85,10 +102,14 @@ def measure(quick):
         starts.first()
         second, without, torchrun, first = in_turns(
             2 if quick else 5, starts.second, starts.without, starts.torchrun, starts.first)
+        starts.near_recorded()
+        recorded, near = in_turns(10 if quick else 20, starts.near_recorded, starts.near_without)
     return [
         Figure("first step, second start / without reading ahead", "s", second, without,
                "at most half", median_ratio(second, without) <= 0.5),
         Figure("first step, second start / torchrun", "s", second, torchrun, "-", True),
         Figure("first step, recorded start / without", "s", first, without,
                "at most 1.02", median_ratio(first, without) <= 1.02),
+        Figure("first step, recorded start / without, files in memory", "s", recorded, near,
+               "at most 1.02", median_ratio(recorded, near) <= 1.02),
     ]

@@ -24,7 +24,26 @@ struct BlobReads::Read {
   Answer answer;     // empty: it was answered
   std::uint64_t missing = 0;   // blocks
   std::vector<char> gathered;  // of more than one block
+
+  [[nodiscard]] bool is_of_whole_blocks(std::uint64_t blob_length) const {
+    const std::uint64_t end = offset + length;
+    return offset % kBlockBytes == 0 && (end % kBlockBytes == 0 || end == blob_length);
+  }
 };
+
+namespace {
+
+// Of kReadBytesMax, as direct reads want it.
+std::span<char> thread_buffer() {
+  constexpr std::size_t kSpace = kReadBytesMax + kDirectAlignment;
+  thread_local const auto space = std::make_unique_for_overwrite<char[]>(kSpace);
+  void* start = space.get();
+  std::size_t room = kSpace;
+  return {static_cast<char*>(std::align(kDirectAlignment, kReadBytesMax, start, room)),
+          kReadBytesMax};
+}
+
+}  // namespace
 
 BlobReads::BlobReads(BlockStore& store, BlockSupply& supply, TouchRecorder& recorder,
                      const base::Clock& clock, std::chrono::nanoseconds budget)
@@ -57,19 +76,40 @@ void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) 
   read->first = offset / kBlockBytes;
   read->last = (offset + length - 1) / kBlockBytes;
   read->answer = std::move(answer);
+  if (is_served_at_once(read)) return;
   if (!enter(read)) {
     return finish(read, base::fail(base::Errc::kLimit, "too many reads wait, or it is too long"));
   }
   recorder_.touch(read->first, read->last);
-  bool is_verified = true;
-  for (std::uint64_t block = read->first; block <= read->last; ++block) {
-    is_verified = is_verified && store_.is_verified(block);
+  if (read->is_of_whole_blocks(store_.length())) {
+    return supply_.run_local([this, read] { serve_blocks(read); });
   }
-  if (is_verified) {
-    supply_.run_local([this, read] { serve_from_store(read); });
+  if (is_verified(*read)) {
+    supply_.run_local([this, read] { serve_part(read); });
   } else {
     gather(read);
   }
+}
+
+bool BlobReads::is_verified(const Read& read) const {
+  for (std::uint64_t block = read.first; block <= read.last; ++block) {
+    if (!store_.is_verified(block)) return false;
+  }
+  return true;
+}
+
+// Parts that are in the page cache, on the caller's thread: others cost it two changes of threads.
+bool BlobReads::is_served_at_once(const ReadPtr& read) {
+  if (read->length > kReadBytesMax || read->is_of_whole_blocks(store_.length()) ||
+      !is_verified(*read)) {
+    return false;
+  }
+  const std::span<char> bytes = thread_buffer().first(read->length);
+  if (!store_.read_range_at_once(read->offset, bytes)) return false;
+  recorder_.touch(read->first, read->last);
+  store_bytes_ += bytes.size();
+  read->answer(std::span<const char>(bytes));
+  return true;
 }
 
 bool BlobReads::enter(const ReadPtr& read) {
@@ -83,10 +123,16 @@ bool BlobReads::enter(const ReadPtr& read) {
   return true;
 }
 
-void BlobReads::serve_from_store(const ReadPtr& read) {
-  thread_local std::vector<char> buffer;
-  if (buffer.size() < read->length) buffer.resize(read->length);
-  const std::span bytes(buffer.data(), read->length);
+void BlobReads::serve_blocks(const ReadPtr& read) {
+  const std::span<char> bytes = thread_buffer().first(read->length);
+  const auto found = store_.read_past_cache(read->first, bytes);
+  if (!found || !*found) return gather(read);
+  store_bytes_ += bytes.size();
+  finish(read, std::span<const char>(bytes));
+}
+
+void BlobReads::serve_part(const ReadPtr& read) {
+  const std::span<char> bytes = thread_buffer().first(read->length);
   const auto found = store_.read_range(read->offset, bytes);
   if (!found || !*found) return gather(read);  // the store has lost them: block by block
   store_bytes_ += bytes.size();

@@ -1,6 +1,11 @@
 #pragma once
 // Reads of a blob's bytes, whatever blocks they lie in: each is answered once, with the bytes or an
 // error, at the latest when its time is over. Thread-safe; callers never wait.
+//
+// A read of whole blocks, which most are when the kernel reads far ahead, is checked against their
+// sums every time, and leaves nothing in the page cache: the kernel keeps the image's own pages.
+// Of a part, the whole block is read into the page cache and checked the first time; later parts
+// come from there, or from the disk again, unchecked.
 
 #include <atomic>
 #include <chrono>
@@ -41,8 +46,11 @@ class BlobReads {
   struct Read;
   using ReadPtr = std::shared_ptr<Read>;
 
+  [[nodiscard]] bool is_verified(const Read& read) const;
+  bool is_served_at_once(const ReadPtr& read);
   bool enter(const ReadPtr& read);  // false: too many wait
-  void serve_from_store(const ReadPtr& read);
+  void serve_blocks(const ReadPtr& read);
+  void serve_part(const ReadPtr& read);
   void gather(const ReadPtr& read);
   void take_block(const ReadPtr& read, std::uint64_t block,
                   const base::Result<std::span<const char>>& bytes);

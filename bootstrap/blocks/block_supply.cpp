@@ -120,6 +120,11 @@ void BlockSupply::fill_status(BlockServerStatus& status) const {
   status.trouble = trouble_;
 }
 
+void BlockSupply::set_trouble(std::string why) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = std::move(why);
+}
+
 void BlockSupply::on_event(std::function<void(std::string)> event) {
   const std::lock_guard lock(mutex_);
   event_ = std::move(event);

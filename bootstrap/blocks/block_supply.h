@@ -67,6 +67,8 @@ class BlockSupply {
 
   // Its part of the status.
   void fill_status(BlockServerStatus& status) const;
+  // The origin failed before anything was asked of it.
+  void set_trouble(std::string why);
   // Called with a sentence when the origin begins to fail, and when it answers again.
   void on_event(std::function<void(std::string)> event);
 

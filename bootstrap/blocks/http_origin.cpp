@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -49,6 +51,15 @@ std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* da
   std::memcpy(exchange.bytes.data() + exchange.got, bytes, length);
   exchange.got += length;
   return length;
+}
+
+// The file of authorities that a site tells its programs of; empty: the system's.
+std::string authorities() {
+  for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    const char* const path = std::getenv(name);
+    if (path != nullptr && *path != '\0') return path;
+  }
+  return {};
 }
 
 class HttpOrigin final : public Origin {
@@ -107,16 +118,19 @@ class HttpOrigin final : public Origin {
     ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
     ::curl_easy_setopt(handle.get(), CURLOPT_HEADERDATA, &exchange);
     ::curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &exchange);
+    std::array<char, CURL_ERROR_SIZE> words{};  // more than the code says
+    ::curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, words.data());
     const CURLcode code = ::curl_easy_perform(handle.get());
+    ::curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, nullptr);
     curl_off_t first_us = 0;
     ::curl_easy_getinfo(handle.get(), CURLINFO_STARTTRANSFER_TIME_T, &first_us);
     ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, nullptr);
     if (code == CURLE_OK) give_handle(std::move(handle));
-    RR_TRY(judge(exchange, code));
+    RR_TRY(judge(exchange, code, words.data()));
     return base::Nanos(std::chrono::microseconds(first_us));
   }
 
-  base::Status judge(const Exchange& exchange, CURLcode code) const {
+  base::Status judge(const Exchange& exchange, CURLcode code, const char* words) const {
     const bool is_answered = exchange.answer.status >= 200;
     const bool is_redirect = exchange.answer.status >= 300 && exchange.answer.status < 400;
     if (code == CURLE_TOO_MANY_REDIRECTS || (is_redirect && code != CURLE_OK)) {
@@ -135,7 +149,7 @@ class HttpOrigin final : public Origin {
                                     "it announced",
                                     shown_));
     }
-    if (code != CURLE_OK) return refused(code);
+    if (code != CURLE_OK) return refused(code, words);
     if (exchange.wanted.last && exchange.got != exchange.bytes.size()) return ended_early();
     return {};
   }
@@ -145,8 +159,10 @@ class HttpOrigin final : public Origin {
                       fmt::format("cannot read '{}': the server ended its answer early", shown_));
   }
 
-  [[nodiscard]] std::unexpected<base::Error> refused(CURLcode code) const {
-    const auto what = fmt::format("cannot read '{}': {}", shown_, ::curl_easy_strerror(code));
+  [[nodiscard]] std::unexpected<base::Error> refused(CURLcode code, const char* words) const {
+    const auto what = fmt::format(
+        "cannot read '{}': {}", shown_,
+        *words != '\0' ? base::printable(words) : std::string(::curl_easy_strerror(code)));
     switch (static_cast<int>(code)) {
       case CURLE_OPERATION_TIMEDOUT: return base::fail(base::Errc::kTimeout, what);
       case CURLE_URL_MALFORMAT:
@@ -170,6 +186,7 @@ class HttpOrigin final : public Origin {
     CURL* const curl = handle.get();
     ::curl_easy_setopt(curl, CURLOPT_URL, url_.c_str());
     ::curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    if (!authorities_.empty()) ::curl_easy_setopt(curl, CURLOPT_CAINFO, authorities_.c_str());
     ::curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     ::curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     ::curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
@@ -193,6 +210,7 @@ class HttpOrigin final : public Origin {
 
   std::string url_;
   std::string shown_;
+  const std::string authorities_ = authorities();
   Blob blob_;
   bool is_etag_ = false;
   std::mutex mutex_;

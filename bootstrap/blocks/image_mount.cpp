@@ -160,14 +160,12 @@ bool is_mount_point(const std::string& folder) {
          status.st_dev != parent.st_dev;
 }
 
-// More of it at once than the 128 KiB that the kernel begins with; as root alone.
-void widen_read_ahead(const std::string& folder) {
+// Where the kernel is told how far to read ahead; empty: it is not known.
+std::string read_ahead_file(const std::string& folder) {
   struct stat status{};
-  if (::stat(folder.c_str(), &status) != 0) return;
-  const std::string path = fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", ::major(status.st_dev),
-                                       ::minor(status.st_dev));
-  const base::Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (fd) static_cast<void>(base::write_all(fd.get(), std::to_string(kReadAheadKib)));
+  if (::stat(folder.c_str(), &status) != 0) return {};
+  return fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", ::major(status.st_dev),
+                     ::minor(status.st_dev));
 }
 
 }  // namespace
@@ -219,7 +217,7 @@ base::Result<std::unique_ptr<ImageMount>> ImageMount::mount(const std::string& f
   for (unsigned i = 0; i < kFuseThreads; ++i) {
     mount->threads_.emplace_back([raw = mount.get()] { raw->run_requests(); });
   }
-  widen_read_ahead(folder);
+  mount->read_ahead_file_ = read_ahead_file(folder);
   return mount;
 }
 
@@ -233,6 +231,11 @@ void ImageMount::run_requests() {
   }
   std::free(buffer.mem);
   is_gone_ = true;
+}
+
+void ImageMount::read_far_ahead() {
+  const base::Fd fd(::open(read_ahead_file_.c_str(), O_WRONLY | O_CLOEXEC));
+  if (fd) static_cast<void>(base::write_all(fd.get(), std::to_string(kReadAheadKib)));
 }
 
 void ImageMount::unmount() {

@@ -39,6 +39,11 @@ class ImageMount {
   // Somebody else unmounted it.
   [[nodiscard]] bool is_gone() const { return is_gone_; }
 
+  // From now on the kernel reads kReadAheadKib ahead of who reads on and on, where this is root. It
+  // begins with 128 KiB: a start jumps about in its libraries, and each jump would read what nobody
+  // asked for, from an origin that is slow.
+  void read_far_ahead();
+
   // What the kernel's requests are answered from.
   [[nodiscard]] BlobReads& reads() { return reads_; }
   [[nodiscard]] std::uint64_t length() const { return length_; }
@@ -51,6 +56,7 @@ class ImageMount {
   BlobReads& reads_;
   const std::uint64_t length_;
   std::string folder_;
+  std::string read_ahead_file_;
   fuse_session* session_ = nullptr;
   std::atomic<int> opened_{0};
   std::atomic<bool> is_gone_{false};

@@ -11,7 +11,7 @@ inline constexpr unsigned kLocalThreads = 8;     // reads of the store
 inline constexpr unsigned kDemandThreads = 16;   // requests to the origin besides prefetching
 inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
-inline constexpr unsigned kHotInFlightBusy = 4;  // while a reader waits for the origin
+inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for the origin
 inline constexpr unsigned kColdInFlight = 2;
 inline constexpr std::chrono::milliseconds kColdQuiet{500};  // since a read had to wait
 inline constexpr unsigned kWantsInFlight = 32;   // blocks that peers are asked for at once
@@ -21,6 +21,9 @@ inline constexpr std::chrono::seconds kRetryPauseMax{5};
 inline constexpr std::chrono::seconds kPrefetchPause{5};  // after a round in which some failed
 inline constexpr std::chrono::seconds kFullPause{30};  // nothing is read ahead to a full disk
 inline constexpr std::chrono::milliseconds kSupplyTick{20};
+
+// source_opening
+inline constexpr std::chrono::seconds kNamedPatience{5};  // with a source whose blob is known
 
 // blob_reads
 inline constexpr std::size_t kReadsWaitingMax = 4096;  // more are answered with EIO at once
@@ -42,7 +45,8 @@ inline constexpr unsigned kReadAheadKib = 8192;
 // block_clients
 inline constexpr std::size_t kClientsMax = 32;
 inline constexpr std::size_t kClientRepliesMax = 64;  // frames that wait for a slow client
-inline constexpr std::size_t kClientGetsMax = 16;     // unanswered, of one client
+inline constexpr std::size_t kClientGetsMax =
+    128;    // unanswered, of one client: an agent asks for all its peers
 inline constexpr std::chrono::milliseconds kClientFlush{1000};
 inline constexpr std::size_t kEventBytesMax = 1000;
 

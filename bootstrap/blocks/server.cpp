@@ -21,6 +21,8 @@
 #include "bootstrap/blocks/block_clients.h"
 #include "bootstrap/blocks/image_mount.h"
 #include "bootstrap/blocks/origin.h"
+#include "bootstrap/blocks/source_opening.h"
+#include "bootstrap/source_name.h"
 
 namespace robustrun::bootstrap {
 namespace {
@@ -36,31 +38,6 @@ base::Result<base::Fd> take_signals() {
   base::Fd fd(::signalfd(-1, &signals, SFD_CLOEXEC));
   if (!fd) return base::fail_errno("cannot wait for signals", errno);
   return fd;
-}
-
-// A signal that ends the server; SIGHUP and SIGPIPE do not.
-bool is_told_to_end(int signals) {
-  signalfd_siginfo info{};
-  if (::read(signals, &info, sizeof(info)) != sizeof(info)) return false;
-  return info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
-}
-
-// The storage may be slow to come back when everything starts at once.
-base::Result<std::unique_ptr<Origin>> open_patiently(const ServeOptions& options,
-                                                     const base::Clock& clock, int signals) {
-  const base::Nanos since = clock.now();
-  auto pause = std::chrono::milliseconds(kRetryFirst);
-  while (true) {
-    auto origin = open_origin(options.source, clock);
-    if (origin || !is_worth_retrying(origin.error())) return origin;
-    if (clock.now() + pause - since > options.retry_budget) return origin;
-    RR_LOG(kWarn, ({}), "{}; trying again", origin.error().what);
-    pollfd wanted{signals, POLLIN, 0};
-    if (::poll(&wanted, 1, static_cast<int>(pause.count())) > 0 && is_told_to_end(signals)) {
-      return base::fail(base::Errc::kCancelled, "told to end before the source answered");
-    }
-    pause = std::min<std::chrono::milliseconds>(pause * 2, kRetryPauseMax);
-  }
 }
 
 struct Server {
@@ -106,9 +83,17 @@ struct Server {
   base::Status settle() const {
     auto saved = recorder.settle(clock);
     if (!saved) RR_LOG(kWarn, ({}), "{}", saved.error().what);
+    mount.read_far_ahead();
     return saved;
   }
 };
+
+// For a start without the source.
+void remember_name(const ServeOptions& options, const std::string& key, const base::Clock& clock) {
+  const auto saved =
+      save_source_name(options.cache, key, options.source, clock.wall_time().count());
+  if (!saved) RR_LOG(kDebug, ({}), "{}", saved.error().what);
+}
 
 SupplyOptions supply_options(const ServeOptions& options) {
   return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
@@ -125,12 +110,14 @@ base::Status serve(const ServeOptions& options) {
   if (!quit) return base::fail_errno("cannot make an event", errno);
 
   // Leaked on purpose: threads may still use them when the process ends.
-  Origin& origin = *RR_TRY(open_patiently(options, clock, signals.get())).release();
+  OpenedSource source = RR_TRY(open_source(options, clock, signals.get()));
+  Origin& origin = *source.origin.release();
   const Blob& blob = origin.blob();
   BlockStore& store =
       *RR_TRY(BlockStore::open({options.cache, blob.key, blob.length, shown_source(options.source),
                                 options.cache_max_gib << 30}))
            .release();
+  if (source.trouble.empty()) remember_name(options, blob.key, clock);
   const std::string profile =
       options.profile.empty() ? block_profile_path(options.cache, blob.key) : options.profile;
   auto& recorder = *std::make_unique<TouchRecorder>(profile, blob.length).release();
@@ -144,6 +131,9 @@ base::Status serve(const ServeOptions& options) {
   auto& server =
       *std::make_unique<Server>(Server{options, clock, store, supply, recorder, reads, mount})
            .release();
+  // A start whose blocks are all here need not be recorded, and what the kernel reads too far of
+  // them costs no source.
+  if (server.status().is_all_done) static_cast<void>(server.settle());
   auto clients = BlockClients::listen(
       options.socket, store, supply, clock,
       {[&server] { return server.status(); }, [&server] { return server.settle(); },
@@ -153,6 +143,11 @@ base::Status serve(const ServeOptions& options) {
     return std::unexpected(clients.error());
   }
   server.clients = clients->release();
+  if (!source.trouble.empty()) {
+    RR_LOG(kWarn, ({}), "{}", source.trouble);
+    supply.set_trouble(source.trouble);
+    server.clients->tell_event(source.trouble);
+  }
   supply.on_event([&server](const std::string& text) {
     RR_LOG(kWarn, ({}), "{}", text);
     server.clients->tell_event(text);

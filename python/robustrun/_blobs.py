@@ -7,6 +7,10 @@ import struct
 Shard = collections.namedtuple("Shard", "name dtype rank global_shape offsets shape bytes")
 
 
+_SIZE = struct.Struct("<I").unpack_from
+_RANK = struct.Struct("<II").unpack_from
+
+
 class Fields:
     """Reads what checkpoint/c_blobs.h describes."""
 
@@ -33,12 +37,25 @@ class Fields:
     def texts(self):
         return [self.text() for _ in range(self.number())]
 
-    def shard(self):
-        name, dtype = self.text(), self.text()
-        rank, dimensions = self.numbers("II")
-        sizes = self.numbers("%dQ" % (3 * dimensions))
-        return Shard(name, dtype, rank, sizes[:dimensions], sizes[dimensions:2 * dimensions],
-                     sizes[2 * dimensions:], self.number("Q"))
+    def shards(self):
+        """A list of them. There may be tens of thousands, so that this is written for speed."""
+        data, at = self.data, self.at + 4
+        shards = []
+        for _ in range(self.number()):
+            begin = at + 4
+            at = begin + _SIZE(data, at)[0]
+            name = data[begin:at].decode("utf-8", "surrogateescape")
+            begin = at + 4
+            at = begin + _SIZE(data, at)[0]
+            dtype = data[begin:at].decode("utf-8", "surrogateescape")
+            rank, dimensions = _RANK(data, at)
+            sizes = struct.unpack_from("<%dQ" % (3 * dimensions + 1), data, at + 8)
+            at += 16 + 24 * dimensions
+            shards.append(Shard(name, dtype, rank, sizes[:dimensions],
+                                sizes[dimensions:2 * dimensions],
+                                sizes[2 * dimensions:3 * dimensions], sizes[-1]))
+        self.at = at
+        return shards
 
 
 def text(value):

@@ -354,7 +354,7 @@ def describe(data):
     world_size = fields.number()
     axes = [(fields.text(), fields.number()) for _ in range(fields.number())]
     mounts, writers = fields.texts(), fields.texts()
-    shards = [fields.shard() for _ in range(fields.number())]
+    shards = fields.shards()
     states = [(fields.number(), fields.text(), fields.raw()) for _ in range(fields.number())]
     return Description(attempt_name(step, generation, token), step, generation, sequence,
                        wall_time_ns, digest, world_size, axes, mounts, writers, shards, states)

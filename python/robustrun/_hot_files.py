@@ -44,11 +44,11 @@ def install(record_path):
 
 def write():
     """Leaves the list; nothing is watched any more."""
-    global _touched, _end
+    global _touched, _end, _next_look
     touched = _touched
     if touched is None or os.getpid() != _worker:
         return
-    _end = float("inf")  # what follows opens files itself
+    _end = _next_look = float("inf")  # what follows opens files itself
     try:
         _look_at_maps()
         _touched = None
@@ -101,8 +101,8 @@ def _look_at_time():
         write()
     elif now >= _next_look:
         _pause *= 2
+        _next_look = now + _pause  # before: opening the maps is an event, too
         _look_at_maps()
-        _next_look = now + _pause
 
 
 def _look_at_maps():

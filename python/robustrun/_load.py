@@ -26,16 +26,17 @@ class Loaded(collections.namedtuple("Loaded", "step attempt bytes from_memory fr
 
 
 def attempts(places):
-    """Names of what may be loaded, the newest first; the rest is looked for only when needed."""
+    """What may be loaded, the newest first: (name, Checkpoint that whoever takes it closes). The
+    rest is looked for only when needed, and None in place of the Checkpoint: it is not open."""
     try:
-        with _engine.Checkpoint(places) as newest:
-            first = newest.attempt
+        newest = _engine.Checkpoint(places)
     except NotFound:
         return
-    yield first
+    first = newest.attempt
+    yield first, newest
     for found in _engine.catalogue(places):
         if found.state == "committed" and not found.poisoned and found.attempt != first:
-            yield found.attempt
+            yield found.attempt, None
 
 
 def give_up(places, attempt, error, read_only):
@@ -51,9 +52,9 @@ class Loader:
         self.state, self.own, self.random, self.remap = state, own, random, remap
         self.world, self.copies = world, copies
 
-    def load(self, places, attempt):
-        """Alone; the step."""
-        with _engine.Checkpoint(places, attempt) as checkpoint:
+    def load(self, places, attempt, opened=None):
+        """Alone; the step. `opened`: as attempts() gave it."""
+        with opened or _engine.Checkpoint(places, attempt) as checkpoint:
             plan, reads, _ = self._planned(checkpoint)
             requests = reads.requests()
             from_memory = self._read(checkpoint, requests)
@@ -61,14 +62,15 @@ class Loader:
             _finish(plan)
             return self._loaded(places, checkpoint, reads, from_memory, reads.bytes - from_memory)
 
-    def load_with(self, group, places, attempt, error=None):
+    def load_with(self, group, places, attempt, opened=None, error=None):
         """As all other ranks do at the same time: the same step on each, or an error on each.
         `attempt`: None where none was found. `error`: what went wrong here before."""
         with contextlib.ExitStack() as stack:
             try:
                 facts = [attempt]
                 if error is None and attempt is not None:
-                    checkpoint = stack.enter_context(_engine.Checkpoint(places, attempt))
+                    checkpoint = stack.enter_context(
+                        opened or _engine.Checkpoint(places, attempt))
                     plan, reads, replicated = self._planned(checkpoint, group)
                     facts += [replicated, reads.digest(), self._in_memory(checkpoint)]
             except Exception as failed:

@@ -134,9 +134,9 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
         places = _directories(directories, make=not read_only)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only)
         failed = None
-        for attempt in _load.attempts(places):
+        for attempt, opened in _load.attempts(places):
             try:
-                return loader.load(places, attempt)
+                return loader.load(places, attempt, opened)
             except (Corrupt, NotFound, Unreadable) as error:
                 failed = error
                 _load.give_up(places, attempt, error, read_only)
@@ -150,16 +150,16 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
 def _load_with(group, state, directories, own, dataloader, random, remap):
     """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
     _session.session()  # of all ranks: the first asks nobody, the others ask it
-    places = loader = attempt = failed = None
+    places = loader = attempt = opened = failed = None
     try:
         places = _directories(directories, make=True)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only=False)
-        attempt = next(_load.attempts(places), None)
+        attempt, opened = next(_load.attempts(places), (None, None))
     except Exception as error:
         failed = error
     loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
     try:
-        return loader.load_with(group, places, attempt, failed)
+        return loader.load_with(group, places, attempt, opened, failed)
     except (Corrupt, NotFound, Unreadable) as error:
         if attempt is not None:
             _load.give_up(places, attempt, error, read_only=False)

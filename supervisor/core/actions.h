@@ -46,10 +46,38 @@ struct Assignment {
   std::uint32_t role_rank = 0;
 };
 
+// The workers of one node: their ranks follow each other.
+class NodeWorkers {
+ public:
+  NodeWorkers() = default;
+  NodeWorkers(base::Rank first, std::uint32_t count) : first_(first.value), count_(count) {}
+  [[nodiscard]] std::uint32_t size() const { return count_; }
+  [[nodiscard]] Assignment operator[](std::uint32_t local) const {
+    return {base::Rank{first_ + local}, base::LocalRank{local}, first_ + local};
+  }
+  class Iterator {
+   public:
+    Iterator(const NodeWorkers& of, std::uint32_t local) : of_(of), local_(local) {}
+    Assignment operator*() const { return of_[local_]; }
+    Iterator& operator++() { return ++local_, *this; }
+    bool operator==(const Iterator& other) const { return local_ == other.local_; }
+
+   private:
+    const NodeWorkers& of_;
+    std::uint32_t local_;
+  };
+  [[nodiscard]] Iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] Iterator end() const { return {*this, count_}; }
+
+ private:
+  std::uint32_t first_ = 0;
+  std::uint32_t count_ = 0;
+};
+
 struct StartWorkers {
   base::NodeId node;
   base::Attempt attempt;
-  std::vector<Assignment> workers;
+  NodeWorkers workers;
   std::uint32_t group_rank = 0;
   std::uint32_t group_world_size = 1;
   std::uint32_t world_size = 1;

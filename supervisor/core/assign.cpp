@@ -18,6 +18,9 @@ RankPlan plan_ranks(std::vector<Place> places) {
   RR_ASSERT(can_be_planned(places));
   RankPlan plan;
   plan.places = std::move(places);
+  plan.first_rank.reserve(plan.places.size() + 1);
+  plan.workers.reserve(plan.places.size());
+  plan.node_of.reserve(plan.places.size());
   for (const Place& place : plan.places) {
     plan.first_rank.push_back(plan.world_size());
     for (std::uint32_t local = 0; local < place.slots; ++local) {
@@ -38,8 +41,7 @@ StartWorkers start_order(const RankPlan& plan, std::uint32_t group_rank, base::A
   StartWorkers order;
   order.node = plan.places[group_rank].node;
   order.attempt = attempt;
-  order.workers.assign(plan.workers.begin() + plan.first_rank[group_rank],
-                       plan.workers.begin() + plan.first_rank[group_rank + 1]);
+  order.workers = {base::Rank{plan.first_rank[group_rank]}, plan.places[group_rank].slots};
   order.group_rank = group_rank;
   order.group_world_size = static_cast<std::uint32_t>(plan.places.size());
   order.world_size = plan.world_size();

@@ -65,6 +65,7 @@ SolveBackup backup_question(const JobMemory& job) {
 
 std::vector<CopyHolder> copy_holders(const JobMemory& job) {
   std::vector<CopyHolder> holders;
+  holders.reserve(job.group.size());
   for (const base::NodeId node : job.group) holders.push_back({node, job.at(node).generation});
   return holders;
 }

@@ -48,6 +48,9 @@ GroupChoice choose_group(const std::vector<base::NodeId>& former,
                          const std::vector<Candidate>& nodes, std::uint32_t max_nodes) {
   RR_ASSERT(max_nodes > 0);
   GroupChoice choice;
+  const std::size_t places = std::min<std::size_t>(max_nodes, nodes.size());
+  choice.members.reserve(places);
+  choice.holders.reserve(places);
   for (const base::NodeId node : former) {
     const Candidate& holder = nodes[node.value];
     const bool deserves_it = holder.losses <= kAgentLossesForgiven;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
+#include "base/core/result.h"
 #include "supervisor/core/job_impl.h"
 #include "supervisor/core/state_hash.h"
 
@@ -14,6 +16,10 @@ namespace {
 
 constexpr std::size_t kStates = 12;
 constexpr std::size_t kStimuli = 35;
+// The first stimuli are the first types of an event, in the same order.
+constexpr auto kLikeTheirTypes = static_cast<std::size_t>(Stimulus::kEndSignal);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<kLikeTheirTypes, EventBody>, SignalReceived>);
 
 template <class Body>
 constexpr bool kFromNode =
@@ -119,6 +125,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
 }
 
 Stimulus Job::Impl::stimulus_of(const EventBody& body) {
+  if (body.index() < kLikeTheirTypes) return static_cast<Stimulus>(body.index());
   if (const auto* signal = std::get_if<SignalReceived>(&body)) {
     return signal->forward_only ? Stimulus::kUserSignal : Stimulus::kEndSignal;
   }
@@ -143,8 +150,8 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<BackupSolved>(body)) return Stimulus::kBackupSolved;
   if (std::holds_alternative<CopiesKept>(body)) return Stimulus::kCopiesKept;
   if (std::holds_alternative<HeldCopiesSaved>(body)) return Stimulus::kHeldCopiesSaved;
-  if (std::holds_alternative<StartStages>(body)) return Stimulus::kStartStages;
-  return static_cast<Stimulus>(body.index());
+  RR_ASSERT(std::holds_alternative<StartStages>(body));
+  return Stimulus::kStartStages;
 }
 
 bool Job::Impl::is_current(const Event& event) const {
@@ -227,9 +234,16 @@ Job::Job(Job&&) noexcept = default;
 Job& Job::operator=(Job&&) noexcept = default;
 
 std::vector<Action> Job::handle(const Event& event) {
-  impl_->out.clear();
+  std::vector<Action> actions;
+  handle(event, actions);
+  return actions;
+}
+
+void Job::handle(const Event& event, std::vector<Action>& actions) {
+  actions.clear();
+  impl_->out.swap(actions);
   impl_->handle(event);
-  return std::move(impl_->out);
+  impl_->out.swap(actions);
 }
 
 JobState Job::state() const { return impl_->state; }

@@ -54,6 +54,8 @@ class Job {
   // sense, comes late or comes twice is ignored. Timers: a SetTimer replaces an earlier one of the
   // same id, and one that fires too late does no harm.
   std::vector<Action> handle(const Event& event);
+  // The same, in place of what `actions` holds, whose memory is used again.
+  void handle(const Event& event, std::vector<Action>& actions);
 
   [[nodiscard]] JobState state() const;
   [[nodiscard]] base::Attempt attempt() const;

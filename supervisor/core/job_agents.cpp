@@ -30,8 +30,8 @@ void Job::Impl::launch(base::NodeId node) {
 }
 
 void Job::Impl::launch_due() {
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].agent == Agent::kLost && nodes[i].retry_at <= now) launch(base::NodeId{i});
+  for (const base::NodeId node : not_there) {
+    if (at(node).agent == Agent::kLost && at(node).retry_at <= now) launch(node);
   }
   arm_nodes_timer();
 }
@@ -53,9 +53,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
     --running_nodes;
   }
   const std::uint32_t troubles = dropped.losses + dropped.failed_launches;
-  const auto others = std::ranges::count_if(
-      nodes, [](const NodeState& other) { return other.agent != Agent::kLost && !other.unfit; });
-  const bool needed = others < std::int64_t{min_nodes()};
+  const bool needed = nodes_there + nodes_coming < min_nodes();  // the others
   const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
   const bool is_over = spec.nodes[node.value].volunteer || dropped.unfit;
@@ -177,8 +175,7 @@ void Job::Impl::nodes_timer(const Event&) {
 void Job::Impl::look_after_nodes() {
   Evidence late;
   bool is_missed = false;
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const base::NodeId node{i};
+  for (const base::NodeId node : not_there) {
     if (at(node).agent != Agent::kLaunched) continue;
     if (at(node).launched_at + spec.deadlines.agent_hello > now) continue;
     const std::string why =
@@ -197,11 +194,11 @@ void Job::Impl::look_after_nodes() {
 
 void Job::Impl::arm_nodes_timer() {
   base::Nanos first = kNever;
-  for (const NodeState& node : nodes) {
-    if (node.agent == Agent::kLaunched) {
-      first = std::min(first, node.launched_at + spec.deadlines.agent_hello);
-    } else if (node.agent == Agent::kLost) {
-      first = std::min(first, node.retry_at);
+  for (const base::NodeId node : not_there) {
+    if (at(node).agent == Agent::kLaunched) {
+      first = std::min(first, at(node).launched_at + spec.deadlines.agent_hello);
+    } else if (at(node).agent == Agent::kLost) {
+      first = std::min(first, at(node).retry_at);
     }
   }
   if (first != kNever) set_timer(TimerId::kNodes, std::max(first, now));

@@ -48,6 +48,7 @@ void Job::Impl::begin_copies() {
 
 // Who was told of a map is told when there is none any more.
 void Job::Impl::place_copies() {
+  if (!copies.is_placed && copies.keepers.empty() && !copies.has_copies()) return;
   std::vector<PlaceCopies> orders = copy_orders(*this);
   const bool is_any = std::ranges::any_of(
       orders, [](const PlaceCopies& order) { return !order.send.empty() || !order.fetch.empty(); });

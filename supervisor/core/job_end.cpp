@@ -138,9 +138,10 @@ void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {
 
 void Job::Impl::send_stops(int signal, StopCause cause) {
   const base::Nanos grace = std::max(base::Nanos{}, kill_at - now);
+  out.reserve(out.size() + running_nodes + 1);
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].gone) continue;
-    out.push_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause, save_first});
+    out.emplace_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause, save_first});
   }
 }
 

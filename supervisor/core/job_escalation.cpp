@@ -47,13 +47,10 @@ void Job::Impl::attribute() {
 std::string JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& suspects,
                                             bool may_shrink) const {
   if (suspects.empty()) return "no machine is known to blame";
-  const auto is_suspect = [&](base::NodeId node) {
-    return std::ranges::find(suspects, node) != suspects.end();
-  };
-  std::size_t left = 0;
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const bool is_there = nodes[i].agent == Agent::kJoined && !nodes[i].unfit;
-    if (is_there && !is_suspect({i})) ++left;
+  std::size_t left = nodes_there;
+  for (auto node = suspects.begin(); node != suspects.end(); ++node) {
+    const bool is_there = at(*node).agent == Agent::kJoined && !at(*node).unfit;
+    if (is_there && std::find(suspects.begin(), node, *node) == node) --left;
   }
   const std::size_t needed = may_shrink ? min_nodes() : group.size();
   if (left >= needed) return {};

@@ -24,6 +24,7 @@ using Agent = NodeState::Agent;
 
 GroupChoice JobQuestions::choice_now() const {
   std::vector<Candidate> candidates;
+  candidates.reserve(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeState& node = nodes[i];
     const Presence presence = node.unfit                       ? Presence::kAbsent
@@ -36,6 +37,7 @@ GroupChoice JobQuestions::choice_now() const {
   RR_ASSERT(std::ranges::count(candidates, Presence::kThere, &Candidate::presence) == nodes_there);
   RR_ASSERT(std::ranges::count(candidates, Presence::kComing, &Candidate::presence) ==
             nodes_coming);
+  RR_ASSERT(nodes_there + not_there.size() == nodes.size());
   return choose_group(group, candidates, max_nodes());
 }
 
@@ -44,9 +46,7 @@ void Job::Impl::node_offered(const Event& event) {
   if (!spec.group.open || nodes.size() >= kNodesMax) return;
   spec.nodes.push_back(offer.spec);
   spec.nodes.back().volunteer = true;
-  NodeState& node = nodes.emplace_back();
-  node.address = offer.spec.address;
-  node.slots = offer.spec.slots;
+  add_node(offer.spec);
   launch(base::NodeId{static_cast<std::uint32_t>(nodes.size() - 1)});
   arm_nodes_timer();
 }
@@ -154,10 +154,8 @@ std::string JobQuestions::missing_in_words(std::size_t there) const {
 
 Evidence JobQuestions::troubles() const {
   Evidence lost;
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const bool is_there = nodes[i].agent == Agent::kJoined && !nodes[i].unfit;
-    if (is_there || nodes[i].trouble.empty()) continue;
-    lost.add(fmt::format("{}: {}", name(base::NodeId{i}), nodes[i].trouble));
+  for (const base::NodeId node : not_there) {
+    if (!at(node).trouble.empty()) lost.add(fmt::format("{}: {}", name(node), at(node).trouble));
   }
   return lost;
 }
@@ -199,6 +197,7 @@ void Job::Impl::form_in_order(GroupChoice choice) {
 void Job::Impl::form_group(const GroupChoice& choice, const PlacementSolved* why) {
   std::vector<base::NodeId> members = choice.members;
   std::vector<Place> places;
+  places.reserve(members.size());
   for (const base::NodeId node : members) places.push_back({node, at(node).slots});
   if (!can_be_planned(places)) {
     return give_up(fmt::format("the {} nodes that are there offer no worker, or more than {}",
@@ -267,6 +266,7 @@ void Job::Impl::explain_change(const GroupChoice& choice) {
 
 void Job::Impl::announce_group() {
   GroupFormed formed{attempt, {}, {}};
+  formed.members.reserve(group.size());
   const std::vector<bool> is_member = group_membership();
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     formed.members.push_back(

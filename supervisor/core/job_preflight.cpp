@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/group.h"
@@ -61,7 +62,21 @@ std::string check_in_words(const char* what, PreflightDepth depth, const NodesCh
   return slow > 0 ? text + fmt::format("; {} slow", slow) : text;
 }
 
+template <class Counts>
+NodesChecked part_of(const NodesChecked& result, const Counts& counts) {
+  NodesChecked part{result.check, result.full, result.took, result.partners, {}};
+  part.nodes.reserve(static_cast<std::size_t>(std::ranges::count_if(result.nodes, counts)));
+  std::ranges::copy_if(result.nodes, std::back_inserter(part.nodes), counts);
+  return part;
+}
+
 }  // namespace
+
+// By the agent that was asked, which is still there.
+bool JobQuestions::is_of_present_agent(const NodeCheck& answer) const {
+  return answer.node.value < nodes.size() && at(answer.node).generation == answer.generation &&
+         at(answer.node).agent == Agent::kJoined;
+}
 
 // Before the first attempt. Those who came while others were checked have their turn, too.
 bool Job::Impl::wants_check(const GroupChoice& choice) const {
@@ -103,10 +118,8 @@ void Job::Impl::check_evicted(const std::vector<base::NodeId>& suspects) {
 
 // Of nodes that were left out and tested: true if there were such.
 bool Job::Impl::judge_evicted(const NodesChecked& result) {
-  NodesChecked current = result;
-  std::erase_if(current.nodes, [this](const NodeCheck& node) {
-    return node.node.value >= nodes.size() || at(node.node).generation != node.generation ||
-           at(node.node).agent != Agent::kJoined || !at(node.node).on_probation;
+  const NodesChecked current = part_of(result, [this](const NodeCheck& node) {
+    return is_of_present_agent(node) && at(node.node).on_probation;
   });
   if (current.nodes.empty()) return false;
   std::vector<WantedNode> wanted;
@@ -154,10 +167,8 @@ void Job::Impl::check_spare(base::NodeId node) {
 
 // Of those that are still there, by the agents that were asked; the others are of no interest.
 std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
-  NodesChecked current = result;
-  std::erase_if(current.nodes, [this](const NodeCheck& node) {
-    return node.node.value >= nodes.size() || at(node.node).generation != node.generation ||
-           at(node.node).agent != Agent::kJoined || at(node.node).unfit;
+  NodesChecked current = part_of(result, [this](const NodeCheck& node) {
+    return is_of_present_agent(node) && !at(node.node).unfit;
   });
   // Of two nodes that do not go together, the one that is judged later goes.
   const std::vector<bool> is_member = group_membership();
@@ -179,8 +190,7 @@ std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
 // A slow node is better than none; the slowest goes first.
 void Job::Impl::leave_out_unfit(std::vector<NodeVerdict>& verdicts) {
   const auto unfit = [](const NodeVerdict& verdict) { return verdict.level == Fitness::kUnfit; };
-  auto left = static_cast<std::size_t>(std::ranges::count_if(
-      nodes, [](const NodeState& node) { return node.agent == Agent::kJoined && !node.unfit; }));
+  std::size_t left = nodes_there;
   left -= static_cast<std::size_t>(std::ranges::count_if(verdicts, unfit));
   std::vector<NodeVerdict*> slow;
   for (NodeVerdict& verdict : verdicts) {

@@ -45,6 +45,7 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] std::string broken_in_words(bool is_over) const;
   // job_preflight.cpp
   [[nodiscard]] PreflightDepth check_depth() const;
+  [[nodiscard]] bool is_of_present_agent(const NodeCheck& answer) const;
   // job_checkpoint.cpp
   [[nodiscard]] DemoteCheckpoint demotion_order() const;
   // job_end.cpp

@@ -45,9 +45,7 @@ void Job::Impl::run_started(const Event& event) {
   budget = Budget(policy_of(spec));
   versions.all.emplace_back().asked_at = now;
   for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) {
-    NodeState& node = nodes.emplace_back();
-    node.address = spec.nodes[i].address;
-    node.slots = spec.nodes[i].slots;
+    add_node(spec.nodes[i]);
     if (group.size() < max_nodes()) group.push_back(base::NodeId{i});
   }
   if (spec.time_limit) set_timer(TimerId::kTimeLimit, now + *spec.time_limit);
@@ -142,10 +140,11 @@ void Job::Impl::start_workers() {
   }
   use_version();
   begin_copies();
+  out.reserve(out.size() + group.size() + 1);
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     at(group[i]).gone = false;
     at(group[i]).ended = 0;
-    out.push_back(start_order_of(i));
+    out.emplace_back(start_order_of(i));
   }
   enter(JobState::kStarting);
   set_timer(TimerId::kState, now + spec.deadlines.workers_started);

@@ -17,6 +17,14 @@ std::string JobMemory::seconds_in_words(base::Nanos duration) {
   return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
 }
 
+NodeState& JobMemory::add_node(const NodeSpec& of) {
+  not_there.insert({static_cast<std::uint32_t>(nodes.size())});
+  NodeState& node = nodes.emplace_back();
+  node.address = of.address;
+  node.slots = of.slots;
+  return node;
+}
+
 void JobMemory::set_presence(NodeState& node, NodeState::Agent agent, bool unfit) {
   const auto counter = [this](const NodeState& of) -> std::uint32_t* {
     if (of.unfit || of.agent == NodeState::Agent::kLost) return nullptr;
@@ -26,6 +34,12 @@ void JobMemory::set_presence(NodeState& node, NodeState::Agent agent, bool unfit
   node.agent = agent;
   node.unfit = unfit;
   if (std::uint32_t* const after = counter(node)) ++*after;
+  const base::NodeId id{static_cast<std::uint32_t>(&node - nodes.data())};
+  if (agent == NodeState::Agent::kJoined && !unfit) {
+    not_there.erase(id);
+  } else {
+    not_there.insert(id);
+  }
 }
 
 bool JobMemory::in_group(base::NodeId node) const {

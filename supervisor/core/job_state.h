@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct JobMemory {
   std::vector<NodeState> nodes;         // agent and unfit are changed by set_presence() alone
   std::uint32_t nodes_there = 0;        // of them, with an agent and fit; follows from nodes
   std::uint32_t nodes_coming = 0;       // fit, and their agents on the way; follows from nodes
+  std::set<base::NodeId> not_there;     // the others than nodes_there; follows from nodes
   std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
   bool group_formed = false;            // by an attempt
   RankPlan plan;                        // follows from group and nodes; not hashed
@@ -105,6 +107,7 @@ struct JobMemory {
   // Simple questions to it.
   NodeState& at(base::NodeId node) { return nodes[node.value]; }
   [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
+  NodeState& add_node(const NodeSpec& of);
   void set_presence(NodeState& node, NodeState::Agent agent, bool unfit);
   [[nodiscard]] const std::string& name(base::NodeId node) const;
   [[nodiscard]] bool in_group(base::NodeId node) const;

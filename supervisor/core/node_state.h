@@ -17,29 +17,31 @@ inline constexpr base::Nanos kNever = base::Nanos::max();
 
 struct NodeState {
   enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
+  // Every decision about the group asks these of all nodes, so they lie side by side.
   Agent agent = Agent::kLost;
   bool gone = true;                    // nothing of the current attempt is left here
-  std::string address;                 // numeric, as the agent or the spec says
+  bool unfit = false;                  // as a check or the policy said: it takes no part
+  bool checked = false;                // by a check, which may have found nothing out
+  bool ending = false;                 // its agent says that the node is taken from us soon
+  bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
+  bool on_probation = false;           // unfit, and being tested whether it still is
   std::uint32_t slots = 0;             // as the spec or the agent says
   base::Generation generation;         // of the agent that counts
-  base::Nanos launched_at{};
   std::uint32_t failed_launches = 0;   // in a row, without a hello
   std::uint32_t ended = 0;             // workers of the current attempt
   std::uint32_t losses = 0;            // of its agents that had said hello, in this run
+  base::Nanos launched_at{};
   base::Nanos retry_at{};              // of a lost one
+
+  std::string address;                 // numeric, as the agent or the spec says
   std::string trouble;                 // how the last one was lost
-  bool ending = false;                 // its agent says that the node is taken from us soon
   std::string listens;                 // endpoint of its agent; empty: none
   std::string bulk;                    // endpoint for copies in memory; empty: none
-  bool checked = false;                // by a check, which may have found nothing out
-  bool unfit = false;                  // as that said: it never takes part
-  bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
   // What its agent noticed last that could explain a failure, and when.
   std::optional<Classification> suspicion;
   base::Nanos suspected_at{};
   std::vector<base::Nanos> tolerated;  // findings of late
   std::vector<base::Nanos> blamed;     // failures of late that were traced to it
-  bool on_probation = false;           // unfit, and being tested whether it still is
   std::vector<base::Nanos> broken;     // failures of late that surely are this machine's
   // Of an unfit one while the run waits for nodes (job_readmit.cpp).
   std::uint32_t retests = 0;           // since it was left out

@@ -89,6 +89,11 @@ TEST_CASE("what was kept is there, and after the store was opened again") {
     CHECK(keep(*store, 0));
     CHECK(keep(*store, 3));  // the short one
     CHECK(has(*store, 0));
+    for (const std::uint64_t block : {0, 3}) {
+      std::string bytes(bytes_of_block(kLength, block), '\0');
+      CHECK(store->read_past_cache(block, bytes).value());
+      CHECK(bytes == block_bytes(block));
+    }
   }
   const auto store = opened(cache);
   CHECK(store->present().value() == std::vector<bool>{true, false, false, true});
@@ -217,7 +222,7 @@ TEST_CASE("beyond its quota the store takes older blobs away, then keeps nothing
 
 TEST_CASE("a full disk keeps nothing more, and what it has stays right") {
   const test::Scratch scratch;
-  const SmallDisk disk(scratch.path("disk"), "size=2600k");
+  const SmallDisk disk(scratch.path("disk"), "size=650k");
   if (!disk.is_mounted()) {
     MESSAGE("skipped: mounting a small disk takes root");
     return;

@@ -16,7 +16,7 @@ import threading
 from conftest import BUILD, wait_for
 
 PROGRAM = BUILD / "bin" / "robustrun-blocks"
-MIB = 1 << 20
+BLOCK = 256 << 10  # docs/formats/block-store.md
 STATUS, SETTLED, GET, QUIT, PEERS = 1, 2, 3, 4, 5
 OK, NONE, ERROR, WANT, EVENT = 101, 102, 103, 110, 120
 HEAD = struct.Struct("<IIQQI")
@@ -133,11 +133,16 @@ def free_port():
 
 
 class Nginx:
-    def __init__(self, folder, root):
+    """`certificate`: of https, with its key in the same file."""
+
+    def __init__(self, folder, root, certificate=None):
         assert shutil.which("nginx"), "no nginx: scripts/install-deps.sh test installs it"
         self.folder = folder / "nginx"
         self.folder.mkdir()
         self.port = free_port()
+        self.scheme = "https" if certificate else "http"
+        tls = (f"ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate}"
+               if certificate else "")
         paths = "\n".join(f"{name}_temp_path {self.folder}/{name};" for name in
                           ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         self.config = self.folder / "nginx.conf"
@@ -147,7 +152,7 @@ class Nginx:
             user {pathlib.Path(root).owner()};
             events {{ worker_connections 256; }}
             http {{ access_log {self.folder}/access.log; {paths}
-              server {{ listen 127.0.0.1:{self.port}; root {root}; }} }}""")
+              server {{ listen 127.0.0.1:{self.port} {tls}; root {root}; }} }}""")
         self.process = None
         self.start()
 
@@ -166,7 +171,7 @@ class Nginx:
         self.process.wait(30)
 
     def url(self, name):
-        return f"http://127.0.0.1:{self.port}/{name}"
+        return f"{self.scheme}://127.0.0.1:{self.port}/{name}"
 
 
 class OddServer:

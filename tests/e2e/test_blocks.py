@@ -14,9 +14,9 @@ import time
 
 import pytest
 from block_server import (
+    BLOCK,
     ERROR,
     GET,
-    MIB,
     NONE,
     OK,
     PEERS,
@@ -50,7 +50,7 @@ def site(tmp_path_factory):
     rng = random.Random(11)
     tree = folder / "tree"
     (tree / "lib").mkdir(parents=True)
-    (tree / "weights.bin").write_bytes(rng.randbytes(12 * MIB))
+    (tree / "weights.bin").write_bytes(rng.randbytes(48 * BLOCK))
     for i in range(150):
         (tree / "lib" / f"module{i}.py").write_bytes(rng.randbytes(50_000))
     subprocess.run(["mksquashfs", tree, folder / "image", "-quiet", "-no-progress"], check=True,
@@ -94,16 +94,36 @@ def test_a_squashfs_from_a_web_server_has_the_same_files(tmp_path, site, nginx):
     assert not server.socket.exists()
 
 
+def test_https_is_read_from_who_has_a_certificate_that_is_trusted(tmp_path, site, monkeypatch):
+    certificate = tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=origin",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-out", tmp_path / "own.pem",
+                    "-keyout", certificate], check=True, capture_output=True)
+    with open(certificate, "a") as both:
+        both.write((tmp_path / "own.pem").read_text())
+    server = Nginx(tmp_path, site, certificate)
+    try:
+        with Server(tmp_path, server.url("image")) as stranger:
+            assert stranger.client is None
+            assert "certificate" in stranger.words, stranger.words
+        monkeypatch.setenv("CURL_CA_BUNDLE", str(tmp_path / "own.pem"))
+        with Server(tmp_path, server.url("image"), name="trusted") as trusted:
+            assert digest(trusted.image) == digest(site / "image")
+    finally:
+        server.stop()
+
+
 def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
     order = [9, 2, 3, 14, 0]
     with Server(tmp_path, nginx.url("image"), "--origin-rate", 0) as server:
         assert server.status()["recording"] == 1
         for block in order:
-            server.read(block * MIB + 1000, 4096)
+            server.read(block * BLOCK + 1000, 4096)
         assert server.status()["demand_fetches"] == len(order)
         assert server.client.ask(SETTLED) == (OK, b"")
         assert server.status()["recording"] == 0
-        server.read(6 * MIB, 4096)  # not part of the start any more
+        server.read(6 * BLOCK, 4096)  # not part of the start any more
         server.quit()
         profile = (server.cache / "hot" / f"{server.key}.blocks").read_text()
         runs = [line.split()[1:3] for line in profile.splitlines() if line.startswith("run")]
@@ -113,14 +133,14 @@ def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
         server.wait_status("hot_done")
         assert server.status()["stored_blocks"] == len(order)
         for block in order:
-            server.read(block * MIB + 1000, 4096)
+            server.read(block * BLOCK + 1000, 4096)
         status = server.status()
         assert status["demand_fetches"] == 0
-        assert status["origin_bytes"] == len(order) * MIB
+        assert status["origin_bytes"] == len(order) * BLOCK
     with Server(tmp_path, nginx.url("image"), "--origin-rate", 0) as server:
         server.wait_status("hot_done")
         for block in order:
-            server.read(block * MIB + 1000, 4096)
+            server.read(block * BLOCK + 1000, 4096)
         assert server.status()["origin_bytes"] == 0
 
 
@@ -157,13 +177,13 @@ def test_a_damaged_store_is_fetched_again(tmp_path, site, nginx):
         server.quit()
     with open(server.cache / "blocks" / server.key / "data", "r+b") as data:
         for block in (0, 7):
-            data.seek(block * MIB + 12345)
+            data.seek(block * BLOCK + 12345)
             data.write(b"damage")
     with Server(tmp_path, nginx.url("image"), "--origin-rate", 0) as server:
         assert digest(server.image) == digest(site / "image")
         status = server.status()
         assert status["rotten"] == 2
-        assert status["origin_bytes"] == 2 * MIB
+        assert status["origin_bytes"] == 2 * BLOCK
 
 
 def test_two_servers_share_one_store(tmp_path, site):
@@ -185,7 +205,7 @@ def test_two_servers_share_one_store(tmp_path, site):
 def test_a_full_disk_is_passed_by(tmp_path, site):
     disk = tmp_path / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
     try:
         with Server(tmp_path, site / "image", "--origin-rate", 0, cache=disk / "cache") as server:
             assert digest(server.image) == digest(site / "image")
@@ -202,15 +222,15 @@ def test_peers_are_asked_before_the_source(tmp_path, site):
     with Server(tmp_path, site / "image", "--origin-rate", 0) as server:
         assert server.client.ask(PEERS) == (OK, b"")
         got = {}
-        reader = threading.Thread(target=lambda: got.update(a=server.read(3 * MIB, 10)))
+        reader = threading.Thread(target=lambda: got.update(a=server.read(3 * BLOCK, 10)))
         reader.start()
         kind, id, block, _ = server.client.receive()
         assert (kind, block) == (WANT, 3)
-        server.client.send(OK, 3, content[3 * MIB:4 * MIB], id)
+        server.client.send(OK, 3, content[3 * BLOCK:4 * BLOCK], id)
         reader.join()
-        assert got["a"] == content[3 * MIB:3 * MIB + 10]
+        assert got["a"] == content[3 * BLOCK:3 * BLOCK + 10]
         other = Client(server.socket)
-        assert other.ask(GET, 3, b"\0") == (OK, content[3 * MIB:4 * MIB])
+        assert other.ask(GET, 3, b"\0") == (OK, content[3 * BLOCK:4 * BLOCK])
         assert other.ask(GET, 4, b"\0") == (NONE, b"")
         assert other.ask(GET, 10**6, b"\0")[0] == ERROR
         reader = threading.Thread(target=lambda: got.update(b=other.ask(GET, 4, b"\1")))
@@ -219,11 +239,11 @@ def test_peers_are_asked_before_the_source(tmp_path, site):
         assert (kind, block) == (WANT, 4)
         server.client.send(NONE, 4, b"", id)
         reader.join()
-        assert got["b"] == (OK, content[4 * MIB:5 * MIB])
+        assert got["b"] == (OK, content[4 * BLOCK:5 * BLOCK])
         status = other.status()
-        assert status["peer_bytes"] == MIB and status["origin_bytes"] == MIB
+        assert status["peer_bytes"] == BLOCK and status["origin_bytes"] == BLOCK
         server.client.close()  # the agent is gone: the source alone is left
-        assert server.read(5 * MIB, 10) == content[5 * MIB:5 * MIB + 10]
+        assert server.read(5 * BLOCK, 10) == content[5 * BLOCK:5 * BLOCK + 10]
         server.client = other
 
 
@@ -266,7 +286,7 @@ def redirect(request, first, last):
     (redirect, "redirects too often"),
 ], ids=["404", "403", "no ranges", "redirects"])
 def test_a_server_that_cannot_be_used_is_named_at_once(tmp_path, behave, words):
-    with OddServer(bytes(MIB), behave) as odd:
+    with OddServer(bytes(BLOCK), behave) as odd:
         server = Server(tmp_path, odd.url + "?token=secret")
         assert server.process.wait(20) == 1
         assert words in server.words and odd.url in server.words
@@ -275,7 +295,7 @@ def test_a_server_that_cannot_be_used_is_named_at_once(tmp_path, behave, words):
 
 
 def test_a_wrong_range_is_an_error(tmp_path):
-    with OddServer(bytes(MIB)) as odd:
+    with OddServer(bytes(BLOCK)) as odd:
         odd.behave = lambda request, first, last: (
             odd.serve(request, first, last, (first + 1, last + 1)) or True)
         server = Server(tmp_path, odd.url)
@@ -285,10 +305,10 @@ def test_a_wrong_range_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("fault", ["503", "reset", "short", "slow"])
 def test_a_server_that_falters_is_asked_again(tmp_path, fault):
-    data = random.Random(5).randbytes(6 * MIB + 17)
+    data = random.Random(5).randbytes(6 * BLOCK + 17)
     with OddServer(data) as odd:
         def falter(request, first, last):
-            if odd.requests % 2 == 0 or last - first < MIB // 2:
+            if odd.requests % 2 == 0 or last - first < BLOCK // 2:
                 return False
             if fault == "503":
                 return status_only(503)(request, first, last)
@@ -313,12 +333,12 @@ def test_a_server_that_falters_is_asked_again(tmp_path, fault):
 
 
 def test_an_image_that_is_changed_under_us_is_an_error_that_says_so(tmp_path):
-    with OddServer(bytes(4 * MIB)) as odd, \
+    with OddServer(bytes(4 * BLOCK)) as odd, \
             Server(tmp_path, odd.url, "--origin-rate", 0) as server:
         server.read(0, 10)
         odd.etag = '"v2"'
         with pytest.raises(OSError) as failed:
-            server.read(2 * MIB, 10)
+            server.read(2 * BLOCK, 10)
         assert failed.value.errno == errno.EIO
         assert "it was changed while it was served" in server.status()["trouble"]
         assert any('"v2"' in event for event in server.client.events)
@@ -327,17 +347,17 @@ def test_an_image_that_is_changed_under_us_is_an_error_that_says_so(tmp_path):
 
 def test_a_changed_file_is_an_error_too(tmp_path):
     path = tmp_path / "file"
-    path.write_bytes(bytes(4 * MIB))
+    path.write_bytes(bytes(4 * BLOCK))
     with Server(tmp_path, path, "--origin-rate", 0) as server:
         with open(path, "r+b") as file:
             file.write(b"x")
         with pytest.raises(OSError):
-            server.read(2 * MIB, 10)
+            server.read(2 * BLOCK, 10)
         assert str(path) in server.status()["trouble"]
 
 
 def test_a_read_fails_when_the_source_is_silent_for_longer_than_its_budget(tmp_path):
-    with OddServer(bytes(4 * MIB)) as odd, \
+    with OddServer(bytes(4 * BLOCK)) as odd, \
             Server(tmp_path, odd.url, "--origin-rate", 0, "--retry-budget", 2) as server:
         server.read(0, 10)
 
@@ -347,7 +367,7 @@ def test_a_read_fails_when_the_source_is_silent_for_longer_than_its_budget(tmp_p
         odd.behave = be_silent
         began = time.monotonic()
         with pytest.raises(OSError) as failed:
-            server.read(2 * MIB, 10)
+            server.read(2 * BLOCK, 10)
         assert failed.value.errno == errno.EIO
         assert 1.5 < time.monotonic() - began < 15
         assert server.read(100, 10) == bytes(10)

@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
+from block_server import BLOCK
 from conftest import BUILD, command_of, is_alive, wait_for
 from images import SYSTEM_PYTHON, packages_tree, squash, system_tree
 
@@ -324,6 +326,34 @@ class TestBlocks:
         assert done.code == 0, done.errors
         assert "word from the image" in done.text
 
+    @pytest.mark.parametrize("prefetch", ["on", "off"])
+    def test_what_is_read_until_the_first_step_is_the_profile(self, run, tmp_path, prefetch):
+        tree = packages_tree(tmp_path / "tree")
+        (site,) = tree.glob("lib/python3*/site-packages")
+        for name, size in (("before", 8 << 20), ("cold", 64 << 20), ("after", 16 << 20)):
+            (site / name).write_bytes(os.urandom(size))
+        image = squash(tree, tmp_path / "sizes.sqsh")
+        profiles = run.folder / "cache/robustrun/hot"
+        script = run.write("train.py", f"""
+import glob, time, of_the_image, robustrun
+def read(name):
+    open(of_the_image.__file__.replace("of_the_image.py", name), "rb").read()
+read("before")
+robustrun.step(1)
+while not glob.glob("{profiles}/*.blocks"):
+    time.sleep(0.01)
+read("after")
+""")
+        done = run.run(f"--image={image}", "--image-mode=blocks", f"--prefetch={prefetch}", script)
+        assert done.code == 0, done.errors
+        (profile,) = profiles.glob("*.blocks")
+        runs = [line.split() for line in profile.read_text().splitlines() if line[:3] == "run"]
+        blocks = sum(int(run[2]) for run in runs)
+        assert 8 << 20 <= blocks * BLOCK < 16 << 20
+        (data,) = (run.folder / "cache/robustrun/blocks").glob("*/data")
+        if prefetch == "off":
+            assert data.stat().st_blocks * 512 < 64 << 20
+
     def servers(self, run):
         return [pid for pid in run.marked() if command_of(pid)[0] == b"robustrun-blocks"]
 
@@ -334,9 +364,12 @@ class TestBlocks:
         (server,) = self.servers(run)
         (worker,) = running.workers()
         os.kill(server, signal.SIGSTOP)
+        began = time.monotonic()
         os.kill(running.pid, signal.SIGTERM)
-        running.finish(timeout=30)
+        done = running.finish(timeout=30)
+        print(f"gone after {time.monotonic() - began:.2f} s")
         assert not is_alive(worker)
+        assert "left behind" not in done.errors
         assert not run.mounts()
         run.expect_nothing_left()
 

@@ -99,6 +99,19 @@ def test_at_the_limit_of_time_the_list_is_left_without_a_step(touched):
     assert files and files[-1][1]
 
 
+def test_each_look_at_the_maps_is_one(touched, tmp_path):
+    """Opening them is an event as well, and the next one is due later."""
+    (tmp_path / "one.txt").write_text("x")
+    (tmp_path / "two.txt").write_text("x")
+    text = ("import robustrun._hot_files as h\nlooks = []\nlook = h._look_at_maps\n"
+            "h._look_at_maps = lambda: (looks.append(1), look())\n"
+            "h._pause, h._next_look = 100.0, 0.0\n"
+            "open('one.txt').read()\nopen('two.txt').read()\n"
+            "assert len(looks) == 1 and h._pause == 200.0, (looks, h._pause)\n"
+            "h._next_look = 0.0\nh.write()\nassert len(looks) == 2, looks\n")
+    assert touched(text)
+
+
 def test_watching_costs_a_start_of_torch_less_than_a_twentieth():
     """A bound for a busy machine; what it costs is a figure (bench/run startup)."""
     probe = ("import sys, time, os\nsys.path.insert(0, %r)\nfrom robustrun import _hot_files as h\n"

@@ -24,6 +24,15 @@ class Claims {
     violate("never_two_attempts_alive",
             fmt::format("node {} runs attempt {} beside an older one", node.value, attempt.value));
   }
+  void no_lower_incarnation_is_obeyed(std::uint32_t by, std::uint32_t accepted, base::NodeId node) {
+    if (by >= accepted) return;
+    violate("no_lower_incarnation_is_obeyed",
+            fmt::format("n{} obeys {} after {}", node.value, by, accepted));
+  }
+  void no_rank_lives_twice(bool so, base::NodeId node, base::Rank rank) {
+    if (so)
+      violate("no_rank_lives_twice", fmt::format("rank {} on n{}, too", rank.value, node.value));
+  }
   void the_past_is_not_obeyed(bool so, const core::Event& event) {
     if (!so) violate("the_past_is_not_obeyed", words_of(event));
   }

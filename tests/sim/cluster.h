@@ -4,10 +4,13 @@
 
 #include <deque>
 #include <map>
+#include <memory>
+#include <span>
 
 #include "supervisor/core/report.h"
 #include "supervisor/hang_watch.h"
 #include "tests/sim/disks.h"
+#include "tests/sim/former.h"
 #include "tests/sim/line.h"
 #include "tests/sim/mutations.h"
 #include "tests/sim/operator.h"
@@ -74,7 +77,13 @@ class Cluster {
   void tell(base::NodeId node, base::Generation generation, core::EventBody body);
   void write(core::JournalEntry entry);
   void carry_out(const std::vector<core::Action>& actions, std::optional<std::size_t> dies_at);
-  void crash();
+  void crash(std::span<const core::Action> undone = {});
+  bool live_on(std::span<const core::Action> undone);
+  void leave_half_open(base::NodeId node);
+  void tell_former(const std::shared_ptr<Former>& former, const core::Event& event);
+  void obey_former(const core::Action& action);
+  void order_by_former(base::NodeId node, const std::string& words,
+                       std::function<void(VirtualNode&)> what);
   void check_fold();
   void take_over();
   void adopt(const core::AdoptNode& known);
@@ -127,6 +136,7 @@ class Cluster {
   bool is_down_ = false;           // there is none
   bool dies_now_ = false;          // it has written what the scenario wants it to
   bool is_new_ = false;            // it has said nothing of progress yet
+  std::shared_ptr<Former> former_;  // the one before, if it lives on
   core::Job job_;
   std::deque<Link> links_;
   std::vector<core::JournalEntry> journal_;
@@ -151,6 +161,7 @@ class Cluster {
 #include "tests/sim/cluster_copies.h"
 #include "tests/sim/cluster_driver.h"
 #include "tests/sim/cluster_fate.h"
+#include "tests/sim/cluster_former.h"
 #include "tests/sim/cluster_life.h"
 #include "tests/sim/cluster_looks.h"
 #include "tests/sim/cluster_mishaps.h"

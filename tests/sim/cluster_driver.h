@@ -57,7 +57,9 @@ inline void Cluster::carry_out(const std::vector<core::Action>& actions,
                                std::optional<std::size_t> dies_at) {
   for (std::size_t i = 0; i <= actions.size(); ++i) {
     if (outcome_.exit_code) return;
-    if (std::exchange(dies_now_, false) || dies_at == i) return crash();
+    if (std::exchange(dies_now_, false) || dies_at == i) {
+      return crash(std::span(actions).subspan(i));
+    }
     if (i == actions.size()) return;
     const core::Action& action = actions[i];
     if (const auto* decision = std::get_if<core::Decision>(&action)) {
@@ -71,20 +73,12 @@ inline void Cluster::carry_out(const std::vector<core::Action>& actions,
   }
 }
 
-inline void Cluster::arm(const core::SetTimer& timer) {
-  if (mutation_ == Mutation::kLazyTimers) return;
-  armed_[timer.id] = timer.sequence;
-  queue_.at(timer.at, [this, timer, by = incarnation_] {
-    if (by != incarnation_ || armed_[timer.id] != timer.sequence) return;
-    tell({}, {}, core::TimerFired{timer.id, timer.sequence});
-  });
-}
-
 inline void Cluster::launch(const core::LaunchAgent& order_of) {
   links_[order_of.node.value] =
       Link{.generation = order_of.generation, .launched_by = incarnation_};
   connect(order_of.node);
   nodes_[order_of.node.value].launch(order_of.generation);
+  nodes_[order_of.node.value].accept(incarnation_);
 }
 
 inline void Cluster::begin_workers(const core::StartWorkers& start) {

@@ -7,6 +7,11 @@ namespace robustrun::sim {
 
 inline void Cluster::wire_up() {
   world_.say = [this](base::NodeId node, base::Generation generation, core::EventBody body) {
+    if (former_ && former_->heard.contains(node)) {
+      queue_.after(milliseconds(2), [this, by = former_, node, generation, body] {
+        if (by->heard.contains(node)) tell_former(by, {queue_.now(), node, generation, body});
+      });
+    }
     transmit(from_[node.value],
              [this, node, generation, body = std::move(body)] { hear(node, generation, body); });
   };
@@ -14,19 +19,39 @@ inline void Cluster::wire_up() {
     notice_loss(node, generation, how);
   };
   world_.clock = [this](base::NodeId node) { return clocks_[node.value].shows(queue_.now()); };
-  world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank) {
+  world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank rank) {
     const VirtualNode& here = nodes_[node.value];
     invariants_.never_two_attempts_alive(here.runs_older_than(attempt), node, attempt);
+    // Whoever has not heard of the newest supervisor is not admitted by it.
+    const auto is_led = [this](const VirtualNode& one) { return one.accepted() == incarnation_; };
+    if (!is_led(here)) return;
     for (const VirtualNode& other : nodes_) {
-      const bool counts = invariants_.groups().is_admitted(other.id());
+      const bool counts = invariants_.groups().is_admitted(other.id()) && is_led(other);
       invariants_.never_two_attempts_alive(counts && other.runs_older_than(attempt), other.id(),
                                            attempt);
+      const bool is_twice = counts && other.id() != node && other.runs(attempt, rank);
+      invariants_.no_rank_lives_twice(is_twice, other.id(), rank);
     }
   };
   world_.hangs = [this](base::Attempt attempt) {
     return hang_ && hang_->attempt == attempt && queue_.now() < hang_->until;
   };
   world_.disturbed = [this] { invariants_.disturbed(); };
+}
+
+inline void Cluster::arm(const core::SetTimer& timer) {
+  if (mutation_ == Mutation::kLazyTimers) return;
+  armed_[timer.id] = timer.sequence;
+  queue_.at(timer.at, [this, timer, by = incarnation_] {
+    const core::Event fired{queue_.now(), {}, {}, core::TimerFired{timer.id, timer.sequence}};
+    if (by != incarnation_) {
+      const bool counts =
+          former_ && former_->incarnation == by && former_->armed[timer.id] == timer.sequence;
+      return counts ? tell_former(former_, fired) : void();
+    }
+    if (armed_[timer.id] != timer.sequence) return;
+    tell({}, {}, core::TimerFired{timer.id, timer.sequence});
+  });
 }
 
 inline Outcome Cluster::run() {

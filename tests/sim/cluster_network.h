@@ -117,6 +117,7 @@ inline void Cluster::call_again(base::NodeId node, base::Generation generation, 
     }
     ++outcome_.reunions;
     connect(node);
+    there.accept(incarnation_);
     there.say_again();
   });
 }

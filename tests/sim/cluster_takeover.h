@@ -9,15 +9,18 @@ namespace robustrun::sim {
 
 // Nobody supervises the run for a while. What is on its way between supervisor and agents is lost;
 // so is whatever the shell was about to find out.
-inline void Cluster::crash() {
+inline void Cluster::crash(std::span<const core::Action> undone) {
   ++outcome_.supervisor_crashes;
   trace_.line(queue_.now(), "!", "supervisor crash");
   check_fold();
   is_down_ = true;
+  live_on(undone);
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
     if (scenario_.is_local) {
       lines_[n].is_up = false;
       nodes_[n].abandon("its supervisor died");
+    } else if (former_ && former_->heard.contains({n})) {
+      leave_half_open({n});
     } else {
       break_line({n});
     }

@@ -65,7 +65,7 @@ class GroupWatch {
     if (is_of_the_past(event) || event.node.value >= nodes_.size()) return;
     Node& node = nodes_[event.node.value];
     if (std::holds_alternative<core::AgentJoined>(event.body)) {
-      node.joined = node.joined || event.at < node.launched_at + spec_.deadlines.agent_hello;
+      node.joined |= ends_ || event.at < node.launched_at + spec_.deadlines.agent_hello;
     }
     if (std::holds_alternative<core::AgentLost>(event.body)) node.lost = node.gone = true;
   }
@@ -99,6 +99,7 @@ class GroupWatch {
   }
 
   void on_stop(Nanos now, const core::StopWorkers& stop) {
+    ends_ = stop.cause == core::StopCause::kStop;
     Node& node = nodes_[stop.node.value];
     node.overdue_at = std::min(node.overdue_at, now + stop.grace + spec_.deadlines.kill_margin);
   }
@@ -131,8 +132,7 @@ class GroupWatch {
     for (const auto& group : replay.groups) {
       for (const auto& place : group) {
         // Whoever was lost since the first wave is still named by the next one.
-        const bool is_known = place.node.value < nodes_.size();
-        if (!is_known || nodes_[place.node.value].dismissed) {
+        if (place.node.value >= nodes_.size() || nodes_[place.node.value].dismissed) {
           violate_("replays_are_of_known_nodes", words_of(replay));
         }
       }
@@ -166,7 +166,7 @@ class GroupWatch {
   }
 
   void on_starts(const StartOrders& starts) {
-    waits_ = false;
+    waits_ = ends_ = false;
     for (const Node& node : nodes_) {
       if (!node.gone) violate_("no_start_before_all_are_gone", "a node had not reported");
     }
@@ -193,7 +193,7 @@ class GroupWatch {
   core::JobSpec spec_;
   std::vector<Node> nodes_;
   std::vector<core::GroupMember> group_;
-  bool waits_ = false;  // for nodes, since the last start
+  bool waits_ = false, ends_ = false;  // for nodes; so that hellos do not matter
   Violate violate_;
 };
 

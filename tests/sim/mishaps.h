@@ -74,8 +74,10 @@ enum class Mishap : std::uint8_t {
   kSaveNever,
   kPaceUnanswered,
   kCopySlow,
+  // A supervisor that seems to be dead is not.
+  kLivesOn,
 };
-inline constexpr std::size_t kMishaps = 53;
+inline constexpr std::size_t kMishaps = 54;
 
 struct MishapId {
   Mishap what{};
@@ -145,6 +147,7 @@ inline std::string words_of(const MishapId& id) {
       "nobody says that held copies are saved",
       "a look at the pace has no answer",
       "rank {} is slow to copy its state",
+      "the supervisor lives on beside its successor",
   };
   const std::string where =
       id.what <= Mishap::kTwice

@@ -58,6 +58,7 @@ enum class Mutation : std::uint8_t {
   kBlamesNeighbours,   // what agents show of a hang is of the next rank
   kConvictsNeighbours, // what the core hears of it is
   kOldVersion,         // every start is of the first version
+  kObeysTheFormer,     // agents obey a supervisor that another one has followed
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -70,7 +71,7 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kSameAttempt) start->attempt = {};
       if (mutation == Mutation::kRemembersWrong && is_takeover) ++start->version;
       if (mutation == Mutation::kOldVersion) start->version = 0;
-      if (mutation == Mutation::kRankTwice) start->workers.front().rank = {};
+      if (mutation == Mutation::kRankTwice) start->workers = {{}, start->workers.size()};
       const bool last = start->group_rank > 0 && start->group_rank + 1 == start->group_world_size;
       if (mutation == Mutation::kOtherPort && last) ++start->master_port;
       if (mutation == Mutation::kRestless && start->attempt.value > 0) {

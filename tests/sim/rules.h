@@ -29,7 +29,7 @@ inline bool ranks_are_a_permutation(const StartOrders& starts,
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const core::StartWorkers& start = *starts[i];
     std::uint32_t local = 0;
-    for (const core::Assignment& place : start.workers) {
+    for (const core::Assignment place : start.workers) {
       if (place.rank.value != group[i].first_rank + local) return false;
       if (place.local_rank.value != local++) return false;
       ranks.insert(place.rank.value);

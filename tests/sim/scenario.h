@@ -56,6 +56,7 @@ struct Scenario {
   supervisor::PlacementRequest placement;
 
   double crashes = 0;           // of the supervisor, per event
+  double lives_on = 0;          // of each that seems to have crashed
   std::size_t dies_after_record = 0;  // of its journal, once; 0: never
   double commands = 0;          // of people, per event
   struct Signal {

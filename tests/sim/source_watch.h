@@ -65,7 +65,7 @@ class SourceWatch {
     for (const auto* start : starts) {
       const auto order = std::ranges::find(orders, start->node, &core::PlaceCopies::node);
       if (order == orders.end()) continue;  // not every agent can be reached by the others
-      for (const core::Assignment& place : start->workers) {
+      for (const core::Assignment place : start->workers) {
         const std::string why = of_rank(place.rank, start->node, *order, groups);
         if (wrong.empty()) wrong = why;
       }

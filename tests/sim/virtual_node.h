@@ -83,6 +83,11 @@ class VirtualNode {
   void abandon(const char* why) {
     if (agent_) die(agent_, why);
   }
+  // Of the supervisors that its agent has heard of, the newest.
+  [[nodiscard]] std::uint32_t accepted() const { return agent_ ? agent_->accepted : 0; }
+  void accept(std::uint32_t incarnation) {
+    if (agent_) agent_->accepted = std::max(agent_->accepted, incarnation);
+  }
   static constexpr Nanos kOrphanGrace = seconds(30);
 
   void dismiss() {
@@ -109,6 +114,10 @@ class VirtualNode {
     }
     return ranks;
   }
+  [[nodiscard]] bool runs(base::Attempt attempt, base::Rank rank) const {
+    const std::vector<base::Rank> ranks = ranks_alive(attempt);
+    return std::ranges::find(ranks, rank) != ranks.end();
+  }
   [[nodiscard]] bool runs_older_than(base::Attempt attempt) const {
     return !alive_.empty() && alive_.begin()->first < attempt;
   }
@@ -129,6 +138,7 @@ class VirtualNode {
     bool alive = true, deaf = false, cut_off = false;
     bool ready = false, mute = false;  // has said hello; never does
     std::int64_t newest = -1;   // attempt
+    std::uint32_t accepted = 0;  // incarnation
     Nanos kill_at = Nanos::max();
     std::vector<std::shared_ptr<Worker>> workers;
     std::vector<core::EventBody> reports;  // of the newest attempt

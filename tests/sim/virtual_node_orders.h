@@ -21,7 +21,7 @@ inline void VirtualNode::start(const core::StartWorkers& order,
   agent_->kill_at = Nanos::max();
   agent_->workers.clear();
   agent_->reports.clear();
-  for (const core::Assignment& place : order.workers) {
+  for (const core::Assignment place : order.workers) {
     auto worker = std::make_shared<Worker>();
     worker->attempt = order.attempt;
     worker->rank = place.rank;

@@ -44,8 +44,13 @@ TEST_CASE("an order holds one node's workers and the group's sizes") {
   CHECK(order.node.value == 3);
   CHECK(order.attempt.value == 4);
   REQUIRE(order.workers.size() == 3);
-  CHECK(order.workers.front().rank.value == 2);
-  CHECK(order.workers.front().local_rank.value == 0);
+  std::uint32_t local = 0;
+  for (const Assignment worker : order.workers) {
+    CHECK(worker.rank.value == 2 + local);
+    CHECK(worker.role_rank == 2 + local);
+    CHECK(worker.local_rank.value == local++);
+  }
+  CHECK(local == 3);
   CHECK(order.group_rank == 1);
   CHECK(order.group_world_size == 2);
   CHECK(order.world_size == 5);

@@ -172,7 +172,7 @@ class Harness {
     const GroupMember& member = members_[order.group_rank];
     return order.node == member.node && order.workers.size() == member.slots &&
            order.group_world_size == members_.size() && order.world_size == node_of.size() &&
-           (member.slots == 0 || order.workers.front().rank.value == member.first_rank);
+           (member.slots == 0 || order.workers[0].rank.value == member.first_rank);
   }
   void take_group(const GroupFormed& formed) {
     members_ = formed.members;

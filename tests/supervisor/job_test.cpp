@@ -27,7 +27,7 @@ TEST_CASE("a run launches agents, reserves a port, starts workers and ends with 
   const auto starts = h.all<StartWorkers>();
   REQUIRE(starts.size() == 2);
   CHECK(starts[0].workers.size() == 2);
-  CHECK(starts[1].workers.front().rank.value == 2);
+  CHECK(starts[1].workers[0].rank.value == 2);
   CHECK(starts[1].master_addr == "10.0.0.0");
   CHECK(starts[1].master_port == 29511);
   h.start_all();
@@ -91,7 +91,7 @@ TEST_CASE("a node may leave the number of its workers to its agent") {
     REQUIRE(h.all<StartWorkers>().size() == 2);
     CHECK(h.all<StartWorkers>().front().workers.size() == 3);
     CHECK(h.all<StartWorkers>().front().master_addr == "10.9.9.9");
-    CHECK(h.all<StartWorkers>().back().workers.front().rank.value == 3);
+    CHECK(h.all<StartWorkers>().back().workers[0].rank.value == 3);
   }
   SUBCASE("which offers others when it is back: ranks are announced anew") {
     h.tell(AgentJoined{10, {}, 3}, 0);

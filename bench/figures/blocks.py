@@ -1,0 +1,124 @@
+"""Reading an image through robustrun-blocks when its store has all blocks.
+
+A blob of 1 GiB that nothing compresses, in a store on the same disk as the file itself. Each
+reading has a server of its own, which has checked no block yet, and reads all of the image in
+order, by read(2) of 1 MiB; the peer reads the file itself in the same way. Three cases, by what
+lies in the page cache before: nothing; the bytes of the store (and of the file), but no page of the
+image; the pages of the image (and of the file), as for everybody but the first who reads. Takes
+root.
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from harness import BIN, Figure, Scratch, clean_environment, in_turns, median_ratio, wait_for
+
+SIZE = 1 << 30
+PIECE = 1 << 20
+
+
+def make_blob(path):
+    with open(path, "wb") as file:
+        for _ in range(SIZE // PIECE):
+            file.write(os.urandom(PIECE))
+
+
+def empty_memory():
+    subprocess.run(["sync"], check=True)
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+def read_all(path):
+    """MiB per second."""
+    buffer = bytearray(PIECE)
+    begun = time.monotonic()
+    with open(path, "rb", 0) as file:
+        got = 0
+        while count := file.readinto(buffer):
+            got += count
+    if got != SIZE:
+        sys.exit(f"{path} gave {got} bytes")
+    return SIZE / (1 << 20) / (time.monotonic() - begun)
+
+
+class Readings:
+    def __init__(self, folder):
+        self.folder = folder
+        self.file = folder / "file"
+        self.cache = folder / "cache"
+        self.mount = folder / "mount"
+        self.cpu_s = {}  # of servers, by case
+        make_blob(self.file)
+        with self.served(fetching=True) as image:
+            read_all(image)
+        self.data = next(self.cache.glob("blocks/*/data"))
+
+    @contextlib.contextmanager
+    def served(self, case=None, fetching=False):
+        """The image; without `fetching` whatever is not in the store is an error."""
+        server = subprocess.Popen(
+            [BIN / "robustrun-blocks", "serve", "--source", self.file, "--cache", self.cache,
+             "--mount", self.mount, "--socket", self.folder / "socket", "--origin-rate", "0"],
+            stdout=subprocess.PIPE, env=clean_environment(), text=True)
+        try:
+            if not server.stdout.readline():
+                sys.exit("robustrun-blocks does not start")
+            yield self.mount / "image"
+        finally:
+            server.terminate()
+            used = os.wait4(server.pid, 0)[2]
+            server.returncode = 0
+            server.stdout.close()
+        wait_for(lambda: not os.path.ismount(self.mount))
+        if case:
+            self.cpu_s.setdefault(case, []).append(used.ru_utime + used.ru_stime)
+
+    def file_cold(self):
+        empty_memory()
+        return read_all(self.file)
+
+    def image_cold(self):
+        empty_memory()
+        with self.served("nothing") as image:
+            return read_all(image)
+
+    def file_warm(self):
+        empty_memory()
+        read_all(self.file)
+        return read_all(self.file)
+
+    def image_of_warm_store(self):
+        empty_memory()
+        read_all(self.data)
+        with self.served("store") as image:
+            return read_all(image)
+
+    def image_warm(self):
+        empty_memory()
+        with self.served() as image:
+            read_all(image)
+            return read_all(image)
+
+
+def measure(quick):
+    if os.geteuid() != 0:
+        sys.exit("this measurement mounts and empties the page cache: it wants root")
+    with Scratch() as folder:
+        readings = Readings(folder)
+        rounds = 2 if quick else 7
+        cold, cold_file = in_turns(rounds, readings.image_cold, readings.file_cold)
+        stored, warm, warm_file = in_turns(rounds, readings.image_of_warm_store,
+                                           readings.image_warm, readings.file_warm)
+    for case, name in (("nothing", "nothing in memory"), ("store", "the store in memory")):
+        seconds = ", ".join(f"{value:.2f}" for value in readings.cpu_s[case])
+        print(f"  CPU of the server, {name}: {seconds} s per GiB")
+    return [
+        Figure("image / file, nothing in memory", "MiB/s", cold, cold_file, "at least 0.7",
+               median_ratio(cold, cold_file) >= 0.7),
+        Figure("image / file, the store's bytes in memory", "MiB/s", stored, warm_file, "-", True),
+        Figure("image / file, the image's pages in memory", "MiB/s", warm, warm_file, "-", True),
+    ]

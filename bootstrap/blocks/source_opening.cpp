@@ -1,0 +1,103 @@
+#include "bootstrap/blocks/source_opening.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/io/log.h"
+#include "bootstrap/block_store.h"
+#include "bootstrap/blocks/late_origin.h"
+#include "bootstrap/blocks/limits.h"
+#include "bootstrap/source_name.h"
+
+namespace robustrun::bootstrap {
+namespace {
+
+using base::Nanos;
+using OriginResult = base::Result<std::unique_ptr<Origin>>;
+
+struct KnownBlob {
+  NamedBlob named;
+  std::uint64_t kept = 0;  // blocks
+};
+
+// Of which there is a block.
+std::optional<KnownBlob> known_blob(const ServeOptions& options) {
+  const auto named = find_named_blob(options.cache, options.source);
+  if (!named) return std::nullopt;
+  const auto store =
+      BlockStore::open({options.cache, named->key, named->length, shown_source(options.source), 0});
+  if (!store) return std::nullopt;
+  const auto present = (*store)->present();
+  if (!present) return std::nullopt;
+  const auto kept = static_cast<std::uint64_t>(std::ranges::count(*present, true));
+  if (kept == 0) return std::nullopt;
+  return KnownBlob{*named, kept};
+}
+
+// On a thread that may hang in the source's file system, and is left to it then.
+OriginResult open_within(const std::string& source, const base::Clock& clock, Nanos patience) {
+  std::packaged_task<OriginResult()> task([source, &clock] { return open_origin(source, clock); });
+  auto answer = task.get_future();
+  std::thread(std::move(task)).detach();
+  if (answer.wait_for(patience) == std::future_status::ready) return answer.get();
+  return base::fail(base::Errc::kTimeout,
+                    fmt::format("cannot open '{}': it does not answer", shown_source(source)));
+}
+
+OpenedSource open_late(const ServeOptions& options, const base::Clock& clock,
+                       const KnownBlob& known, const std::string& why) {
+  Blob blob{known.named.key, known.named.length, {}};
+  const std::string shown = shown_source(options.source);
+  OpenedSource opened;
+  opened.trouble = fmt::format("{}; goes on with what is kept of it: {} of {} blocks of {}", why,
+                               known.kept, blocks_of(blob.length), blob.key);
+  opened.origin = late_origin(std::move(blob), shown, [source = options.source, &clock] {
+    return open_origin(source, clock);
+  });
+  return opened;
+}
+
+}  // namespace
+
+bool is_told_to_end(int signals) {
+  signalfd_siginfo info{};
+  if (::read(signals, &info, sizeof(info)) != sizeof(info)) return false;
+  return info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+}
+
+// The storage may be slow to come back when everything starts at once.
+base::Result<OpenedSource> open_source(const ServeOptions& options, const base::Clock& clock,
+                                       int signals) {
+  const auto known = known_blob(options);
+  const Nanos budget = options.retry_budget;
+  const Nanos end = clock.now() + (known ? std::min<Nanos>(kNamedPatience, budget) : budget);
+  auto pause = std::chrono::milliseconds(kRetryFirst);
+  while (true) {
+    auto origin = known ? open_within(options.source, clock, end - clock.now())
+                        : open_origin(options.source, clock);
+    if (origin) return OpenedSource{*std::move(origin), {}};
+    if (!is_worth_retrying(origin.error())) return std::unexpected(origin.error());
+    if (clock.now() + pause > end) {
+      if (known) return open_late(options, clock, *known, origin.error().what);
+      return std::unexpected(origin.error());
+    }
+    RR_LOG(kWarn, ({}), "{}; trying again", origin.error().what);
+    pollfd wanted{signals, POLLIN, 0};
+    if (::poll(&wanted, 1, static_cast<int>(pause.count())) > 0 && is_told_to_end(signals)) {
+      return base::fail(base::Errc::kCancelled, "told to end before the source answered");
+    }
+    pause = std::min<std::chrono::milliseconds>(pause * 2, kRetryPauseMax);
+  }
+}
+
+}  // namespace robustrun::bootstrap

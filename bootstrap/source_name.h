@@ -1,0 +1,39 @@
+#pragma once
+// Which blob a source had when it was looked at last: CACHE/blocks/KEY/name
+// (docs/formats/block-store.md).
+//
+// Only a hint: a file may be another one by now under the same path or URL. It counts when the
+// source cannot be reached, and what comes from there later is checked against the key.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/core/result.h"
+
+namespace robustrun::bootstrap {
+
+// Unix time in nanoseconds. The blob's folder must be there.
+base::Status save_source_name(const std::string& cache, const std::string& key,
+                              std::string_view source, std::int64_t now_ns);
+
+struct NamedBlob {
+  std::string key;
+  std::uint64_t length = 0;
+  std::int64_t seen_ns = 0;
+};
+// Nothing: no blob of the store is known to be this source's.
+[[nodiscard]] std::optional<NamedBlob> find_named_blob(const std::string& cache,
+                                                       std::string_view source);
+
+// The file's text: a source is there as its hash, for URLs may hold secrets.
+struct SourceName {
+  std::string source_hash;
+  std::int64_t seen_ns = 0;
+};
+[[nodiscard]] std::string source_name_text(std::string_view source, std::int64_t seen_ns);
+// kCorrupt.
+[[nodiscard]] base::Result<SourceName> parse_source_name(std::string_view text);
+
+}  // namespace robustrun::bootstrap
