@@ -43,16 +43,20 @@ struct SomeCode {
 TEST_CASE("the folder is taken with its absolute path, and nodes pass blocks on") {
   World world;
   world.machine.kinds["/job/src"] = PathKind::kDirectory;
-  const auto made = plan_of(world, {"--sync-code=src"});
+  const auto made = plan_of(world, {"--sync-code=src", "--hosts=a,b"});
   REQUIRE_MESSAGE(made.has_value(), made.error().what);
   CHECK(made->sync_code == "/job/src");
   CHECK(made->request.workers.share_blocks);
   CHECK(plan_of(world, {})->sync_code.empty());
 }
 
-TEST_CASE("what is no folder is refused") {
+TEST_CASE("what is no folder, or code of each node's own, is refused") {
   World world;
   world.machine.files["/job/a.py"] = "";
+  world.machine.kinds["/job/src"] = PathKind::kDirectory;
+  CHECK(refusal_of(world, {"--sync-code=src", "--nnodes=2", "--rdzv-backend=c10d",
+                           "--rdzv-endpoint=localhost:29400", "--insecure-rdzv"})
+            .find("every node has a command and code of its own") != std::string::npos);
   CHECK(refusal_of(world, {"--sync-code=none"}).find("there is no such folder") !=
         std::string::npos);
   CHECK(refusal_of(world, {"--sync-code=a.py"}).find("it is no folder") != std::string::npos);

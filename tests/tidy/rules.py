@@ -68,7 +68,7 @@ TOKEN_CONFINEMENT = [
     (_CALL % "kill|killpg|pidfd_send_signal|tgkill|raise",
      ["base/io/child", "base/io/tool", "base/io/strays", "agent/shim/", "cli/", "tests/"]),
     (_SYSTEM % "getenv|secure_getenv|setenv|unsetenv|putenv|quick_exit|atexit|system|popen",
-     ["cli/", "tracer/nccl/attach.cpp", "tests/"]),
+     ["cli/", "tracer/nccl/attach.cpp", "bootstrap/blocks/http_origin.cpp", "tests/"]),
     (_CALL % "exit|_exit|_Exit|abort",
      ["cli/", "base/io/tool.cpp", "base/core/result.cpp", "agent/shim/", "probe/gpu/main.cpp",
       "bootstrap/blocks/main.cpp", "tests/"]),
