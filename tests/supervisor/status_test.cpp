@@ -127,7 +127,7 @@ TEST_CASE("a start under way says what its nodes are at, those that take longest
   status.nodes[1].stage_took = ms(12'000);
   const std::string text = render_status(status, false, 90, 100);
   CAPTURE(text);
-  CHECK(text.find("gamma: image 12.0 s; alpha: imports 2.10 s (rank 1)") != std::string::npos);
+  CHECK(text.find("gamma: image 12.00 s; alpha: imports 2.10 s (rank 1)") != std::string::npos);
 }
 
 TEST_CASE("restarts are told with their causes, and the speed is that of this attempt") {

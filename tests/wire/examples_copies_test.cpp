@@ -1,10 +1,14 @@
-// Messages about what goes from node to node: copies of states, and blocks.
+// Messages about what goes from node to node (copies of states, blocks, code), and about starts.
 #include "tests/wire/examples.h"
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 using namespace robustrun::wire;
+using namespace std::chrono_literals;
 using robustrun::base::Generation;
+using robustrun::base::LocalRank;
 using robustrun::base::NodeId;
 using robustrun::base::Rank;
 
@@ -24,5 +28,13 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
        BlockPeers{{{NodeId{0}, Generation{1}, "10.0.0.1:40101"},
                    {NodeId{3}, Generation{2}, "10.0.0.3:40123"}},
                   100 << 20}},
+      {"NodeStages", "NodeStages",
+       NodeStages{{2},
+                  {{StageName::kImage, 5s, 7s, 2s, {}},
+                   {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
+      {"CodeWanted", "CodeWanted", CodeWanted{.block = 4}},
+      {"CodeBlock", "CodeBlock",
+       CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
+      {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}},
   };
 }

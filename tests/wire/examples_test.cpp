@@ -372,24 +372,13 @@ std::vector<Example> checkpoint_kinds() {
   };
 }
 
-std::vector<Example> stage_kinds() {
-  return {{"NodeStages", "NodeStages",
-           NodeStages{{2},
-                      {{StageName::kImage, 5s, 7s, 2s, {}},
-                       {StageName::kImports, 7s, 0ns, 3s, LocalRank{1}}}}},
-          {"CodeWanted", "CodeWanted", CodeWanted{.block = 4}},
-          {"CodeBlock", "CodeBlock",
-           CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
-          {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}}};
-}
-
 }  // namespace
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
   for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
                            observation_kinds(), replay_kinds(), standby_kinds(), checkpoint_kinds(),
-                           robustrun::test::example_copy_messages(), stage_kinds()}) {
+                           robustrun::test::example_copy_messages()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
