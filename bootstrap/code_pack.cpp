@@ -33,18 +33,19 @@ std::unexpected<base::Error> bad_pack(std::string_view why) {
   return base::fail(Errc::kProtocol, fmt::format("this is no packed code: {}", why));
 }
 
-// Where `path` leads from a folder `depth` below the root; none: out of the root, or it is no plain
-// relative path.
+// A plain relative path that cannot lead out of the root, from a folder `depth` below it. Up it may
+// go at its beginning alone: behind a name that is a link, ".." is not where it seems to be.
 bool stays_below(std::string_view path, std::size_t depth, bool may_go_up) {
   if (path.empty() || path.size() > kPathBytesMax || path.front() == '/') return false;
+  bool is_name_seen = false;
   for (const std::string_view part : base::split(path, '/')) {
     if (part.empty() || part == ".") {
       if (!may_go_up) return false;
     } else if (part == "..") {
-      if (!may_go_up || depth == 0) return false;
+      if (!may_go_up || depth == 0 || is_name_seen) return false;
       --depth;
     } else {
-      ++depth;
+      is_name_seen = true;
     }
   }
   return std::ranges::none_of(path, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -151,6 +152,14 @@ Status write_packed(const std::string& path, const PackedFile& file) {
 Result<std::string> pack_code(const std::string& folder, std::string_view manifest) {
   std::string pack = fmt::format("{}{}\n{}", kPackMagic, manifest.size(), manifest);
   for (const std::string_view line : base::split(manifest, '\n')) {
+    if (line.starts_with("l ") && !link_of_line(line.substr(2))) {
+      const std::size_t end = std::min(line.find('\0'), line.size() - 1);
+      return base::fail(Errc::kInvalidArgument,
+                        fmt::format("cannot send the link {} -> {}: it goes up behind a name; "
+                                    "write where it leads without that",
+                                    base::printable(line.substr(end + 1)),
+                                    base::printable(line.substr(2, end - 2))));
+    }
     if (!line.starts_with("f ")) continue;
     const auto file = file_of_line(line.substr(2));
     if (!file) return bad_pack("its manifest is damaged");

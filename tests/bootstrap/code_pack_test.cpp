@@ -115,6 +115,7 @@ TEST_CASE("what would be written elsewhere is refused") {
     CHECK_FALSE(is_taken(link(target, "a"), 0));
   }
   CHECK_FALSE(is_taken(link("../../out", "b/a"), 0));
+  CHECK_FALSE(is_taken(link("..", "b/up") + link("b/up/../out", "c"), 0));
   CHECK_FALSE(is_taken(link("b", "a") + file("a/x"), 1));  // by way of a link
   CHECK_FALSE(is_taken(file("a") + file("a"), 2));
   CHECK_FALSE(is_taken(file("a") + file("a/b"), 2));
