@@ -90,8 +90,8 @@ Result<Packed> pack_folder(const std::string& from, const RunPlan& plan) {
   const std::string copy = plan.places.run_directory + "/code.new";
   std::error_code error;
   auto copied = base::copy_code(from, copy, plan.places.run_directory, std::move(left_out));
-  auto packed = copied ? bootstrap::pack_code(copy, copied->manifest)
-                       : std::unexpected(std::move(copied).error());
+  auto packed =
+      copied ? bootstrap::pack_code(copy, copied->manifest) : std::unexpected(copied.error());
   fs::remove_all(copy, error);
   if (!packed) return std::unexpected(std::move(packed).error());
   return Packed{*std::move(packed), copied->files};
