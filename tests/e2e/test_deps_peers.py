@@ -65,4 +65,6 @@ def test_machines_that_come_new_get_it_from_one_that_has_it(lab, robustrun):
     train(robustrun, machines, cache, "h2")
     finished = train(robustrun, machines, cache, "h[1-3]")
     assert finished.text.count(f" 9 {SIZE}") == 3, finished.text
-    assert count.read_text() == "x", finished.errors
+    # Who has it and needs more than two seconds to look into its cache is passed over.
+    assert count.read_text() in ("x", "xx"), finished.errors
+    assert "the dependencies came from other nodes" in finished.errors
