@@ -1,11 +1,21 @@
 """Small squashfs images for tests: a tree of packages, and a system with an interpreter."""
 
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
+import pytest
+
+NEEDS_MOUNTS = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounting by the kernel takes root"),
+    pytest.mark.skipif(not os.path.exists("/dev/loop-control"),
+                       reason="no loop devices: /dev/loop-control"),
+    pytest.mark.skipif(not shutil.which("mksquashfs"),
+                       reason="no mksquashfs: scripts/install-deps.sh test installs it"),
+]
 SYSTEM_PYTHON = pathlib.Path("/usr/bin/python3")
 LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "turtledemo", "distutils", "ensurepip",
             "dist-packages", "config-*", "__pycache__")

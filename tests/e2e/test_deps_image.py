@@ -1,21 +1,14 @@
 """Dependencies on top of an image: installed by its interpreter, once for all its mounts."""
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
-from images import SYSTEM_PYTHON, squash, system_tree
+from images import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
 from test_deps import make_wheel
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="mounting by the kernel takes root"),
-    pytest.mark.skipif(not os.path.exists("/dev/loop-control"),
-                       reason="no loop devices: /dev/loop-control"),
-    pytest.mark.skipif(not shutil.which("mksquashfs"),
-                       reason="no mksquashfs: scripts/install-deps.sh test installs it"),
-]
+pytestmark = NEEDS_MOUNTS
 SCRIPT = "import sys, tiny\nprint('tiny', tiny.VERSION, sys.prefix)\n"
 
 

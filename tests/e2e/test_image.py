@@ -14,15 +14,9 @@ import time
 import pytest
 from block_server import BLOCK
 from conftest import BUILD, command_of, is_alive, wait_for
-from images import SYSTEM_PYTHON, packages_tree, squash, system_tree
+from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="mounting by the kernel takes root"),
-    pytest.mark.skipif(not os.path.exists("/dev/loop-control"),
-                       reason="no loop devices: /dev/loop-control"),
-    pytest.mark.skipif(not shutil.which("mksquashfs"),
-                       reason="no mksquashfs: scripts/install-deps.sh test installs it"),
-]
+pytestmark = NEEDS_MOUNTS
 needs_bwrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")
 needs_system = pytest.mark.skipif(not SYSTEM_PYTHON.exists(), reason="no /usr/bin/python3 to copy")
 needs_blocks = pytest.mark.skipif(not (BUILD / "bin" / "robustrun-blocks").exists(),

@@ -7,16 +7,10 @@ import subprocess
 
 import pytest
 from far_storage import Far
-from images import packages_tree, squash
+from images import NEEDS_MOUNTS, packages_tree, squash
 from nodes import start_job
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="mounting by the kernel takes root"),
-    pytest.mark.skipif(not os.path.exists("/dev/loop-control"),
-                       reason="no loop devices: /dev/loop-control"),
-    pytest.mark.skipif(not shutil.which("mksquashfs"),
-                       reason="no mksquashfs: scripts/install-deps.sh test installs it"),
-]
+pytestmark = NEEDS_MOUNTS
 DATA = 96 << 20
 SCRIPT = """
 import hashlib, of_the_image, robustrun
