@@ -12,9 +12,13 @@
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "bootstrap/code_store.h"
+#include "wire/limits.h"
 
 namespace robustrun::agent {
 namespace {
+
+// The supervisor cuts the pack by what the wire says.
+static_assert(bootstrap::kBlockBytes == wire::kBlockBytesMax);
 
 class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<NodeCodeImpl> {
  public:

@@ -323,6 +323,7 @@ void StagedFileImpl::seek_at_reader(std::uint64_t block) {
                          }
                          self->parts_[block].stage = Stage::kMissing;
                          --self->sought_;
+                         if (!self->unreadable_) return self->seek(block);  // of a try before
                          self->fail_with(*self->unreadable_);
                        });
 }

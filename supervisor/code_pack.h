@@ -11,8 +11,8 @@ namespace robustrun::supervisor {
 
 [[nodiscard]] std::string code_pack_file(const std::string& run_directory);
 
-// One of the blocks of 1 MiB of a pack of `bytes`; the last one is shorter. kInvalidArgument: there
-// is no such block. Blocks.
+// One of the blocks of wire::kBlockBytesMax of a pack of `bytes`; the last one is shorter.
+// kInvalidArgument: there is no such block. Blocks.
 [[nodiscard]] base::Result<std::string> read_code_block(const std::string& path,
                                                         std::uint64_t bytes, std::uint64_t block);
 

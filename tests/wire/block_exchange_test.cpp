@@ -14,7 +14,7 @@ namespace {
 
 const BlockQuestion kQuestion{
     0x01020304, BlockScope::kOwn, {"00112233445566778899aabbccddeeff", 0x0A0B0C0D}};
-const BlockAnswer kAnswer{5, BlockVerdict::kHere, 1U << 20U, {0x1122, 0x3344}};
+const BlockAnswer kAnswer{5, BlockVerdict::kHere, kBlockBytesMax, {0x1122, 0x3344}};
 
 std::string changed(std::string bytes, std::size_t at, char to) {
   bytes[at] = to;
