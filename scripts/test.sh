@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test.
+# Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test. What
+# failed is named once more just before, each with the lines that say why.
 #
 #   scripts/test.sh [SECONDS [LABELS]]     per fuzzer (default 5); of CTest, a regular expression
 set -uo pipefail
@@ -9,6 +10,8 @@ labels=${2:-^ci$}
 jobs=$(nproc)
 passed=0
 failed=0
+failures=$(mktemp)
+trap 'rm -f "$failures"' EXIT
 
 # Sanitizers name places with it: clang's own llvm-symbolizer need not be there.
 symbolizer=external_symbolizer_path=$(command -v addr2line)
@@ -21,9 +24,24 @@ count() {  # passed, failed
 
 build() {  # folder, targets…; a build that fails is one failed test
   cmake --build "$@" && return
-  echo "cannot build $*" >&2
+  echo "cannot build $*" | tee -a "$failures" >&2
   count 0 1
   return 1
+}
+
+tell() {  # name; output at stdin: the lines of a failed test that say why
+  echo "failed: $1"
+  grep -E '^E  |^FAILED|ERROR|rror: |\*\*\*Timeout' | cut -c 1-140 |
+    awk 'NR <= 3 { print "    " $0 } NR > 3 { before = last; last = $0 }
+         END { if (before) print "    " before; if (last) print "    " last }'
+}
+
+tell_of_ctest() {  # folder, its log
+  local line
+  sed -nE 's|^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .*\*\*\*.*|\1|p' "$2" | while read -r line; do
+    awk -v name="$line" '/^ *[0-9]+\/[0-9]+ Test +#/ { on = ($4 == name || $5 == name) } on' "$2" |
+      tell "$line ($1)"
+  done
 }
 
 run_ctest() {  # folder, ctest's options…
@@ -34,6 +52,7 @@ run_ctest() {  # folder, ctest's options…
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }
   count $((all - bad)) "$bad"
+  tell_of_ctest "$folder" "$log" >> "$failures"
 }
 
 fuzz() {
@@ -41,6 +60,7 @@ fuzz() {
   tests/fuzz/run "$fuzz_seconds" | tee "$log"
   [ "${PIPESTATUS[0]}" = 0 ] || grep -q 'FOUND SOMETHING' "$log" || count 0 1  # not built
   count "$(grep -c 'inputs tried' "$log")" "$(grep -c 'FOUND SOMETHING' "$log")"
+  sed -nE 's/^([a-z_]+: FOUND SOMETHING.*)/failed: fuzzer \1/p' "$log" >> "$failures"
 }
 
 # All unit tests under AddressSanitizer and UBSan, and the fuzzers.
@@ -55,7 +75,7 @@ asan() {
 # What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin;
 # checkpoints' mounts and copies.
 tsan() {
-  local tests around=()
+  local tests around=() log=build/tsan/tests.log
   # What threads touch mounts and memory with; a tensor that somebody changes is a race on purpose.
   local threaded='*/directory_lock_*,*/mount_threads_*,*/stuck_mount_*,*/bulk_read_*,*/staging_*'
   local race='*changes*while*it*is*copied*'
@@ -69,7 +89,12 @@ tsan() {
       "test_tracer -sf=*/plugin_*" "test_checkpoint -sf=$threaded -tce=$race"; do
     echo "tsan: $tests"
     # shellcheck disable=SC2086
-    (set -f; "${around[@]}" build/tsan/bin/$tests) && count 1 0 || count 0 1
+    if (set -f; set -o pipefail; "${around[@]}" build/tsan/bin/$tests 2>&1 | tee "$log"); then
+      count 1 0
+    else
+      count 0 1
+      tell "$tests (build/tsan)" < "$log" >> "$failures"
+    fi
   done
 }
 
@@ -77,5 +102,6 @@ build build && run_ctest build -L "$labels"
 asan
 tsan
 
+cat "$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
