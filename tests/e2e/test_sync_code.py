@@ -3,7 +3,10 @@
 import os
 import subprocess
 
-from nodes import start_job
+from conftest import wait_for
+from nodes import kill_at_once, start_job
+from slurm_jobs import Allocation
+from test_resume import kill_supervisor, resume
 
 SCRIPT = """
 import os, sys
@@ -102,3 +105,37 @@ def test_what_git_ignores_stays_behind(robustrun):
                          "train.py", cwd=code).finish(60)
     assert finished.code == 0, finished.errors
     assert "['.gitignore', 'helper.py', 'lib', 'train.py']" in finished.text, finished.text
+
+
+def test_a_successor_gives_the_code_to_machines_that_lost_it(lab, robustrun):
+    machines = lab(2)
+    code, cache = robustrun.folder / "code", robustrun.folder / "cache"
+    write_code(code)
+    with open(code / "train.py", "a") as script:
+        script.write("import time\nwhile os.environ['ROBUSTRUN_ATTEMPT'] == '0': time.sleep(0.1)\n")
+    own_caches(machines, cache)
+    hide(machines, code)
+    job = start(robustrun, machines, code, cache, "--max-restarts=3")
+    wait_for(lambda: job.out().count(" one True ") == 2, 60, "the workers")
+    kill_supervisor(job)
+    for machine in machines.machines.values():
+        kill_at_once(machine.agents())
+        wait_for(lambda m=machine: not m.workers("train.py"), 30, "the end of the workers")
+        subprocess.run(["nsenter", "-t", str(machine.init), "-m", "sh", "-c", f"rm -r {cache}/*"],
+                       check=True)
+    again = resume(job, env=machines.home.environment(), prefix=machines.prefix)
+    finished = again.finish(90)
+    assert finished.code == 0, finished.errors
+    for rank in range(2):
+        assert f"rank {rank} one True 0" in finished.text, finished.text
+
+
+def test_code_is_sent_inside_slurm(slurm, robustrun):
+    code = robustrun.folder / "code"
+    write_code(code)
+    ended = Allocation(slurm(2), 2).run(
+        robustrun, "--sync-code=.", f"--cache-dir={robustrun.folder / 'cache'}",
+        "--nproc-per-node=1", "train.py", cwd=code)
+    assert ended.code == 0, ended.errors
+    for rank in range(2):
+        assert f"rank {rank} one True 0" in ended.text, ended.text
