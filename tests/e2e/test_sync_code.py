@@ -1,9 +1,13 @@
 """Code that the launcher's machine alone has, on every machine."""
 
 import os
+import pathlib
 import subprocess
+import tempfile
 
+import pytest
 from conftest import wait_for
+from images import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
 from nodes import kill_at_once, start_job
 from slurm_jobs import Allocation
 from test_resume import kill_supervisor, resume
@@ -139,3 +143,24 @@ def test_code_is_sent_inside_slurm(slurm, robustrun):
     assert ended.code == 0, ended.errors
     for rank in range(2):
         assert f"rank {rank} one True 0" in ended.text, ended.text
+
+
+@pytest.mark.skipif(not SYSTEM_PYTHON.exists(), reason="no /usr/bin/python3 to copy")
+class TestInAnImage:
+    pytestmark = NEEDS_MOUNTS
+
+    @pytest.mark.parametrize("runtime", ["none", "bwrap"])
+    def test_code_is_sent_to_workers_in_an_image(self, robustrun, runtime):
+        code, cache = robustrun.folder / "code", robustrun.folder / "cache"
+        write_code(code, size=7)
+        image = squash(system_tree(robustrun.folder / "tree"), robustrun.folder / "system.sqsh")
+        del robustrun.environment["PYTHON_EXEC"]  # a path of this machine, not of the image
+        with tempfile.TemporaryDirectory(prefix="rr-sync-") as runtime_folder:
+            robustrun.environment["XDG_RUNTIME_DIR"] = runtime_folder
+            done = start_job(robustrun, "--sync-code=.", f"--cache-dir={cache}",
+                             f"--image={image}", f"--container-runtime={runtime}", "train.py",
+                             cwd=code).finish(60)
+            assert done.code == 0, done.errors
+            assert "rank 0 one True 7" in done.text, done.text
+            mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+            assert f" {runtime_folder}/" not in mounts
