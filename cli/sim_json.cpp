@@ -73,7 +73,8 @@ std::string sim_json(const simulator::StudyRequest& request, const simulator::St
       in_seconds(request.job.duration), request.seeds, request.first_seed,
       json_string(request.failures.name),
       fails ? fmt::format("{}", in_seconds(study.between_failures)) : "null",
-      in_seconds(request.job.residual.value), policies, spares, study.best_spares, study.standbys,
+      in_seconds(request.job.residual.value), policies, spares,
+      study.spares.empty() ? "null" : fmt::format("{}", study.best_spares), study.standbys,
       intervals, in_seconds(study.best_interval), in_seconds(study.young_daly), study.closed_ettr,
       request.site ? site_json(*request.site) : "null", figures_json(request));
 }

@@ -25,8 +25,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using Text = std::optional<std::string>;
 
-// Seeds for which other numbers of spares are tried: three to choose by, one to show beside.
-constexpr std::uint32_t kSeedsToChooseSpares = 3;
+constexpr std::uint32_t kSeedsToChooseSpares = 3;  // for each number of spares that is tried
 constexpr std::uint32_t kSparesBeyond = 4;
 constexpr std::int64_t kSimNodes = 128;  // of nobody who says another number
 
@@ -138,14 +137,15 @@ void use_journals(const SimLine& line, const std::optional<simulator::Site>& sit
   }
 }
 
-// Other numbers of spares are tried around the published rule's, as far as it may be too few.
+// Numbers of spares are tried around the published rule's, as far as it may be too few; one that
+// the user names is tried alone, as each takes as long as the whole answer.
 base::Status plan_spares(const SimLine& line, StudyRequest& request) {
   const std::uint32_t rule = simulator::standbys_for(request.failures, request.job.nodes);
   const std::uint32_t most = 2 * rule + kSparesBeyond;
   request.most_spares = std::min(most, static_cast<std::uint32_t>(kSimSparesMax));
   request.chooses_spares = line.spares.value_or("auto") == "auto";
   request.seeds_for_spares =
-      request.chooses_spares ? std::min(request.seeds, kSeedsToChooseSpares) : 1;
+      request.chooses_spares ? std::min(request.seeds, kSeedsToChooseSpares) : 0;
   if (request.chooses_spares) return {};
   const auto spares = parse_integer(*line.spares);
   if (!spares || *spares < 0 || *spares > kSimSparesMax) {

@@ -71,14 +71,14 @@ std::string phases_table(const Study& study) {
 }
 
 std::string spares_table(const Study& study) {
-  if (study.spares.empty()) return {};
+  const std::string rule = fmt::format("ByteRobust's rule (99 % of days): {}.\n", study.standbys);
+  if (study.spares.empty()) return "\nSpares worth having: --spares auto finds it out. " + rule;
   std::string out = "\nSpares      ETTR   ETTR per machine, spares counted\n";
   for (const simulator::SparesResult& one : study.spares) {
     out += fmt::format("{:>6}  {:>6.2f} %   {:>6.2f} %{}\n", one.spares, 100 * one.ettr.mean,
                        100 * one.per_machine, one.spares == study.best_spares ? "   most" : "");
   }
-  return out + fmt::format("Worth having: {}. ByteRobust's rule (99 % of days): {}.\n",
-                           study.best_spares, study.standbys);
+  return out + fmt::format("Worth having: {}. ", study.best_spares) + rule;
 }
 
 std::string intervals_table(const StudyRequest& request, const Study& study) {

@@ -11,11 +11,24 @@ jobs=$(nproc)
 passed=0
 failed=0
 failures=$(mktemp)
-trap 'rm -f "$failures"' EXIT
+builder=
+clean() {
+  [ -z "$builder" ] || kill -- "-$builder" 2> /dev/null
+  rm -f "$failures"
+}
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Sanitizers name places with it: clang's own llvm-symbolizer need not be there.
 symbolizer=external_symbolizer_path=$(command -v addr2line)
 export ASAN_OPTIONS=$symbolizer UBSAN_OPTIONS=$symbolizer:print_stacktrace=1 TSAN_OPTIONS=$symbolizer
+
+export tsan_targets="test_base test_wire test_agent test_supervisor test_tracer test_checkpoint"
+asan_targets() {
+  ninja -C build/asan -t targets all | sed -nE 's/^(test_[a-z_]+|fuzzers): phony$/\1/p'
+}
+export -f asan_targets
 
 count() {  # passed, failed
   passed=$((passed + $1))
@@ -27,6 +40,21 @@ build() {  # folder, targets…; a build that fails is one failed test
   echo "cannot build $*" | tee -a "$failures" >&2
   count 0 1
   return 1
+}
+
+# While other tests run, which wait more than they work. In a session of its own, as the kernel
+# shares processors between sessions first (sched_autogroup_enabled) and nice counts within one.
+build_meanwhile() {
+  setsid bash -c 'echo 19 > /proc/self/autogroup
+    cmake --preset asan > /dev/null && cmake --build build/asan -j "$1" --target $(asan_targets)
+    cmake --preset tsan > /dev/null && cmake --build build/tsan -j "$1" --target $tsan_targets
+    ' bash "$jobs" > build/sanitized.log 2>&1 &
+  builder=$!
+}
+
+built() {  # what was begun; errors are shown by whoever builds it again
+  [ -z "$builder" ] || wait "$builder"
+  builder=
 }
 
 tell() {  # name; output at stdin: the lines of a failed test that say why
@@ -65,11 +93,9 @@ fuzz() {
 
 # All unit tests under AddressSanitizer and UBSan, and the fuzzers.
 asan() {
-  local targets
   cmake --preset asan > /dev/null || { count 0 1; return; }
-  targets=$(ninja -C build/asan -t targets all | sed -nE 's/^(test_[a-z_]+|fuzzers): phony$/\1/p')
-  # shellcheck disable=SC2086
-  build build/asan --target $targets && run_ctest build/asan -L unit && fuzz
+  # shellcheck disable=SC2046
+  build build/asan --target $(asan_targets) && run_ctest build/asan -L unit && fuzz
 }
 
 # What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin;
@@ -81,8 +107,8 @@ tsan() {
   local race='*changes*while*it*is*copied*'
   threaded+=',*/hold_board_*'
   cmake --preset tsan > /dev/null || { count 0 1; return; }
-  build build/tsan --target test_base test_wire test_agent test_supervisor test_tracer \
-    test_checkpoint || return
+  # shellcheck disable=SC2086
+  build build/tsan --target $tsan_targets || return
   # The thread sanitizer cannot live with as random addresses as newer kernels give.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
   for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
@@ -98,7 +124,8 @@ tsan() {
   done
 }
 
-build build && run_ctest build -L "$labels"
+build build && build_meanwhile && run_ctest build -L "$labels"
+built
 asan
 tsan
 

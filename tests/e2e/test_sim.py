@@ -25,8 +25,8 @@ def policy(study, name="robustrun"):
 
 
 def test_a_table_says_what_the_job_gets_and_what_that_rests_on():
-    shown = sim(*SMALL, "--spares", "2").stdout
-    for words in ("32 machines of 8 GPUs and 2 spares", "ETTR", "robustrun", "torchrun",
+    shown = sim(*SMALL).stdout
+    for words in ("32 machines of 8 GPUs and ", "ETTR", "robustrun", "torchrun",
                   "byterobust", "checkpoint every", "productive (ETTR)", "Worth having",
                   "Young and Daly", "arXiv 2410.21680", "  measured", "  published", "  assumed"):
         assert words in shown, words
@@ -53,6 +53,15 @@ def test_spares_and_checkpoints_that_are_worth_having():
     best = max(study["intervals"], key=lambda one: one["ettr"])
     assert best["every_s"] == study["best_interval_s"]
     assert study["young_daly_s"] / 5 < best["every_s"] < study["young_daly_s"] * 5
+
+
+def test_a_number_of_spares_that_is_named_is_played_alone():
+    study = answer("--spares", "2")
+    assert (study["spares"], study["spares_tried"], study["best_spares"]) == (2, [], None)
+    shown = sim(*SMALL, "--spares", "2").stdout
+    assert "32 machines of 8 GPUs and 2 spares" in shown
+    assert f"ByteRobust's rule (99 % of days): {study['standbys_by_rule']}." in shown
+    assert "Worth having:" not in shown and "--spares auto" in shown
 
 
 def test_the_residual_is_the_same_for_all():
