@@ -42,7 +42,7 @@ build() {  # folder, targets…; a build that fails is one failed test
   return 1
 }
 
-# While other tests run, which wait more than they work. In a session of its own, as the kernel
+# While other tests run. In a session of its own, as the kernel
 # shares processors between sessions first (sched_autogroup_enabled) and nice counts within one.
 build_meanwhile() {
   setsid bash -c 'echo 19 > /proc/self/autogroup
@@ -75,7 +75,8 @@ tell_of_ctest() {  # folder, its log
 run_ctest() {  # folder, ctest's options…
   local folder=$1 log=$1/ctest.log
   shift
-  ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" | tee "$log"
+  # More at once than there are processors: they wait more than they work.
+  ctest --test-dir "$folder" --output-on-failure -j $((2 * jobs)) "$@" | tee "$log"
   local bad all
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }
