@@ -42,10 +42,10 @@ build() {  # folder, targets…; a build that fails is one failed test
   return 1
 }
 
-# While other tests run. In a session of its own, as the kernel
-# shares processors between sessions first (sched_autogroup_enabled) and nice counts within one.
+# While other tests run, which come first: for kernels that share processors between sessions
+# (sched_autogroup_enabled) in a session of its own, as nice counts within one.
 build_meanwhile() {
-  setsid bash -c 'echo 19 > /proc/self/autogroup
+  setsid nice -n 19 bash -c 'echo 19 > /proc/self/autogroup
     cmake --preset asan > /dev/null && cmake --build build/asan -j "$1" --target $(asan_targets)
     cmake --preset tsan > /dev/null && cmake --build build/tsan -j "$1" --target $tsan_targets
     ' bash "$jobs" > build/sanitized.log 2>&1 &
