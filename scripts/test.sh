@@ -62,6 +62,7 @@ tell() {  # name; output at stdin: the lines of a failed test that say why
   grep -E '^E  |^FAILED|ERROR|rror: |\*\*\*Timeout' | cut -c 1-140 |
     awk 'NR <= 3 { print "    " $0 } NR > 3 { before = last; last = $0 }
          END { if (before) print "    " before; if (last) print "    " last }'
+  return 0
 }
 
 tell_of_ctest() {  # folder, its log
