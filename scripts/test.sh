@@ -59,7 +59,7 @@ built() {  # what was begun; errors are shown by whoever builds it again
 
 tell() {  # name; output at stdin: the lines of a failed test that say why
   echo "failed: $1"
-  grep -E '^E  |^FAILED|ERROR|rror: |\*\*\*Timeout' | cut -c 1-140 |
+  grep -E '^E  |^FAILED|ERROR|rror: |\*\*\*(Timeout|Exception|Not Run)' | cut -c 1-140 |
     awk 'NR <= 3 { print "    " $0 } NR > 3 { before = last; last = $0 }
          END { if (before) print "    " before; if (last) print "    " last }'
   return 0
