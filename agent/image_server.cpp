@@ -174,6 +174,10 @@ class ImageServerImpl final : public ImageServer {
     if (node_.started_with.prefetch == wire::PrefetchMode::kOff) {
       options.argv.insert(options.argv.end(), {"--prefetch", "0"});
     }
+    if (node_.started_with.cache_max_gib > 0) {
+      options.argv.insert(options.argv.end(),
+                          {"--cache-max", std::to_string(node_.started_with.cache_max_gib)});
+    }
     if (plan_.has_peers) {
       options.argv.insert(options.argv.end(),
                           {"--await-peers", std::to_string(kImagePeersWait.count())});

@@ -74,6 +74,8 @@ Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const Wo
   wish.image_root = home.root;
   wish.image_key = home.image_key;
   wish.cache = workers.cache_directory;
+  wish.cache_bytes_max =
+      workers.cache_max_gib > 0 ? workers.cache_max_gib << 30U : bootstrap::kCacheBytesMax;
   wish.deps = workers.deps;
   wish.interpreter = workers.interpreter;
   wish.working_directory = workers.working_directory;
@@ -181,7 +183,7 @@ Result<Snapshot> finish_build(const SnapshotWish& wish, const SnapshotTarget& ta
   snapshot.pinned = target.inputs.pinned;
   snapshot = RR_TRY(bootstrap::finish_snapshot(wish.cache, std::move(snapshot)));
   const base::Fd use = bootstrap::hold_snapshot(wish.cache, target.key);  // not this one
-  bootstrap::collect_snapshots(wish.cache, bootstrap::kSnapshotsBytesMax, 0, now_s);
+  bootstrap::collect_snapshots(wish.cache, wish.cache_bytes_max, 0, now_s);
   return snapshot;
 }
 

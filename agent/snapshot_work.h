@@ -27,6 +27,7 @@ struct SnapshotWish {
   std::vector<std::string> command, environment;
   std::string image_root, image_key;  // as in WorkerHome
   base::Nanos ttl{};
+  std::uint64_t cache_bytes_max = 0;  // of all snapshots together
   std::int64_t asked_s = 0;  // Unix time
   std::string what;  // for people
 };

@@ -215,12 +215,11 @@ void StagedFileImpl::get_description(wire::BlockScope scope, BlockAnswered answe
 }
 
 void StagedFileImpl::open_store() {
-  const bootstrap::BlockStoreOptions options{hands_.node.workers.cache_directory, about_->blob.key,
-                                             about_->blob.length, path_, 0};
-  struct Opened {
-    std::shared_ptr<BlockStore> store;
-    std::vector<bool> present;
-  };
+  const wire::WorkerTemplate& workers = hands_.node.workers;
+  const bootstrap::Blob& blob = about_->blob;
+  const bootstrap::BlockStoreOptions options{workers.cache_directory, blob.key, blob.length, path_,
+                                             workers.cache_max_gib << 30U};
+  using Opened = std::pair<std::shared_ptr<BlockStore>, std::vector<bool>>;  // which are there
   run<Opened>(
       hands_.store,
       [options]() -> Result<Opened> {
@@ -230,10 +229,11 @@ void StagedFileImpl::open_store() {
       },
       [this](Result<Opened> opened) {
         if (!opened) return fail_with(opened.error());
-        store_ = std::move(opened->store);
+        const std::vector<bool>& present = opened->second;
+        store_ = std::move(opened->first);
         parts_.resize(bootstrap::blocks_of(about_->blob.length));
-        for (std::size_t i = 0; i < parts_.size() && i < opened->present.size(); ++i) {
-          parts_[i].is_stored = opened->present[i];
+        for (std::size_t i = 0; i < parts_.size() && i < present.size(); ++i) {
+          parts_[i].is_stored = present[i];
         }
         // Asked for before we could look.
         for (const auto& [block, answers] : std::map(waiting_)) {

@@ -25,7 +25,6 @@ namespace {
 
 using base::fail_errno;
 
-constexpr std::size_t kSumBytes = 16;
 using Sum = std::array<char, kSumBytes>;
 
 bool is_absent(const Sum& sum) { return sum == Sum{}; }
@@ -86,6 +85,21 @@ base::Result<base::Fd> open_sized(const std::string& path, std::uint64_t length)
   return fd;
 }
 
+base::Result<std::vector<bool>> blocks_with_sums(int fd, std::uint64_t blocks) {
+  constexpr std::uint64_t kSumsAtOnce = 4096;
+  std::vector<bool> found(blocks);
+  std::vector<char> sums(kSumsAtOnce * kSumBytes);
+  for (std::uint64_t first = 0; first < found.size(); first += kSumsAtOnce) {
+    const std::uint64_t count = std::min<std::uint64_t>(kSumsAtOnce, found.size() - first);
+    const std::span<char> part(sums.data(), count * kSumBytes);
+    if (!RR_TRY(read_at(fd, first * kSumBytes, part))) return found;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      found[first + i] = !is_absent(sum_at(sums, i * kSumBytes));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
@@ -102,8 +116,8 @@ base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptio
     return base::fail(base::Errc::kInvalidArgument, "cannot open a store without a blob's key");
   }
   const std::string folder = RR_TRY(make_blob_folder(options.cache, options.key));
-  base::Fd about =
-      RR_TRY(claim_blob(folder, about_text({options.length, base::printable(options.about)})));
+  base::Fd about = RR_TRY(claim_blob(
+      folder, about_text({options.length, base::printable(options.about)}), options.marks_use));
   base::Fd data = RR_TRY(open_sized(folder + "/data", options.length));
   base::Fd sums = RR_TRY(open_sized(folder + "/sums", blocks_of(options.length) * kSumBytes));
   return std::unique_ptr<BlockStore>(new BlockStore(options, std::move(about), std::move(data),
@@ -191,7 +205,7 @@ bool BlockStore::has_room(std::uint64_t bytes) {
   }
   if (options_.quota_bytes < bytes) return false;
   const std::uint64_t keep_max = options_.quota_bytes - bytes;
-  static_cast<void>(evict_blobs(options_.cache, keep_max));
+  static_cast<void>(collect_blobs(options_.cache, keep_max, 0, 0));
   const auto stored = block_store_usage(options_.cache);
   if (!stored) return false;
   std::uint64_t used = 0;
@@ -202,30 +216,49 @@ bool BlockStore::has_room(std::uint64_t bytes) {
 }
 
 base::Result<std::vector<bool>> BlockStore::present() const {
-  constexpr std::uint64_t kSumsAtOnce = 4096;
-  std::vector<bool> found(blocks());
-  std::vector<char> sums(kSumsAtOnce * kSumBytes);
-  for (std::uint64_t first = 0; first < found.size(); first += kSumsAtOnce) {
-    const std::uint64_t count = std::min<std::uint64_t>(kSumsAtOnce, found.size() - first);
-    const std::span<char> part(sums.data(), count * kSumBytes);
-    if (!RR_TRY(read_at(sums_.get(), first * kSumBytes, part))) return found;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      found[first + i] = !is_absent(sum_at(sums, i * kSumBytes));
-    }
-  }
-  return found;
+  return blocks_with_sums(sums_.get(), blocks());
 }
 
-base::Result<std::uint64_t> verify_blob(const std::string& cache, const std::string& key) {
-  const StoredAbout about = RR_TRY(read_about(cache, key));
-  const auto store = RR_TRY(BlockStore::open({cache, key, about.length, about.source, 0}));
-  const std::vector<bool> present = RR_TRY(store->present());
-  std::vector<char> bytes(kBlockBytes);
-  for (std::uint64_t block = 0; block < present.size(); ++block) {
-    if (!present[block]) continue;
-    RR_TRY(store->read(block, std::span(bytes.data(), bytes_of_block(about.length, block))));
+void count_here(const std::string& cache, StoredBlob& blob) {
+  blob.here_bytes = 0;
+  const auto sums = open_store_file(fmt::format("{}/blocks/{}/sums", cache, blob.key), O_RDONLY);
+  if (!sums) return;
+  const auto found = blocks_with_sums(sums->get(), blocks_of(blob.length));
+  for (std::uint64_t block = 0; found && block < found->size(); ++block) {
+    if ((*found)[block]) blob.here_bytes += bytes_of_block(blob.length, block);
   }
-  return store->rotten();
+}
+
+base::Result<BlobCheck> verify_blob(const std::string& cache, const std::string& key) {
+  const StoredAbout about = RR_TRY(read_about(cache, key));
+  const auto store = RR_TRY(BlockStore::open({cache, key, about.length, about.source, 0, false}));
+  const std::vector<bool> present = RR_TRY(store->present());
+  BlobCheck check;
+  std::vector<char> memory(kVerifyBlocks * kBlockBytes + kDirectAlignment);
+  void* start = memory.data();
+  std::size_t room = memory.size();
+  const std::span<char> buffer(
+      static_cast<char*>(std::align(kDirectAlignment, kVerifyBlocks * kBlockBytes, start, room)),
+      kVerifyBlocks * kBlockBytes);
+  for (std::uint64_t first = 0; first < present.size();) {
+    std::uint64_t end = first;
+    while (end < present.size() && present[end] && end - first < kVerifyBlocks) ++end;
+    if (end == first) {
+      ++first;
+      continue;
+    }
+    check.blocks += end - first;
+    const std::uint64_t bytes = std::min(end * kBlockBytes, about.length) - first * kBlockBytes;
+    if (!RR_TRY(store->read_past_cache(first, buffer.first(bytes)))) {
+      // What it has found damaged is absent now; what it could not look at, it did not count.
+      for (std::uint64_t block = first; block < end; ++block) {
+        RR_TRY(store->read(block, buffer.first(bytes_of_block(about.length, block))));
+      }
+    }
+    first = end;
+  }
+  check.rotten = store->rotten();
+  return check;
 }
 
 }  // namespace robustrun::bootstrap

@@ -29,6 +29,7 @@ struct BlockStoreOptions {
   std::uint64_t length = 0;
   std::string about;  // where it came from, one line, for people
   std::uint64_t quota_bytes = 0;  // of all blobs together; 0: as long as there is space
+  bool marks_use = true;  // false: for somebody who only looks at it
 };
 
 class BlockStore {
@@ -83,18 +84,32 @@ class BlockStore {
 struct StoredBlob {
   std::string key;
   std::string about;
-  std::uint64_t length = 0;
+  std::uint64_t length = 0;  // 0: its `about` does not say
   std::uint64_t kept_bytes = 0;  // on the disk
+  std::uint64_t here_bytes = 0;  // of its blocks; of those that went, and where count_here() was
   std::int64_t used_s = 0;  // Unix time: when it was last opened
   bool is_in_use = false;
+  std::string damage{};  // why nothing of it is used as it is; empty: it is
 };
 
-// The blobs of a cache, the one unused for longest first. Empty when there is no store.
+// The blobs of a cache, the one unused for longest first. Empty when there is no store; kPermission
+// when it is not ours alone.
 [[nodiscard]] base::Result<std::vector<StoredBlob>> block_store_usage(const std::string& cache);
-// Removes blobs that nobody has open, the one unused for longest first, until all together are at
-// most `keep_bytes`; bytes that it freed.
-base::Result<std::uint64_t> evict_blobs(const std::string& cache, std::uint64_t keep_bytes);
-// Reads all of one blob; the number of blocks that were rotten (their sums are cleared).
-base::Result<std::uint64_t> verify_blob(const std::string& cache, const std::string& key);
+// Removes blobs that nobody has open, the one unused for longest first: what is damaged, what
+// nobody has opened for `unused_s` (0: no limit), and more until all together are at most
+// `keep_bytes`. What went.
+base::Result<std::vector<StoredBlob>> collect_blobs(const std::string& cache,
+                                                    std::uint64_t keep_bytes, std::int64_t unused_s,
+                                                    std::int64_t now_s);
+// Fills in `here_bytes`, as far as it can be known: reads the list of its blocks.
+void count_here(const std::string& cache, StoredBlob& blob);
+
+struct BlobCheck {
+  std::uint64_t blocks = 0;  // that were there
+  std::uint64_t rotten = 0;  // of them; their sums are cleared
+};
+// Reads all that is there of one blob, past the page cache where that goes. It does not count as a
+// use.
+base::Result<BlobCheck> verify_blob(const std::string& cache, const std::string& key);
 
 }  // namespace robustrun::bootstrap

@@ -1,8 +1,14 @@
 #include "bootstrap/cache_contents.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <ranges>
+
+#include "bootstrap/block_store.h"
+#include "bootstrap/code_store.h"
 #include "bootstrap/limits.h"
 #include "bootstrap/profile_store.h"
 #include "bootstrap/snapshot_store.h"
@@ -11,8 +17,49 @@ namespace robustrun::bootstrap {
 namespace {
 
 CacheEntry entry_of(const StoredSnapshot& stored) {
-  return {CacheKind::kSnapshot,   stored.snapshot.key, stored.snapshot.what, stored.snapshot.bytes,
-          stored.snapshot.made_s, stored.used_s,       stored.in_use,        stored.damage};
+  CacheEntry entry;
+  entry.name = stored.snapshot.key;
+  entry.what = stored.snapshot.what;
+  entry.bytes = stored.snapshot.bytes;
+  entry.made_s = stored.snapshot.made_s;
+  entry.used_s = stored.used_s;
+  entry.in_use = stored.in_use;
+  entry.damage = stored.damage;
+  return entry;
+}
+
+CacheEntry entry_of(const StoredBlob& stored) {
+  CacheEntry entry;
+  entry.kind = CacheKind::kBlob;
+  entry.name = stored.key;
+  entry.what = stored.about;
+  entry.bytes = stored.kept_bytes;
+  entry.used_s = stored.used_s;
+  entry.in_use = stored.is_in_use;
+  entry.damage = stored.damage;
+  entry.here = stored.here_bytes;
+  entry.length = stored.length;
+  return entry;
+}
+
+CacheEntry entry_of(const StoredCode& stored) {
+  CacheEntry entry;
+  entry.kind = CacheKind::kCode;
+  entry.name = stored.key;
+  entry.bytes = stored.bytes;
+  entry.used_s = stored.used_s;
+  entry.in_use = stored.is_in_use;
+  entry.damage = stored.damage;
+  return entry;
+}
+
+// Of a store that cannot be looked into.
+CacheEntry store_entry(const base::Error& error) {
+  CacheEntry entry;
+  entry.kind = CacheKind::kBlob;
+  entry.name = "blocks";
+  entry.damage = error.what;
+  return entry;
 }
 
 CacheEntry profile_entry(const std::string& path) {
@@ -28,10 +75,31 @@ CacheEntry profile_entry(const std::string& path) {
   return entry;
 }
 
+std::string damage_of_snapshot(const std::string& cache, const std::string& key) {
+  const auto snapshot = find_snapshot(cache, key);
+  if (!snapshot) return "";  // it went meanwhile
+  const auto sound = verify_snapshot(cache, *snapshot);
+  return sound ? "" : sound.error().what;
+}
+
+std::string forget_damaged_blocks(const std::string& cache, const std::string& key) {
+  const auto check = verify_blob(cache, key);
+  if (!check && check.error().os_errno == ENOENT) return "";  // it went meanwhile
+  if (!check) return check.error().what;
+  if (check->rotten == 0) return "";
+  return fmt::format("{} of {} blocks were wrong, and are forgotten", check->rotten, check->blocks);
+}
+
 }  // namespace
 
 const char* word_for(CacheKind kind) {
-  return kind == CacheKind::kSnapshot ? "snapshot" : "profile";
+  switch (kind) {
+    case CacheKind::kSnapshot: return "snapshot";
+    case CacheKind::kBlob: return "blob";
+    case CacheKind::kCode: return "code";
+    case CacheKind::kProfile: return "profile";
+  }
+  return "";
 }
 
 std::vector<CacheEntry> list_cache(const std::string& cache, std::int64_t now_s) {
@@ -39,6 +107,16 @@ std::vector<CacheEntry> list_cache(const std::string& cache, std::int64_t now_s)
   for (const StoredSnapshot& stored : list_snapshots(cache, now_s)) {
     all.push_back(entry_of(stored));
   }
+  auto blobs = block_store_usage(cache);
+  if (!blobs) {
+    all.push_back(store_entry(blobs.error()));
+  } else {
+    for (StoredBlob& stored : *blobs | std::views::reverse) {
+      count_here(cache, stored);
+      all.push_back(entry_of(stored));
+    }
+  }
+  for (const StoredCode& stored : list_code(cache, now_s)) all.push_back(entry_of(stored));
   for (const std::string& path : list_profiles(cache)) all.push_back(profile_entry(path));
   return all;
 }
@@ -46,10 +124,12 @@ std::vector<CacheEntry> list_cache(const std::string& cache, std::int64_t now_s)
 std::vector<CacheEntry> verify_cache(const std::string& cache, std::int64_t now_s) {
   std::vector<CacheEntry> all = list_cache(cache, now_s);
   for (CacheEntry& entry : all) {
-    if (entry.kind != CacheKind::kSnapshot || !entry.damage.empty()) continue;
-    const auto snapshot = find_snapshot(cache, entry.name);
-    if (!snapshot) continue;  // it went meanwhile
-    if (auto sound = verify_snapshot(cache, *snapshot); !sound) entry.damage = sound.error().what;
+    if (!entry.damage.empty()) continue;
+    if (entry.kind == CacheKind::kSnapshot) {
+      entry.damage = damage_of_snapshot(cache, entry.name);
+    } else if (entry.kind == CacheKind::kBlob) {
+      entry.damage = forget_damaged_blocks(cache, entry.name);
+    }
   }
   return all;
 }
@@ -59,6 +139,13 @@ std::vector<CacheEntry> shrink_cache(const std::string& cache, const CacheLimits
   std::vector<CacheEntry> removed;
   const auto snapshots = collect_snapshots(cache, limits.bytes_max, limits.unused_s, now_s);
   for (const StoredSnapshot& stored : snapshots.removed) removed.push_back(entry_of(stored));
+  const auto blobs = collect_blobs(cache, limits.bytes_max, limits.unused_s, now_s);
+  for (const StoredBlob& stored : blobs.value_or(std::vector<StoredBlob>())) {
+    removed.push_back(entry_of(stored));
+  }
+  for (const StoredCode& stored : collect_code(cache, limits.unused_s, now_s)) {
+    removed.push_back(entry_of(stored));
+  }
   for (const std::string& path : list_profiles(cache)) {
     CacheEntry entry = profile_entry(path);
     const bool is_old = limits.unused_s > 0 && now_s - entry.used_s > limits.unused_s;

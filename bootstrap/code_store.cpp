@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include "bootstrap/blob.h"
 #include "bootstrap/code_pack.h"
 #include "bootstrap/limits.h"
+#include "bootstrap/store_files.h"
 
 namespace robustrun::bootstrap {
 namespace {
@@ -43,41 +46,115 @@ std::string beside(const std::string& folder, std::string_view what) {
   return fmt::format("{}.{}-{:016x}", folder, what, base::system_seed());
 }
 
-struct UnusedCode {
-  std::string key;
-  std::int64_t used_s = 0;
-};
+std::string lock_of(const std::string& cache, const std::string& key) {
+  return fmt::format("{}/{}{}", code_root(cache), key, kLockSuffix);
+}
 
-// Those of nobody, and what crashes left beside them.
-void evict_code(const std::string& cache, const std::string& own, std::int64_t now_s) {
+// What somebody uses is locked; an invalid one, too, where that cannot be known.
+base::Fd lock_unused(const std::string& cache, const std::string& key) {
+  base::Fd fd(::open(lock_of(cache, key).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
+  return fd;
+}
+
+std::uint64_t bytes_in(const std::string& folder) {
   std::error_code error;
-  std::vector<UnusedCode> found;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator entry(code_root(cache), error), end; !error && entry != end;
+  std::uint64_t bytes = 0;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
     struct stat status{};
-    if (::lstat(entry->path().c_str(), &status) != 0) continue;
-    const std::chrono::seconds age(now_s - status.st_mtim.tv_sec);
-    if (name.ends_with(kLockSuffix)) {
-      const std::string key = name.substr(0, name.size() - kLockSuffix.size());
-      const bool is_unused = is_blob_key(key) && key != own && age > kCodeUsedElsewhereFor;
-      if (is_unused) found.push_back({key, status.st_mtim.tv_sec});
-    } else if (!is_blob_key(name) && age > kLeftoverAge) {
-      left.push_back(entry->path());
+    if (::lstat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      bytes += static_cast<std::uint64_t>(status.st_size);
     }
   }
-  for (const fs::path& path : left) fs::remove_all(path, error);
-  std::ranges::sort(found, std::greater<>(), &UnusedCode::used_s);
-  for (std::size_t i = kCodeFoldersKept; i < found.size(); ++i) {
-    const std::string folder = code_root(cache) + "/" + found[i].key;
-    const std::string lock = folder + std::string(kLockSuffix);
-    const base::Fd fd(::open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    const std::string away = beside(folder, "old");
-    if (::rename(folder.c_str(), away.c_str()) == 0) fs::remove_all(away, error);
-    ::unlink(lock.c_str());
+  return bytes;
+}
+
+// Names of all that is in the folder of codes, if that is ours alone.
+std::vector<std::string> names_of_code(const std::string& cache) {
+  std::vector<std::string> names;
+  if (!check_private_folder(code_root(cache))) return names;
+  std::error_code error;
+  for (fs::directory_iterator entry(code_root(cache), error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
   }
+  return names;
+}
+
+void remove_code_leftovers(const std::string& cache, std::int64_t now_s) {
+  for (const std::string& name : names_of_code(cache)) {
+    const std::string path = code_root(cache) + "/" + name;
+    struct stat status{};
+    if (is_blob_key(name) || name.ends_with(kLockSuffix)) continue;
+    if (::lstat(path.c_str(), &status) != 0) continue;
+    std::error_code error;
+    if (std::chrono::seconds(now_s - status.st_mtim.tv_sec) > kLeftoverAge) {
+      fs::remove_all(path, error);
+    }
+  }
+}
+
+bool remove_code(const std::string& cache, const std::string& key) {
+  const base::Fd lock = lock_unused(cache, key);
+  if (!lock) return false;
+  const std::string folder = code_root(cache) + "/" + key;
+  const std::string away = beside(folder, "old");
+  std::error_code error;
+  if (::rename(folder.c_str(), away.c_str()) == 0) fs::remove_all(away, error);
+  ::unlink(lock_of(cache, key).c_str());
+  return true;
+}
+
+bool has_code_folder(const std::string& cache, const std::string& key) {
+  struct stat status{};
+  return ::lstat((code_root(cache) + "/" + key).c_str(), &status) == 0;
+}
+
+StoredCode look_at_code(const std::string& cache, const std::string& key, std::int64_t now_s) {
+  StoredCode code;
+  code.key = key;
+  struct stat status{};
+  if (::lstat((code_root(cache) + "/" + key).c_str(), &status) == 0) {
+    code.used_s = status.st_mtim.tv_sec;
+    const bool is_ours = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+    if (!is_ours) code.damage = "it is not our folder";
+  }
+  // One without a lock is of a machine where there are none: nobody knows who uses it.
+  const bool has_lock = ::lstat(lock_of(cache, key).c_str(), &status) == 0;
+  if (has_lock) code.used_s = status.st_mtim.tv_sec;
+  const bool is_recent = std::chrono::seconds(now_s - code.used_s) <= kCodeUsedElsewhereFor;
+  code.is_in_use = is_recent || (has_lock && !lock_unused(cache, key));
+  return code;
+}
+
+// The last used first; their sizes are not known yet. Some are a lock alone.
+std::vector<StoredCode> look_at_codes(const std::string& cache, std::int64_t now_s) {
+  std::set<std::string> keys;
+  for (std::string name : names_of_code(cache)) {
+    if (name.ends_with(kLockSuffix)) name.resize(name.size() - kLockSuffix.size());
+    if (is_blob_key(name)) keys.insert(std::move(name));
+  }
+  std::vector<StoredCode> all;
+  for (const std::string& key : keys) all.push_back(look_at_code(cache, key, now_s));
+  std::ranges::stable_sort(all, std::greater<>(), &StoredCode::used_s);
+  return all;
+}
+
+std::vector<StoredCode> evict_code(const std::string& cache, const std::string& own,
+                                   std::int64_t unused_s, std::int64_t now_s) {
+  remove_code_leftovers(cache, now_s);
+  std::vector<StoredCode> removed;
+  std::size_t kept = 0;
+  for (StoredCode& code : look_at_codes(cache, now_s)) {
+    if (code.key == own || code.is_in_use || !code.damage.empty()) continue;
+    const bool has_folder = has_code_folder(cache, code.key);
+    const bool is_old = unused_s > 0 && now_s - code.used_s > unused_s;
+    if (has_folder && !is_old && ++kept <= kCodeFoldersKept) continue;
+    code.bytes = bytes_in(code_root(cache) + "/" + code.key);
+    if (remove_code(cache, code.key) && has_folder) removed.push_back(std::move(code));
+  }
+  return removed;
 }
 
 // Shared by all who use the folder. Its time says when the last one came.
@@ -86,7 +163,8 @@ base::Fd lock_code(const std::string& folder) {
   for (int tries = 0; tries < kCodeLockTries; ++tries) {
     base::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) return {};
-    if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) continue;
+    // Waits for somebody who just looks, or removes it.
+    if (::flock(fd.get(), LOCK_SH) != 0) return {};
     struct stat held{}, named{};
     const bool is_there = ::fstat(fd.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
                           held.st_ino == named.st_ino;
@@ -136,8 +214,22 @@ Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
   std::error_code error;
   fs::remove_all(fresh, error);  // another one was quicker, or it failed
   if (!made) return std::unexpected(made.error());
-  evict_code(cache, code_key(digest), now_s);
+  evict_code(cache, code_key(digest), 0, now_s);
   return lock;
+}
+
+std::vector<StoredCode> list_code(const std::string& cache, std::int64_t now_s) {
+  std::vector<StoredCode> all = look_at_codes(cache, now_s);
+  std::erase_if(all, [&](const StoredCode& code) { return !has_code_folder(cache, code.key); });
+  for (StoredCode& code : all) {
+    if (code.damage.empty()) code.bytes = bytes_in(code_root(cache) + "/" + code.key);
+  }
+  return all;
+}
+
+std::vector<StoredCode> collect_code(const std::string& cache, std::int64_t unused_s,
+                                     std::int64_t now_s) {
+  return evict_code(cache, "", unused_s, now_s);
 }
 
 }  // namespace robustrun::bootstrap

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
@@ -23,5 +24,21 @@ namespace robustrun::bootstrap {
 // Unix time.
 [[nodiscard]] base::Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
                                                const std::string& pack, std::int64_t now_s);
+
+struct StoredCode {
+  std::string key;
+  std::uint64_t bytes = 0;  // of its files
+  std::int64_t used_s = 0;  // Unix time of its last start
+  bool is_in_use = false;  // by somebody here, or so lately that somebody elsewhere may
+  std::string damage{};  // why nobody uses it; empty: they may
+};
+
+// The last used first.
+[[nodiscard]] std::vector<StoredCode> list_code(const std::string& cache, std::int64_t now_s);
+// Removes what crashes left and what nobody uses: those of which nobody has started workers for
+// `unused_s` (0: no limit), and of the others all but the kCodeFoldersKept last used. What went,
+// less what crashes left.
+std::vector<StoredCode> collect_code(const std::string& cache, std::int64_t unused_s,
+                                     std::int64_t now_s);
 
 }  // namespace robustrun::bootstrap

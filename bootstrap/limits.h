@@ -66,6 +66,7 @@ inline constexpr std::chrono::milliseconds kPeerOutMax{30000};
 // block_store
 inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
 inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;  // then it is counted again
+inline constexpr std::uint64_t kVerifyBlocks = 16;  // of one read
 
 // http_answer
 inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one value that is kept
@@ -83,7 +84,7 @@ inline constexpr std::size_t kAbiBytesMax = 4096;
 // snapshot_store
 inline constexpr std::size_t kSnapshotAboutBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kSnapshotsListedMax = 4096;
-inline constexpr std::uint64_t kSnapshotsBytesMax = std::uint64_t{64} << 30;  // then the oldest go
+inline constexpr std::uint64_t kCacheBytesMax = std::uint64_t{64} << 30;  // then the oldest go
 inline constexpr std::size_t kSnapshotEndBytes = std::size_t{64} << 10;  // looked at before a use
 inline constexpr std::chrono::seconds kUsedElsewhereFor{900};  // since its last sign of use
 inline constexpr std::chrono::seconds kUseSignInterval{300};

@@ -14,12 +14,14 @@
 #include "base/core/hash.h"
 #include "base/io/fd.h"
 #include "base/io/private_dir.h"
+#include "bootstrap/block_profile.h"
 #include "bootstrap/limits.h"
 
 namespace robustrun::bootstrap {
 namespace {
 
 constexpr std::string_view kEnding = ".hot";
+constexpr std::string_view kBlocksEnding = ".blocks";
 
 std::string profile_folder(const std::string& cache) { return cache + "/hot"; }
 
@@ -49,13 +51,14 @@ std::optional<HotProfile> read_profile(const std::string& path) {
 }
 
 // Newest first.
-std::vector<std::string> profiles_by_age(const std::string& cache, const std::string& prefix) {
+std::vector<std::string> profiles_by_age(const std::string& cache, const std::string& prefix,
+                                         std::string_view ending = kEnding) {
   std::vector<std::pair<std::filesystem::file_time_type, std::string>> found;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(profile_folder(cache), error), end;
        !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (!name.starts_with(prefix) || !name.ends_with(kEnding)) continue;
+    if (!name.starts_with(prefix) || !name.ends_with(ending)) continue;
     std::error_code unreadable;
     const auto written = entry->last_write_time(unreadable);
     if (!unreadable) found.emplace_back(written, entry->path().string());
@@ -77,10 +80,19 @@ std::optional<FoundProfile> load_profile(const std::string& cache, const Profile
 }
 
 std::vector<std::string> list_profiles(const std::string& cache) {
-  return profiles_by_age(cache, "");
+  std::vector<std::string> all = profiles_by_age(cache, "");
+  for (std::string& path : profiles_by_age(cache, "", kBlocksEnding)) {
+    all.push_back(std::move(path));
+  }
+  return all;
 }
 
-bool is_whole_profile(const std::string& path) { return read_profile(path).has_value(); }
+bool is_whole_profile(const std::string& path) {
+  if (!path.ends_with(kBlocksEnding)) return read_profile(path).has_value();
+  if (!is_ours(path)) return false;
+  const auto text = base::read_file(path, kProfileBytesMax);
+  return text && decode_block_profile(*text);
+}
 
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile) {

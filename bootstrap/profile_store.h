@@ -30,7 +30,7 @@ struct FoundProfile {
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile);
 
-// Paths of all of them, the newest first.
+// Paths of all of them and of all profiles of blocks (block_profile.h), each the newest first.
 [[nodiscard]] std::vector<std::string> list_profiles(const std::string& cache);
 [[nodiscard]] bool is_whole_profile(const std::string& path);
 

@@ -40,14 +40,9 @@ bool is_linked(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-bool is_locked(int fd) {
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return true;
-  ::flock(fd, LOCK_UN);
-  return false;
-}
-
-// False: somebody has it open.
+// False: somebody has it open, or it is not ours to remove.
 bool remove_blob(const std::string& folder) {
+  if (!check_private_folder(folder)) return false;
   const std::string about = folder + "/about";
   const auto fd = open_store_file(about, O_RDWR | O_CREAT);
   if (!fd || ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0 || !is_linked(fd->get(), about)) {
@@ -60,6 +55,41 @@ bool remove_blob(const std::string& folder) {
   ::unlink(about.c_str());
   ::rmdir(folder.c_str());
   return true;
+}
+
+bool has_length(const std::string& path, std::uint64_t length) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 &&
+         static_cast<std::uint64_t>(status.st_size) == length;
+}
+
+// Whether somebody else has a lock; true where that cannot be known.
+bool is_locked(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return true;
+  ::flock(fd, LOCK_UN);
+  return false;
+}
+
+// Fills in what its files say. An error: why they cannot be used as they are.
+base::Status look_at_stored(const std::string& cache, const std::string& folder, StoredBlob& blob) {
+  struct stat status{};
+  if (::lstat(folder.c_str(), &status) == 0) blob.used_s = status.st_mtim.tv_sec;
+  RR_TRY(check_private_folder(folder));
+  blob.kept_bytes = disk_bytes(folder + "/data") + disk_bytes(folder + "/sums");
+  // For writing: some file systems give exclusive locks to such descriptors alone.
+  const base::Fd about = RR_TRY(open_store_file(folder + "/about", O_RDWR));
+  if (::fstat(about.get(), &status) == 0) blob.used_s = status.st_mtim.tv_sec;
+  blob.is_in_use = is_locked(about.get());
+  const StoredAbout said = RR_TRY(bootstrap::read_about(cache, blob.key));
+  blob.about = said.source;
+  blob.length = said.length;
+  // Who opens it is just making them, perhaps.
+  if (blob.is_in_use) return {};
+  if (has_length(folder + "/data", said.length) &&
+      has_length(folder + "/sums", blocks_of(said.length) * kSumBytes)) {
+    return {};
+  }
+  return base::fail(base::Errc::kCorrupt, "its files have other lengths than they should");
 }
 
 }  // namespace
@@ -100,6 +130,18 @@ base::Result<std::string> make_blob_folder(const std::string& cache, const std::
   return folder;
 }
 
+base::Status check_private_folder(const std::string& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) {
+    return base::fail_errno(fmt::format("cannot look at '{}'", path), errno);
+  }
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
+    return base::fail(base::Errc::kPermission,
+                      fmt::format("cannot use '{}': it is not ours alone", path));
+  }
+  return {};
+}
+
 base::Result<base::Fd> open_store_file(const std::string& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   struct stat status{};
@@ -114,7 +156,8 @@ base::Result<base::Fd> open_store_file(const std::string& path, int flags) {
   return fd;
 }
 
-base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& text) {
+base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& text,
+                                  bool marks_use) {
   const std::string path = folder + "/about";
   for (int i = 0; i < kClaimTries; ++i) {
     RR_TRY(base::make_private_directory(folder));
@@ -126,6 +169,7 @@ base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& 
       return base::fail_errno(fmt::format("cannot lock '{}'", path), errno);
     }
     if (!is_linked(fd->get(), path)) continue;
+    if (!marks_use && base::read_file(path, kAboutBytesMax) == text) return fd;
     // Everybody writes the same: its length belongs to the key. The time of change says when it
     // was last used. A disk without space for it does not keep the blob from being used.
     const auto size = static_cast<off_t>(text.size());
@@ -142,22 +186,13 @@ base::Result<std::vector<StoredBlob>> block_store_usage(const std::string& cache
   std::vector<StoredBlob> found;
   std::error_code error;
   std::filesystem::directory_iterator entry(store_folder(cache), error);
+  if (!error) RR_TRY(check_private_folder(store_folder(cache)));
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     StoredBlob blob;
     blob.key = entry->path().filename().string();
-    const std::string folder = entry->path().string();
     if (!is_blob_key(blob.key)) continue;
-    blob.kept_bytes = disk_bytes(folder + "/data") + disk_bytes(folder + "/sums");
-    const auto fd = open_store_file(folder + "/about", O_RDONLY);
-    struct stat status{};
-    if (fd && ::fstat(fd->get(), &status) == 0) {
-      blob.used_s = status.st_mtim.tv_sec;
-      blob.is_in_use = is_locked(fd->get());
-    }
-    if (const auto about = read_about(cache, blob.key)) {
-      blob.about = about->source;
-      blob.length = about->length;
-    }
+    const auto sound = look_at_stored(cache, entry->path().string(), blob);
+    if (!sound) blob.damage = sound.error().what;
     found.push_back(std::move(blob));
   }
   if (error && error != std::errc::no_such_file_or_directory) {
@@ -169,17 +204,23 @@ base::Result<std::vector<StoredBlob>> block_store_usage(const std::string& cache
   return found;
 }
 
-base::Result<std::uint64_t> evict_blobs(const std::string& cache, std::uint64_t keep_bytes) {
-  const auto blobs = RR_TRY(block_store_usage(cache));
-  std::uint64_t used = 0;
-  std::uint64_t freed = 0;
-  for (const StoredBlob& each : blobs) used += each.kept_bytes;
-  for (const StoredBlob& each : blobs) {
-    if (used - freed <= keep_bytes) break;
-    if (each.is_in_use || !remove_blob(store_folder(cache) + "/" + each.key)) continue;
-    freed += each.kept_bytes;
+base::Result<std::vector<StoredBlob>> collect_blobs(const std::string& cache,
+                                                    std::uint64_t keep_bytes, std::int64_t unused_s,
+                                                    std::int64_t now_s) {
+  std::vector<StoredBlob> blobs = RR_TRY(block_store_usage(cache));
+  std::uint64_t left = 0;
+  std::vector<StoredBlob> removed;
+  for (const StoredBlob& each : blobs) left += each.kept_bytes;
+  for (StoredBlob& each : blobs) {
+    const bool is_old = unused_s > 0 && now_s - each.used_s > unused_s;
+    if (each.damage.empty() && !is_old && left <= keep_bytes) continue;
+    if (each.is_in_use) continue;
+    count_here(cache, each);
+    if (!remove_blob(store_folder(cache) + "/" + each.key)) continue;
+    left -= each.kept_bytes;
+    removed.push_back(std::move(each));
   }
-  return freed;
+  return removed;
 }
 
 }  // namespace robustrun::bootstrap

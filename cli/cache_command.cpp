@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/core/text.h"
 #include "bootstrap/cache_contents.h"
 #include "bootstrap/limits.h"
 #include "bootstrap/snapshot_place.h"
 #include "cli/cache_text.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
+#include "cli/limits.h"
 #include "cli/parser.h"
 #include "cli/plan_startup.h"
 #include "cli/values.h"
@@ -27,11 +29,37 @@ int show_cache(const CacheLine& line, const std::string& cache, std::int64_t now
   return !verifies || sound ? supervisor::kExitSuccess : supervisor::kExitFailure;
 }
 
+// --max, else as runs have it.
+base::Result<std::uint64_t> cache_bytes_max(const CacheLine& line, const Surroundings& around) {
+  constexpr double kGib = 1U << 30U;
+  if (line.most_gib) return static_cast<std::uint64_t>(*line.most_gib * kGib);
+  const auto said = around.variable("ROBUSTRUN_CACHE_MAX");
+  if (!said) return bootstrap::kCacheBytesMax;
+  const auto gib = base::parse_int<std::int64_t>(*said);
+  if (!gib || *gib < 0 || *gib > kCacheMaxGib) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      "variable ROBUSTRUN_CACHE_MAX: no number of GiB: '" + *said + "'");
+  }
+  return *gib > 0 ? static_cast<std::uint64_t>(*gib) << 30U : bootstrap::kCacheBytesMax;
+}
+
+bool is_within(std::span<const CacheEntry> all, const bootstrap::CacheLimits& limits) {
+  using bootstrap::CacheKind;
+  std::uint64_t snapshots = 0;
+  std::uint64_t blobs = 0;
+  for (const CacheEntry& entry : all) {
+    if (!entry.damage.empty()) return false;
+    if (entry.kind == CacheKind::kSnapshot) snapshots += entry.bytes;
+    if (entry.kind == CacheKind::kBlob) blobs += entry.bytes;
+  }
+  return std::max(snapshots, blobs) <= limits.bytes_max;
+}
+
 int collect_cache(const CacheLine& line, const std::string& cache, const Surroundings& around,
                   std::int64_t now_s) {
-  constexpr double kGib = 1U << 30U;
-  bootstrap::CacheLimits limits{bootstrap::kSnapshotsBytesMax, 0};
-  if (line.most_gib) limits.bytes_max = static_cast<std::uint64_t>(*line.most_gib * kGib);
+  const auto bytes_max = cache_bytes_max(line, around);
+  if (!bytes_max) return complain_of_usage(around, bytes_max.error().what);
+  bootstrap::CacheLimits limits{*bytes_max, 0};
   if (line.unused) {
     const auto time = parse_duration(*line.unused);
     if (!time || *time <= base::Nanos::zero()) {
@@ -42,13 +70,7 @@ int collect_cache(const CacheLine& line, const std::string& cache, const Surroun
   const auto removed = bootstrap::shrink_cache(cache, limits, now_s);
   bootstrap::remove_unused_places(bootstrap::places_folder(around.environment), "");
   print(line.json ? cache_json(cache, "removed", removed) : cache_text(removed, now_s));
-  std::uint64_t left = 0;
-  bool any_damage = false;
-  for (const CacheEntry& entry : bootstrap::list_cache(cache, now_s)) {
-    if (entry.kind == bootstrap::CacheKind::kSnapshot) left += entry.bytes;
-    any_damage = any_damage || !entry.damage.empty();
-  }
-  if (left <= limits.bytes_max && !any_damage) return supervisor::kExitSuccess;
+  if (is_within(bootstrap::list_cache(cache, now_s), limits)) return supervisor::kExitSuccess;
   say("what is left is in use, or cannot be removed");
   return supervisor::kExitFailure;
 }

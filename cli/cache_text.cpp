@@ -28,6 +28,13 @@ std::string bytes_in_words(std::uint64_t bytes) {
   return fmt::format("{} MiB", (bytes + kMib - 1) / kMib);
 }
 
+// What of a blob is here.
+std::string share_in_words(const CacheEntry& entry) {
+  if (entry.length == 0) return "";
+  if (entry.here == entry.length) return "all of it";
+  return fmt::format("{} of {}", bytes_in_words(entry.here), bytes_in_words(entry.length));
+}
+
 std::string state_in_cache(const CacheEntry& entry) {
   if (!entry.damage.empty()) return "damaged: " + base::printable(entry.damage);
   return entry.in_use ? "in use" : "";
@@ -44,7 +51,9 @@ std::string cache_text(std::span<const CacheEntry> all, std::int64_t now_s) {
         "{:<8}  {:<{}}  {:>9}  used {:>6} ago  {}", bootstrap::word_for(entry.kind),
         base::printable(entry.name).substr(0, kNameShown), kNameShown, bytes_in_words(entry.bytes),
         age_in_words(now_s - entry.used_s), base::printable(entry.what));
-    if (const std::string state = state_in_cache(entry); !state.empty()) line += "  " + state;
+    for (const std::string& part : {share_in_words(entry), state_in_cache(entry)}) {
+      if (!part.empty()) line += "  " + part;
+    }
     text += std::string(line, 0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text + fmt::format("{} in all, {}\n", all.size(), bytes_in_words(bytes));
@@ -55,12 +64,15 @@ std::string cache_json(const std::string& cache, const char* name,
   using base::json_string;
   std::string list;
   for (const CacheEntry& entry : all) {
+    const bool is_blob = entry.kind == bootstrap::CacheKind::kBlob;
+    const std::string share =
+        is_blob ? fmt::format(R"("here":{},"length":{},)", entry.here, entry.length) : "";
     list += fmt::format(
         R"({}{{"kind":{},"name":{},"what":{},"bytes":{},"made_s":{},"used_s":{},"in_use":{},)"
-        R"("damage":{}}})",
+        R"({}"damage":{}}})",
         list.empty() ? "" : ",", json_string(bootstrap::word_for(entry.kind)),
         json_string(entry.name), json_string(entry.what), entry.bytes, entry.made_s, entry.used_s,
-        entry.in_use, json_string(entry.damage));
+        entry.in_use, share, json_string(entry.damage));
   }
   return fmt::format(R"({{"cache":{},{}:[{}]}})", json_string(cache), json_string(name), list) +
          "\n";

@@ -8,6 +8,7 @@
 namespace robustrun::cli {
 
 inline constexpr std::size_t kStagedFilesMax = 64;
+inline constexpr std::int64_t kCacheMaxGib = 1'048'576;
 // What it ignores in a folder of code; then nothing is.
 inline constexpr std::chrono::seconds kGitAnswerMax{10};
 inline constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;

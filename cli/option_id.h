@@ -107,6 +107,7 @@ enum class OptionId : std::uint8_t {
   kReplayCommand,
   kPrefetch,
   kCacheDir,
+  kCacheMax,
   kImage,
   kImageMode,
   kContainerRuntime,

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cli/limits.h"
 #include "cli/options_rows.h"
 
 namespace robustrun::cli {
@@ -236,6 +237,11 @@ constexpr auto kOwnRows = std::to_array<Option>({
    .group = kWhat,
    .help = "Where what makes the next start faster is kept, on each node; auto: robustrun in "
            "$XDG_CACHE_HOME or ~/.cache."},
+  {.id = kCacheMax, .name = "cache-max", .type = kInteger, .values = "GIB", .native = "0",
+   .group = kWhat, .min = 0, .max = kCacheMaxGib,
+   .help = "Snapshots of dependencies in the cache take at most this, and images and staged files "
+           "as much again; those unused for longest go. 0: 64 for snapshots, for the rest what the "
+           "disk has."},
   {.id = kImage, .name = "image", .values = "PATH|URL", .group = kWhat,
    .help = "A squashfs image with the workers' environment, mounted on each node and never "
            "unpacked: a path that every node sees, or http(s)://… (docs/images.md)."},

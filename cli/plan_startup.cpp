@@ -117,6 +117,8 @@ bool may_be_container(const Settings& settings) {
 base::Status plan_startup(const Settings& settings, const Surroundings& around, bool is_here,
                           wire::WorkerTemplate& workers) {
   workers.cache_directory = cache_folder(settings.text(OptionId::kCacheDir), around);
+  workers.cache_max_gib =
+      static_cast<std::uint64_t>(settings.integer(OptionId::kCacheMax).value_or(0));
   const std::string prefetch = settings.text(OptionId::kPrefetch);
   if (prefetch != "off" && !workers.cache_directory.empty()) {
     workers.prefetch = prefetch == "on" ? wire::PrefetchMode::kOn : wire::PrefetchMode::kAuto;

@@ -14,10 +14,10 @@ namespace robustrun::cli {
 // What a value of --cache-dir means; empty: there is no home to keep anything in.
 [[nodiscard]] std::string cache_folder(const std::string& asked, const Surroundings& around);
 
-// Sets workers.prefetch and workers.cache_directory: --cache-dir, or robustrun in $XDG_CACHE_HOME
-// or ~/.cache; without a home nothing is kept. And those of --image and its options: an error when
-// they do not go together, or when `is_here` (all workers run on this machine) and it lacks the
-// image.
+// Sets workers.prefetch, workers.cache_max_gib and workers.cache_directory: --cache-dir, or
+// robustrun in $XDG_CACHE_HOME or ~/.cache; without a home nothing is kept. And those of --image
+// and its options: an error when they do not go together, or when `is_here` (all workers run on
+// this machine) and it lacks the image.
 base::Status plan_startup(const Settings& settings, const Surroundings& around, bool is_here,
                           wire::WorkerTemplate& workers);
 

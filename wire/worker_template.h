@@ -99,6 +99,7 @@ struct WorkerTemplate {
   // Each node unpacks it into its cache before workers start (bootstrap/code_store.h); paths here
   // that were in it lead there. The supervisor answers CodeWanted.
   std::optional<SyncedCode> code{};
+  std::uint64_t cache_max_gib = 0;  // of each kind that a cache holds; 0: nobody said
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -143,6 +144,7 @@ struct WorkerTemplate {
     v(42, "stage", stage);
     v(43, "share_blocks", share_blocks);
     v(44, "code", code);
+    v(45, "cache_max_gib", cache_max_gib);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 
 #include "base/io/fd.h"
 #include "bootstrap/block_store.h"
+#include "bootstrap/limits.h"
 #include "bootstrap/store_files.h"
 #include "tests/support/scratch.h"
 
@@ -192,13 +194,16 @@ TEST_CASE("the blob unused for longest goes first, and none that somebody has op
   const auto in_use = opened(cache, second);
   aged(second, 3);  // opening it made it the newest
   CHECK(block_store_usage(cache).value()[0].is_in_use);
-  CHECK(evict_blobs(cache, 2 * usage[0].kept_bytes).value() >= kLength);
+  const auto removed = collect_blobs(cache, 2 * usage[0].kept_bytes, 0, 0).value();
+  REQUIRE(removed.size() == 1);
+  CHECK(removed[0].key == third);
+  CHECK(removed[0].here_bytes == kLength);
   usage = block_store_usage(cache).value();
   REQUIRE(usage.size() == 2);  // `third` went, although `second` is older
   CHECK(usage[0].key == second);
   CHECK(usage[1].key == kKey);
   CHECK(has(*in_use, 2));
-  CHECK(evict_blobs(cache, 0).value() >= kLength);
+  CHECK(collect_blobs(cache, 0, 0, 0).value().size() == 1);
   CHECK(block_store_usage(cache).value().size() == 1);
   CHECK(block_store_usage(scratch.path("nowhere")).value().empty());
 }
@@ -254,18 +259,108 @@ TEST_CASE("what is not ours alone is not used") {
   CHECK_FALSE(BlockStore::open({cache, std::string(32, 'd'), kLength, "", 0}));
 }
 
-TEST_CASE("verifying a blob counts what is damaged") {
+TEST_CASE("verifying a blob counts what is damaged, and forgets that alone") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
+  const std::uint64_t length = (3 * kVerifyBlocks + 2) * kBlockBytes + 5;
+  const std::uint64_t last = 3 * kVerifyBlocks + 2;
   {
-    const auto store = opened(cache);
-    for (std::uint64_t block = 0; block < 4; ++block) REQUIRE(keep(*store, block));
+    const auto store = opened(cache, kKey, 0, length);
+    for (std::uint64_t block = 0; block <= last; ++block) {
+      if (block != 3) REQUIRE(keep(*store, block));  // runs of several lengths
+    }
   }
-  CHECK(verify_blob(cache, kKey).value() == 0);
-  overwrite(cache + "/blocks/" + kKey + "/data", 5, "damage");
-  CHECK(verify_blob(cache, kKey).value() == 1);
-  CHECK(verify_blob(cache, kKey).value() == 0);  // it is not counted as there any more
+  CHECK(verify_blob(cache, kKey).value().blocks == last);
+  CHECK(verify_blob(cache, kKey).value().rotten == 0);
+  const std::vector<std::uint64_t> damaged = {0, 2, 20, last};
+  for (const std::uint64_t block : damaged) {
+    overwrite(cache + "/blocks/" + kKey + "/data", block * kBlockBytes + 1, "!");
+  }
+  CHECK(verify_blob(cache, kKey).value().rotten == damaged.size());
+  CHECK(verify_blob(cache, kKey).value().rotten == 0);  // they are not there any more
+  const auto store = opened(cache, kKey, 0, length);
+  const auto present = store->present().value();
+  for (std::uint64_t block = 0; block <= last; ++block) {
+    const bool is_damaged = std::ranges::find(damaged, block) != damaged.end();
+    CHECK(present[block] == (block != 3 && !is_damaged));
+  }
   CHECK(verify_blob(cache, std::string(32, 'e')).error().os_errno == ENOENT);
+}
+
+TEST_CASE("who verifies a blob has not used it, and nobody evicts it meanwhile") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  REQUIRE(keep(*opened(cache), 0));
+  const std::string about = cache + "/blocks/" + kKey + "/about";
+  const timespec times[2] = {{1000, 0}, {1000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, about.c_str(), times, 0) == 0);
+  REQUIRE(verify_blob(cache, kKey));
+  CHECK(block_store_usage(cache).value()[0].used_s == 1000);
+  const auto looking = BlockStore::open({cache, kKey, kLength, "an image", 0, false});
+  REQUIRE(looking);
+  CHECK(block_store_usage(cache).value()[0].used_s == 1000);
+  CHECK(collect_blobs(cache, 0, 0, 0).value().empty());
+  opened(cache).reset();
+  CHECK(block_store_usage(cache).value()[0].used_s > 1000);
+}
+
+TEST_CASE("a blob that nobody has opened for long goes, and so does a damaged one") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  const std::string second(32, 'b');
+  const std::string third(32, 'c');
+  for (const std::string& key : {kKey, second, third}) REQUIRE(keep(*opened(cache, key), 0));
+  const auto used = [&](const std::string& key, std::int64_t when_s) {
+    const timespec times[2] = {{when_s, 0}, {when_s, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (cache + "/blocks/" + key + "/about").c_str(), times, 0) == 0);
+  };
+  used(kKey, 1000);
+  used(second, 2000);
+  used(third, 2000);
+  CHECK(collect_blobs(cache, 1U << 30, 500, 1400).value().empty());
+  const auto old = collect_blobs(cache, 1U << 30, 500, 1600).value();
+  REQUIRE(old.size() == 1);
+  CHECK(old[0].key == kKey);
+  overwrite(cache + "/blocks/" + second + "/about", 0, "?");  // a crash tore it
+  std::filesystem::resize_file(cache + "/blocks/" + third + "/sums", 16);
+  const auto listed = block_store_usage(cache).value();
+  REQUIRE(listed.size() == 2);
+  for (const StoredBlob& blob : listed) CHECK_FALSE(blob.damage.empty());
+  {
+    const auto in_use = opened(cache, third);  // which makes it whole again
+    const auto damaged = collect_blobs(cache, 1U << 30, 0, 0).value();
+    REQUIRE(damaged.size() == 1);
+    CHECK(damaged[0].key == second);
+  }
+  REQUIRE(block_store_usage(cache).value().size() == 1);
+  CHECK(block_store_usage(cache).value()[0].damage.empty());
+}
+
+TEST_CASE("what is a link, or open to others, is neither followed nor removed") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  REQUIRE(keep(*opened(cache), 0));
+  REQUIRE(keep(*opened(scratch.path("other")), 0));
+  const std::string theirs = scratch.path("other") + "/blocks/" + kKey;
+  const std::string second(32, 'b');
+  const std::string third(32, 'c');
+  std::filesystem::create_directory_symlink(theirs, cache + "/blocks/" + second);
+  std::filesystem::create_directory(cache + "/blocks/" + third);
+  REQUIRE(::chmod((cache + "/blocks/" + third).c_str(), 0777) == 0);
+  const auto removed = collect_blobs(cache, 0, 1, 1U << 31).value();
+  REQUIRE(removed.size() == 1);
+  CHECK(removed[0].key == kKey);
+  const auto listed = block_store_usage(cache).value();
+  REQUIRE(listed.size() == 2);
+  for (const StoredBlob& blob : listed) CHECK_FALSE(blob.damage.empty());
+  CHECK(std::filesystem::exists(theirs + "/data"));
+  CHECK(std::filesystem::exists(cache + "/blocks/" + third));
+
+  std::filesystem::rename(cache + "/blocks", scratch.path("moved"));
+  std::filesystem::create_directory_symlink(scratch.path("other") + "/blocks", cache + "/blocks");
+  CHECK(block_store_usage(cache).error().code == base::Errc::kPermission);
+  CHECK(collect_blobs(cache, 0, 0, 0).error().code == base::Errc::kPermission);
+  CHECK(std::filesystem::exists(theirs + "/data"));
 }
 
 TEST_CASE("a blob's 'about' is read back, and nothing else is taken for one") {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "base/core/text.h"
@@ -174,6 +175,40 @@ TEST_CASE("the longest unused code goes, what is in use stays") {
   CHECK(fs::exists(other(1)));
   CHECK(fs::exists(other(kCodeFoldersKept)));
   CHECK(fs::exists(code_folder(code.cache, code.digest)));
+
+  // By its age, and by its number.
+  code.here.write(other(1).substr(code.here.path().size() + 1) + "/train.py", "1234");
+  const auto listed = list_code(code.cache, 1'000'000);
+  REQUIRE(listed.size() == kCodeFoldersKept + 2);
+  CHECK(listed.back().is_in_use);  // of long ago, but held
+  CHECK(listed[listed.size() - 2].bytes == 4);
+  CHECK_FALSE(listed[listed.size() - 2].is_in_use);
+  CHECK(collect_code(code.cache, 0, 1'000'000).empty());
+  const auto removed = collect_code(code.cache, 1'000'000 - 102, 1'000'000);
+  REQUIRE(removed.size() == 1);
+  CHECK(removed[0].bytes == 4);
+  CHECK_FALSE(fs::exists(other(1)));
+  CHECK_FALSE(fs::exists(other(1) + ".lock"));
+  CHECK(fs::exists(other(2)));
+}
+
+TEST_CASE("what stands where code should and is none of ours is left alone") {
+  const ScratchFolder here;
+  const std::string cache = here / "cache";
+  const std::string key(32, 'a');
+  here.write("theirs/file", "mine");
+  here.write("cache/code/" + key + ".lock", "");
+  fs::permissions(cache + "/code", fs::perms::owner_all);
+  fs::create_directory_symlink(here / "theirs", cache + "/code/" + key);
+  const std::int64_t later = std::numeric_limits<std::int32_t>::max();
+  const auto listed = list_code(cache, later);
+  REQUIRE(listed.size() == 1);
+  CHECK_FALSE(listed[0].damage.empty());
+  CHECK(listed[0].bytes == 0);
+  CHECK(collect_code(cache, 1, later).empty());
+  CHECK(fs::exists(here / "theirs/file"));
+  fs::permissions(cache + "/code", fs::perms::all);
+  CHECK(list_code(cache, later).empty());
 }
 
 }  // namespace robustrun::bootstrap::code_pack_test

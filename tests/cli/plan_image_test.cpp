@@ -43,6 +43,16 @@ TEST_CASE("an image at a path is mounted where it lies, one at a URL is fetched 
   CHECK(both->image_mode == wire::ImageMode::kBlocks);
 }
 
+TEST_CASE("a cache's most is the same for every node, and nothing unless it is said") {
+  const ImageWorld world;
+  CHECK(workers_of(world, {"--image=a.sqsh", "train.py"})->cache_max_gib == 0);
+  CHECK(workers_of(world, {"--cache-max=200", "train.py"})->cache_max_gib == 200);
+  for (const char* wrong : {"--cache-max=-1", "--cache-max=1048577", "--cache-max=much"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(world.merge({wrong, "train.py"}));
+  }
+}
+
 TEST_CASE("no interpreter and no script are wanted on this machine when the image may have them") {
   ImageWorld world;
   world.machine.executables.clear();

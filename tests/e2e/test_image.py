@@ -375,9 +375,11 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "1":
     print(of_the_image.WORD)
     sys.exit(0)
 """ + READING)
-        running = run.start(f"--image={packages_image}", "--image-mode=blocks", script)
+        running = run.start(f"--image={packages_image}", "--image-mode=blocks", "--cache-max=7",
+                            script)
         wait_for((run.folder / "ready").exists, what="the first step")
         (server,) = self.servers(run)
+        assert b"--cache-max 7" in b" ".join(command_of(server))
         os.kill(server, signal.SIGKILL)
         done = running.finish()
         assert done.code == 0, done.errors

@@ -59,7 +59,8 @@ WorkerTemplate worker_template() {
           .stages = true,
           .stage = {"/data/tokenizer.json", "/data/index"},
           .share_blocks = true,
-          .code = SyncedCode{std::string(64, 'a'), 5'000'000, "/home/user/job"}};
+          .code = SyncedCode{std::string(64, 'a'), 5'000'000, "/home/user/job"},
+          .cache_max_gib = 200};
 }
 
 WorkerExited worker_exited() {
@@ -120,7 +121,7 @@ std::vector<Example> first_kinds() {
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s}},
-      {"Welcome", "Welcome-11",
+      {"Welcome", "Welcome-12",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},

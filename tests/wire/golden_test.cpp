@@ -104,6 +104,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Welcome>(old("Welcome-9")).value().workers.image.empty());
   CHECK(wire::decode<wire::Welcome>(old("Welcome-9")).value().workers.deps.empty());
   CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-9")).value().workers.stages);
+  CHECK(wire::decode<wire::Welcome>(old("Welcome-11")).value().workers.cache_max_gib == 0);
   CHECK(wire::decode<wire::Hello>(old("Hello-4")).value().began == base::Nanos{});
   CHECK_FALSE(wire::decode<wire::StopWorkers>(old("StopWorkers")).value().save_first);
   CHECK_FALSE(wire::decode<wire::WorkerStarted>(old("WorkerStarted")).value().warm);
