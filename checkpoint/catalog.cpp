@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -67,24 +68,26 @@ Result<Head> head_in(const std::string& path) {
   return read_head(Document::kManifest, static_cast<std::uint64_t>(status.st_size), read);
 }
 
+bool is_deleted(const std::string& folder) {
+  return exists(folder + "/" + std::string(kDeletedName));
+}
+
+// Up to the first sound one.
 void read_heads(FoundAttempt& found) {
-  bool damaged = false;
-  bool deleted = false;
+  ManifestCopies copies;
   for (const std::string& folder : found.folders) {
-    deleted = deleted || exists(folder + "/" + std::string(kDeletedName));
     auto head = head_in(folder + "/" + std::string(kManifestName));
-    if (!head && head.error().os_errno == ENOENT) continue;
-    damaged = damaged || !head || head->attempt != found.attempt;
-    if (!head || head->attempt != found.attempt) continue;
-    found.state = AttemptState::kCommitted;
+    const bool is_there = head || head.error().os_errno != ENOENT;
+    const bool is_sound = head && head->attempt == found.attempt;
+    copies.add(is_sound   ? ManifestCopy::kSound
+               : is_there ? ManifestCopy::kDamaged
+                          : ManifestCopy::kNone,
+               is_deleted(folder));
+    if (!is_sound) continue;
     found.manifest.head = *std::move(head);
     break;
   }
-  if (found.state != AttemptState::kCommitted) {
-    found.state = damaged   ? AttemptState::kDamaged
-                  : deleted ? AttemptState::kDeleted
-                            : AttemptState::kIncomplete;
-  }
+  found.state = copies.state();
 }
 
 // As base::read_file, but into memory that is used again: of thousands of manifests.
@@ -140,10 +143,10 @@ void add_note(FoundAttempt& found, std::string text) {
 // The first sound copy of the manifest counts; the others are looked at all the same, so that
 // damage is said while there still is a sound one.
 void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
-  bool damaged = false;
-  bool deleted = false;
+  ManifestCopies copies;
+  bool any_sound = false;
   for (const std::string& folder : found.folders) {
-    deleted = deleted || exists(folder + "/" + std::string(kDeletedName));
+    copies.add(ManifestCopy::kNone, is_deleted(folder));
     const std::string path = folder + "/" + std::string(kManifestName);
     const Status read = read_whole(path, bytes);
     if (!read && read.error().os_errno == ENOENT) continue;
@@ -152,11 +155,10 @@ void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
     if (copy && copy->manifest.head.attempt != found.attempt) {
       copy = fail(Errc::kCorrupt, "it is of another attempt");
     }
+    copies.add(copy ? ManifestCopy::kSound : ManifestCopy::kDamaged, false);
     if (!copy) {
-      damaged = true;
       add_note(found, path + ": " + copy.error().what);
-    } else if (found.state != AttemptState::kCommitted) {
-      found.state = AttemptState::kCommitted;
+    } else if (!std::exchange(any_sound, true)) {
       found.manifest = std::move(copy->manifest);
       found.tensors = copy->tensors;
       found.data_bytes = copy->bytes;
@@ -165,31 +167,19 @@ void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
       add_note(found, path + ": it differs from the other copies");
     }
   }
-  if (found.state != AttemptState::kCommitted) {
-    found.state = damaged   ? AttemptState::kDamaged
-                  : deleted ? AttemptState::kDeleted
-                            : AttemptState::kIncomplete;
-  }
+  found.state = copies.state();
   for (const std::string& folder : found.folders) {
-    found.verified =
-        found.verified || (!found.digest.empty() && says_verified(folder, found.digest));
+    if (any_sound && !found.verified) found.verified = says_verified(folder, found.digest);
   }
 }
 
 void read_marks(FoundAttempt& found) {
   for (const std::string& folder : found.folders) {
-    found.pinned = found.pinned || exists(folder + "/" + std::string(kPinnedName));
-    if (found.poisoned.empty()) found.poisoned = poison_in(folder);
+    AttemptMarks marks;
+    marks.pinned = exists(folder + "/" + std::string(kPinnedName));
+    marks.poisoned = poison_in(folder);
+    found.add_marks(marks);
   }
-}
-
-bool newer(const FoundAttempt& a, const FoundAttempt& b) {
-  const auto key = [](const FoundAttempt& found) {
-    const Head& head = found.manifest.head;
-    return std::tuple(found.state == AttemptState::kCommitted, found.attempt.generation,
-                      head.sequence, head.wall_time_ns, found.attempt.step, found.attempt.token);
-  };
-  return key(a) > key(b);
 }
 
 Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& directories,
@@ -222,11 +212,22 @@ Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& dir
     read_marks(found);
     all.push_back(std::move(found));
   }
-  std::ranges::sort(all, newer);
+  std::ranges::sort(all, is_newer, &FoundAttempt::facts);
   return all;
 }
 
 }  // namespace
+
+AttemptFacts FoundAttempt::facts() const {
+  return {state,    attempt.step, attempt.generation, attempt.token, manifest.head.sequence,
+          verified, pinned,       !poisoned.empty()};
+}
+
+std::vector<AttemptFacts> facts_of(std::span<const FoundAttempt> all) {
+  std::vector<AttemptFacts> facts;
+  for (const FoundAttempt& found : all) facts.push_back(found.facts());
+  return facts;
+}
 
 Result<Manifest> read_document(Document document, const std::string& path) {
   const std::string bytes = RR_TRY(base::read_file(path, kManifestBytesMax));
@@ -297,7 +298,7 @@ Result<FoundAttempt> newest_committed(std::span<const std::string> directories) 
   if (directories.empty()) return fail(Errc::kNotFound, "there is no directory to look in");
   MountThreads threads({directories.begin(), directories.end()}, 1, kPatience);
   for (FoundAttempt& found : RR_TRY(list_attempts(directories, &threads, Look::kHeads))) {
-    if (found.state != AttemptState::kCommitted || !found.poisoned.empty()) continue;
+    if (!may_start_from(found.facts())) continue;
     RR_TRY(look_closer(found, threads));
     if (found.state == AttemptState::kCommitted) return std::move(found);
   }

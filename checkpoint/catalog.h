@@ -2,8 +2,7 @@
 // Which checkpoints lie in some directories? Found by looking, never by LATEST. Only reads.
 //
 // A checkpoint is committed when any of the directories has a sound MANIFEST of it: copies are made
-// after the commit alone. Order: generation, then the number of the commit; a step with a higher
-// number of an older run does not win.
+// after the commit alone. Which one is the newest: attempt_choice.h.
 
 #include <cstdint>
 #include <span>
@@ -11,19 +10,13 @@
 #include <vector>
 
 #include "base/core/result.h"
+#include "checkpoint/attempt_choice.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/mount_threads.h"
 
 namespace robustrun::checkpoint {
 
-enum class AttemptState : std::uint8_t {
-  kCommitted,
-  kIncomplete,  // being written, or left behind by a crash
-  kDamaged,  // it was committed, but no copy of its manifest can be read
-  kDeleted,  // given up by retention; some of its files are still there
-};
-
-struct FoundAttempt {
+struct FoundAttempt : AttemptMarks {
   AttemptId attempt;
   AttemptState state = AttemptState::kIncomplete;
   std::vector<std::string> folders;  // of the attempt, in the order of the directories
@@ -31,10 +24,9 @@ struct FoundAttempt {
   std::uint64_t tensors = 0;  // when committed, not by kHeads
   std::uint64_t data_bytes = 0;  // of all tensors; as above
   std::string digest;  // of the manifest's bytes, when committed
-  bool verified = false;  // all was read back and was right
-  bool pinned = false;  // never removed by retention
-  std::string poisoned;  // why nobody should start from it; empty: one may
   std::vector<std::string> notes;  // damaged copies; directories that do not answer
+
+  [[nodiscard]] AttemptFacts facts() const;  // it outlives them
 };
 
 // How closely each is looked at. With kHeads a manifest is its head, whatever else of it may be
@@ -55,6 +47,7 @@ base::Status look_closer(FoundAttempt& found, MountThreads& threads);
 // The newest committed one that is not poisoned; kNotFound when there is none.
 base::Result<FoundAttempt> newest_committed(std::span<const std::string> directories);
 
+[[nodiscard]] std::vector<AttemptFacts> facts_of(std::span<const FoundAttempt> all);
 base::Result<Manifest> read_document(Document document, const std::string& path);
 [[nodiscard]] std::string_view word_for(AttemptState state);
 

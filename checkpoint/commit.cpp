@@ -113,16 +113,13 @@ Result<Completion> Store::commit_if_complete(const AttemptId& attempt, std::uint
 Result<Committed> Store::publish(Manifest manifest) {
   Disk& disk = *options_.disk;
   const std::string folder = at_home(manifest.head.attempt);
-  for (const FoundAttempt& found :
-       RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads))) {
-    const bool same = found.attempt == manifest.head.attempt;
-    if (same && found.state != AttemptState::kIncomplete) {
-      return fail(Errc::kConflict, "cannot commit " + folder + ": it is " +
-                                       std::string(word_for(found.state)) + " already");
-    }
-    manifest.head.sequence = std::max(manifest.head.sequence, found.manifest.head.sequence);
+  const auto all = RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
+  const auto same = std::ranges::find(all, manifest.head.attempt, &FoundAttempt::attempt);
+  if (same != all.end() && same->state != AttemptState::kIncomplete) {
+    return fail(Errc::kConflict, "cannot commit " + folder + ": it is " +
+                                     std::string(word_for(same->state)) + " already");
   }
-  ++manifest.head.sequence;
+  manifest.head.sequence = next_sequence(facts_of(all));
   manifest.head.wall_time_ns = static_cast<std::uint64_t>(options_.clock->wall_time().count());
   const std::string bytes = encode(Document::kManifest, manifest);
   RR_TRY(replace_file(disk, folder + "/" + std::string(kManifestName), bytes));
@@ -145,17 +142,16 @@ Result<std::vector<Committed>> Store::salvage(std::uint64_t generation) {
   RR_TRY(home_answers());
   const DirectoryLock lock = RR_TRY(lock_home());
   RR_TRY(check_fence(generation));
-  return salvage_all();
+  return salvage_all(RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads)));
 }
 
-Result<std::vector<Committed>> Store::salvage_all() {
+Result<std::vector<Committed>> Store::salvage_all(std::vector<FoundAttempt> all) {
   std::vector<Committed> saved;
-  std::vector<FoundAttempt> all =
-      RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
   // The oldest first, so that the newest one gets the highest number.
   std::ranges::sort(all, {}, &FoundAttempt::attempt);
+  const std::vector<AttemptFacts> facts = facts_of(all);
   for (const FoundAttempt& found : all) {
-    if (found.state != AttemptState::kIncomplete) continue;
+    if (!may_salvage(found.facts(), facts)) continue;
     auto manifest = gather_parts(found.attempt);
     if (!manifest) continue;  // what is missing was never promised to anybody
     if (!CheckpointReader::open(*manifest, found.folders, {options_.io, options_.patience})
@@ -173,19 +169,22 @@ Result<std::uint64_t> Store::claim(const Session& session) {
   RR_TRY(home_answers());
   const DirectoryLock lock = RR_TRY(lock_home());
   const Fence before = RR_TRY(read_fence(home()));
-  if (before.session == session) return before.generation;
-  if (before.session.run == session.run && before.session.attempt > session.attempt) {
+  const Claim claim = claim_of(before, session);
+  if (claim == Claim::kHeld) return before.generation;
+  if (claim == Claim::kTooLate) {
     return fail(Errc::kConflict,
                 fmt::format("attempt {} of {} may not save any more: attempt {} was here",
                             session.attempt, session.run, before.session.attempt));
   }
-  if (before.generation == UINT64_MAX) {
+  auto all = RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
+  const std::uint64_t generation = next_generation(before.generation, facts_of(all));
+  if (generation == 0) {
     return fail(Errc::kLimit, "cannot save in " + home() + ": there is no higher generation");
   }
-  RR_TRY(salvage_all());
+  RR_TRY(salvage_all(std::move(all)));
   RR_TRY(replace_file(*options_.disk, home() + "/" + std::string(kFenceName),
-                      fence_line({before.generation + 1, session})));
-  return before.generation + 1;
+                      fence_line({generation, session})));
+  return generation;
 }
 
 }  // namespace robustrun::checkpoint

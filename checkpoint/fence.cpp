@@ -42,6 +42,14 @@ std::string fence_line(const Fence& fence) {
       fmt::format("fence {} {} {}", fence.generation, fence.session.run, fence.session.attempt));
 }
 
+bool admits(const Fence& fence, std::uint64_t generation) { return fence.generation <= generation; }
+
+Claim claim_of(const Fence& fence, const Session& session) {
+  if (fence.session == session) return Claim::kHeld;
+  const bool is_later = fence.session.run == session.run && fence.session.attempt > session.attempt;
+  return is_later ? Claim::kTooLate : Claim::kNew;
+}
+
 std::string attempt_token(const Session& session, std::uint64_t step, std::uint64_t saves_before) {
   return fmt::format("{:016x}", base::hash64(fmt::format("{} {} {} {}", session.run,
                                                          session.attempt, step, saves_before)));

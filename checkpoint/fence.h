@@ -30,6 +30,13 @@ base::Status check_session(const Session& session);
 base::Result<Fence> read_fence(const std::string& home);
 [[nodiscard]] std::string fence_line(const Fence& fence);
 
+// Pure. Whether that generation may still commit.
+[[nodiscard]] bool admits(const Fence& fence, std::uint64_t generation);
+// Pure. What a session that claims finds: its own claim; that of a later attempt of its run, which
+// refuses it; or neither, and it gets a generation of its own.
+enum class Claim : std::uint8_t { kHeld, kTooLate, kNew };
+[[nodiscard]] Claim claim_of(const Fence& fence, const Session& session);
+
 // `saves_before`: how many saves this session began before this one.
 [[nodiscard]] std::string attempt_token(const Session& session, std::uint64_t step,
                                         std::uint64_t saves_before);

@@ -11,6 +11,7 @@
 #include "checkpoint/limits.h"
 #include "checkpoint/paths.h"
 #include "checkpoint/reader.h"
+#include "checkpoint/retention_choice.h"
 
 namespace robustrun::checkpoint {
 namespace {
@@ -110,8 +111,8 @@ Status verify_newest(Guard& guard, std::span<const std::string> directories, std
                      std::chrono::milliseconds patience, std::set<AttemptId>& sound,
                      std::vector<std::string>& notes) {
   for (FoundAttempt& found : RR_TRY(list_attempts(directories, &guard.threads, Look::kHeads))) {
-    if (found.state != AttemptState::kCommitted || sound.size() == keep) break;
-    if (!found.poisoned.empty()) continue;
+    if (sound.size() == keep) break;
+    if (!may_start_from(found.facts())) continue;
     RR_TRY(look_closer(found, guard.threads));
     if (found.state != AttemptState::kCommitted) continue;
     if (!found.verified) {
@@ -134,7 +135,7 @@ Status remove_old(Guard& guard, std::span<const std::string> directories, std::s
   const Fence admitted = RR_TRY(guard.call(home, [home] { return read_fence(home); }));
   const std::uint64_t oldest = fence.value_or(admitted.generation);
   const DirectoryLock lock = RR_TRY(DirectoryLock::take(home, guard.threads, lock_patience));
-  std::size_t kept = 0;
+  RetentionChoice choice(keep, oldest);
   for (FoundAttempt& found : RR_TRY(list_attempts(directories, &guard.threads, Look::kHeads))) {
     if (const auto silent = guard.silent(directories.size())) {
       pruned.notes.push_back("no more is removed while " + directories[*silent] +
@@ -142,16 +143,8 @@ Status remove_old(Guard& guard, std::span<const std::string> directories, std::s
       break;
     }
     if (found.state == AttemptState::kCommitted) RR_TRY(look_closer(found, guard.threads));
-    const bool committed = found.state == AttemptState::kCommitted;
-    const bool abandoned =
-        found.state == AttemptState::kDeleted ||
-        (found.state == AttemptState::kIncomplete && found.attempt.generation < oldest);
-    if (committed && (kept < keep || found.pinned)) {
-      const bool whole = found.verified || sound.contains(found.attempt);
-      if (whole && found.poisoned.empty()) ++kept;
-      continue;
-    }
-    if (!committed && !abandoned) continue;
+    const bool is_whole = found.verified || sound.contains(found.attempt);
+    if (!choice.may_go(found.facts(), is_whole)) continue;
     if (auto removed = remove_attempt(guard, found); !removed) {
       pruned.notes.push_back(removed.error().what);
     } else {

@@ -166,7 +166,7 @@ Result<DirectoryLock> Store::lock_home() {
 Status Store::check_fence(std::uint64_t generation) const {
   RR_TRY(home_answers());
   const Fence fence = RR_TRY(read_fence(home()));
-  if (fence.generation <= generation) return {};
+  if (admits(fence, generation)) return {};
   return fail(Errc::kConflict, fmt::format("generation {} may not commit: {} was admitted since",
                                            generation, fence.generation));
 }

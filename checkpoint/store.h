@@ -21,6 +21,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "checkpoint/catalog.h"
 #include "checkpoint/data_writer.h"
 #include "checkpoint/directory_lock.h"
 #include "checkpoint/disk.h"
@@ -112,7 +113,8 @@ class Store {
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
   // To be called by every writer behind its write_part(): the last one's call commits.
   base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);
-  // Commits every attempt that is complete and verified and only lacks its MANIFEST.
+  // Commits every attempt that is complete and verified and only lacks its MANIFEST, unless a later
+  // save of its generation is committed.
   base::Result<std::vector<Committed>> salvage(std::uint64_t generation);
 
   [[nodiscard]] std::vector<std::string> directories() const;
@@ -136,7 +138,7 @@ class Store {
   base::Result<Manifest> gather_parts(const AttemptId& attempt) const;
   // Both under the lock of the home.
   base::Result<Committed> publish(Manifest manifest);
-  base::Result<std::vector<Committed>> salvage_all();
+  base::Result<std::vector<Committed>> salvage_all(std::vector<FoundAttempt> all);
 
   StoreOptions options_;  // `disk` is guarded_
   std::unique_ptr<MountThreads> threads_;

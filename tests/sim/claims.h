@@ -73,6 +73,16 @@ class Claims {
   void the_right_rank_is_named(bool so, const tracer::Verdict& verdict) {
     if (!so) violate("the_right_rank_is_named", verdict.sentence);
   }
+  // Of what the directories that are there still show, and nobody was told not to start from.
+  void the_newest_is_found(bool so) {
+    if (!so) violate("the_newest_is_found", "another checkpoint is");
+  }
+  void late_writers_commit_nothing(bool so) {
+    if (!so) violate("late_writers_commit_nothing", "it was admitted");
+  }
+  void retention_spares_the_newest(bool so) {
+    if (!so) violate("retention_spares_the_newest", "the newest whole one is gone");
+  }
   void nobody_waits_longer_for_copies(bool so) {
     if (!so) violate("nobody_waits_longer_for_copies", "the back-off goes on");
   }

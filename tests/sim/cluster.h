@@ -93,7 +93,13 @@ class Cluster {
   void perform(const core::Action& action);
   void check_nodes(const core::CheckNodes& order);
   void replay_nodes(const core::ReplayNodes& order);
+  [[nodiscard]] bool has_disks() const { return scenario_.seed % 2 != 0; }
+  std::uint64_t wall_clock(std::uint32_t place);
+  void plan_disk_troubles();
   void load_checkpoint(const core::StartWorkers& start);
+  void begin_session(base::Attempt attempt);
+  std::optional<core::CheckpointId> save_checkpoint(base::Attempt attempt);
+  void prune_checkpoints();
   void tell_checkpoint(base::NodeId node, const core::CheckpointNoted& noted);
   void demote_checkpoint(const core::DemoteCheckpoint& order);
   void solve_backup(const core::SolveBackup& question);
@@ -148,10 +154,12 @@ class Cluster {
   base::Attempt followed_;
   std::uint32_t world_size_ = 0;   // of that attempt
   std::uint64_t steps_ = 0;
-  std::uint64_t saved_ = 0;   // step of the newest checkpoint
+  std::uint64_t saved_ = 0;   // step that was saved last, or loaded
   std::map<base::NodeId, core::PlaceCopies> copies_of_;  // that its agent was told last
   std::map<base::NodeId, base::Generation> copies_by_;  // and which agent that was
-  Disks disks_;
+  Disks disks_{mutation_};
+  std::optional<Disks::Writer> writer_;  // the session of the newest attempt, once it has claimed
+  std::uint64_t saves_ = 0;  // that were committed
   Outcome outcome_;
 };
 
@@ -159,6 +167,7 @@ class Cluster {
 
 #include "tests/sim/cluster_answers.h"
 #include "tests/sim/cluster_copies.h"
+#include "tests/sim/cluster_disks.h"
 #include "tests/sim/cluster_driver.h"
 #include "tests/sim/cluster_fate.h"
 #include "tests/sim/cluster_former.h"

@@ -49,42 +49,6 @@ inline void Cluster::replay_nodes(const core::ReplayNodes& order) {
   later(seconds(30), [this, result] { tell({}, {}, result); });
 }
 
-// In every other run the workers read the newest checkpoint that there is, right after their start;
-// the node that says so is anybody. In some of these runs a home is lost.
-inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
-  if (scenario_.seed % 2 == 0) return;
-  if (scenario_.seed % 8 == 5 && start.attempt.value == 2) disks_.lose_home(scenario_.seed / 8 % 2);
-  const auto newest = disks_.newest(mutation_ != Mutation::kLoadsTheMarked);
-  if (!newest) return;
-  core::CheckpointNoted noted{start.attempt, core::CheckpointNoted::What::kLoaded, {}, {}, "disk"};
-  noted.id = *newest;
-  noted.directories = {"/data"};
-  queue_.after(milliseconds(40), [this, noted, n = start.node] { tell_checkpoint(n, noted); });
-}
-
-inline void Cluster::tell_checkpoint(base::NodeId node, const core::CheckpointNoted& noted) {
-  if (node.value < nodes_.size()) speak(node, nodes_[node.value].generation(), noted);
-}
-
-// As an agent does it: soon, or in vain, or too late, or never.
-inline void Cluster::demote_checkpoint(const core::DemoteCheckpoint& order) {
-  const base::Generation generation = nodes_[order.node.value].generation();
-  const bool fails = strikes(Mishap::kMarkFails, 0, 0.25);
-  const core::CheckpointDemoted answer{order.order, fails ? "disk full" : ""};
-  if (answer.error.empty()) disks_.mark(order.id);
-  if (mutation_ == Mutation::kForgetsMarks) {
-    queue_.after({}, [this, order, generation] {
-      speak(order.node, generation, core::CheckpointDemoted{order.order, {}});
-    });
-  }
-  if (strikes(Mishap::kMarkNever, 0, 0.2)) return;
-  const bool is_late = strikes(Mishap::kMarkLate, 0, 0.2);
-  queue_.after(is_late ? seconds(25) : seconds(2), [this, order, generation, answer] {
-    invariants_.answered_mark(order.order);
-    speak(order.node, generation, answer);
-  });
-}
-
 // As the shell does it: nothing found, different calls, nothing at all, or too late.
 inline void Cluster::look_back(const core::LookBack& question) {
   core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};

@@ -174,9 +174,10 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
     if (scenario_.seed % 4 == 0 && strikes(Mishap::kSlow)) {
       tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));
     }
-    const core::CheckpointId saved{saved_ += 30, attempt.value + 1ULL, "s"};
-    disks_.commit(saved);
-    tell_checkpoint({}, {attempt, core::CheckpointNoted::What::kCommitted, saved, {"/data"}, {}});
+    if (const auto saved = save_checkpoint(attempt)) {
+      tell_checkpoint({},
+                      {attempt, core::CheckpointNoted::What::kCommitted, *saved, {"/data"}, {}});
+    }
     if (steps_ % 210 == 0 && strikes(Mishap::kAlarm)) {
       invariants_.disturbed();
       tell(

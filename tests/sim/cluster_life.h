@@ -65,6 +65,7 @@ inline Outcome Cluster::run() {
   tell({}, {}, started);
   plan_orders();
   plan_troubles();
+  plan_disk_troubles();
   if (scenario_.flaps > 0 || scenario_.breaks > 0 || scenario_.node_ends > 0) {
     queue_.after(minutes(1), [this] { follow_health(); });
   }

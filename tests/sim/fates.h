@@ -28,7 +28,7 @@ class Fates {
     std::vector<std::uint32_t>& seen = seen_[kind];
     if (seen.size() <= where) seen.resize(where + 1);
     const MishapId id{what, where, seen[where]++};
-    Dice dice(((seed_ * kMishaps + kind) * 0x9e3779b97f4a7c55U + where) * 0xbf58476d1ce4e5b9U +
+    Dice dice(((seed_ * kSpacing + kind) * 0x9e3779b97f4a7c55U + where) * 0xbf58476d1ce4e5b9U +
               id.nth);
     if (!dice.chance(probability)) return std::nullopt;
     if (allowed_ != nullptr && !allowed_->contains(id)) return std::nullopt;
@@ -38,6 +38,10 @@ class Fates {
   [[nodiscard]] const std::vector<Struck>& struck() const { return struck_; }
 
  private:
+  // Stays as it is when there are more kinds: each seed keeps its troubles. That the dice of
+  // another kind are those of another seed does no harm.
+  static constexpr std::uint64_t kSpacing = 54;
+
   std::uint64_t seed_;
   const std::set<MishapId>* allowed_;
   std::array<std::vector<std::uint32_t>, kMishaps> seen_;  // by kind and place

@@ -59,6 +59,13 @@ enum class Mutation : std::uint8_t {
   kConvictsNeighbours, // what the core hears of it is
   kOldVersion,         // every start is of the first version
   kObeysTheFormer,     // agents obey a supervisor that another one has followed
+  kOrdersByClock,      // the newest checkpoint is the one with the highest wall time
+  kOrdersByStep,       // or step
+  kLooksForMarksOnce,  // in the first directory alone
+  kPrunesUnverified,   // retention takes all of them for whole
+  kTrustsTheFence,     // generations begin anew when the fence is lost
+  kSalvagesTheOld,     // what a later save has followed is committed all the same
+  kIgnoresTheFence,    // anybody commits
 };
 
 // What becomes of the core's actions; none of it is visible to the core.

@@ -1,0 +1,14 @@
+#include "checkpoint/retention_choice.h"
+
+namespace robustrun::checkpoint {
+
+bool RetentionChoice::may_go(const AttemptFacts& one, bool is_whole) {
+  if (one.state == AttemptState::kDeleted) return true;
+  if (one.state == AttemptState::kIncomplete) return one.generation < oldest_;
+  if (one.state == AttemptState::kDamaged) return false;  // whoever looks may still find out why
+  if (kept_ >= keep_ && !one.pinned) return true;
+  if (is_whole && may_start_from(one)) ++kept_;
+  return false;
+}
+
+}  // namespace robustrun::checkpoint
