@@ -10,12 +10,20 @@ root.
 
 import contextlib
 import os
-import pathlib
 import subprocess
 import sys
 import time
 
-from harness import BIN, Figure, Scratch, clean_environment, in_turns, median_ratio, wait_for
+from harness import (
+    BIN,
+    Figure,
+    Scratch,
+    clean_environment,
+    empty_memory,
+    in_turns,
+    median_ratio,
+    wait_for,
+)
 
 SIZE = 1 << 30
 PIECE = 1 << 20
@@ -25,11 +33,6 @@ def make_blob(path):
     with open(path, "wb") as file:
         for _ in range(SIZE // PIECE):
             file.write(os.urandom(PIECE))
-
-
-def empty_memory():
-    subprocess.run(["sync"], check=True)
-    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
 def read_all(path):

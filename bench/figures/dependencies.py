@@ -66,18 +66,28 @@ def repack(name, wheels, environment):
     return f"{given}=={version}"
 
 
+def wheelhouse(folder, packages):
+    """Their wheels in `wheels`, and requirements.txt, which pins them, from there alone."""
+    wheels = folder / "wheels"
+    wheels.mkdir()
+    environment = clean_environment()
+    pins = [repack(name, wheels, environment) for name in packages]
+    (folder / "requirements.txt").write_text("\n".join(["--no-index", *pins, ""]))
+    return wheels
+
+
+def installers(folder, wheels):
+    """The environment in which pip and uv know these wheels (a folder or a page)."""
+    return {"PIP_FIND_LINKS": wheels, "PIP_DISABLE_PIP_VERSION_CHECK": 1, "UV_FIND_LINKS": wheels,
+            "UV_CACHE_DIR": folder / "uv-cache", "XDG_CACHE_HOME": folder / "cache",
+            "TMPDIR": folder}
+
+
 class Installs:
     def __init__(self, folder, packages):
         self.folder = folder
-        self.wheels = folder / "wheels"
-        self.wheels.mkdir()
-        self.environment = clean_environment(
-            PIP_NO_INDEX=1, PIP_FIND_LINKS=self.wheels, PIP_DISABLE_PIP_VERSION_CHECK=1,
-            UV_NO_INDEX=1, UV_FIND_LINKS=self.wheels, UV_OFFLINE=1,
-            UV_CACHE_DIR=folder / "uv-cache", XDG_CACHE_HOME=folder / "cache",
-            TMPDIR=folder)
-        pins = [repack(name, self.wheels, self.environment) for name in packages]
-        (folder / "requirements.txt").write_text("\n".join([*pins, ""]))
+        self.wheels = wheelhouse(folder, packages)
+        self.environment = clean_environment(**installers(folder, self.wheels))
         imports = "\n".join(f"import {name}" for name in IMPORTED
                             if name in packages)
         (folder / "train.py").write_text(

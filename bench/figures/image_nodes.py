@@ -15,13 +15,13 @@ import sys
 import threading
 import time
 
-from harness import PYTHON, ROBUSTRUN, Figure, Scratch, clean_environment, in_turns, median_ratio
+from harness import PYTHON, Figure, Scratch, in_turns, median_ratio
+from lab_nodes import NODES, Nodes, finish
 from origin import Lab, Origin
 
 from figures.images import COPY, make_image
 from figures.startup import SCRIPT
 
-NODES = 8
 BLOCK = 256 << 10  # docs/formats/block-store.md
 SUM_BYTES = 16
 TRAIN = SCRIPT.replace("sys.argv[1]", 'sys.argv[1] + os.environ["RANK"]').replace(
@@ -46,38 +46,19 @@ with peer.makefile("rb") as source, open(sys.argv[2], "wb") as copy:
 """
 
 
-class Machines:
+class Machines(Nodes):
     def __init__(self, lab, folder, origin):
-        self.lab, self.folder, self.origin = lab, folder, origin
-        self.all = list(lab.machines.values())
-        self.cache = folder / "cache"  # each machine's own
-        self.cache.mkdir()
+        super().__init__(lab, folder)
+        self.origin = origin
         self.copy = self.cache / "copy.sqsh"
-        for machine in self.all:
-            subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "-o",
-                            "mode=700", "none", self.cache], check=True)
         self.slowest_to_median = []
         self.copies = []
         (folder / "train.py").write_text(TRAIN)
 
-    def within(self, machine, *words):
-        return ["nsenter", "-t", str(machine.init), "-n", "-m", "-p", "-u",
-                f"--wd={self.folder}", *map(str, words)]
-
-    def clear(self, *names):
-        """Of every machine's cache, and of memory."""
-        for machine in self.all:
-            subprocess.run(self.within(machine, "rm", "-rf", *(self.cache / n for n in names)),
-                           check=True)
-        subprocess.run(["sync"], check=True)
-        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
-
     def wait(self, runs, start):
         """Seconds until each machine's first step, sorted."""
         for run in runs:
-            _, errors = run.communicate()
-            if run.returncode != 0:
-                sys.exit(f"a start failed:\n{errors}")
+            finish(run)
         stepped = list(self.folder.glob("stepped*"))
         seconds = sorted(float(path.read_text()) - start for path in stepped)
         for path in stepped:
@@ -86,17 +67,13 @@ class Machines:
             sys.exit(f"{len(seconds)} of {NODES} machines did a step")
         return seconds
 
-    def run(self, prefix, image, name, *options):
-        environment = clean_environment(**self.lab.home.environment())
-        del environment["PYTHON_EXEC"]  # the interpreter is the image's
-        return subprocess.Popen(
-            [*prefix, ROBUSTRUN, f"--image={image}", f"--cache-dir={self.cache}", "--preflight=off",
-             "--nproc-per-node=1", *options, "train.py", self.folder / name],
-            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            env=environment, stdin=subprocess.DEVNULL)
+    def start(self, prefix, image, name, *options):
+        # The interpreter is the image's.
+        return self.run(["env", "-u", "PYTHON_EXEC", *prefix], f"--image={image}", *options,
+                        "train.py", self.folder / name)
 
     def job(self, image):
-        return self.run(self.lab.prefix, image, "stepped-", f"--hosts=h[1-{NODES}]", "--iface=eth0")
+        return self.start(self.lab.prefix, image, "stepped-", *self.hosts())
 
     def together(self):
         self.clear("blocks")
@@ -109,8 +86,8 @@ class Machines:
     def alone(self):
         self.clear("blocks")
         start = time.monotonic()
-        runs = [self.run(self.within(machine), f"{self.origin.url}/torch.sqsh",
-                         f"stepped-{machine.name}-") for machine in self.all]
+        runs = [self.start(self.within(machine), f"{self.origin.url}/torch.sqsh",
+                           f"stepped-{machine.name}-") for machine in self.all]
         return self.wait(runs, start)[-1]
 
     def tree(self):

@@ -22,6 +22,7 @@ from harness import (
     Figure,
     Scratch,
     clean_environment,
+    empty_memory,
     in_turns,
     median_ratio,
 )
@@ -50,34 +51,41 @@ def make_image(path):
 
 
 class Starts:
-    def __init__(self, lab, folder, url):
+    def __init__(self, lab, folder, url, script=SCRIPT):
         self.lab, self.folder, self.url = lab, folder, url
         self.copy = folder / "copy.sqsh"
         self.copied_s = []
         self.local_s = []
-        (folder / "train.py").write_text(SCRIPT)
+        (folder / "train.py").write_text(script)
 
-    def seconds(self, image, *options, cache):
+    def seconds(self, image, *options, cache, **environment):
         """From the command to the end of the first step; memory holds nothing of files before."""
+        empty_memory()
+        start = time.monotonic()
+        return self.stepped_at(image, *options, "train.py", cache=cache, **environment) - start
+
+    def stepped_at(self, image, *words, cache, **environment):
+        """When the first step of this start ended."""
         stepped = self.folder / "stepped"
         stepped.unlink(missing_ok=True)
-        subprocess.run(["sync"], check=True)
-        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
-        environment = clean_environment(**self.lab.home.environment())
+        environment = clean_environment(**self.lab.home.environment(), **environment)
         del environment["PYTHON_EXEC"]  # the interpreter is the image's
-        start = time.monotonic()
         done = subprocess.run(
-            [*self.lab.prefix, ROBUSTRUN, f"--image={image}", f"--cache-dir={cache}", *options,
-             "train.py", stepped], cwd=self.folder, capture_output=True, text=True,
+            [*self.lab.prefix, ROBUSTRUN, f"--image={image}", f"--cache-dir={cache}", *words,
+             stepped], cwd=self.folder, capture_output=True, text=True,
             env=environment, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             sys.exit(f"a start from {image} failed:\n{done.stderr}")
-        return float(stepped.read_text()) - start
+        return float(stepped.read_text())
 
-    def full(self):
+    def fetch(self):
+        """The whole file, over the link."""
         start = time.monotonic()
         subprocess.run([*self.lab.prefix, PYTHON, "-c", COPY, self.url, self.copy], check=True)
         self.copied_s.append(time.monotonic() - start)
+
+    def full(self):
+        self.fetch()
         self.local_s.append(self.seconds(self.copy, "--prefetch=off", cache=self.empty("none")))
         return self.copied_s[-1] + self.local_s[-1]
 

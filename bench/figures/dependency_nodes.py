@@ -1,0 +1,91 @@
+"""Dependencies on eight machines at once: until each of them has the snapshot mounted.
+
+Links of 1 Gbit/s each way. The stage `environment` of `robustrun report`, of each machine by its
+own clock: the snapshot lies in a cache that all of them see; each has a cache of its own, the
+snapshot lies in one of these, and machines pass it on. Packages are those of `dependencies
+--quick`. Memory holds nothing of files before. Takes root.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from harness import ROBUSTRUN, Figure, Scratch, clean_environment, in_turns
+from lab_nodes import NODES, Nodes, finish
+from origin import BURST, LATENCY, Lab
+
+from figures.dependencies import QUICK, installers, wheelhouse
+
+RATE = "1gbit"
+CAME = "the dependencies came from other nodes"
+
+
+class Machines(Nodes):
+    def __init__(self, lab, folder):
+        super().__init__(lab, folder)
+        self.environment = installers(folder, wheelhouse(folder, QUICK))
+        self.shared = folder / "shared"
+        self.shared.mkdir(mode=0o700)
+        self.ratios = {"shared": [], "own": []}
+        (folder / "train.py").write_text(f"import {QUICK[0]}\n")
+        for machine in self.all:
+            limit = ("root", "tbf", "rate", RATE, "burst", BURST, "latency", LATENCY)
+            machine.within("tc", "qdisc", "add", "dev", "eth0", *limit)
+            lab.within_hub("tc", "qdisc", "add", "dev", machine.cable, *limit)
+
+    def job(self, count, cache):
+        """The stage of each of the first `count` machines, by what the report says of them."""
+        errors = finish(self.run(self.lab.prefix, *self.hosts(count), "--deps=requirements.txt",
+                                 f"--run-dir={self.folder / 'run'}", "train.py", cache=cache,
+                                 **self.environment))
+        done = subprocess.run([ROBUSTRUN, "report", "--json", self.folder / "run"], text=True,
+                              capture_output=True, check=True, env=clean_environment())
+        subprocess.run(["rm", "-rf", self.folder / "run"], check=True)
+        stage = next(each for each in json.loads(done.stdout)["stages"]
+                     if each["of"] == "start" and each["stage"] == "environment")
+        if stage["samples"] != count:
+            sys.exit(f"{stage['samples']} of {count} machines told of their dependencies")
+        return stage["median_s"], stage["max_s"], errors.count(CAME)
+
+    def with_shared_cache(self):
+        self.clear()
+        median, most, _ = self.job(NODES, self.shared)
+        self.ratios["shared"].append(most / median)
+        return most
+
+    def with_own_caches(self):
+        for machine in self.all[1:]:
+            subprocess.run(self.within(machine, "rm", "-rf", self.cache / "deps"), check=True)
+        self.clear("blocks")
+        median, most, came = self.job(NODES, None)
+        if came != NODES - 1:
+            print(f"  only {came} machines got the snapshot from others, the rest installed it")
+        self.ratios["own"].append(most / median)
+        return most
+
+
+def measure(quick):
+    if os.geteuid() != 0:
+        sys.exit("this measurement makes network namespaces and mounts: it wants root")
+    with Scratch() as folder:
+        lab = Lab(folder / "lab", str(folder)).add(NODES)
+        try:
+            machines = Machines(lab, folder)
+            for cache in (machines.shared, None):
+                machines.job(1, cache)  # makes the snapshot
+            shared, own = in_turns(3 if quick else 7, machines.with_shared_cache,
+                                   machines.with_own_caches)
+        finally:
+            lab.close()
+    ratios = machines.ratios
+    return [
+        Figure("dependencies, slowest of 8 machines: hit in a shared cache", "s", shared, [], "-",
+               True),
+        Figure("dependencies, slowest of 8 machines: passed on", "s", own, [], "-", True),
+        Figure("slowest machine / median machine, hit in a shared cache", "", ratios["shared"], [],
+               "below 1.2", statistics.median(ratios["shared"]) < 1.2),
+        Figure("slowest machine / median machine, passed on", "", ratios["own"], [], "below 1.2",
+               statistics.median(ratios["own"]) < 1.2),
+    ]

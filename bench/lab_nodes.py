@@ -1,0 +1,51 @@
+"""Eight machines of a lab (tests/e2e/machines.py), each with a cache of its own, and runs on them.
+All share this one's processors. Takes root.
+"""
+
+import subprocess
+import sys
+
+from harness import ROBUSTRUN, clean_environment, empty_memory
+
+NODES = 8
+
+
+class Nodes:
+    def __init__(self, lab, folder):
+        self.lab, self.folder = lab, folder
+        self.all = list(lab.machines.values())
+        self.cache = folder / "cache"  # each machine's own
+        self.cache.mkdir()
+        for machine in self.all:
+            subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "-o",
+                            "mode=700", "none", self.cache], check=True)
+
+    def within(self, machine, *words):
+        return ["nsenter", "-t", str(machine.init), "-n", "-m", "-p", "-u",
+                f"--wd={self.folder}", *map(str, words)]
+
+    def clear(self, *names):
+        """Of every machine's cache, and of memory."""
+        for machine in self.all:
+            subprocess.run(self.within(machine, "rm", "-rf", *(self.cache / n for n in names)),
+                           check=True)
+        empty_memory()
+
+    def run(self, prefix, *words, cache=None, **environment):
+        """A robustrun at the place that `prefix` leads to."""
+        return subprocess.Popen(
+            [*prefix, ROBUSTRUN, f"--cache-dir={cache or self.cache}", "--preflight=off",
+             "--nproc-per-node=1", *words], cwd=self.folder, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+            env=clean_environment(**self.lab.home.environment(), **environment))
+
+    def hosts(self, count=NODES):
+        return f"--hosts=h[1-{count}]", "--iface=eth0"
+
+
+def finish(run):
+    """What it said."""
+    _, errors = run.communicate()
+    if run.returncode != 0:
+        sys.exit(f"a start failed:\n{errors}")
+    return errors
