@@ -29,8 +29,12 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         if constexpr (std::is_same_v<T, wire::Output>) {
           if (is_shown(report.rank)) console_->write(report);
           if (console_->congested()) pause(link);
-        } else if constexpr (std::is_same_v<T, wire::WorkerStarted> ||
-                             std::is_same_v<T, wire::WorkerStartFailed>) {
+        } else if constexpr (std::is_same_v<T, wire::WorkerStarted>) {
+          if (job_.is_foreign(node, report.attempt)) {
+            return lose(node, "another supervisor, which this one has followed, uses it", true);
+          }
+          if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
+        } else if constexpr (std::is_same_v<T, wire::WorkerStartFailed>) {
           if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
         } else if constexpr (std::is_same_v<T, wire::PortReserved>) {
           const bool is_for_replay = replay_ && replay_->on_report(node, report);

@@ -259,6 +259,16 @@ const Assignment* Job::assignment(base::Rank rank) const {
   return rank.value < workers.size() ? &workers[rank.value] : nullptr;
 }
 
+bool Job::is_foreign(base::NodeId node, base::Attempt attempt) const {
+  const Impl& it = *impl_;
+  const bool is_over = it.state == JobState::kIdle || it.state == JobState::kFinishing ||
+                       it.state == JobState::kFinished;
+  if (is_over || attempt.value < it.attempt.value) return false;
+  const bool is_ordered = it.state == JobState::kStarting || it.state == JobState::kRunning ||
+                          it.state == JobState::kStopping;
+  return attempt != it.attempt || !is_ordered || it.plan.slots(node) == 0;
+}
+
 std::uint64_t Job::digest() const {
   StateHash hash;
   JobMemory& memory = *impl_;  // fields() serves readers and writers alike, so it is not const

@@ -39,6 +39,12 @@ class Cluster {
 
  private:
   static constexpr Nanos kAftermath = minutes(1);
+  // What an agent was told of copies, and which agent that was; `number` counts such orders.
+  struct ToldCopies {
+    core::PlaceCopies order;
+    base::Generation by;
+    std::uint64_t number = 0;
+  };
 
   void wire_up();
   void add_node();
@@ -155,8 +161,8 @@ class Cluster {
   std::uint32_t world_size_ = 0;   // of that attempt
   std::uint64_t steps_ = 0;
   std::uint64_t saved_ = 0;   // step that was saved last, or loaded
-  std::map<base::NodeId, core::PlaceCopies> copies_of_;  // that its agent was told last
-  std::map<base::NodeId, base::Generation> copies_by_;  // and which agent that was
+  std::map<base::NodeId, ToldCopies> told_copies_;  // newest of each
+  std::uint64_t copy_orders_ = 0;
   Disks disks_{mutation_};
   std::optional<Disks::Writer> writer_;  // the session of the newest attempt, once it has claimed
   std::uint64_t saves_ = 0;  // that were committed

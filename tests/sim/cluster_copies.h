@@ -2,6 +2,8 @@
 // Copies in memory, as agents and the shell keep them: who keeps whose, what is there, what is
 // saved.
 
+#include <tuple>
+
 #include "supervisor/backup_solver.h"
 #include "tests/sim/cluster.h"
 
@@ -17,16 +19,16 @@ inline void Cluster::solve_backup(const core::SolveBackup& question) {
   later(is_late ? seconds(30) : milliseconds(1), [this, solved] { tell({}, {}, solved); });
 }
 
-// An agent that was told keeps to it until it is told otherwise. What comes late, after the order
-// of a newer attempt, is of the past.
+// An agent that was told keeps to it until it is told otherwise. Of two orders of one attempt the
+// second counts, as connections keep their order: a repetition that is worse than TCP allows would
+// take it back, which nothing here is made for.
 inline void Cluster::place_copies(const core::PlaceCopies& order_of) {
-  const Link::Order what = [this, order_of](VirtualNode& node) {
-    core::PlaceCopies& known = copies_of_[order_of.node];
-    const bool is_older =
-        copies_by_[order_of.node] == node.generation() && known.attempt > order_of.attempt;
-    if (is_older) return;
-    known = order_of;
-    copies_by_[order_of.node] = node.generation();
+  const Link::Order what = [this, order_of, number = ++copy_orders_](VirtualNode& node) {
+    ToldCopies& told = told_copies_[order_of.node];
+    const bool is_newer =
+        std::tie(told.order.attempt, told.number) <= std::tie(order_of.attempt, number);
+    if (told.by == node.generation() && !is_newer) return;
+    told = {order_of, node.generation(), number};
   };
   if (!scenario_.is_local) links_[order_of.node.value].copies = what;
   order(order_of.node, what);
@@ -37,11 +39,12 @@ inline void Cluster::place_copies(const core::PlaceCopies& order_of) {
 inline void Cluster::tell_copies(base::Attempt attempt) {
   if (!scenario_.keeps_copies) return;
   for (const VirtualNode& node : nodes_) {
-    const auto known = copies_of_.find(node.id());
-    if (known == copies_of_.end() || node.alive(attempt) == 0) continue;
-    if (known->second.attempt != attempt || copies_by_[node.id()] != node.generation()) continue;
+    const auto told = told_copies_.find(node.id());
+    if (told == told_copies_.end() || node.alive(attempt) == 0) continue;
+    const core::PlaceCopies& known = told->second.order;
+    if (known.attempt != attempt || told->second.by != node.generation()) continue;
     core::CopiesKept kept{attempt, {}};
-    for (const core::CopyRoute& route : known->second.send) {
+    for (const core::CopyRoute& route : known.send) {
       const bool is_there = route.node.value < nodes_.size() &&
                             nodes_[route.node.value].generation() == route.generation;
       const bool is_slow = strikes(Mishap::kCopySlow, route.rank.value, 0.14);

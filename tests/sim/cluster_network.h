@@ -130,6 +130,14 @@ inline void Cluster::hear(base::NodeId node, base::Generation generation, core::
   if (is_hello && link.generation == generation && !link.lost) {
     if (std::exchange(link.joined, true)) return repeat_orders(node);
   }
+  const auto* started = std::get_if<core::WorkerStarted>(&body);
+  const bool is_foreign = started != nullptr && link.generation == generation && !link.lost &&
+                          job_.is_foreign(node, started->attempt);
+  if (is_foreign && mutation_ != Mutation::kKeepsStrangers) {
+    ++outcome_.refusals;
+    nodes_[node.value].abandon("refused");
+    return lose(node, generation, {"another supervisor uses it", true});
+  }
   tell(node, generation, std::move(body));
 }
 

@@ -66,6 +66,7 @@ enum class Mutation : std::uint8_t {
   kTrustsTheFence,     // generations begin anew when the fence is lost
   kSalvagesTheOld,     // what a later save has followed is committed all the same
   kIgnoresTheFence,    // anybody commits
+  kKeepsStrangers,     // an agent whose workers another supervisor ordered stays
 };
 
 // What becomes of the core's actions; none of it is visible to the core.

@@ -61,6 +61,28 @@ TEST_CASE("agents that say by themselves that their workers are gone are not tol
   CHECK(h.exit_code() == 0);
 }
 
+TEST_CASE("workers that nobody here ordered are known by their attempt, state and node") {
+  Harness h(group_spec({1, 1, 1}, 2, 2));
+  CHECK(h.job.is_foreign({0}, {0}));  // while agents join
+  h.join_all();
+  CHECK(h.job.is_foreign({0}, {0}));  // while the port is reserved
+  h.reserve();
+  CHECK_FALSE(h.job.is_foreign({0}, {0}));
+  CHECK(h.job.is_foreign({2}, {0}));  // a spare has none
+  CHECK(h.job.is_foreign({0}, {1}));
+  h.start_all();
+  CHECK_FALSE(h.job.is_foreign({0}, {0}));
+  h.tell_exit(exited(0, 0, 1));
+  CHECK_FALSE(h.job.is_foreign({1}, {0}));  // one that was started while it was to stop
+  h.recover();
+  CHECK_FALSE(h.job.is_foreign({0}, {0}));  // of the past: they were stopped
+  CHECK_FALSE(h.job.is_foreign({0}, {1}));
+  CHECK(h.job.is_foreign({0}, {2}));
+  h.tell_exit(exited(1, 0, 0));
+  h.tell_exit(exited(1, 1, 0));
+  CHECK_FALSE(h.job.is_foreign({0}, {2}));  // at the end all agents go
+}
+
 TEST_CASE("a given MASTER_PORT is used for every attempt without asking") {
   JobSpec spec = make_spec();
   spec.master_port = 29500;
