@@ -5,13 +5,15 @@ installed (their content is real, their compression ours). Each reading is one s
 without the packages: `pip install --target` from the wheels; the same by uv, whose cache has
 them unpacked and lies on the same file system, so that it links; and ours, from the agent's
 start of it to the mounted snapshot, as its log says. Then all three from the command to the end
-of the packages' import. The page cache is warm for all of them.
+of the packages' import. Memory holds nothing of files before, the interpreters' own included. Takes
+root.
 """
 
 import base64
 import contextlib
 import csv
 import hashlib
+import os
 import pathlib
 import re
 import shutil
@@ -21,7 +23,15 @@ import time
 import zipfile
 
 import harness
-from harness import BIN, Figure, Scratch, clean_environment, in_turns, median_ratio
+from harness import (
+    BIN,
+    Figure,
+    Scratch,
+    clean_environment,
+    empty_memory,
+    in_turns,
+    median_ratio,
+)
 
 QUICK = ("numpy", "sympy", "mpmath", "networkx")
 PACKAGES = (*QUICK, "torch", "filelock", "fsspec", "jinja2", "markupsafe", "setuptools",
@@ -114,6 +124,7 @@ class Installs:
 
     def by_installer(self, name, command):
         with self.target() as target:
+            empty_memory()
             start = time.monotonic()
             subprocess.run([*command, "--target", target, "-r", "requirements.txt"],
                            cwd=self.folder, env=self.environment, check=True,
@@ -130,14 +141,16 @@ class Installs:
         self.by_installer("uv", [UV, "pip", "install", "--python", harness.PYTHON])
 
     def ours(self):
+        empty_memory()
         start = time.monotonic()
-        end, log = self.run(["--deps=requirements.txt"],
-                            self.environment)
+        end, log = self.run(["--deps=requirements.txt"], self.environment)
         self.stages.setdefault("ours", []).append(int(READY.search(log).group(1)) / 1000)
         self.totals.setdefault("ours", []).append(end - start)
 
 
 def measure(quick):
+    if os.geteuid() != 0:
+        sys.exit("this measurement empties the page cache: it wants root")
     if not UV.exists():
         sys.exit("no uv in .venv: scripts/install-deps.sh test installs it")
     with Scratch() as folder:

@@ -1,6 +1,7 @@
 """Dependencies on eight machines at once: until each of them has the snapshot mounted.
 
-Links of 1 Gbit/s each way. The stage `environment` of `robustrun report`, of each machine by its
+Links of 200 Mbit/s each way: eight machines share two processors, and with faster ones the stage is
+their turns. The stage `environment` of `robustrun report`, of each machine by its
 own clock: the snapshot lies in a cache that all of them see; each has a cache of its own, the
 snapshot lies in one of these, and machines pass it on. Packages are those of `dependencies
 --quick`. Memory holds nothing of files before. Takes root.
@@ -18,7 +19,7 @@ from origin import BURST, LATENCY, Lab
 
 from figures.dependencies import QUICK, installers, wheelhouse
 
-RATE = "1gbit"
+RATE = "200mbit"
 CAME = "the dependencies came from other nodes"
 
 

@@ -22,7 +22,7 @@ from origin import Lab, Origin
 from figures.images import COPY, make_image
 from figures.startup import SCRIPT
 
-BLOCK = 256 << 10  # docs/formats/block-store.md
+BLOCK = 128 << 10  # docs/formats/block-store.md
 SUM_BYTES = 16
 TRAIN = SCRIPT.replace("sys.argv[1]", 'sys.argv[1] + os.environ["RANK"]').replace(
     "import sys", "import os, sys")

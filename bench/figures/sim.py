@@ -48,8 +48,8 @@ def lost_ratio(policies, peer):
             / policies[peer]["lost_per_incident_s"]["mean"])
 
 
-def show_origins(study):
-    print("what this rests on:")
+def show_origins(name, study):
+    print(f"what {name} rests on:")
     for origin in ("given", "measured", "published", "assumed"):
         for one in study["figures"]:
             if one["origin"] == origin:
@@ -91,6 +91,6 @@ def measure(quick):
                     f"{PUBLISHED[name]}"))
             if residual == "0":
                 figures += lost_figures(name, policies)
-    show_origins(study)
+        show_origins(name, study)
     show_variations((*CLUSTERS["Llama 3's cluster"], *JOB), seeds)
     return figures + sim_core.measure(quick)
