@@ -10,7 +10,7 @@ from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import WriteItemType
 from torch.distributed.checkpoint.storage import WriteResult
 
-from . import _engine, _neutral, _state, _tensors
+from . import _engine, _neutral, _staged, _state, _tensors
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 
@@ -25,36 +25,29 @@ class Saving:
 
     def write(self, plan, planner):
         self._rank, world = plan.storage_data["rank"], plan.storage_data["world"]
-        shards, tensors, states, results = [], [], [], []
-        for item in plan.items:
-            name = item.index.fqn
-            data = planner.resolve_data(item)
-            if item.type == WriteItemType.BYTE_IO:
-                states.append((self._rank, OBJECT + name, _encoded(name, data)))
-                size = len(states[-1][2])
-            else:
-                tensor = _local(data, name)
-                size = tensor.numel() * tensor.element_size()
-                if size or not all(item.tensor_data.size):  # an empty shard tells nothing
-                    shards.append(_engine.Shard(
-                        name, _tensors.dtype_name(tensor.dtype), self._rank,
-                        tuple(item.tensor_data.size), tuple(item.tensor_data.chunk.offsets),
-                        tuple(tensor.shape), size))
-                    tensors.append(tensor)
-            results.append(WriteResult(index=item.index, size_in_bytes=size, storage_data=None))
+        items = _Items(plan, planner, self._rank)
         writers = ["rank-%d" % rank for rank in range(world)] + [_COMMON_WRITER]
         began = monotonic_ns()
         with self._store.lock:
             self._store.engine.saves_begun = self._number
             self._engine_save = self._store.engine.begin(self._step, writers, world, self._axes)
-            self._engine_save.write("rank-%d" % self._rank, shards,
-                                    [tensor.data_ptr() for tensor in tensors], states)
+            self._engine_save.write("rank-%d" % self._rank, items.shards, items.addresses(),
+                                    items.states)
+            self._refuse_changed(items.changed() or self._engine_save.recheck(
+                _staged.sample(items.memory, self._store.next_turn())))
             self._engine_save.commit()  # this part; the last one is the coordinator's
             self._say_notes()
         note("saved", attempt=self._engine_save.attempt,
              directories=self._store.engine.directories, total_ns=monotonic_ns() - began,
-             bytes=sum(shard.bytes for shard in shards))
-        return results
+             bytes=items.bytes())
+        return items.results
+
+    def _refuse_changed(self, names):
+        if names:
+            raise _staged.ChangedWhileSaved(
+                "tensor '%s'%s changed while step %d was being saved: nothing was committed" % (
+                    names[0], " and %d more" % (len(names) - 1) if len(names) > 1 else "",
+                    self._step))
 
     def finish(self, metadata, results):
         """On the coordinator, when every rank has written."""
@@ -87,15 +80,58 @@ class Saving:
         self._engine_save.notes.clear()
 
 
+class _Items:
+    """What the planner wants this rank to write. `memory`: of the shards, that of the state itself
+    where it is plain memory of the host, else a copy."""
+
+    def __init__(self, plan, planner, rank):
+        self.shards, self.memory, self.states, self.results = [], [], [], []
+        self._versions = []  # (name, tensor, its version when it was looked at)
+        for item in plan.items:
+            name = item.index.fqn
+            data = planner.resolve_data(item)
+            if item.type == WriteItemType.BYTE_IO:
+                self.states.append((rank, OBJECT + name, _encoded(name, data)))
+                size = len(self.states[-1][2])
+            else:
+                size = self._add(item, name, data, rank)
+            self.results.append(WriteResult(index=item.index, size_in_bytes=size,
+                                            storage_data=None))
+
+    def _add(self, item, name, tensor, rank):
+        tensor = _local(tensor, name)
+        version = _tensors.version(tensor)
+        memory = _tensors.as_memory(tensor)
+        size = _tensors.byte_size(memory)
+        if size or not all(item.tensor_data.size):  # an empty shard tells nothing
+            self.shards.append(_engine.Shard(
+                name, _tensors.dtype_name(memory.dtype), rank, tuple(item.tensor_data.size),
+                tuple(item.tensor_data.chunk.offsets), tuple(memory.shape), size))
+            self.memory.append(memory)
+            self._versions.append((name, tensor, version))
+        return size
+
+    def addresses(self):
+        return [memory.data_ptr() for memory in self.memory]
+
+    def bytes(self):
+        return sum(shard.bytes for shard in self.shards)
+
+    def changed(self):
+        """Names of tensors that were changed since, as torch has counted."""
+        return [name for name, tensor, version in self._versions
+                if _tensors.version(tensor) != version]
+
+
 def _local(tensor, name):
-    """Its elements in memory that the engine can read: row-major, on this machine."""
+    """Its elements on this rank, a plain tensor."""
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if _tensors.is_wrapped(tensor):
         raise _tensors.CannotSave("cannot save '%s': it is a %s, not a plain tensor; save the "
                                   "plain ones that it consists of" % (name, type(tensor).__name__))
     _tensors.check(tensor, name)
-    return _tensors.as_memory(tensor)
+    return tensor
 
 
 def _encoded(name, data):
@@ -127,11 +163,16 @@ class _Store:
         self.engine = engine
         self.lock = threading.Lock()
         self._begun = {}  # (step, first number): how many
+        self._turn = 0
 
     def next_number(self, step, first):
         with self.lock:
             self._begun[step, first] = self._begun.get((step, first), -1) + 1
             return first + self._begun[step, first]
+
+    def next_turn(self):
+        self._turn += 1
+        return self._turn
 
 
 _stores = {}

@@ -145,6 +145,14 @@ def test_what_read_metadata_meets_is_said_although_torch_swallows_it(folder):
     assert "robustrun: cannot load a checkpoint: there is no committed checkpoint" in said
 
 
+@pytest.mark.parametrize("way", [pytest.param("torch", marks=with_newer_torch), "numpy"])
+def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(folder, way):
+    said = job(2, "save_torn", folder, way)
+    assert "ChangedWhileSaved: tensor 'model.columns' changed while step 2" in said
+    found = json.loads(ckpt("ls", "--json", *both(folder)))
+    assert [each["step"] for each in found if each["state"] == "committed"] == [3, 1]
+
+
 def test_an_attempt_that_was_followed_by_another_cannot_save_any_more(folder):
     said = job(2, "zombie", folder, "", code=1, ROBUSTRUN_RUN_ID="otter", ROBUSTRUN_ATTEMPT="0")
     assert "generation 1 may not commit: 2 was admitted since" in said
