@@ -18,14 +18,16 @@ _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ran
 
 
 class Saving:
-    def __init__(self, store, step, first_number, axes):
-        self._store, self._step, self._axes = store, step, axes
+    def __init__(self, store, step, first_number, axes, own):
+        """`own`: [(name, bytes)] of what this rank keeps for itself."""
+        self._store, self._step, self._axes, self.own = store, step, axes, own
         self._number = store.next_number(step, first_number)
         self._engine_save = self._rank = None
 
     def write(self, plan, planner):
         self._rank, world = plan.storage_data["rank"], plan.storage_data["world"]
         items = _Items(plan, planner, self._rank)
+        items.states += [(self._rank, name, data) for name, data in self.own]
         writers = ["rank-%d" % rank for rank in range(world)] + [_COMMON_WRITER]
         began = monotonic_ns()
         with self._store.lock:

@@ -25,7 +25,7 @@ from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _contents, _dcp_load, _dcp_save, _engine, _ranks, _session, _stages
+from . import _contents, _dcp_load, _dcp_own, _dcp_save, _engine, _ranks, _session, _stages
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 from ._load import Loaded
@@ -49,6 +49,10 @@ def _step_of(checkpoint_id):
     return int(digits.group(1))
 
 
+def _named_sizes(axes):
+    return [(str(name), int(size)) for name, size in axes]
+
+
 def _paths(directories):
     if isinstance(directories, (str, bytes, os.PathLike)):
         directories = [directories]
@@ -61,13 +65,18 @@ class RobustWriter(StorageWriter):
     `weights`: each directory's share of the data, such as its bandwidth. `workers`: threads for
     each of them. `axes`: [(name, size)] of the job's parallel shape, kept with the checkpoint.
     `parity`: as many of the directories may be lost or damaged; there must be more.
+    `own`: {name: value} of what each rank keeps for itself, and `dataloader`, the same: dicts,
+    lists, or objects with state_dict(), looked at in every dcp.save. `random`: the states of random
+    number generators, too. A RobustReader with the same gives them back.
     """
 
-    def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0):
+    def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0,
+                 own=None, dataloader=None, random=False):
         super().__init__()
         self.directories = _paths(directories)
         self.step = step
-        self.axes = [(str(name), int(size)) for name, size in axes]
+        self.axes = _named_sizes(axes)
+        self._own = _dcp_own.Kept(_dcp_own.named(own, dataloader), random)
         self._options = {"weights": weights and [float(each) for each in weights],
                          "workers": int(workers), "parity": int(parity)}
         self._session = None
@@ -83,6 +92,16 @@ class RobustWriter(StorageWriter):
         if self._session is None:
             self._session = _session.session()
         return self._session
+
+    @property
+    def own(self):
+        """{name: value}, the dataloader's among them."""
+        return self._own.values
+
+    def take_own(self):
+        """Takes what this rank keeps for itself as it is now, for the next save: right before
+        async_save, which looks only when training goes on already."""
+        self._own.take()
 
     def _store(self):
         return _dcp_save.store(self.directories, self._resolved_session(), **self._options)
@@ -107,13 +126,15 @@ class RobustWriter(StorageWriter):
             raise ValueError("which step is it? dcp.save(..., checkpoint_id=STEP), or set the "
                              "writer's step")
         self._save = _dcp_save.Saving(self._store(), _step_of(self.step), self._first_number,
-                                      self.axes)
+                                      self.axes, self._own.for_save())
 
     def prepare_local_plan(self, plan):
         return plan
 
     # DCP may replay the plans of an earlier save (enable_plan_caching): nothing of this save.
     def prepare_global_plan(self, plans):
+        if self._save.own:
+            _dcp_own.check_all_ranks(len(plans))
         return [replace(plan, storage_data={"rank": rank, "world": len(plans)})
                 for rank, plan in enumerate(plans)]
 
@@ -135,19 +156,29 @@ class RobustReader(StorageReader):
     directories are taken over, so that no earlier attempt commits any more and all ranks find the
     same; what is damaged is marked, and the next start takes the one before. `read_only`: neither;
     for those who only look, such as an evaluation.
+
+    `own`, `dataloader`, `random`: what each rank has kept for itself is put back into these, in
+    place; all that was saved must be wanted (with `read_only`: only what is asked for), and all
+    that is wanted must have been saved. Of another number of ranks, or other `axes` where they are
+    given here, it is refused (WorldChanged), unless `remap(name, values, rank, size)` says who
+    takes what: as in robustrun.checkpoint.load_latest.
     """
 
-    def __init__(self, directories, step=None, read_only=False):
+    def __init__(self, directories, step=None, read_only=False, own=None, dataloader=None,
+                 random=False, remap=None, axes=()):
         super().__init__()
         self.directories = _paths(directories)
         self.step = step
         self.read_only = read_only
         self.last_load = None
+        self._own = _dcp_own.Wanted(_dcp_own.named(own, dataloader), random, remap,
+                                    _named_sizes(axes))
+        self._own_calls = []
         self._checkpoint = None
         self._places = {}  # index -> number of the shard
 
     def __getstate__(self):
-        return dict(self.__dict__, _checkpoint=None, _places={})
+        return dict(self.__dict__, _checkpoint=None, _places={}, _own_calls=[])
 
     def latest(self):
         """The newest step that can be loaded; None when there is none."""
@@ -216,6 +247,7 @@ class RobustReader(StorageReader):
         pass
 
     def prepare_local_plan(self, plan):
+        self._own_calls = self._own.planned(self._checkpoint, self.read_only)
         return replace(plan, storage_data=self._checkpoint.attempt)
 
     def prepare_global_plan(self, plans):
@@ -223,6 +255,8 @@ class RobustReader(StorageReader):
         if len(found) > 1:
             raise RuntimeError("the ranks do not find the same checkpoint, but %s; is somebody "
                                "else saving there?" % " and ".join(found))
+        if self._own_calls:
+            _dcp_own.check_all_ranks(len(plans))
         group = _ranks.group()
         if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
             return [replace(plan, storage_data=None) for plan in plans]
@@ -235,6 +269,8 @@ class RobustReader(StorageReader):
     def read_data(self, plan, planner):
         try:
             self._read(plan, planner)
+            for each in self._own_calls:
+                each()
         except _engine.CheckpointError as error:
             self._give_up(error)
             raise

@@ -339,7 +339,7 @@ def zombie(folder, rank, world, other):
     dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=3)
 
 
-def main():
+def main(commands):
     world, command, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     meeting = tempfile.mkdtemp(prefix="rr-dcp-") + "/store"
     pids = []
@@ -352,7 +352,7 @@ def main():
                 if world > 1:
                     dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank,
                                             world_size=world)
-                globals()[command](folder, rank, world, *(sys.argv[4:] or [None]))
+                commands[command](folder, rank, world, *(sys.argv[4:] or [None]))
                 if world > 1:
                     dist.barrier()
                     dist.destroy_process_group()
@@ -369,4 +369,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(globals())

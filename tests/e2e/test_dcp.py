@@ -23,9 +23,9 @@ def environment(**more):
             "ROBUSTRUN_LIBRARY": str(BUILD / "share" / "robustrun" / "librobustrun.so"), **more}
 
 
-def job(world, command, folder, *words, code=0, **more):
+def job(world, command, folder, *words, code=0, script=JOB, **more):
     """What it said on stderr."""
-    done = subprocess.run([PYTHON, JOB, str(world), command, str(folder), *words],
+    done = subprocess.run([PYTHON, script, str(world), command, str(folder), *words],
                           capture_output=True, text=True, timeout=240, env=environment(**more))
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
