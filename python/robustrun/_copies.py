@@ -115,12 +115,14 @@ class Copies:
         self._library.rr_memory_discard(self._handle, handle._slot)
 
     def drain(self, handle, then=None, rate=0):
-        """Saves it in the background, at no more than `rate` bytes a second unless that is 0 or
-        somebody is in a hurry; `then(handle)` is called there when that has committed it."""
+        """Saves it in the background, behind those before it and at no more than `rate` bytes a
+        second unless that is 0 or somebody is in a hurry; `then(handle)` is called there when that
+        has committed it."""
         self._library.rr_memory_hold(self._handle, handle._slot, 1)
+        before = list(self._running)[-1:]
         self._running.append(handle)
-        thread = threading.Thread(target=self._drain, args=(handle, then, rate), daemon=True,
-                                  name="robustrun-drain")
+        thread = threading.Thread(target=self._drain, args=(handle, then, rate, before),
+                                  daemon=True, name="robustrun-drain")
         thread.start()
 
     def hurry(self):
@@ -138,8 +140,10 @@ class Copies:
         with self._rate_lock:
             self.engine.limit_writes(0 if self._hurried else rate)
 
-    def _drain(self, handle, then, rate):
+    def _drain(self, handle, then, rate, before):
         try:
+            for each in before:  # what is committed later counts as newer
+                each._over.wait()
             committed = ctypes.c_int()
             with self.lock:
                 self._limit(rate)

@@ -253,8 +253,9 @@ class _Saver(_staged.StagedSaves):
             with self.lock:
                 return self._save(*what)
         self.copies.raise_errors()
-        self.copies.hurry()  # what goes before this save
+        self.copies.hurry()
         try:
+            self.copies.wait()  # what goes before this save, and would count as newer behind it
             with self.lock:
                 return self._save(*what)
         finally:
