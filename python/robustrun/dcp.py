@@ -25,7 +25,17 @@ from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _contents, _dcp_load, _dcp_own, _dcp_save, _engine, _ranks, _session, _stages
+from . import (
+    _contents,
+    _dcp_load,
+    _dcp_memory,
+    _dcp_own,
+    _dcp_save,
+    _engine,
+    _ranks,
+    _session,
+    _stages,
+)
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 from ._load import Loaded
@@ -68,13 +78,21 @@ class RobustWriter(StorageWriter):
     `own`: {name: value} of what each rank keeps for itself, and `dataloader`, the same: dicts,
     lists, or objects with state_dict(), looked at in every dcp.save. `random`: the states of random
     number generators, too. A RobustReader with the same gives them back.
+
+    `blocking=False`: dcp.save returns when each rank has a copy of its items in memory, under
+    robustrun the agent's; it is written in the background (wait(), `handle`), and a third save
+    waits while two are being written. `every_step`: only every `disk_every`-th copy is written; the
+    newest that all ranks have is, if the job dies. `drain_rate`: as in robustrun.checkpoint.save.
     """
 
     def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0,
-                 own=None, dataloader=None, random=False):
+                 own=None, dataloader=None, random=False, blocking=True, every_step=False,
+                 disk_every=100, drain_rate=None):
         super().__init__()
         self.directories = _paths(directories)
         self.step = step
+        self.handle = None  # of the last save that did not wait for the disk
+        self._turns = _dcp_memory.Turns(blocking, every_step, disk_every, drain_rate)
         self.axes = _named_sizes(axes)
         self._own = _dcp_own.Kept(_dcp_own.named(own, dataloader), random)
         self._options = {"weights": weights and [float(each) for each in weights],
@@ -85,7 +103,7 @@ class RobustWriter(StorageWriter):
 
     # async_save in a process of its own sends the writer there each time.
     def __getstate__(self):
-        return dict(self.__dict__, _session=self._resolved_session(), _save=None,
+        return dict(self.__dict__, _session=self._resolved_session(), _save=None, handle=None,
                     _first_number=_FIRST_NUMBER_ELSEWHERE)
 
     def _resolved_session(self):
@@ -102,6 +120,13 @@ class RobustWriter(StorageWriter):
         """Takes what this rank keeps for itself as it is now, for the next save: right before
         async_save, which looks only when training goes on already."""
         self._own.take()
+
+    def wait(self):
+        """Until nothing of this process is on its way to these directories; raises what went wrong
+        with it."""
+        copies = self._store().copies
+        if copies is not None:
+            copies.wait()
 
     def _store(self):
         return _dcp_save.store(self.directories, self._resolved_session(), **self._options)
@@ -126,7 +151,8 @@ class RobustWriter(StorageWriter):
             raise ValueError("which step is it? dcp.save(..., checkpoint_id=STEP), or set the "
                              "writer's step")
         self._save = _dcp_save.Saving(self._store(), _step_of(self.step), self._first_number,
-                                      self.axes, self._own.for_save())
+                                      self.axes, self._own.for_save(), self._turns.next(),
+                                      is_coordinator)
 
     def prepare_local_plan(self, plan):
         return plan
@@ -141,6 +167,7 @@ class RobustWriter(StorageWriter):
     def write_data(self, plan, planner):
         future = torch.futures.Future()
         future.set_result(self._save.write(plan, planner))
+        self.handle = self._save.handle
         return future
 
     def finish(self, metadata, results):
@@ -276,8 +303,9 @@ class RobustReader(StorageReader):
             raise
         finally:
             _stages.load_ends()
-        note("loaded", attempt=self._checkpoint.attempt, directories=self.directories,
-             source="disk")
+        loaded = self.last_load
+        note("loaded", attempt=loaded.attempt, directories=self.directories,
+             source="memory" if loaded.bytes and not loaded.from_disk else "disk")
         self._checkpoint = None  # its files and memory
         future = torch.futures.Future()
         future.set_result(None)
@@ -285,28 +313,29 @@ class RobustReader(StorageReader):
 
     def _read(self, plan, planner):
         checkpoint, done = self._checkpoint, set()
-        from_ranks = from_disk = 0
-        if plan.storage_data is not None:  # first: an error before would leave the others waiting
-            done, from_ranks, from_disk = self._read_together(plan, planner)
-        objects = {name: value for _, name, value in checkpoint.states}
-        reading = _dcp_load.Reading(checkpoint, planner)
-        for item in plan.items:
-            if item.type == LoadItemType.BYTE_IO:
-                stream = io.BytesIO()
-                torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
-                stream.seek(0)
-                planner.load_bytes(item, stream)
-            elif id(item) not in done:
-                reading.add(item, self._places[item.storage_index])
-        reading.flush()
-        from_disk += reading.bytes
-        self.last_load = Loaded(checkpoint.step, checkpoint.attempt, from_disk + from_ranks, 0,
-                                from_disk, from_ranks)
+        with _dcp_memory.Source(checkpoint, self.read_only) as source:
+            from_ranks = read = 0
+            if plan.storage_data is not None:  # first: an error before would leave others waiting
+                done, from_ranks, read = self._read_together(plan, planner, source)
+            objects = {name: value for _, name, value in checkpoint.states}
+            reading = _dcp_load.Reading(source, planner)
+            for item in plan.items:
+                if item.type == LoadItemType.BYTE_IO:
+                    stream = io.BytesIO()
+                    torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
+                    stream.seek(0)
+                    planner.load_bytes(item, stream)
+                elif id(item) not in done:
+                    reading.add(item, self._places[item.storage_index])
+            reading.flush()
+            read += reading.bytes
+            self.last_load = Loaded(checkpoint.step, checkpoint.attempt, read + from_ranks,
+                                    source.from_memory, read - source.from_memory, from_ranks)
 
-    def _read_together(self, plan, planner):
-        """(ids of the items that were read, bytes from other ranks, from disk)"""
+    def _read_together(self, plan, planner, source):
+        """(ids of the items that were read, bytes from other ranks, by this one)"""
         groups = _dcp_load.sharing_groups(_ranks.group(), plan.storage_data)
-        done, from_ranks, from_disk, error = set(), 0, 0, None
+        done, from_ranks, read, error = set(), 0, 0, None
         for ranks, places in plan.storage_data:
             if ranks not in groups:
                 continue
@@ -314,13 +343,13 @@ class RobustReader(StorageReader):
                 if error is not None:
                     groups[ranks].agree(error)  # these others, too, must not wait for this rank
                 shared = [plan.items[place] for place in places]
-                together = _dcp_load.SharedReading(groups[ranks], self._checkpoint, planner)
+                together = _dcp_load.SharedReading(groups[ranks], source, planner)
                 left = together.read(shared, self._places)
                 done |= {id(item) for item in shared}.difference(map(id, left))
                 from_ranks += together.bytes_from_ranks
-                from_disk += together.bytes
+                read += together.bytes
             except Exception as failed:
                 error = error or failed
         if error is not None:
             raise error
-        return done, from_ranks, from_disk
+        return done, from_ranks, read
