@@ -82,13 +82,14 @@ class Copies:
         self._use_kept_memory()
         _open_copies.add(self)
 
-    def stage(self, step, writers, writer, structure, addresses, states=(), world_size=1, axes=()):
+    def stage(self, step, writers, writer, structure, addresses, states=(), world_size=1, axes=(),
+              number=None):
         """Copies everything; a Handle. Waits when both copies are on their way to disk. Raises what
-        went wrong with an earlier one."""
+        went wrong with an earlier one. `number`: of the save, where the engine does not count."""
         began = time.monotonic()
         self.raise_errors()
         order, kept = self._order(step, writers, writer, structure, addresses, states, world_size,
-                                  axes)
+                                  axes, self.engine.saves_begun if number is None else number)
         while len(self._running) >= 2:
             self._running[0]._over.wait()
             self.raise_errors()
@@ -103,7 +104,8 @@ class Copies:
             self._make_room(order)
             name = _engine._blob_of(*copy)
         del kept
-        self.engine.saves_begun += 1
+        if number is None:
+            self.engine.saves_begun += 1
         self.staged += 1
         self.last_blocked_s = time.monotonic() - began
         self.blocked_s += self.last_blocked_s
@@ -115,12 +117,14 @@ class Copies:
         self._library.rr_memory_discard(self._handle, handle._slot)
 
     def drain(self, handle, then=None, rate=0):
-        """Saves it in the background, at no more than `rate` bytes a second unless that is 0 or
-        somebody is in a hurry; `then(handle)` is called there when that has committed it."""
+        """Saves it in the background, behind those before it and at no more than `rate` bytes a
+        second unless that is 0 or somebody is in a hurry; `then(handle)` is called there when that
+        has committed it."""
         self._library.rr_memory_hold(self._handle, handle._slot, 1)
+        before = list(self._running)[-1:]
         self._running.append(handle)
-        thread = threading.Thread(target=self._drain, args=(handle, then, rate), daemon=True,
-                                  name="robustrun-drain")
+        thread = threading.Thread(target=self._drain, args=(handle, then, rate, before),
+                                  daemon=True, name="robustrun-drain")
         thread.start()
 
     def hurry(self):
@@ -138,8 +142,10 @@ class Copies:
         with self._rate_lock:
             self.engine.limit_writes(0 if self._hurried else rate)
 
-    def _drain(self, handle, then, rate):
+    def _drain(self, handle, then, rate, before):
         try:
+            for each in before:  # what is committed later counts as newer
+                each._over.wait()
             committed = ctypes.c_int()
             with self.lock:
                 self._limit(rate)
@@ -193,7 +199,8 @@ class Copies:
         if handle:
             self._library.rr_memory_close(handle)
 
-    def _order(self, step, writers, writer, structure, addresses, states, world_size, axes):
+    def _order(self, step, writers, writer, structure, addresses, states, world_size, axes,
+               number):
         if not isinstance(structure, _engine.Structure):
             structure = _engine.Structure(structure)
         if step < 0:
@@ -207,7 +214,7 @@ class Copies:
                 struct.pack("<I", rank) + _blobs.text(name) + _blobs.text(bytes(data))
                 for rank, name, data in states)
         places = (ctypes.c_void_p * len(addresses))(*addresses)
-        order = _Order(step, self.engine.saves_begun, who, len(who), writer.encode(),
+        order = _Order(step, number, who, len(who), writer.encode(),
                        structure.blob, len(structure.blob), places, len(addresses), states_blob,
                        len(states_blob))
         return order, places

@@ -12,17 +12,17 @@ _BATCH_BYTES = 1 << 30  # of what is read together by all ranks
 
 
 class Reading:
-    """Of this rank alone."""
+    """Of this rank alone, from a Source."""
 
-    def __init__(self, checkpoint, planner):
-        self._checkpoint, self._planner = checkpoint, planner
+    def __init__(self, source, planner):
+        self._source, self._planner = source, planner
         self._reads = []    # (shard, begin, bytes, address)
         self._arrived = []  # (item, target, memory to copy from or None)
         self._bounced = 0
         self.bytes = 0
 
     def add(self, item, number):
-        shard = self._checkpoint.shards[number]
+        shard = self._source.shards[number]
         target = _resolved(self._planner, item, shard)
         memory = None
         if target.numel():
@@ -47,7 +47,7 @@ class Reading:
         return memory.as_strided(lengths, _boxes.strides_of(shard.shape))
 
     def flush(self):
-        self._checkpoint.read(self._reads)
+        self._source.read(self._reads)
         self.bytes += sum(size for _, _, size, _ in self._reads)
         for item, target, memory in self._arrived:
             if memory is not None:
@@ -101,8 +101,8 @@ class SharedReading:
     """Of items that several ranks want, all of the job's or replicas of FSDP's shards: each reads
     its share and hands it on."""
 
-    def __init__(self, group, checkpoint, planner):
-        self._group, self._checkpoint, self._planner = group, checkpoint, planner
+    def __init__(self, group, source, planner):
+        self._group, self._source, self._planner = group, source, planner
         self.bytes = self.bytes_from_ranks = 0
 
     def read(self, items, places):
@@ -112,7 +112,7 @@ class SharedReading:
             filled = 0
             for item in items:
                 number = places[item.storage_index]
-                shard = self._checkpoint.shards[number]
+                shard = self._source.shards[number]
                 if 0 in item.lengths or not _boxes.is_one_run(shard.shape, tuple(item.lengths)):
                     left.append(item)
                     continue
@@ -130,23 +130,25 @@ class SharedReading:
 
     def _read(self, batch):
         """Whether it was; all ranks say the same. An error on one of them is one on all."""
-        error = digest = sharing = None
+        error = facts = sharing = None
         try:
             targets, arrived = [], []
             for item, number in batch:
                 targets.append(self._target(item, number, arrived))
             said = repr([(_key(item), each.memory.device.type)
                          for (item, _), each in zip(batch, targets)])  # noqa: B905
-            digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+            facts = [hashlib.blake2b(said.encode(), digest_size=16).hexdigest(),
+                     self._source.holds()]
         except Exception as failed:
             error = failed
-        if len(set(self._group.agree(error, digest))) > 1:
+        facts = self._group.agree(error, facts)
+        if len({digest for digest, _ in facts}) > 1:
             return False
         try:
-            parts = _shares.dealt(self._checkpoint.shards, targets,
-                                  [(0, 0)] * self._group.size, self._group.size)
+            parts = _shares.dealt(self._source.shards, targets, [held for _, held in facts],
+                                  self._group.size)
             sharing = _shares.Sharing(self._group, parts, targets)
-            sharing.read(self._checkpoint.read)
+            sharing.read(self._source.read)
         except Exception as failed:
             error = failed
         self._group.agree(error)
@@ -164,7 +166,7 @@ class SharedReading:
         return True
 
     def _target(self, item, number, arrived):
-        shard = self._checkpoint.shards[number]
+        shard = self._source.shards[number]
         target = _resolved(self._planner, item, shard)
         dtype = _contents.dtype_of(shard.dtype)
         first, size = _boxes.spans_of(shard.shape, tuple(item.storage_offsets),

@@ -1,6 +1,13 @@
-"""A save of robustrun.dcp, as one rank sees it: the planner's items into the engine."""
+"""A save of robustrun.dcp, as one rank sees it: the planner's items into the engine or, first, into
+a copy in memory.
+
+Straight to disk the coordinator adds a second part, with what belongs to all ranks, when it has
+seen that all have written. A copy has that in the coordinator's own part, as the planner knows it
+before anything is written: so the ranks' copies are a whole checkpoint, whoever dies behind them.
+"""
 
 import collections
+import contextlib
 import sys
 import threading
 from time import monotonic_ns
@@ -10,7 +17,8 @@ from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import WriteItemType
 from torch.distributed.checkpoint.storage import WriteResult
 
-from . import _engine, _neutral, _state, _tensors
+from . import _dcp_memory, _engine, _neutral, _staged, _state, _tensors
+from ._api import stop_requested
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 
@@ -18,46 +26,104 @@ _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ran
 
 
 class Saving:
-    def __init__(self, store, step, first_number, axes):
-        self._store, self._step, self._axes = store, step, axes
+    def __init__(self, store, step, first_number, axes, own, way, is_coordinator):
+        """`own`: [(name, bytes)] of what this rank keeps for itself. `way`: of a copy in memory;
+        None: straight to disk."""
+        self._store, self._step, self._axes, self.own = store, step, axes, own
+        self._way, self._is_coordinator = way, is_coordinator
+        self.handle = self._common = None  # of the copy
         self._number = store.next_number(step, first_number)
         self._engine_save = self._rank = None
 
     def write(self, plan, planner):
         self._rank, world = plan.storage_data["rank"], plan.storage_data["world"]
-        shards, tensors, states, results = [], [], [], []
-        for item in plan.items:
-            name = item.index.fqn
-            data = planner.resolve_data(item)
-            if item.type == WriteItemType.BYTE_IO:
-                states.append((self._rank, OBJECT + name, _encoded(name, data)))
-                size = len(states[-1][2])
-            else:
-                tensor = _local(data, name)
-                size = tensor.numel() * tensor.element_size()
-                if size or not all(item.tensor_data.size):  # an empty shard tells nothing
-                    shards.append(_engine.Shard(
-                        name, _tensors.dtype_name(tensor.dtype), self._rank,
-                        tuple(item.tensor_data.size), tuple(item.tensor_data.chunk.offsets),
-                        tuple(tensor.shape), size))
-                    tensors.append(tensor)
-            results.append(WriteResult(index=item.index, size_in_bytes=size, storage_data=None))
-        writers = ["rank-%d" % rank for rank in range(world)] + [_COMMON_WRITER]
+        items = _Items(plan, planner, self._rank)
+        items.states += [(self._rank, name, data) for name, data in self.own]
+        writers = ["rank-%d" % rank for rank in range(world)]
+        if self._way is None:
+            self._write(items, writers)
+        else:
+            self._copy(items, writers, planner)
+        return items.results
+
+    def _write(self, items, writers):
         began = monotonic_ns()
-        with self._store.lock:
+        with self._store.alone():
             self._store.engine.saves_begun = self._number
-            self._engine_save = self._store.engine.begin(self._step, writers, world, self._axes)
-            self._engine_save.write("rank-%d" % self._rank, shards,
-                                    [tensor.data_ptr() for tensor in tensors], states)
+            self._engine_save = self._store.engine.begin(
+                self._step, [*writers, _COMMON_WRITER], len(writers), self._axes)
+            self._engine_save.write(writers[self._rank], items.shards, items.addresses(),
+                                    items.states)
+            self._refuse_changed(items.changed() or self._engine_save.recheck(
+                _staged.sample(items.memory, self._store.next_turn())))
             self._engine_save.commit()  # this part; the last one is the coordinator's
             self._say_notes()
         note("saved", attempt=self._engine_save.attempt,
              directories=self._store.engine.directories, total_ns=monotonic_ns() - began,
-             bytes=sum(shard.bytes for shard in shards))
-        return results
+             bytes=items.bytes())
+
+    def _copy(self, items, writers, planner):
+        began = monotonic_ns()
+        if self._is_coordinator:
+            metadata = getattr(planner, "metadata", None)
+            if metadata is None:
+                raise TypeError("cannot keep copies in memory with a %s, which does not keep its "
+                                "`metadata` as torch's DefaultSavePlanner does; save with "
+                                "blocking=True" % type(planner).__name__)
+            self._common = _common(metadata)
+            items.states.append((self._rank, COMMON, self._common))
+        copies = self._store.make_copies()
+        try:
+            handle = copies.stage(self._step, writers, writers[self._rank],
+                                  self._store.structure(items.shards), items.addresses(),
+                                  items.states, len(writers), self._axes, self._number)
+        except _engine.Corrupt as error:
+            raise _staged.ChangedWhileSaved(str(error)) from None
+        changed = items.changed()
+        if changed:
+            copies.discard(handle)
+        self._refuse_changed(changed)
+        self.handle = handle
+        took = monotonic_ns() - began
+        note("saved", attempt=handle.attempt, directories=self._store.engine.directories,
+             blocking_ns=took, bytes=items.bytes())
+        if not self._is_coordinator:  # whose part is the last: nothing is committed before
+            self._drain()
+
+    def _drain(self):
+        if self._way.written:
+            self._store.copies.drain(self.handle, self._committed,
+                                     0 if stop_requested() else self._way.rate)
+
+    def _committed(self, handle):
+        """In the background, by whoever was last."""
+        note("committed", attempt=handle.attempt, directories=self._store.engine.directories)
+
+    def _refuse_changed(self, names):
+        if names:
+            raise _staged.ChangedWhileSaved(
+                "tensor '%s'%s changed while step %d was being saved: nothing was committed" % (
+                    names[0], " and %d more" % (len(names) - 1) if len(names) > 1 else "",
+                    self._step))
 
     def finish(self, metadata, results):
-        """On the coordinator, when every rank has written."""
+        """On the coordinator, when every rank has written, or copied."""
+        try:
+            self._check_written(metadata, results)
+            common = _common(metadata)
+            if self.handle is not None and common != self._common:
+                raise RuntimeError("cannot commit step %d: the planner's metadata have changed "
+                                   "while it was saved" % self._step)
+        except BaseException:
+            if self.handle is not None:
+                self._store.copies.discard(self.handle)
+            raise
+        if self.handle is not None:
+            self._drain()
+        else:
+            self._commit(common)
+
+    def _check_written(self, metadata, results):
         written = {result.index for each in results for result in each}
         for name, entry in metadata.state_dict_metadata.items():
             for chunk in getattr(entry, "chunks", [None]):
@@ -65,11 +131,10 @@ class Saving:
                 if index not in written:
                     raise RuntimeError("cannot commit step %d: no rank wrote '%s'%s" % (
                         self._step, name, chunk and " at %s" % list(chunk.offsets) or ""))
-        common = {"version": 1, "torch": str(torch.__version__),
-                  "planner_data": metadata.planner_data}
-        state = (self._rank, COMMON, _neutral.encode(common, "DCP's metadata"))
-        with self._store.lock:
-            self._engine_save.write(_COMMON_WRITER, [], [], [state])
+
+    def _commit(self, common):
+        with self._store.alone():
+            self._engine_save.write(_COMMON_WRITER, [], [], [(self._rank, COMMON, common)])
             committed = self._engine_save.commit()
             self._say_notes()
         if committed:
@@ -87,15 +152,65 @@ class Saving:
         self._engine_save.notes.clear()
 
 
+def _common(metadata):
+    """What belongs to all ranks, as bytes."""
+    common = {"version": 1, "torch": str(torch.__version__),
+              "planner_data": metadata.planner_data}
+    return _neutral.encode(common, "DCP's metadata")
+
+
+class _Items:
+    """What the planner wants this rank to write. `memory`: of the shards, that of the state itself
+    where it is plain memory of the host, else a copy."""
+
+    def __init__(self, plan, planner, rank):
+        self.shards, self.memory, self.states, self.results = [], [], [], []
+        self._versions = []  # (name, tensor, its version when it was looked at)
+        for item in plan.items:
+            name = item.index.fqn
+            data = planner.resolve_data(item)
+            if item.type == WriteItemType.BYTE_IO:
+                self.states.append((rank, OBJECT + name, _encoded(name, data)))
+                size = len(self.states[-1][2])
+            else:
+                size = self._add(item, name, data, rank)
+            self.results.append(WriteResult(index=item.index, size_in_bytes=size,
+                                            storage_data=None))
+
+    def _add(self, item, name, tensor, rank):
+        tensor = _local(tensor, name)
+        version = _tensors.version(tensor)
+        memory = _tensors.as_memory(tensor)
+        size = _tensors.byte_size(memory)
+        if size or not all(item.tensor_data.size):  # an empty shard tells nothing
+            self.shards.append(_engine.Shard(
+                name, _tensors.dtype_name(memory.dtype), rank, tuple(item.tensor_data.size),
+                tuple(item.tensor_data.chunk.offsets), tuple(memory.shape), size))
+            self.memory.append(memory)
+            self._versions.append((name, tensor, version))
+        return size
+
+    def addresses(self):
+        return [memory.data_ptr() for memory in self.memory]
+
+    def bytes(self):
+        return sum(shard.bytes for shard in self.shards)
+
+    def changed(self):
+        """Names of tensors that were changed since, as torch has counted."""
+        return [name for name, tensor, version in self._versions
+                if _tensors.version(tensor) != version]
+
+
 def _local(tensor, name):
-    """Its elements in memory that the engine can read: row-major, on this machine."""
+    """Its elements on this rank, a plain tensor."""
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if _tensors.is_wrapped(tensor):
         raise _tensors.CannotSave("cannot save '%s': it is a %s, not a plain tensor; save the "
                                   "plain ones that it consists of" % (name, type(tensor).__name__))
     _tensors.check(tensor, name)
-    return _tensors.as_memory(tensor)
+    return tensor
 
 
 def _encoded(name, data):
@@ -125,13 +240,54 @@ class _Store:
 
     def __init__(self, engine):
         self.engine = engine
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # of the directories: held for as long as a copy is written
+        self.copies = None
         self._begun = {}  # (step, first number): how many
+        self._begun_lock = threading.Lock()
+        self._turn = self._parity = 0
+        self._structure = _engine.Structure(())
 
     def next_number(self, step, first):
-        with self.lock:
+        with self._begun_lock:
             self._begun[step, first] = self._begun.get((step, first), -1) + 1
             return first + self._begun[step, first]
+
+    @contextlib.contextmanager
+    def alone(self):
+        """For what waits for the disk. Copies that are on their way there come before, in a hurry:
+        what is committed later counts as newer."""
+        copies = self.copies
+        if copies is not None:
+            copies.hurry()
+        try:
+            if copies is not None:
+                copies.wait()
+            with self.lock:
+                yield
+        finally:
+            if copies is not None:
+                copies.relax()
+
+    def make_copies(self):
+        if self.copies is None:
+            self.copies = _dcp_memory.copies_for(self.engine, self.lock)
+        return self.copies
+
+    def use_parity(self, parity):
+        if parity != self._parity:
+            with self.lock:  # what is on its way to disk comes first
+                self.engine.use_parity(parity)
+            self._parity = parity
+
+    def structure(self, shards):
+        """Encoded; mostly they are those of the copy before."""
+        if shards != self._structure.shards:
+            self._structure = _engine.Structure(shards)
+        return self._structure
+
+    def next_turn(self):
+        self._turn += 1
+        return self._turn
 
 
 _stores = {}
@@ -156,5 +312,6 @@ def store(directories, session, weights, workers, parity):
         if key not in _stores:
             _stores[key] = _Store(_engine.Engine(directories, *session, weights=weights,
                                                  workers=workers))
-        _stores[key].engine.use_parity(parity)
-        return _stores[key]
+        found = _stores[key]
+    found.use_parity(parity)
+    return found

@@ -9,6 +9,7 @@ from ._engine import Corrupt
 from ._state import StateMismatch
 
 ABOUT = "robustrun"  # the state of each rank that says how it saved
+RECHECK_BYTES = 32 << 20  # read once more after a save, at most: a millisecond or three
 
 
 class ChangedWhileSaved(RuntimeError):
@@ -93,3 +94,14 @@ def share(tensors, rank, size):
         if writer == rank:
             mine.append(name)
     return mine
+
+
+def sample(memory, turn):
+    """Indices of tensors: others at every turn, until RECHECK_BYTES are reached."""
+    chosen, left = [], RECHECK_BYTES
+    for offset in range(len(memory)):
+        index = (offset + turn * 7) % len(memory)
+        left -= _tensors.byte_size(memory[index])
+        if left >= 0:
+            chosen.append(index)
+    return chosen

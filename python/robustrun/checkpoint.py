@@ -33,7 +33,6 @@ __all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "Chang
 
 DIRECTORY_VARIABLE = "ROBUSTRUN_CHECKPOINT_DIR"
 RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
-RECHECK_BYTES = 32 << 20  # read once more after a save, at most: a millisecond or three
 _ABOUT, _TREE, _RANDOM, _OWN = _load.ABOUT, _load.TREE, _load.RANDOM, _load.OWN
 
 _lock = threading.Lock()
@@ -254,8 +253,9 @@ class _Saver(_staged.StagedSaves):
             with self.lock:
                 return self._save(*what)
         self.copies.raise_errors()
-        self.copies.hurry()  # what goes before this save
+        self.copies.hurry()
         try:
+            self.copies.wait()  # what goes before this save, and would count as newer behind it
             with self.lock:
                 return self._save(*what)
         finally:
@@ -276,7 +276,8 @@ class _Saver(_staged.StagedSaves):
             attempt.write(writers[rank], self._structure(mine, memory, rank),
                           [each.data_ptr() for each in memory], states)
             changed = [name for name in tensors if _tensors.version(tensors[name])
-                       != versions[name]] or attempt.recheck(self._sample(memory))
+                       != versions[name]] or attempt.recheck(
+                           _staged.sample(memory, self._next_turn()))
             if changed:
                 raise ChangedWhileSaved("tensor '%s'%s changed while step %d was being saved: "
                                         "nothing was committed" % (
@@ -322,13 +323,6 @@ class _Saver(_staged.StagedSaves):
             self.signature = signature
         return self.structure
 
-    def _sample(self, memory):
-        """Other tensors at every save, until RECHECK_BYTES are reached."""
+    def _next_turn(self):
         self.saves += 1
-        chosen, left = [], RECHECK_BYTES
-        for offset in range(len(memory)):
-            index = (offset + self.saves * 7) % len(memory)
-            left -= _tensors.byte_size(memory[index])
-            if left >= 0:
-                chosen.append(index)
-        return chosen
+        return self.saves

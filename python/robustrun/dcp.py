@@ -25,7 +25,17 @@ from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _contents, _dcp_load, _dcp_save, _engine, _ranks, _session, _stages
+from . import (
+    _contents,
+    _dcp_load,
+    _dcp_memory,
+    _dcp_own,
+    _dcp_save,
+    _engine,
+    _ranks,
+    _session,
+    _stages,
+)
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 from ._load import Loaded
@@ -49,6 +59,10 @@ def _step_of(checkpoint_id):
     return int(digits.group(1))
 
 
+def _named_sizes(axes):
+    return [(str(name), int(size)) for name, size in axes]
+
+
 def _paths(directories):
     if isinstance(directories, (str, bytes, os.PathLike)):
         directories = [directories]
@@ -61,13 +75,26 @@ class RobustWriter(StorageWriter):
     `weights`: each directory's share of the data, such as its bandwidth. `workers`: threads for
     each of them. `axes`: [(name, size)] of the job's parallel shape, kept with the checkpoint.
     `parity`: as many of the directories may be lost or damaged; there must be more.
+    `own`: {name: value} of what each rank keeps for itself, and `dataloader`, the same: dicts,
+    lists, or objects with state_dict(), looked at in every dcp.save. `random`: the states of random
+    number generators, too. A RobustReader with the same gives them back.
+
+    `blocking=False`: dcp.save returns when each rank has a copy of its items in memory, under
+    robustrun the agent's; it is written in the background (wait(), `handle`), and a third save
+    waits while two are being written. `every_step`: only every `disk_every`-th copy is written; the
+    newest that all ranks have is, if the job dies. `drain_rate`: as in robustrun.checkpoint.save.
     """
 
-    def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0):
+    def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0,
+                 own=None, dataloader=None, random=False, blocking=True, every_step=False,
+                 disk_every=100, drain_rate=None):
         super().__init__()
         self.directories = _paths(directories)
         self.step = step
-        self.axes = [(str(name), int(size)) for name, size in axes]
+        self.handle = None  # of the last save that did not wait for the disk
+        self._turns = _dcp_memory.Turns(blocking, every_step, disk_every, drain_rate)
+        self.axes = _named_sizes(axes)
+        self._own = _dcp_own.Kept(_dcp_own.named(own, dataloader), random)
         self._options = {"weights": weights and [float(each) for each in weights],
                          "workers": int(workers), "parity": int(parity)}
         self._session = None
@@ -76,13 +103,30 @@ class RobustWriter(StorageWriter):
 
     # async_save in a process of its own sends the writer there each time.
     def __getstate__(self):
-        return dict(self.__dict__, _session=self._resolved_session(), _save=None,
+        return dict(self.__dict__, _session=self._resolved_session(), _save=None, handle=None,
                     _first_number=_FIRST_NUMBER_ELSEWHERE)
 
     def _resolved_session(self):
         if self._session is None:
             self._session = _session.session()
         return self._session
+
+    @property
+    def own(self):
+        """{name: value}, the dataloader's among them."""
+        return self._own.values
+
+    def take_own(self):
+        """Takes what this rank keeps for itself as it is now, for the next save: right before
+        async_save, which looks only when training goes on already."""
+        self._own.take()
+
+    def wait(self):
+        """Until nothing of this process is on its way to these directories; raises what went wrong
+        with it."""
+        copies = self._store().copies
+        if copies is not None:
+            copies.wait()
 
     def _store(self):
         return _dcp_save.store(self.directories, self._resolved_session(), **self._options)
@@ -107,19 +151,23 @@ class RobustWriter(StorageWriter):
             raise ValueError("which step is it? dcp.save(..., checkpoint_id=STEP), or set the "
                              "writer's step")
         self._save = _dcp_save.Saving(self._store(), _step_of(self.step), self._first_number,
-                                      self.axes)
+                                      self.axes, self._own.for_save(), self._turns.next(),
+                                      is_coordinator)
 
     def prepare_local_plan(self, plan):
         return plan
 
     # DCP may replay the plans of an earlier save (enable_plan_caching): nothing of this save.
     def prepare_global_plan(self, plans):
+        if self._save.own:
+            _dcp_own.check_all_ranks(len(plans))
         return [replace(plan, storage_data={"rank": rank, "world": len(plans)})
                 for rank, plan in enumerate(plans)]
 
     def write_data(self, plan, planner):
         future = torch.futures.Future()
         future.set_result(self._save.write(plan, planner))
+        self.handle = self._save.handle
         return future
 
     def finish(self, metadata, results):
@@ -135,19 +183,29 @@ class RobustReader(StorageReader):
     directories are taken over, so that no earlier attempt commits any more and all ranks find the
     same; what is damaged is marked, and the next start takes the one before. `read_only`: neither;
     for those who only look, such as an evaluation.
+
+    `own`, `dataloader`, `random`: what each rank has kept for itself is put back into these, in
+    place; all that was saved must be wanted (with `read_only`: only what is asked for), and all
+    that is wanted must have been saved. Of another number of ranks, or other `axes` where they are
+    given here, it is refused (WorldChanged), unless `remap(name, values, rank, size)` says who
+    takes what: as in robustrun.checkpoint.load_latest.
     """
 
-    def __init__(self, directories, step=None, read_only=False):
+    def __init__(self, directories, step=None, read_only=False, own=None, dataloader=None,
+                 random=False, remap=None, axes=()):
         super().__init__()
         self.directories = _paths(directories)
         self.step = step
         self.read_only = read_only
         self.last_load = None
+        self._own = _dcp_own.Wanted(_dcp_own.named(own, dataloader), random, remap,
+                                    _named_sizes(axes))
+        self._own_calls = []
         self._checkpoint = None
         self._places = {}  # index -> number of the shard
 
     def __getstate__(self):
-        return dict(self.__dict__, _checkpoint=None, _places={})
+        return dict(self.__dict__, _checkpoint=None, _places={}, _own_calls=[])
 
     def latest(self):
         """The newest step that can be loaded; None when there is none."""
@@ -216,6 +274,7 @@ class RobustReader(StorageReader):
         pass
 
     def prepare_local_plan(self, plan):
+        self._own_calls = self._own.planned(self._checkpoint, self.read_only)
         return replace(plan, storage_data=self._checkpoint.attempt)
 
     def prepare_global_plan(self, plans):
@@ -223,6 +282,8 @@ class RobustReader(StorageReader):
         if len(found) > 1:
             raise RuntimeError("the ranks do not find the same checkpoint, but %s; is somebody "
                                "else saving there?" % " and ".join(found))
+        if self._own_calls:
+            _dcp_own.check_all_ranks(len(plans))
         group = _ranks.group()
         if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
             return [replace(plan, storage_data=None) for plan in plans]
@@ -235,13 +296,16 @@ class RobustReader(StorageReader):
     def read_data(self, plan, planner):
         try:
             self._read(plan, planner)
+            for each in self._own_calls:
+                each()
         except _engine.CheckpointError as error:
             self._give_up(error)
             raise
         finally:
             _stages.load_ends()
-        note("loaded", attempt=self._checkpoint.attempt, directories=self.directories,
-             source="disk")
+        loaded = self.last_load
+        note("loaded", attempt=loaded.attempt, directories=self.directories,
+             source="memory" if loaded.bytes and not loaded.from_disk else "disk")
         self._checkpoint = None  # its files and memory
         future = torch.futures.Future()
         future.set_result(None)
@@ -249,28 +313,29 @@ class RobustReader(StorageReader):
 
     def _read(self, plan, planner):
         checkpoint, done = self._checkpoint, set()
-        from_ranks = from_disk = 0
-        if plan.storage_data is not None:  # first: an error before would leave the others waiting
-            done, from_ranks, from_disk = self._read_together(plan, planner)
-        objects = {name: value for _, name, value in checkpoint.states}
-        reading = _dcp_load.Reading(checkpoint, planner)
-        for item in plan.items:
-            if item.type == LoadItemType.BYTE_IO:
-                stream = io.BytesIO()
-                torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
-                stream.seek(0)
-                planner.load_bytes(item, stream)
-            elif id(item) not in done:
-                reading.add(item, self._places[item.storage_index])
-        reading.flush()
-        from_disk += reading.bytes
-        self.last_load = Loaded(checkpoint.step, checkpoint.attempt, from_disk + from_ranks, 0,
-                                from_disk, from_ranks)
+        with _dcp_memory.Source(checkpoint, self.read_only) as source:
+            from_ranks = read = 0
+            if plan.storage_data is not None:  # first: an error before would leave others waiting
+                done, from_ranks, read = self._read_together(plan, planner, source)
+            objects = {name: value for _, name, value in checkpoint.states}
+            reading = _dcp_load.Reading(source, planner)
+            for item in plan.items:
+                if item.type == LoadItemType.BYTE_IO:
+                    stream = io.BytesIO()
+                    torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
+                    stream.seek(0)
+                    planner.load_bytes(item, stream)
+                elif id(item) not in done:
+                    reading.add(item, self._places[item.storage_index])
+            reading.flush()
+            read += reading.bytes
+            self.last_load = Loaded(checkpoint.step, checkpoint.attempt, read + from_ranks,
+                                    source.from_memory, read - source.from_memory, from_ranks)
 
-    def _read_together(self, plan, planner):
-        """(ids of the items that were read, bytes from other ranks, from disk)"""
+    def _read_together(self, plan, planner, source):
+        """(ids of the items that were read, bytes from other ranks, by this one)"""
         groups = _dcp_load.sharing_groups(_ranks.group(), plan.storage_data)
-        done, from_ranks, from_disk, error = set(), 0, 0, None
+        done, from_ranks, read, error = set(), 0, 0, None
         for ranks, places in plan.storage_data:
             if ranks not in groups:
                 continue
@@ -278,13 +343,13 @@ class RobustReader(StorageReader):
                 if error is not None:
                     groups[ranks].agree(error)  # these others, too, must not wait for this rank
                 shared = [plan.items[place] for place in places]
-                together = _dcp_load.SharedReading(groups[ranks], self._checkpoint, planner)
+                together = _dcp_load.SharedReading(groups[ranks], source, planner)
                 left = together.read(shared, self._places)
                 done |= {id(item) for item in shared}.difference(map(id, left))
                 from_ranks += together.bytes_from_ranks
-                from_disk += together.bytes
+                read += together.bytes
             except Exception as failed:
                 error = error or failed
         if error is not None:
             raise error
-        return done, from_ranks, from_disk
+        return done, from_ranks, read

@@ -277,6 +277,46 @@ def save_plain(folder, rank, world, seed):
                folder + "/whole.pt")
 
 
+class SameMemory:
+    """A stager that copies nothing, as async_save of torch 2.6 does for tensors of the host."""
+
+    def stage(self, state, **ignored):
+        return state
+
+    def __getattr__(self, name):
+        return False if name.startswith("should_") else lambda *ignored: None
+
+
+def save_torn(folder, rank, world, way):
+    """Rank 1's tensor changes behind the first copy of its bytes; torch knows, or does not."""
+    from robustrun import _engine
+
+    writer = RobustWriter([folder, folder + "-2"])
+    dcp.save(state_of(world, 1), storage_writer=writer, checkpoint_id=1)
+    write, state = _engine.Save.write, state_of(world, 2)
+
+    def write_and_change(self, *arguments):
+        write(self, *arguments)
+        torn = state["model"]["columns"].to_local()
+        if rank == 1:
+            torn.add_(1) if way == "torch" else torn.numpy().fill(3)
+
+    _engine.Save.write = write_and_change
+    try:
+        if way == "torch":
+            answer = dcp.async_save(state, storage_writer=writer, checkpoint_id=2,
+                                    async_stager=SameMemory())
+            getattr(answer, "upload_completion", answer).result()
+        else:
+            dcp.save(state, storage_writer=writer, checkpoint_id=2)
+    except BaseException:
+        traceback.print_exc()
+    else:
+        raise AssertionError("a torn state was committed")
+    _engine.Save.write = write
+    dcp.save(state, storage_writer=writer, checkpoint_id=3)
+
+
 class Odd:
     pass
 
@@ -299,7 +339,7 @@ def zombie(folder, rank, world, other):
     dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=3)
 
 
-def main():
+def main(commands):
     world, command, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     meeting = tempfile.mkdtemp(prefix="rr-dcp-") + "/store"
     pids = []
@@ -312,7 +352,7 @@ def main():
                 if world > 1:
                     dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank,
                                             world_size=world)
-                globals()[command](folder, rank, world, *(sys.argv[4:] or [None]))
+                commands[command](folder, rank, world, *(sys.argv[4:] or [None]))
                 if world > 1:
                     dist.barrier()
                     dist.destroy_process_group()
@@ -329,4 +369,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(globals())

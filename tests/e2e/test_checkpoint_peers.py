@@ -75,10 +75,10 @@ def ranks_at_peers(job):
     return {rank for rank, is_there in at_peer.items() if is_there}
 
 
-def start_copied(robustrun, machines, saves, copied, *options, hosts=3):
+def start_copied(robustrun, machines, saves, copied, *options, hosts=3, script=SCRIPT):
     """A job of two machines of which each has a copy of the other's step `copied`."""
     (saves / "checkpoints").mkdir(parents=True)
-    robustrun.write("job.py", SCRIPT)
+    robustrun.write("job.py", script)
     job = start_job(
         robustrun, f"--hosts=h[1-{hosts}]", "--iface=eth0", "--nnodes=2", f"--spares={hosts - 2}",
         *QUICK, *options, "job.py",

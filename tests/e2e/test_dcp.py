@@ -23,9 +23,9 @@ def environment(**more):
             "ROBUSTRUN_LIBRARY": str(BUILD / "share" / "robustrun" / "librobustrun.so"), **more}
 
 
-def job(world, command, folder, *words, code=0, **more):
+def job(world, command, folder, *words, code=0, script=JOB, **more):
     """What it said on stderr."""
-    done = subprocess.run([PYTHON, JOB, str(world), command, str(folder), *words],
+    done = subprocess.run([PYTHON, script, str(world), command, str(folder), *words],
                           capture_output=True, text=True, timeout=240, env=environment(**more))
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
@@ -143,6 +143,14 @@ def test_what_read_metadata_meets_is_said_although_torch_swallows_it(folder):
         manifest.write_bytes(b"RRMANIFE and nothing else")
     said = job(1, "load_newest", folder, "1", code=1)
     assert "robustrun: cannot load a checkpoint: there is no committed checkpoint" in said
+
+
+@pytest.mark.parametrize("way", [pytest.param("torch", marks=with_newer_torch), "numpy"])
+def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(folder, way):
+    said = job(2, "save_torn", folder, way)
+    assert "ChangedWhileSaved: tensor 'model.columns' changed while step 2" in said
+    found = json.loads(ckpt("ls", "--json", *both(folder)))
+    assert [each["step"] for each in found if each["state"] == "committed"] == [3, 1]
 
 
 def test_an_attempt_that_was_followed_by_another_cannot_save_any_more(folder):

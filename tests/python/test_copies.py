@@ -151,6 +151,39 @@ def test_two_copies_on_their_way_make_the_next_one_wait(copies):
     copies.wait()
 
 
+class LastComesFirst:
+    """A lock that whoever asked last gets first."""
+
+    def __init__(self):
+        self.changed, self.waiting, self.is_held = threading.Condition(), [], True
+
+    def __enter__(self):
+        mine = object()
+        with self.changed:
+            self.waiting.append(mine)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: not self.is_held and self.waiting[-1] is mine, 60)
+            self.waiting.remove(mine)
+            self.is_held = True
+
+    def __exit__(self, *_):
+        with self.changed:
+            self.is_held = False
+            self.changed.notify_all()
+
+
+def test_copies_are_written_in_the_order_in_which_they_were_made(copies, tmp_path):
+    copies.lock = LastComesFirst()
+    for step in (1, 2):
+        copies.drain(stage(copies, step, State(step)))
+    with copies.lock.changed:  # as far as they come
+        copies.lock.changed.wait_for(lambda: len(copies.lock.waiting) == 2, 0.5)
+    copies.lock.__exit__()
+    copies.wait()
+    with _engine.Checkpoint([tmp_path]) as newest:
+        assert newest.step == 2
+
+
 def test_what_callers_waited_for_is_counted(copies):
     stage(copies, 1, State(1))
     first = copies.blocked_s
