@@ -123,9 +123,9 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     was another). With `read_only` nobody waits for others, and each reads all of it.
 
     A damaged checkpoint is marked as poisoned; one that a disk does not give (EIO, Unreadable) is
-    not, as another day or another machine may be able to read it. A single process then takes the
-    one before, with a warning; of several ranks the one that finds it raises, and where it was
-    marked all of them find the one before at their next start.
+    not, as another day or another machine may be able to read it. Then the one before is taken,
+    with a warning, by all ranks that load together. Of several ranks without a process group the
+    one that finds it raises, and where it was marked all find the one before at their next start.
     """
     group = None if read_only else _ranks.group()
     with _stages.loading(), _lock:
@@ -137,7 +137,7 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
         for attempt, opened in _load.attempts(places):
             try:
                 return loader.load(places, attempt, opened)
-            except (Corrupt, NotFound, Unreadable) as error:
+            except _load.NOT_THIS_ONE as error:
                 failed = error
                 _load.give_up(places, attempt, error, read_only)
                 if loader.world.size > 1:
@@ -150,20 +150,34 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
 def _load_with(group, state, directories, own, dataloader, random, remap):
     """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
     _session.session()  # of all ranks: the first asks nobody, the others ask it
-    places = loader = attempt = opened = failed = None
+    places = loader = failed = passed = None
     try:
         places = _directories(directories, make=True)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only=False)
-        attempt, opened = next(_load.attempts(places), (None, None))
     except Exception as error:
         failed = error
     loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
-    try:
-        return loader.load_with(group, places, attempt, opened, failed)
-    except (Corrupt, NotFound, Unreadable) as error:
-        if attempt is not None:
-            _load.give_up(places, attempt, error, read_only=False)
-        raise
+    left = _load.attempts(places)
+    while True:
+        attempt = opened = None
+        try:
+            if failed is None:
+                attempt, opened = next(left, (None, None))
+        except Exception as error:
+            failed = error
+        try:
+            step = loader.load_with(group, places, attempt, opened, failed)
+        except _ranks.PassedOver as over:
+            passed = over.error
+            _load.pass_over(group, places, attempt, passed)
+            continue
+        except _load.NOT_THIS_ONE as error:
+            if attempt is not None:
+                _load.give_up(places, attempt, error, read_only=False)
+            raise
+        if step is None and passed is not None:
+            raise passed
+        return step
 
 
 def _loader(places, state, own, random, remap, read_only):
