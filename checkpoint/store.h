@@ -43,6 +43,7 @@ struct StoreOptions {
   std::uint32_t workers_per_mount = 2;
   IoWay io = IoWay::kAuto;  // how data gets past the page cache
   std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
+  std::optional<std::chrono::milliseconds> first_patience{};  // when it is opened; none: the same
   std::chrono::milliseconds lock_patience = kLockPatience;  // with others who save there
   Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
@@ -80,7 +81,8 @@ struct Completion {
 
 class Store {
  public:
-  // The mounts' paths are made absolute; kNotFound when one is no directory.
+  // The mounts' paths are made absolute. The home must be a directory that answers (kNotFound: it
+  // is none); what is wrong with another mount each save does without, and says.
   static base::Result<Store> open(StoreOptions options);
 
   // From now on any `parity` mounts may be lost or damaged; 0, as at first: none.

@@ -10,6 +10,7 @@ Every rank calls both. Under robustrun, torchrun or alone.
 """
 
 import atexit
+import errno
 import gc
 import hashlib
 import os
@@ -90,7 +91,9 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
     if keep is not None and keep < 1:
         raise ValueError("keep=%r: one checkpoint at least is kept" % (keep,))
     with _lock:
-        saver = _saver(_directories(directories, make=True))
+        places = _directories(directories)
+        _make(places)
+        saver = _saver(places)
         saver.use_parity(parity)
         what = (state, step, replicated, _own(own, dataloader), random, keep)
         # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
@@ -131,7 +134,9 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     with _stages.loading(), _lock:
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap)
-        places = _directories(directories, make=not read_only)
+        places = _directories(directories)
+        if not read_only:
+            _make(places)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only)
         failed = None
         for attempt, opened in _load.attempts(places):
@@ -152,7 +157,8 @@ def _load_with(group, state, directories, own, dataloader, random, remap):
     _session.session()  # of all ranks: the first asks nobody, the others ask it
     places = loader = failed = passed = None
     try:
-        places = _directories(directories, make=True)
+        places = _directories(directories)
+        _make(places)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only=False)
     except Exception as error:
         failed = error
@@ -189,7 +195,7 @@ def _loader(places, state, own, random, remap, read_only):
     return _load.Loader(state, own, random, remap, world, copies)
 
 
-def _directories(given, make):
+def _directories(given):
     if given is None:
         given = [each for each in os.environ.get(DIRECTORY_VARIABLE, "").split(":") if each]
     if isinstance(given, (str, os.PathLike)):
@@ -198,12 +204,22 @@ def _directories(given, make):
     if not places:
         raise ValueError("where are the checkpoints? Give directories=, or set "
                          + DIRECTORY_VARIABLE)
-    for place in places if make else []:
-        try:
-            os.mkdir(place, 0o700)  # never its parents: a mount may be missing
-        except FileExistsError:
-            pass
     return tuple(places)
+
+
+def _make(places):
+    """What is not there, before it is used for the first time; never its parents: a mount may be
+    missing. With patience, as it may hang. The home must be there, the others may fail."""
+    if places in _savers:
+        return
+    for place, error in zip(places, _engine.make_directories(places)):  # noqa: B905
+        if not error:
+            continue
+        what = "no answer within the patience" if error == errno.ETIMEDOUT else os.strerror(error)
+        if place == places[0]:
+            raise OSError(error, what, place)
+        warnings.warn("directory %s cannot be made, and is done without: %s" % (place, what),
+                      RuntimeWarning, stacklevel=4)
 
 
 def _rate(given):
