@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "agent/copy_limits.h"
@@ -50,12 +51,16 @@ class MemoryTierImpl final : public MemoryTier,
     return *pool_;
   }
   void give_own(base::Rank rank, std::uint64_t bytes, Answer answer);
+  // `answer`, and a line for a refusal: the first of a rank since it was given any.
+  [[nodiscard]] Answer told(base::Rank rank, std::uint64_t bytes, Answer answer);
+  void say_refused(base::Rank rank, std::uint64_t bytes, const std::string& why);
   void keep_new(base::Rank rank, Result<GivenMemory> memory, const Answer& answer);
   void finish_saving();
 
   NodeContext& node_;
   std::map<base::Rank, Area> areas_;
   std::optional<base::BlockingPool> pool_;  // made when it is needed for the first time
+  std::set<base::Rank> refused_;  // and it was said
   asio::steady_timer deadline_;
   std::function<void()> done_;
   bool saving_ = false;
@@ -86,7 +91,27 @@ std::optional<GivenMemory> MemoryTierImpl::same_memory_of(base::Rank rank) const
   return same ? std::optional(*std::move(same)) : std::nullopt;
 }
 
-void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer answer) {
+MemoryTier::Answer MemoryTierImpl::told(base::Rank rank, std::uint64_t bytes, Answer answer) {
+  return [weak = weak_from_this(), rank, bytes,
+          answer = std::move(answer)](Result<GivenMemory> given) {
+    const auto tier = weak.lock();
+    if (tier && !given) tier->say_refused(rank, bytes, given.error().what);
+    if (tier && given && bytes > 0) tier->refused_.erase(rank);
+    answer(std::move(given));
+  };
+}
+
+void MemoryTierImpl::say_refused(base::Rank rank, std::uint64_t bytes, const std::string& why) {
+  if (bytes == 0) {
+    RR_LOG(kWarn, {.rank = rank}, "its copies of the attempt before are not used: {}", why);
+  } else if (refused_.insert(rank).second) {
+    RR_LOG(kWarn, {.rank = rank},
+           "copies of its state in memory are not kept any more beyond its end: {}", why);
+  }
+}
+
+void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer plain) {
+  Answer answer = told(rank, bytes, std::move(plain));
   if (areas_.contains(rank) || peers_ == nullptr) return give_own(rank, bytes, std::move(answer));
   peers_->fetch(rank, [weak = weak_from_this(), rank, bytes,
                        shared = std::make_shared<Answer>(std::move(answer))](GivenMemory fetched) {

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include "agent/limits.h"
+#include "base/io/log.h"
 #include "checkpoint/staging.h"
 #include "tests/checkpoint/support.h"
 
@@ -98,12 +100,27 @@ TEST_CASE("a rank keeps its memory from attempt to attempt, and loses it when it
   CHECK(node.give(1, 0)->memory);
 }
 
-TEST_CASE("memory that the node has not is refused") {
+TEST_CASE("memory that the node has not is refused, which the log says once for each rank") {
   Node node;
+  std::string log;
+  base::copy_log([&log](std::string_view line) { log += line; });
+  const auto lines = [&log](std::string_view words) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
   const auto refused = node.give(0, checkpoint::available_memory());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == base::Errc::kLimit);
+  CHECK(lines("not kept any more beyond its end: " + refused.error().what) == 1);
   CHECK_FALSE(node.give(0, UINT64_MAX));
+  CHECK(lines("not kept any more") == 1);
+  CHECK_FALSE(node.give(1, UINT64_MAX));
+  CHECK(lines("not kept any more") == 2);
+  CHECK(node.give(0, 5'000'000));
+  CHECK_FALSE(node.give(0, UINT64_MAX));  // and once more since then
+  CHECK(lines("not kept any more") == 3);
+  base::copy_log(nullptr);
 }
 
 TEST_CASE("copies of dead workers are saved and committed: the newest step that all of them have") {
