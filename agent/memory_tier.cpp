@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 #include "agent/copy_limits.h"
 #include "agent/limits.h"
 #include "agent/rescue.h"
+#include "agent/rescue_run.h"
 #include "base/io/log.h"
 
 namespace robustrun::agent {
@@ -26,16 +26,17 @@ constexpr std::uint64_t kSlotsAsked = 2;  // a worker asks for the bytes of so m
 class MemoryTierImpl final : public MemoryTier,
                              public std::enable_shared_from_this<MemoryTierImpl> {
  public:
-  explicit MemoryTierImpl(NodeContext& node) : node_(node), deadline_(node.executor) {}
+  explicit MemoryTierImpl(NodeContext& node) : node_(node) {}
 
   void give(base::Rank rank, std::uint64_t bytes, Answer answer) override;
   void save_copies(std::function<void()> done) override;
+  void after_saving(std::function<void()> go) override;
   void keep(const std::vector<wire::WorkerSlot>& slots) override;
   void use_peers(PeerMemory* peers) override { peers_ = peers; }
   [[nodiscard]] std::vector<Own> memories() const override;
   [[nodiscard]] std::optional<GivenMemory> same_memory_of(base::Rank rank) const override;
   void abandon() {
-    deadline_.cancel();
+    if (run_) run_->abandon();
     pool_.reset();
     done_ = nullptr;
   }
@@ -61,7 +62,7 @@ class MemoryTierImpl final : public MemoryTier,
   std::map<base::Rank, Area> areas_;
   std::optional<base::BlockingPool> pool_;  // made when it is needed for the first time
   std::set<base::Rank> refused_;  // and it was said
-  asio::steady_timer deadline_;
+  std::shared_ptr<RescueRun> run_;
   std::function<void()> done_;
   bool saving_ = false;
   PeerMemory* peers_ = nullptr;
@@ -154,45 +155,48 @@ void MemoryTierImpl::keep_new(base::Rank rank, Result<GivenMemory> memory, const
 
 void MemoryTierImpl::save_copies(std::function<void()> done) {
   if (saving_ || areas_.empty()) return done();
-  std::vector<RescuedMemory> memories;
+  auto memories = std::make_shared<std::vector<RescuedMemory>>();
+  std::uint64_t bytes = 0;
   for (const auto& [rank, area] : areas_) {
-    if (auto copy = same_memory(area.given)) {
-      memories.push_back({rank, std::move(copy->memory)});
-    }
+    auto copy = same_memory(area.given);
+    if (!copy) continue;
+    bytes += slot_bytes_of(area.given);
+    memories->push_back({rank, std::move(copy->memory)});
   }
   saving_ = true;
   done_ = std::move(done);
-  auto lines = std::make_shared<std::vector<RescueLine>>();
-  auto shared = std::make_shared<std::vector<RescuedMemory>>(std::move(memories));
-  const auto saved = [self = weak_from_this(), lines] {
+  const auto ended = [self = weak_from_this()](const RescueRun::Lines& lines) {
     const auto tier = self.lock();
     if (!tier) return;
     tier->saving_ = false;
-    for (const RescueLine& line : *lines) {
+    for (const RescueLine& line : lines) {
       base::log_line(line.failed ? base::LogLevel::kWarn : base::LogLevel::kInfo,
                      {.rank = line.rank}, line.text);
     }
     tier->finish_saving();
   };
-  const base::Nanos until = node_.clock.now() + kBreakpointSaveMax;
-  const auto submitted = pool().submit(
-      kSingleLane,
-      [shared, lines, until, &clock = node_.clock] {
-        *lines = rescue_copies(std::move(*shared), clock, until);
-      },
-      saved);
-  if (!submitted) return asio::post(node_.executor, saved);
-  deadline_.expires_after(kBreakpointSaveMax);
-  deadline_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    const auto tier = error ? nullptr : self.lock();
+  const auto late = [self = weak_from_this()] {
+    if (const auto tier = self.lock()) tier->finish_saving();
+  };
+  auto run = RescueRun::start(node_.executor, node_.clock, pool(), rescue_limits(bytes),
+                              [memories, &clock = node_.clock](const RescueWatch& watch) {
+                                return rescue_copies(std::move(*memories), clock, watch);
+                              },
+                              {late, ended});
+  if (!run) return asio::post(node_.executor, [ended] { ended({}); });
+  run_ = *std::move(run);
+}
+
+void MemoryTierImpl::after_saving(std::function<void()> go) {
+  const auto others = [weak = weak_from_this(), go = std::move(go)] {
+    const auto tier = weak.lock();
     if (!tier) return;
-    RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");
-    tier->finish_saving();
-  });
+    tier->peers_ != nullptr ? tier->peers_->after_saving(go) : go();
+  };
+  run_ ? run_->when_over(others) : others();
 }
 
 void MemoryTierImpl::finish_saving() {
-  deadline_.cancel();
   if (done_) std::exchange(done_, nullptr)();
 }
 
@@ -208,6 +212,7 @@ class OwnedTier final : public MemoryTier {
     tier_->give(rank, bytes, std::move(answer));
   }
   void save_copies(std::function<void()> done) override { tier_->save_copies(std::move(done)); }
+  void after_saving(std::function<void()> go) override { tier_->after_saving(std::move(go)); }
   void keep(const std::vector<wire::WorkerSlot>& slots) override { tier_->keep(slots); }
   void use_peers(PeerMemory* peers) override { tier_->use_peers(peers); }
   [[nodiscard]] std::vector<Own> memories() const override { return tier_->memories(); }

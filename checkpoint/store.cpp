@@ -139,7 +139,7 @@ Store::Store(StoreOptions options, std::unique_ptr<MountThreads> threads, DataWr
       unguarded_(options_.disk),
       guarded_(std::make_unique<GuardedDisk>(*options_.disk, *threads_)),
       writer_(std::move(writer)),
-      rate_(std::make_unique<WriteRate>(*options_.clock)) {
+      rate_(std::make_unique<WriteRate>(*options_.clock, options_.written)) {
   options_.disk = guarded_.get();
 }
 

@@ -10,6 +10,7 @@
 // an older one commits. One call at a time on one Store; several processes may use the same
 // directories.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -45,6 +46,7 @@ struct StoreOptions {
   std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
   std::optional<std::chrono::milliseconds> first_patience{};  // when it is opened; none: the same
   std::chrono::milliseconds lock_patience = kLockPatience;  // with others who save there
+  std::shared_ptr<std::atomic<std::uint64_t>> written{};  // bytes of data and parity are added
   Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
 };
