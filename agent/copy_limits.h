@@ -8,6 +8,14 @@
 namespace robustrun::agent {
 
 inline constexpr std::chrono::seconds kBreakpointSaveMax{8};  // less than kLeaveMax
+// The next workers wait longer, as long as something is written: for what takes as long as that,
+// and less than the supervisor waits for them (Deadlines::workers_started, and kGpuFreeMax).
+inline constexpr std::chrono::seconds kRescueLook{4};
+inline constexpr std::uint64_t kRescueBytesPerSecond = 200'000'000;
+inline constexpr std::chrono::seconds kRescueMax{45};
+// Of which a directory that hangs takes no more than this; later on, for one call, twice as much.
+inline constexpr std::chrono::seconds kRescueFirstPatience{2};
+inline constexpr std::chrono::seconds kRescuePatience{4};
 inline constexpr std::uint64_t kCopiesMemoryShare = 2;  // at most one part of what is available
 inline constexpr std::size_t kCopiesWaitingMax = 1024;  // workers that ask, and what is saved
 

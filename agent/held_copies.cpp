@@ -10,6 +10,7 @@
 #include "agent/copy_transfer.h"
 #include "agent/limits.h"
 #include "agent/rescue.h"
+#include "agent/rescue_run.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
 #include "checkpoint/memory_area.h"
@@ -89,12 +90,8 @@ base::Status Arrival::take() {
 }
 
 struct HeldSaving {
-  HeldSaving(const boost::asio::any_io_executor& executor, wire::SaveHeldCopies of)
-      : order(std::move(of)), deadline(executor) {}
   wire::SaveHeldCopies order;
-  boost::asio::steady_timer deadline;
   std::vector<RescuedMemory> memories;
-  std::vector<RescueLine> lines;
   bool answered = false;
 };
 
@@ -109,6 +106,7 @@ class HeldCopiesImpl final : public HeldCopies,
   void adopt(base::Rank rank, GivenMemory given) override;
   std::optional<GivenMemory> hand_over(base::Rank rank) override;
   void save(const wire::SaveHeldCopies& order) override;
+  void after_saving(std::function<void()> go) override;
   void begin_attempt() override;
   void abandon() override;
 
@@ -127,7 +125,7 @@ class HeldCopiesImpl final : public HeldCopies,
   void serve(const wire::BulkVisitor& visitor);
   void answer(const std::shared_ptr<wire::BulkStream>& stream, wire::BulkVerdict verdict);
   void on_arrived(base::Rank rank, const std::shared_ptr<Arrival>& arrival);
-  void finish_saving(const std::shared_ptr<HeldSaving>& saving, bool late);
+  void finish_saving(HeldSaving& saving, const RescueRun::Lines& lines, bool late);
   void free_unwanted();
 
   NodeContext& node_;
@@ -135,12 +133,14 @@ class HeldCopiesImpl final : public HeldCopies,
   std::map<base::Rank, Held> held_;
   std::map<base::Rank, wire::CopyRoute> allowed_;
   std::optional<base::BlockingPool> streams_, saver_;  // made when needed for the first time
+  std::vector<std::shared_ptr<RescueRun>> runs_;  // that are waited for
   boost::asio::steady_timer linger_;
   std::uint64_t next_lane_ = 0;
 };
 
 void HeldCopiesImpl::abandon() {
   linger_.cancel();
+  for (const auto& run : runs_) run->abandon();
   for (auto& [rank, held] : held_) {
     if (held.stream) held.stream->hang_up();
   }
@@ -277,7 +277,8 @@ std::optional<GivenMemory> HeldCopiesImpl::hand_over(base::Rank rank) {
 }
 
 void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
-  auto saving = std::make_shared<HeldSaving>(node_.executor, order);
+  auto saving = std::make_shared<HeldSaving>(order);
+  std::uint64_t bytes = 0;
   for (const base::Rank rank : order.ranks) {
     const auto found = held_.find(rank);
     if (found == held_.end() || !found->second.given.memory) continue;
@@ -290,36 +291,42 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
       for (std::size_t slot = 0; held.complete != 0 && slot < held.rounds.size(); ++slot) {
         if (held.rounds[slot] == held.complete) secured = slot;
       }
+      bytes += slot_bytes_of(held.given);
       saving->memories.push_back({rank, std::move(same->memory), secured});
     }
   }
-  if (saving->memories.empty()) return finish_saving(saving, false);
+  if (saving->memories.empty()) return finish_saving(*saving, {}, false);
   if (!saver_) saver_.emplace(node_.executor, 1, kCopiesWaitingMax);
-  const base::Nanos until = node_.clock.now() + kBreakpointSaveMax;
-  const auto submitted = saver_->submit(
-      kSingleLane,
-      [saving, until] {
-        const base::SystemClock clock;
-        saving->lines = rescue_copies(std::move(saving->memories), clock, until);
-      },
-      [weak = weak_from_this(), saving] {
-        if (const auto self = weak.lock()) self->finish_saving(saving, false);
-      });
-  if (!submitted) return finish_saving(saving, true);
-  saving->deadline.expires_after(kBreakpointSaveMax);
-  saving->deadline.async_wait(
-      [weak = weak_from_this(), saving](const boost::system::error_code& error) {
-        const auto self = error ? nullptr : weak.lock();
-        if (self) self->finish_saving(saving, true);
-      });
+  auto run = RescueRun::start(node_.executor, node_.clock, *saver_, rescue_limits(bytes),
+                              [saving](const RescueWatch& watch) {
+                                const base::SystemClock clock;
+                                return rescue_copies(std::move(saving->memories), clock, watch);
+                              },
+                              {[weak = weak_from_this(), saving] {
+                                 if (const auto self = weak.lock())
+                                   self->finish_saving(*saving, {}, true);
+                               },
+                               [weak = weak_from_this(), saving](const RescueRun::Lines& lines) {
+                                 if (const auto self = weak.lock())
+                                   self->finish_saving(*saving, lines, false);
+                               }});
+  if (!run) return finish_saving(*saving, {}, true);
+  std::erase_if(runs_, [](const auto& each) { return !each->is_waited_for(); });
+  runs_.push_back(*std::move(run));
 }
 
-void HeldCopiesImpl::finish_saving(const std::shared_ptr<HeldSaving>& saving, bool late) {
-  saving->deadline.cancel();
-  if (std::exchange(saving->answered, true)) return;
-  wire::HeldCopiesSaved answer{saving->order.attempt, saving->order.order, 0, {}};
+void HeldCopiesImpl::after_saving(std::function<void()> go) {
+  std::erase_if(runs_, [](const auto& each) { return !each->is_waited_for(); });
+  if (runs_.empty()) return go();
+  runs_.front()->when_over([weak = weak_from_this(), go = std::move(go)] {
+    if (const auto self = weak.lock()) self->after_saving(go);
+  });
+}
+
+void HeldCopiesImpl::finish_saving(HeldSaving& saving, const RescueRun::Lines& lines, bool late) {
+  wire::HeldCopiesSaved answer{saving.order.attempt, saving.order.order, 0, {}};
   if (late) answer.errors.emplace_back("copies of a lost node are still being saved; not waiting");
-  for (const RescueLine& line : late ? std::vector<RescueLine>{} : saving->lines) {
+  for (const RescueLine& line : lines) {
     base::log_line(line.failed ? base::LogLevel::kWarn : base::LogLevel::kInfo, {.rank = line.rank},
                    line.text);
     if (line.failed) {
@@ -328,7 +335,7 @@ void HeldCopiesImpl::finish_saving(const std::shared_ptr<HeldSaving>& saving, bo
       ++answer.saved;
     }
   }
-  node_.send(answer);
+  if (!std::exchange(saving.answered, true)) node_.send(answer);
 }
 
 void HeldCopiesImpl::begin_attempt() {

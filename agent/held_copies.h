@@ -36,6 +36,8 @@ class HeldCopies {
   virtual std::optional<GivenMemory> hand_over(base::Rank rank) = 0;
   // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest.
   virtual void save(const wire::SaveHeldCopies& order) = 0;
+  // Calls `go` when nothing that was to be saved is waited for any more.
+  virtual void after_saving(std::function<void()> go) = 0;
   // The attempt of the last allow() has begun: what nobody may send any more goes, after
   // kCopiesLinger, in which others may still fetch it.
   virtual void begin_attempt() = 0;

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "agent/copy_limits.h"
 #include "agent/limits.h"
 #include "agent/rescue.h"
+#include "agent/rescue_run.h"
 #include "base/io/log.h"
 
 namespace robustrun::agent {
@@ -25,16 +26,17 @@ constexpr std::uint64_t kSlotsAsked = 2;  // a worker asks for the bytes of so m
 class MemoryTierImpl final : public MemoryTier,
                              public std::enable_shared_from_this<MemoryTierImpl> {
  public:
-  explicit MemoryTierImpl(NodeContext& node) : node_(node), deadline_(node.executor) {}
+  explicit MemoryTierImpl(NodeContext& node) : node_(node) {}
 
   void give(base::Rank rank, std::uint64_t bytes, Answer answer) override;
   void save_copies(std::function<void()> done) override;
+  void after_saving(std::function<void()> go) override;
   void keep(const std::vector<wire::WorkerSlot>& slots) override;
   void use_peers(PeerMemory* peers) override { peers_ = peers; }
   [[nodiscard]] std::vector<Own> memories() const override;
   [[nodiscard]] std::optional<GivenMemory> same_memory_of(base::Rank rank) const override;
   void abandon() {
-    deadline_.cancel();
+    if (run_) run_->abandon();
     pool_.reset();
     done_ = nullptr;
   }
@@ -50,13 +52,17 @@ class MemoryTierImpl final : public MemoryTier,
     return *pool_;
   }
   void give_own(base::Rank rank, std::uint64_t bytes, Answer answer);
+  // `answer`, and a line for a refusal: the first of a rank since it was given any.
+  [[nodiscard]] Answer told(base::Rank rank, std::uint64_t bytes, Answer answer);
+  void say_refused(base::Rank rank, std::uint64_t bytes, const std::string& why);
   void keep_new(base::Rank rank, Result<GivenMemory> memory, const Answer& answer);
   void finish_saving();
 
   NodeContext& node_;
   std::map<base::Rank, Area> areas_;
   std::optional<base::BlockingPool> pool_;  // made when it is needed for the first time
-  asio::steady_timer deadline_;
+  std::set<base::Rank> refused_;  // and it was said
+  std::shared_ptr<RescueRun> run_;
   std::function<void()> done_;
   bool saving_ = false;
   PeerMemory* peers_ = nullptr;
@@ -86,7 +92,27 @@ std::optional<GivenMemory> MemoryTierImpl::same_memory_of(base::Rank rank) const
   return same ? std::optional(*std::move(same)) : std::nullopt;
 }
 
-void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer answer) {
+MemoryTier::Answer MemoryTierImpl::told(base::Rank rank, std::uint64_t bytes, Answer answer) {
+  return [weak = weak_from_this(), rank, bytes,
+          answer = std::move(answer)](Result<GivenMemory> given) {
+    const auto tier = weak.lock();
+    if (tier && !given) tier->say_refused(rank, bytes, given.error().what);
+    if (tier && given && bytes > 0) tier->refused_.erase(rank);
+    answer(std::move(given));
+  };
+}
+
+void MemoryTierImpl::say_refused(base::Rank rank, std::uint64_t bytes, const std::string& why) {
+  if (bytes == 0) {
+    RR_LOG(kWarn, {.rank = rank}, "its copies of the attempt before are not used: {}", why);
+  } else if (refused_.insert(rank).second) {
+    RR_LOG(kWarn, {.rank = rank},
+           "copies of its state in memory are not kept any more beyond its end: {}", why);
+  }
+}
+
+void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer plain) {
+  Answer answer = told(rank, bytes, std::move(plain));
   if (areas_.contains(rank) || peers_ == nullptr) return give_own(rank, bytes, std::move(answer));
   peers_->fetch(rank, [weak = weak_from_this(), rank, bytes,
                        shared = std::make_shared<Answer>(std::move(answer))](GivenMemory fetched) {
@@ -129,45 +155,48 @@ void MemoryTierImpl::keep_new(base::Rank rank, Result<GivenMemory> memory, const
 
 void MemoryTierImpl::save_copies(std::function<void()> done) {
   if (saving_ || areas_.empty()) return done();
-  std::vector<RescuedMemory> memories;
+  auto memories = std::make_shared<std::vector<RescuedMemory>>();
+  std::uint64_t bytes = 0;
   for (const auto& [rank, area] : areas_) {
-    if (auto copy = same_memory(area.given)) {
-      memories.push_back({rank, std::move(copy->memory)});
-    }
+    auto copy = same_memory(area.given);
+    if (!copy) continue;
+    bytes += slot_bytes_of(area.given);
+    memories->push_back({rank, std::move(copy->memory)});
   }
   saving_ = true;
   done_ = std::move(done);
-  auto lines = std::make_shared<std::vector<RescueLine>>();
-  auto shared = std::make_shared<std::vector<RescuedMemory>>(std::move(memories));
-  const auto saved = [self = weak_from_this(), lines] {
+  const auto ended = [self = weak_from_this()](const RescueRun::Lines& lines) {
     const auto tier = self.lock();
     if (!tier) return;
     tier->saving_ = false;
-    for (const RescueLine& line : *lines) {
+    for (const RescueLine& line : lines) {
       base::log_line(line.failed ? base::LogLevel::kWarn : base::LogLevel::kInfo,
                      {.rank = line.rank}, line.text);
     }
     tier->finish_saving();
   };
-  const base::Nanos until = node_.clock.now() + kBreakpointSaveMax;
-  const auto submitted = pool().submit(
-      kSingleLane,
-      [shared, lines, until, &clock = node_.clock] {
-        *lines = rescue_copies(std::move(*shared), clock, until);
-      },
-      saved);
-  if (!submitted) return asio::post(node_.executor, saved);
-  deadline_.expires_after(kBreakpointSaveMax);
-  deadline_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    const auto tier = error ? nullptr : self.lock();
+  const auto late = [self = weak_from_this()] {
+    if (const auto tier = self.lock()) tier->finish_saving();
+  };
+  auto run = RescueRun::start(node_.executor, node_.clock, pool(), rescue_limits(bytes),
+                              [memories, &clock = node_.clock](const RescueWatch& watch) {
+                                return rescue_copies(std::move(*memories), clock, watch);
+                              },
+                              {late, ended});
+  if (!run) return asio::post(node_.executor, [ended] { ended({}); });
+  run_ = *std::move(run);
+}
+
+void MemoryTierImpl::after_saving(std::function<void()> go) {
+  const auto others = [weak = weak_from_this(), go = std::move(go)] {
+    const auto tier = weak.lock();
     if (!tier) return;
-    RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");
-    tier->finish_saving();
-  });
+    tier->peers_ != nullptr ? tier->peers_->after_saving(go) : go();
+  };
+  run_ ? run_->when_over(others) : others();
 }
 
 void MemoryTierImpl::finish_saving() {
-  deadline_.cancel();
   if (done_) std::exchange(done_, nullptr)();
 }
 
@@ -183,6 +212,7 @@ class OwnedTier final : public MemoryTier {
     tier_->give(rank, bytes, std::move(answer));
   }
   void save_copies(std::function<void()> done) override { tier_->save_copies(std::move(done)); }
+  void after_saving(std::function<void()> go) override { tier_->after_saving(std::move(go)); }
   void keep(const std::vector<wire::WorkerSlot>& slots) override { tier_->keep(slots); }
   void use_peers(PeerMemory* peers) override { tier_->use_peers(peers); }
   [[nodiscard]] std::vector<Own> memories() const override { return tier_->memories(); }

@@ -29,6 +29,8 @@ class PeerMemory {
   virtual void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) = 0;
   // Memory of a rank that runs elsewhere from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
+  // Calls `go` when no copies of other nodes' ranks are being saved any more, or it takes too long.
+  virtual void after_saving(std::function<void()> go) = 0;
   // Another node keeps that rank's copies.
   [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
 };
@@ -50,6 +52,9 @@ class MemoryTier {
   // parts. No worker may live. `done` is called once, after kBreakpointSaveMax at the latest; what
   // is not done by then goes on, and cannot commit once the next attempt has begun to save.
   virtual void save_copies(std::function<void()> done) = 0;
+  // Calls `go` when new workers may begin to save: what goes on, here and of copies of other nodes'
+  // ranks, has ended, or is not waited for any more (rescue_run.h). Perhaps at once.
+  virtual void after_saving(std::function<void()> go) = 0;
   // All other ranks run elsewhere now: their memory is given to the peers, or back.
   virtual void keep(const std::vector<wire::WorkerSlot>& slots) = 0;
 

@@ -39,6 +39,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
 
   void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) override;
   void adopt(base::Rank rank, GivenMemory given) override { held_->adopt(rank, std::move(given)); }
+  void after_saving(std::function<void()> go) override { held_->after_saving(std::move(go)); }
   [[nodiscard]] bool is_kept(base::Rank rank) const override { return sender_->is_kept(rank); }
 
  private:

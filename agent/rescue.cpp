@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "agent/copy_limits.h"
 #include "base/core/text.h"
 #include "checkpoint/staging.h"
 
@@ -50,8 +51,19 @@ ByAttempt::iterator next_step(ByAttempt& steps, base::Nanos left, base::Nanos lo
   return secured == steps.end() ? steps.begin() : secured;
 }
 
-Result<checkpoint::Store> open_store(const std::vector<std::string>& directories) {
+bool is_over(const RescueWatch& watch, base::Nanos now) {
+  return now >= watch.until || watch.given_up;
+}
+
+// One for each set of directories: what hangs among them is waited for once.
+using Stores = std::map<std::vector<std::string>, Result<checkpoint::Store>>;
+
+Result<checkpoint::Store> open_store(const std::vector<std::string>& directories,
+                                     const RescueWatch& watch) {
   checkpoint::StoreOptions options;
+  options.written = watch.written;
+  options.first_patience = kRescueFirstPatience;
+  options.patience = kRescuePatience;
   for (const std::string& directory : directories) {
     if (!directory.starts_with('/')) {
       return base::fail(Errc::kCorrupt, "a copy in memory names no directory: '" +
@@ -62,34 +74,42 @@ Result<checkpoint::Store> open_store(const std::vector<std::string>& directories
   return checkpoint::Store::open(std::move(options));
 }
 
-Result<bool> rescue(const LeftCopy& left) {
+Result<checkpoint::Completion> rescue(const LeftCopy& left, const RescueWatch& watch,
+                                      Stores& stores) {
   const checkpoint::Head& head = left.copy.manifest.head;
-  checkpoint::Store store = RR_TRY(open_store(head.mounts));
-  if (left.copy.state == checkpoint::SlotState::kDrained) {
-    return RR_TRY(store.commit_if_complete(head.attempt, head.attempt.generation)).committed;
+  auto opened = stores.find(head.mounts);
+  if (opened == stores.end()) {
+    opened = stores.emplace(head.mounts, open_store(head.mounts, watch)).first;
   }
-  return RR_TRY(checkpoint::drain_copy(left.slot, store, "rescue")).committed;
+  if (!opened->second) return std::unexpected(opened->second.error());
+  checkpoint::Store& store = *opened->second;
+  if (left.copy.state == checkpoint::SlotState::kDrained) {
+    return store.commit_if_complete(head.attempt, head.attempt.generation);
+  }
+  return checkpoint::drain_copy(left.slot, store, "rescue");
 }
 
 // Whether the step is committed now.
-bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock, base::Nanos until,
-                 std::vector<RescueLine>& lines) {
+bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock,
+                 const RescueWatch& watch, Stores& stores, std::vector<RescueLine>& lines) {
   bool committed = false;
   for (const LeftCopy& left : copies) {
-    if (clock.now() >= until) return true;  // nothing more is begun
-    const auto saved = rescue(left);
+    if (is_over(watch, clock.now())) return true;  // nothing more is begun
+    const auto saved = rescue(left, watch, stores);
     if (!saved) {
       // Of an attempt that was over before this one: it was saved then, or is not wanted now.
       if (saved.error().code == Errc::kConflict) continue;
       lines.push_back({left.rank, true, saved.error().what});
       continue;
     }
-    committed = committed || *saved;
+    committed = committed || saved->committed;
     if (left.copy.state != checkpoint::SlotState::kComplete) continue;
-    lines.push_back(
-        {left.rank, false,
-         fmt::format("saved the copy in memory of step {}{}", left.copy.manifest.head.attempt.step,
-                     *saved ? ", which is committed" : "")});
+    lines.push_back({left.rank, false,
+                     fmt::format("saved the copy in memory of step {}{}{}{}",
+                                 left.copy.manifest.head.attempt.step,
+                                 saved->committed ? ", which is committed" : "",
+                                 saved->notes.empty() ? "" : "; ",
+                                 saved->notes.empty() ? "" : saved->notes.front())});
   }
   return committed;
 }
@@ -97,7 +117,7 @@ bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock, 
 }  // namespace
 
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
-                                      base::Nanos until) {
+                                      const RescueWatch& watch) {
   std::vector<RescueLine> lines;
   std::vector<checkpoint::MemoryArea> areas;
   ByAttempt steps;
@@ -117,10 +137,11 @@ std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const
     }
     areas.push_back(*std::move(area));
   }
+  Stores stores;
   base::Nanos longest{};
-  for (base::Nanos began = clock.now(); !steps.empty() && began < until;) {
-    const auto next = next_step(steps, until - began, longest);
-    if (rescue_step(next->second.copies, clock, until, lines)) break;
+  for (base::Nanos began = clock.now(); !steps.empty() && !is_over(watch, began);) {
+    const auto next = next_step(steps, watch.until - began, longest);
+    if (rescue_step(next->second.copies, clock, watch, stores, lines)) break;
     steps.erase(next);
     longest = std::max(longest, clock.now() - began);
     began = clock.now();

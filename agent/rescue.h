@@ -2,6 +2,9 @@
 // Saves the copies that dead workers left in memory, each as its writer would have. Blocks; for a
 // thread of a pool. Nothing in that memory is trusted.
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +23,14 @@ struct RescuedMemory {
   std::optional<std::size_t> secured_slot{};
 };
 
+// Between a rescue and whoever waits for it (rescue_run.h).
+struct RescueWatch {
+  std::shared_ptr<std::atomic<std::uint64_t>> written =
+      std::make_shared<std::atomic<std::uint64_t>>(0);  // bytes so far
+  std::atomic<bool> given_up = false;  // nothing more is begun
+  base::Nanos until{};  // nor behind this time
+};
+
 // What is to be told of it.
 struct RescueLine {
   base::Rank rank;
@@ -28,9 +39,9 @@ struct RescueLine {
 };
 
 // The newest step of which this node's ranks have copies first; older ones only while that is not
-// committed, because ranks of other nodes may lack it. Begins nothing after `until`; when there is
-// only time for one more, that is the one which all ranks' copies are there of.
+// committed, because ranks of other nodes may lack it. When there is only time for one more, that
+// is the one which all ranks' copies are there of.
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
-                                      base::Nanos until);
+                                      const RescueWatch& watch);
 
 }  // namespace robustrun::agent

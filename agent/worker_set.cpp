@@ -63,7 +63,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void check_and_start();
   void kill_workers();
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
-  void start_first(base::Attempt attempt);
+  void start_when_free(base::Attempt attempt);
   void start_next();
   void give_up_start(const base::Error& error);
   void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
@@ -148,8 +148,8 @@ void WorkerSet::Impl::check_and_start() {
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
     if (!found->program) return set->give_up_start(found->program.error());
-    set->gpus_->when_free([self, attempt] {
-      if (const auto now = self.lock()) now->start_first(attempt);
+    set->copies_.after_saving([self, attempt] {
+      if (const auto now = self.lock()) now->start_when_free(attempt);
     });
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
@@ -166,8 +166,12 @@ bool WorkerSet::Impl::is_to_start(base::Attempt attempt) const {
 }
 
 // The first worker of the attempt, unless that is over already.
-void WorkerSet::Impl::start_first(base::Attempt attempt) {
-  if (is_to_start(attempt)) start_next();
+void WorkerSet::Impl::start_when_free(base::Attempt attempt) {
+  if (!is_to_start(attempt)) return;
+  gpus_->when_free([self = weak_from_this(), attempt] {
+    const auto set = self.lock();
+    if (set && set->is_to_start(attempt)) set->start_next();
+  });
 }
 
 AttemptPaths WorkerSet::Impl::make_paths() const {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -44,8 +45,8 @@ Result<std::vector<std::string>> directories_from(const char* const* directories
 }
 
 Result<ck::FoundAttempt> find_named(const std::vector<std::string>& directories,
-                                    std::string_view name) {
-  ck::MountThreads threads(directories, 1, ck::kPatience);
+                                    std::string_view name, std::chrono::milliseconds patience) {
+  ck::MountThreads threads(directories, 1, patience);
   for (ck::FoundAttempt& found :
        RR_TRY(ck::list_attempts(directories, &threads, ck::Look::kHeads))) {
     if (ck::attempt_folder(found.attempt) != name) continue;
@@ -219,8 +220,8 @@ int rr_checkpoint_open_with(const char* const* directories, size_t count, const 
   return guarded([&]() -> Status {
     const ck::ReadOptions options{RR_TRY(io_way_from(io)), RR_TRY(patience_from(patience_ms))};
     const auto paths = RR_TRY(directories_from(directories, count));
-    ck::FoundAttempt found =
-        RR_TRY(name == nullptr ? ck::newest_committed(paths) : find_named(paths, name));
+    ck::FoundAttempt found = RR_TRY(name == nullptr ? ck::newest_committed(paths, options.patience)
+                                                    : find_named(paths, name, options.patience));
     auto reader = ck::CheckpointReader::open(std::move(found.manifest), found.folders, options);
     *checkpoint =
         std::make_unique<rr_checkpoint>(rr_checkpoint{std::move(found), std::move(reader)})
@@ -283,6 +284,22 @@ int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blo
     for (const auto& attempt : pruned.removed) names.push_back(ck::attempt_folder(attempt));
     RR_TRY(give_blob(ck::encode_texts(names), removed));
     return give_blob(ck::encode_texts(pruned.notes), notes);
+  });
+}
+
+int rr_make_directories(const char* const* directories, size_t count, uint64_t patience_ms,
+                        int* errors) {
+  return guarded([&]() -> Status {
+    const auto paths = RR_TRY(directories_from(directories, count));
+    ck::MountThreads threads(paths, 1, RR_TRY(patience_from(patience_ms)));
+    std::vector<std::function<Status()>> works;
+    for (const std::string& path : paths) {
+      works.emplace_back([path] { return ck::posix_disk().make_folder(path); });
+    }
+    for (const Status& made : threads.call_each(std::move(works))) {
+      *errors++ = made ? 0 : made.error().os_errno;
+    }
+    return {};
   });
 }
 

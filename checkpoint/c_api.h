@@ -125,6 +125,12 @@ RR_API int rr_checkpoint_pin(const rr_checkpoint* checkpoint, int pinned);
 RR_API int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blob* removed,
                     rr_blob* notes);
 
+// Makes those of the directories that are not there, for the user alone; never their parents, as a
+// mount may be missing. `errors`: for each of them 0 or an errno; ETIMEDOUT: it did not answer
+// within `patience_ms` (0: the default).
+RR_API int rr_make_directories(const char* const* directories, size_t count, uint64_t patience_ms,
+                               int* errors);
+
 #ifdef __cplusplus
 }
 #endif

@@ -294,9 +294,10 @@ Status look_closer(FoundAttempt& found, MountThreads& threads) {
   return {};
 }
 
-Result<FoundAttempt> newest_committed(std::span<const std::string> directories) {
+Result<FoundAttempt> newest_committed(std::span<const std::string> directories,
+                                      std::chrono::milliseconds patience) {
   if (directories.empty()) return fail(Errc::kNotFound, "there is no directory to look in");
-  MountThreads threads({directories.begin(), directories.end()}, 1, kPatience);
+  MountThreads threads({directories.begin(), directories.end()}, 1, patience);
   for (FoundAttempt& found : RR_TRY(list_attempts(directories, &threads, Look::kHeads))) {
     if (!may_start_from(found.facts())) continue;
     RR_TRY(look_closer(found, threads));

@@ -4,6 +4,7 @@
 // A checkpoint is committed when any of the directories has a sound MANIFEST of it: copies are made
 // after the commit alone. Which one is the newest: attempt_choice.h.
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -45,7 +46,8 @@ base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::strin
 base::Status look_closer(FoundAttempt& found, MountThreads& threads);
 
 // The newest committed one that is not poisoned; kNotFound when there is none.
-base::Result<FoundAttempt> newest_committed(std::span<const std::string> directories);
+base::Result<FoundAttempt> newest_committed(std::span<const std::string> directories,
+                                            std::chrono::milliseconds patience = kPatience);
 
 [[nodiscard]] std::vector<AttemptFacts> facts_of(std::span<const FoundAttempt> all);
 base::Result<Manifest> read_document(Document document, const std::string& path);

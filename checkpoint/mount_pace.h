@@ -4,7 +4,9 @@
 //
 // A mount's pace is its measured speed in units of its weight, relative to the best of them: 1
 // when it keeps up with its weight. It follows the measurements by half of the difference, so that
-// one slow save alone is no news; a mount whose pace is below one half is drained, which is said.
+// one slow save alone is no news, and by less where little was written: then the latency has its
+// say. A mount whose pace is below one half is drained, which is said. One that gets too little to
+// be measured slowly gets more, until it is.
 
 #include <cstdint>
 #include <span>
@@ -27,7 +29,7 @@ class MountPace {
   explicit MountPace(std::size_t mounts) : pace_(mounts, 1) {}
 
   [[nodiscard]] double of(std::size_t mount) const { return pace_[mount]; }
-  // Of one save; what took too little to say anything is left out. Answers which mounts are
+  // Of one save; what wrote too little says nothing. Answers which mounts are
   // drained, by index and a sentence without its name.
   std::vector<std::pair<std::size_t, std::string>> learn(std::span<const MountReading> readings);
 

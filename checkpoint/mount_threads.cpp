@@ -122,6 +122,11 @@ std::vector<Status> MountThreads::run(std::vector<Job> jobs) {
   return ended;
 }
 
+void MountThreads::set_patience(std::chrono::milliseconds patience) {
+  RR_ASSERT(patience.count() > 0);
+  state_->patience = patience;
+}
+
 std::uint32_t MountThreads::lanes() const { return state_->lanes; }
 
 bool MountThreads::stuck(std::size_t mount) {

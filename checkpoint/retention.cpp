@@ -1,8 +1,10 @@
 #include "checkpoint/retention.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "base/core/text.h"
@@ -154,6 +156,19 @@ Status remove_old(Guard& guard, std::span<const std::string> directories, std::s
   return {};
 }
 
+constexpr std::array kHomeSigns = {kFenceName, kLatestName};  // the better one first
+
+// The best that is there; as many as there are: none.
+std::size_t sign_in(const std::string& directory) {
+  std::size_t sign = 0;
+  std::error_code error;
+  while (sign < kHomeSigns.size() &&
+         !std::filesystem::exists(directory + "/" + std::string(kHomeSigns[sign]), error)) {
+    ++sign;
+  }
+  return sign;
+}
+
 }  // namespace
 
 Status verify_and_mark(Disk& disk, const FoundAttempt& found) {
@@ -220,17 +235,23 @@ Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::
   return pruned;
 }
 
-std::vector<std::string> home_first(std::span<const std::string> directories) {
+std::vector<std::string> home_first(std::span<const std::string> directories,
+                                    std::chrono::milliseconds patience) {
   std::vector<std::string> ordered(directories.begin(), directories.end());
-  for (const std::string_view name : {kFenceName, kLatestName}) {
-    const auto home = std::ranges::find_if(ordered, [name](const std::string& directory) {
-      std::error_code error;
-      return std::filesystem::exists(directory + "/" + std::string(name), error);
-    });
-    if (home == ordered.end()) continue;
-    std::rotate(ordered.begin(), home, home + 1);
-    break;
+  if (ordered.empty()) return ordered;
+  MountThreads threads(ordered, 1, patience);
+  std::vector<std::function<Result<std::size_t>()>> looks;
+  for (const std::string& directory : ordered) {
+    looks.emplace_back([directory] { return Result<std::size_t>(sign_in(directory)); });
   }
+  std::vector<std::size_t> signs;
+  for (const auto& sign : threads.call_each(std::move(looks))) {
+    signs.push_back(sign.value_or(kHomeSigns.size()));
+  }
+  const auto home = std::ranges::min_element(signs);
+  if (*home == kHomeSigns.size()) return ordered;
+  const auto place = ordered.begin() + (home - signs.begin());
+  std::rotate(ordered.begin(), place, place + 1);
   return ordered;
 }
 

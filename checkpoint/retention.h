@@ -50,7 +50,8 @@ base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories,
                            std::chrono::milliseconds lock_patience = kLockPatience);
 
 // The same directories with the home first: the one where somebody was admitted or has committed.
-// As they are when none of them is one.
-[[nodiscard]] std::vector<std::string> home_first(std::span<const std::string> directories);
+// As they are when none of them is one. What does not answer is none.
+[[nodiscard]] std::vector<std::string> home_first(std::span<const std::string> directories,
+                                                  std::chrono::milliseconds patience = kPatience);
 
 }  // namespace robustrun::checkpoint

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <set>
 
@@ -63,17 +64,31 @@ Status check_intent(const Manifest& intent) {
   return check_consistent(intent);
 }
 
-// A mount that does not answer is done without, but for the home.
-Result<std::string> real_path(MountThreads& threads, std::size_t mount, const std::string& path) {
-  auto real = threads.call(mount, [path]() -> Result<std::string> {
-    std::error_code error;
-    const auto found = std::filesystem::canonical(path, error);
-    if (!error && std::filesystem::is_directory(found, error)) return found.string();
-    return fail(Errc::kNotFound,
-                "cannot use " + base::printable(path) + " for checkpoints: no such directory");
-  });
-  if (real || mount == 0 || real.error().os_errno != ETIMEDOUT) return real;
-  return std::filesystem::absolute(path).lexically_normal().string();
+Result<std::string> real_path(const std::string& path) {
+  const std::string name = "cannot use " + base::printable(path) + " for checkpoints";
+  std::error_code error;
+  const auto found = std::filesystem::canonical(path, error);
+  if (!error && std::filesystem::is_directory(found, error)) return found.string();
+  if (error && error.value() != ENOENT && error.value() != ENOTDIR) {
+    return base::fail_errno(name, error.value());
+  }
+  return fail(Errc::kNotFound, name + ": no such directory");
+}
+
+// A mount that hangs, is dead or missing keeps its name, but for the home: the saves find out.
+Result<std::vector<std::string>> real_paths(MountThreads& threads, std::span<const Mount> mounts) {
+  std::vector<std::move_only_function<Result<std::string>()>> looks;
+  for (const Mount& mount : mounts) {
+    looks.emplace_back([path = mount.path] { return real_path(path); });
+  }
+  std::vector<std::string> paths;
+  for (auto& real : threads.call_each(std::move(looks))) {
+    const std::size_t i = paths.size();
+    if (!real && i == 0) return std::unexpected(std::move(real).error());
+    paths.push_back(real ? *std::move(real)
+                         : std::filesystem::absolute(mounts[i].path).lexically_normal().string());
+  }
+  return paths;
 }
 
 }  // namespace
@@ -100,14 +115,16 @@ Result<Store> Store::open(StoreOptions options) {
   }
   std::vector<std::string> paths;
   for (const Mount& mount : options.mounts) paths.push_back(base::printable(mount.path));
-  auto threads = std::make_unique<MountThreads>(paths, options.workers_per_mount, options.patience);
+  auto threads = std::make_unique<MountThreads>(paths, options.workers_per_mount,
+                                                options.first_patience.value_or(options.patience));
+  paths = RR_TRY(real_paths(*threads, options.mounts));
+  threads->set_patience(options.patience);
   std::set<std::string> seen;
   for (std::size_t i = 0; i < options.mounts.size(); ++i) {
-    std::string& path = options.mounts[i].path;
-    path = RR_TRY(real_path(*threads, i, path));
-    threads->rename(i, path);
-    if (!seen.insert(path).second) {
-      return fail(Errc::kInvalidArgument, "cannot use " + path + " twice for checkpoints");
+    options.mounts[i].path = paths[i];
+    threads->rename(i, paths[i]);
+    if (!seen.insert(paths[i]).second) {
+      return fail(Errc::kInvalidArgument, "cannot use " + paths[i] + " twice for checkpoints");
     }
   }
   if (options.disk == nullptr) options.disk = &posix_disk(options.io);
@@ -122,7 +139,7 @@ Store::Store(StoreOptions options, std::unique_ptr<MountThreads> threads, DataWr
       unguarded_(options_.disk),
       guarded_(std::make_unique<GuardedDisk>(*options_.disk, *threads_)),
       writer_(std::move(writer)),
-      rate_(std::make_unique<WriteRate>(*options_.clock)) {
+      rate_(std::make_unique<WriteRate>(*options_.clock, options_.written)) {
   options_.disk = guarded_.get();
 }
 

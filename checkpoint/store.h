@@ -10,6 +10,7 @@
 // an older one commits. One call at a time on one Store; several processes may use the same
 // directories.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -43,7 +44,9 @@ struct StoreOptions {
   std::uint32_t workers_per_mount = 2;
   IoWay io = IoWay::kAuto;  // how data gets past the page cache
   std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
+  std::optional<std::chrono::milliseconds> first_patience{};  // when it is opened; none: the same
   std::chrono::milliseconds lock_patience = kLockPatience;  // with others who save there
+  std::shared_ptr<std::atomic<std::uint64_t>> written{};  // bytes of data and parity are added
   Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
 };
@@ -80,7 +83,8 @@ struct Completion {
 
 class Store {
  public:
-  // The mounts' paths are made absolute; kNotFound when one is no directory.
+  // The mounts' paths are made absolute. The home must be a directory that answers (kNotFound: it
+  // is none); what is wrong with another mount each save does without, and says.
   static base::Result<Store> open(StoreOptions options);
 
   // From now on any `parity` mounts may be lost or damaged; 0, as at first: none.

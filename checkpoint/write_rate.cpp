@@ -24,6 +24,7 @@ void WriteRate::limit(std::uint64_t bytes_per_s) {
 }
 
 void WriteRate::take(std::uint64_t bytes) {
+  if (asked_) *asked_ += bytes;
   const std::uint64_t rate = bytes_per_s_;
   if (rate == 0) return;
   const auto cost =

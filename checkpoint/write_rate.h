@@ -1,12 +1,14 @@
 #pragma once
 // How fast data may go to the disks, for all threads of a store together: a token bucket without
-// room for more than what is being asked for. No limit at first.
+// room for more than what is being asked for. No limit at first. Counts what was asked for.
 //
 // Thread-safe. A new limit counts at once, also for those who wait. Whoever waits is between calls
 // that touch a mount (mount_threads.h), so that no patience is used up.
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/core/clock.h"
 
@@ -14,7 +16,10 @@ namespace robustrun::checkpoint {
 
 class WriteRate {
  public:
-  explicit WriteRate(const base::Clock& clock) : clock_(clock) {}  // not owned
+  // `asked`: where all bytes are added up; null: nobody wants to know. The clock is not owned.
+  explicit WriteRate(const base::Clock& clock,
+                     std::shared_ptr<std::atomic<std::uint64_t>> asked = nullptr)
+      : clock_(clock), asked_(std::move(asked)) {}
 
   void limit(std::uint64_t bytes_per_s);  // 0: none
   [[nodiscard]] bool is_limited() const { return bytes_per_s_.load() > 0; }
@@ -24,6 +29,7 @@ class WriteRate {
 
  private:
   const base::Clock& clock_;
+  std::shared_ptr<std::atomic<std::uint64_t>> asked_;
   std::atomic<std::uint64_t> bytes_per_s_ = 0;
   std::atomic<std::int64_t> over_ns_ = 0;  // when all that was given is over
 };

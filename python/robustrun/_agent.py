@@ -11,6 +11,10 @@ VERSION = 1
 MESSAGE_BYTES_MAX = 64 << 10
 
 
+class Refused(OSError):
+    """The agent is there and says no, and why."""
+
+
 class Agent:
     """One connection to this worker's agent. Raises OSError when there is none, or it is gone.
 
@@ -41,7 +45,7 @@ class Agent:
             raise OSError("cannot understand the agent: a reply of %d bytes" % size)
         reply = json.loads(self._read(size))
         if reply.get("type") == "error":
-            raise OSError("the agent refused %r: %s" % (type, reply.get("message")))
+            raise Refused("the agent refused %r: %s" % (type, reply.get("message")))
         return reply
 
     def stop_reason(self):

@@ -10,10 +10,11 @@ import os
 import struct
 import threading
 import time
+import warnings
 import weakref
 
 from . import _blobs, _engine
-from ._agent import Agent
+from ._agent import Agent, Refused
 from ._api import note_metrics
 
 COPY_THREADS_MAX = 4
@@ -241,7 +242,7 @@ class Copies:
 
     def _ask_agent(self, wanted):
         """A memfd; -1: there is none, or no agent. A rank has one: it is for the first who asks."""
-        global _user_of_agents_memory
+        global _user_of_agents_memory, _was_said
         if not os.environ.get("ROBUSTRUN_SOCKET"):
             return -1
         user = _user_of_agents_memory and _user_of_agents_memory()
@@ -251,7 +252,13 @@ class Copies:
         try:
             with Agent(timeout_s=AGENT_TIMEOUT_S) as agent:
                 return agent.memory(wanted)
-        except OSError:
+        except Refused:
+            return -1  # the agent has said so, in the run's log
+        except OSError as error:
+            if not _was_said:
+                _was_said = True
+                warnings.warn("copies of this rank's state in memory are not kept beyond its end: "
+                              "%s" % error, RuntimeWarning, stacklevel=2)
             return -1
 
 
@@ -286,6 +293,7 @@ def _load():
 
 _open_copies = weakref.WeakSet()
 _user_of_agents_memory = None
+_was_said = False  # that the agent could not be asked
 
 
 def hurry():

@@ -90,6 +90,7 @@ _FUNCTIONS = {  # name: arguments; all of them answer a code
     "rr_checkpoint_poison": [_HANDLE, _TEXT],
     "rr_checkpoint_pin": [_HANDLE, _INT],
     "rr_prune": [_TEXTS, _SIZE, _U64, _BLOB_OUT, _BLOB_OUT],
+    "rr_make_directories": [_TEXTS, _SIZE, _U64, ctypes.POINTER(_INT)],
 }
 _library = None
 
@@ -384,3 +385,12 @@ def prune(directories, keep):
     removed, notes = _Blob(), _Blob()
     _call("rr_prune", paths, count, keep, ctypes.byref(removed), ctypes.byref(notes))
     return Fields(_taken(removed)).texts(), Fields(_taken(notes)).texts()
+
+
+def make_directories(directories):
+    """Makes those that are not there, never their parents. For each: 0 or an errno, ETIMEDOUT where
+    nothing answered within the patience."""
+    paths, count = _paths(directories)
+    errors = (_INT * count)()
+    _call("rr_make_directories", paths, count, io_options()[1], errors)
+    return list(errors)

@@ -5,12 +5,14 @@ import contextlib
 import hashlib
 import warnings
 
-from . import _engine, _neutral, _shares, _staged, _state, _tensors
+from . import _engine, _neutral, _ranks, _shares, _staged, _state, _tensors
 from ._checkpoint_notes import note
-from ._engine import CheckpointError, Corrupt, NotFound
+from ._engine import CheckpointError, Corrupt, NotFound, Unreadable
 from ._state import StateMismatch
 
 ABOUT, TREE, RANDOM, OWN = _staged.ABOUT, "tree", "random", "own/"  # names of ranks' states
+
+NOT_THIS_ONE = Corrupt, NotFound, Unreadable  # what is wrong with one checkpoint, not with others
 
 last = None  # a Loaded
 
@@ -40,11 +42,23 @@ def attempts(places):
 
 
 def give_up(places, attempt, error, read_only):
+    """Says that it is passed over, and marks it when it is damaged."""
     warnings.warn("checkpoint %s cannot be used: %s" % (attempt, error), RuntimeWarning,
                   stacklevel=3)
-    if isinstance(error, Corrupt) and not read_only:
+    if not isinstance(error, Corrupt) or read_only:
+        return
+    try:
         with _engine.Checkpoint(places, attempt) as checkpoint:
             checkpoint.poison("damaged")
+    except CheckpointError as failed:  # the next start finds out once more
+        warnings.warn("checkpoint %s is damaged and could not be marked: %s" % (attempt, failed),
+                      RuntimeWarning, stacklevel=3)
+
+
+def pass_over(group, places, attempt, error):
+    """As give_up(): by the ranks that met it, and one that speaks for those that did not."""
+    if not isinstance(error, _ranks.RankFailed) or group.rank == 0:
+        give_up(places, attempt, error, read_only=False)
 
 
 class Loader:
@@ -63,9 +77,11 @@ class Loader:
             return self._loaded(places, checkpoint, reads, from_memory, reads.bytes - from_memory)
 
     def load_with(self, group, places, attempt, opened=None, error=None):
-        """As all other ranks do at the same time: the same step on each, or an error on each.
-        `attempt`: None where none was found. `error`: what went wrong here before."""
+        """As all other ranks do at the same time: the same step on each, or an error on each, which
+        is PassedOver where another checkpoint may do. `attempt`: None where none was found.
+        `error`: what went wrong here before."""
         with contextlib.ExitStack() as stack:
+            kinds = NOT_THIS_ONE if error is None else ()
             try:
                 facts = [attempt]
                 if error is None and attempt is not None:
@@ -75,7 +91,12 @@ class Loader:
                     facts += [replicated, reads.digest(), self._in_memory(checkpoint)]
             except Exception as failed:
                 error = failed
-            said = group.agree(error, facts)
+            try:
+                said = group.agree(error, facts, kinds)
+            except _ranks.PassedOver as passed:
+                if len({each[0] for each in passed.facts}) > 1:
+                    raise passed.error from None
+                raise
             found = [each[0] for each in said]
             if len(set(found)) > 1:
                 raise RuntimeError("the ranks do not find the same checkpoint, but %s; are the "
@@ -97,7 +118,7 @@ class Loader:
                     from_memory = self._read(checkpoint, reads.requests())
             except Exception as failed:
                 error = failed
-            group.agree(error)
+            group.agree(error, kinds=NOT_THIS_ONE)
             try:
                 if share is not None:
                     share.hand_on()

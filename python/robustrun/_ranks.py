@@ -18,6 +18,15 @@ class RankFailed(RuntimeError):
     """Another rank could not go on; the sentence says which one, and why."""
 
 
+class PassedOver(Exception):
+    """On all ranks: none of them failed for another reason than the kinds that agree() was told.
+    `error`: this rank's own, or a RankFailed; `facts`: of all ranks."""
+
+    def __init__(self, error, facts):
+        super().__init__(str(error))
+        self.error, self.facts = error, facts
+
+
 def group():
     """The default process group; None when there is none, or only one rank."""
     dist = _session._process_group()
@@ -97,20 +106,23 @@ class Group:
         self._dist.all_gather(rows, row, group=self._handle)
         return [each.cpu() for each in rows]
 
-    def agree(self, error, facts=None):
+    def agree(self, error, facts=None, kinds=()):
         """The facts of all ranks. When any of them has an error all raise: that rank its own, the
-        others RankFailed."""
+        others RankFailed; PassedOver, if all errors are of `kinds`."""
         sentence = error and ("%s: %s" % (type(error).__name__, error))[:_SENTENCE_MAX]
         try:
-            said = self.gather([sentence, facts])
+            said = self.gather([sentence, facts, isinstance(error, kinds)])
         except Exception:
             if error is None:
                 raise
             raise error from None  # the group is gone because of it
-        if error is not None:
-            raise error
-        for rank, (what, _) in enumerate(said):
-            if what is not None:
-                raise RankFailed("cannot go on: rank %d of %d failed: %s" % (
-                    self._members[rank], self._dist.get_world_size(), what))
-        return [each for _, each in said]
+        facts = [each for _, each, _ in said]
+        failed = [rank for rank, (what, _, _) in enumerate(said) if what is not None]
+        if not failed:
+            return facts
+        if error is None:
+            error = RankFailed("cannot go on: rank %d of %d failed: %s" % (
+                self._members[failed[0]], self._dist.get_world_size(), said[failed[0]][0]))
+        if all(said[rank][2] for rank in failed):
+            raise PassedOver(error, facts)
+        raise error

@@ -10,6 +10,7 @@ Every rank calls both. Under robustrun, torchrun or alone.
 """
 
 import atexit
+import errno
 import gc
 import hashlib
 import os
@@ -89,7 +90,9 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
     if keep is not None and keep < 1:
         raise ValueError("keep=%r: one checkpoint at least is kept" % (keep,))
     with _lock:
-        saver = _saver(_directories(directories, make=True))
+        places = _directories(directories)
+        _make(places)
+        saver = _saver(places)
         saver.use_parity(parity)
         what = (state, step, replicated, _own(own, dataloader), random, keep)
         # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
@@ -122,21 +125,23 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     was another). With `read_only` nobody waits for others, and each reads all of it.
 
     A damaged checkpoint is marked as poisoned; one that a disk does not give (EIO, Unreadable) is
-    not, as another day or another machine may be able to read it. A single process then takes the
-    one before, with a warning; of several ranks the one that finds it raises, and where it was
-    marked all of them find the one before at their next start.
+    not, as another day or another machine may be able to read it. Then the one before is taken,
+    with a warning, by all ranks that load together. Of several ranks without a process group the
+    one that finds it raises, and where it was marked all find the one before at their next start.
     """
     group = None if read_only else _ranks.group()
     with _stages.loading(), _lock:
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap)
-        places = _directories(directories, make=not read_only)
+        places = _directories(directories)
+        if not read_only:
+            _make(places)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only)
         failed = None
         for attempt, opened in _load.attempts(places):
             try:
                 return loader.load(places, attempt, opened)
-            except (Corrupt, NotFound, Unreadable) as error:
+            except _load.NOT_THIS_ONE as error:
                 failed = error
                 _load.give_up(places, attempt, error, read_only)
                 if loader.world.size > 1:
@@ -149,20 +154,35 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
 def _load_with(group, state, directories, own, dataloader, random, remap):
     """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
     _session.session()  # of all ranks: the first asks nobody, the others ask it
-    places = loader = attempt = opened = failed = None
+    places = loader = failed = passed = None
     try:
-        places = _directories(directories, make=True)
+        places = _directories(directories)
+        _make(places)
         loader = _loader(places, state, _own(own, dataloader), random, remap, read_only=False)
-        attempt, opened = next(_load.attempts(places), (None, None))
     except Exception as error:
         failed = error
     loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
-    try:
-        return loader.load_with(group, places, attempt, opened, failed)
-    except (Corrupt, NotFound, Unreadable) as error:
-        if attempt is not None:
-            _load.give_up(places, attempt, error, read_only=False)
-        raise
+    left = _load.attempts(places)
+    while True:
+        attempt = opened = None
+        try:
+            if failed is None:
+                attempt, opened = next(left, (None, None))
+        except Exception as error:
+            failed = error
+        try:
+            step = loader.load_with(group, places, attempt, opened, failed)
+        except _ranks.PassedOver as over:
+            passed = over.error
+            _load.pass_over(group, places, attempt, passed)
+            continue
+        except _load.NOT_THIS_ONE as error:
+            if attempt is not None:
+                _load.give_up(places, attempt, error, read_only=False)
+            raise
+        if step is None and passed is not None:
+            raise passed
+        return step
 
 
 def _loader(places, state, own, random, remap, read_only):
@@ -174,7 +194,7 @@ def _loader(places, state, own, random, remap, read_only):
     return _load.Loader(state, own, random, remap, world, copies)
 
 
-def _directories(given, make):
+def _directories(given):
     if given is None:
         given = [each for each in os.environ.get(DIRECTORY_VARIABLE, "").split(":") if each]
     if isinstance(given, (str, os.PathLike)):
@@ -183,12 +203,22 @@ def _directories(given, make):
     if not places:
         raise ValueError("where are the checkpoints? Give directories=, or set "
                          + DIRECTORY_VARIABLE)
-    for place in places if make else []:
-        try:
-            os.mkdir(place, 0o700)  # never its parents: a mount may be missing
-        except FileExistsError:
-            pass
     return tuple(places)
+
+
+def _make(places):
+    """What is not there, before it is used for the first time; never its parents: a mount may be
+    missing. With patience, as it may hang. The home must be there, the others may fail."""
+    if places in _savers:
+        return
+    for place, error in zip(places, _engine.make_directories(places)):  # noqa: B905
+        if not error:
+            continue
+        what = "no answer within the patience" if error == errno.ETIMEDOUT else os.strerror(error)
+        if place == places[0]:
+            raise OSError(error, what, place)
+        warnings.warn("directory %s cannot be made, and is done without: %s" % (place, what),
+                      RuntimeWarning, stacklevel=4)
 
 
 def _rate(given):

@@ -239,16 +239,17 @@ TEST_CASE("with time for one more step only, that of the last complete round is 
   owner.await(Stage::kHeld, 7, 1);
   for (std::uint64_t step = 2; step <= 5; ++step) owner.stage(step);
   EveryLookASecond clock;
-  base::Nanos until = std::chrono::hours(1);
+  agent::RescueWatch watch;
+  watch.until = std::chrono::hours(1);
   std::vector<std::uint64_t> wanted{5, 4, 3, 1};
   SUBCASE("there is enough") {}
   SUBCASE("there is not") {
-    until = std::chrono::seconds(7);
+    watch.until = std::chrono::seconds(7);
     wanted = {5, 1};
   }
   std::vector<agent::RescuedMemory> memories;
   memories.push_back({base::Rank{0}, std::move(owner.node.give(0, 0).value().memory)});
-  const auto lines = agent::rescue_copies(std::move(memories), clock, until);
+  const auto lines = agent::rescue_copies(std::move(memories), clock, watch);
   REQUIRE(lines.size() == wanted.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     CHECK(lines[i].text == "saved the copy in memory of step " + std::to_string(wanted[i]));

@@ -7,10 +7,15 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "agent/limits.h"
+#include "base/io/log.h"
 #include "checkpoint/staging.h"
+#include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"
 
 namespace memory_tier_test {
@@ -98,12 +103,27 @@ TEST_CASE("a rank keeps its memory from attempt to attempt, and loses it when it
   CHECK(node.give(1, 0)->memory);
 }
 
-TEST_CASE("memory that the node has not is refused") {
+TEST_CASE("memory that the node has not is refused, which the log says once for each rank") {
   Node node;
+  std::string log;
+  base::copy_log([&log](std::string_view line) { log += line; });
+  const auto lines = [&log](std::string_view words) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
   const auto refused = node.give(0, checkpoint::available_memory());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == base::Errc::kLimit);
+  CHECK(lines("not kept any more beyond its end: " + refused.error().what) == 1);
   CHECK_FALSE(node.give(0, UINT64_MAX));
+  CHECK(lines("not kept any more") == 1);
+  CHECK_FALSE(node.give(1, UINT64_MAX));
+  CHECK(lines("not kept any more") == 2);
+  CHECK(node.give(0, 5'000'000));
+  CHECK_FALSE(node.give(0, UINT64_MAX));  // and once more since then
+  CHECK(lines("not kept any more") == 3);
+  base::copy_log(nullptr);
 }
 
 TEST_CASE("copies of dead workers are saved and committed: the newest step that all of them have") {
@@ -122,6 +142,31 @@ TEST_CASE("copies of dead workers are saved and committed: the newest step that 
   node.save();
   node.save();
   CHECK(checkpoint::newest_committed(mounts.directories)->attempt.step == 8);
+}
+
+TEST_CASE("a directory that hangs leaves enough of the time to save on the others") {
+  const TwoMounts mounts("/dev/shm");
+  const std::string seen = mounts.directories[0] + "/view";
+  const std::vector<std::string> directories = {mounts.directories[0], seen + "/below"};
+  REQUIRE(std::filesystem::create_directory(seen));
+  REQUIRE(std::filesystem::create_directory(mounts.directories[1] + "/below"));
+  const test::FuseView view(mounts.directories[1], seen);
+  if (!view.there()) {
+    MESSAGE("no FUSE here: bindfs is missing or mounting is not allowed");
+    return;
+  }
+  Node node;
+  for (const std::uint32_t rank : {0U, 1U}) stage_as(node, rank, 6, directories);
+  view.stop();
+  node.save();
+  bool may_begin = false;
+  node.tier->after_saving([&] { may_begin = true; });
+  CHECK(may_begin);
+  const auto newest = checkpoint::newest_committed(std::span(directories).first(1));
+  view.go_on();
+  REQUIRE(newest);
+  CHECK(newest->attempt.step == 6);
+  CHECK(test::wrong_in(*newest) == "");
 }
 
 TEST_CASE("what no worker of ours would leave in its memory is not saved and harms nobody") {

@@ -41,6 +41,12 @@ class FuseView {
     REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
   }
   void go_on() const { ::kill(pid_, SIGCONT); }
+  // The mount stays: whoever uses it gets ENOTCONN.
+  void die() const {
+    ::kill(pid_, SIGKILL);
+    siginfo_t info{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) == 0);
+  }
 
  private:
   FuseView(const std::string& target, std::vector<std::string> words) : target_(target) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "checkpoint/paths.h"
 #include "checkpoint/retention.h"
@@ -123,6 +124,43 @@ TEST_CASE("a mount that fails when it is written to is done without, and named w
         CHECK(CheckpointReader::open(found->manifest, found->folders).verify().empty());
         for (const DataFile& file : found->manifest.files) CHECK(file.mount != bad);
       }
+    }
+  }
+}
+
+TEST_CASE("a mount that is dead or missing when a store is opened is done without, and named") {
+  for (const Way way : kWays) {
+    for (const bool is_dead : {true, false}) {
+      CAPTURE(static_cast<int>(way));
+      CAPTURE(is_dead);
+      Saving saving(way);
+      const std::string& bad = saving.directories[2];
+      std::optional<FuseView> view;
+      if (is_dead) {
+        REQUIRE(std::filesystem::create_directory(saving.scratch / "behind"));
+        view.emplace(saving.scratch / "behind", bad);
+        if (!view->there()) {
+          MESSAGE("no FUSE here: bindfs is missing or mounting is not allowed");
+          continue;
+        }
+        view->die();
+      } else {
+        std::filesystem::remove(bad);
+      }
+      Store store = saving.store(nullptr);
+      saving.begin(store);
+      const auto notes = saving.save(store);
+      REQUIRE(notes);
+      CHECK(says(*notes, bad, is_dead ? "not connected" : "No such file"));
+      CHECK(saving.wrong() == "");
+      const std::string home = bad + "/below";  // of the mount itself the kernel knows for a while
+      StoreOptions options;
+      for (const std::string& path : {home, saving.directories[0]}) {
+        options.mounts.push_back({path, 1});
+      }
+      const auto refused = Store::open(std::move(options));
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().what.find(home) != std::string::npos);
     }
   }
 }

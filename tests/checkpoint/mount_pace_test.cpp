@@ -58,4 +58,50 @@ TEST_CASE("a mount is never drained for good, and little data says nothing") {
   CHECK(fresh.of(1) == 1);
 }
 
+TEST_CASE("saves of little drain a mount that is slow in all of them, and not one that was once") {
+  MountPace pace(2);
+  const std::vector even = {wrote(0, 1, 8, 80), wrote(1, 1, 8, 80)};
+  CHECK(pace.learn(std::vector{wrote(0, 1, 8, 80), wrote(1, 1, 8, 8000)}).empty());
+  CHECK(pace.of(1) > 0.9);
+  for (int i = 0; i < 100; ++i) CHECK(pace.learn(even).empty());
+  CHECK(pace.of(1) > 0.99);
+  const std::vector slow = {wrote(0, 1, 8, 80), wrote(1, 1, 8, 400)};
+  for (int i = 0; i < 100; ++i) (void)pace.learn(slow);
+  CHECK(pace.of(1) < 0.25);
+  CHECK(pace.of(0) == doctest::Approx(1));
+}
+
+TEST_CASE("a drained mount that gets too little to be measured is tried again") {
+  MountPace pace(2);
+  const std::vector slow = {wrote(0, 1, 100, 1000), wrote(1, 1, 100, 100'000)};
+  for (int i = 0; i < 20; ++i) (void)pace.learn(slow);
+  REQUIRE(pace.of(1) < 0.03);
+  // States of 40 MB: its part tells nothing until it is large enough, and it is fast again.
+  int saves = 0;
+  for (; saves < 200 && pace.of(1) < 0.9; ++saves) {
+    const auto part = static_cast<std::uint64_t>(40 * pace.of(1) / (1 + pace.of(1)));
+    (void)pace.learn(std::vector{wrote(0, 1, 40 - part, 400 - static_cast<int>(part) * 10),
+                                 wrote(1, 1, part, static_cast<int>(part) * 10)});
+  }
+  CHECK(saves < 200);
+  // While it is still slow it gets little, and that rarely.
+  for (int i = 0; i < 20; ++i) (void)pace.learn(slow);
+  int tries = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto part = static_cast<std::uint64_t>(40 * pace.of(1) / (1 + pace.of(1)));
+    (void)pace.learn(std::vector{wrote(0, 1, 40 - part, 400 - static_cast<int>(part) * 10),
+                                 wrote(1, 1, part, static_cast<int>(part) * 1000)});
+    CHECK(pace.of(1) < 0.2);
+    tries += part >= 4 ? 1 : 0;
+  }
+  CHECK(tries > 0);
+  CHECK(tries < 40);
+}
+
+TEST_CASE("a burst of little on one mount is no proof against another's much") {
+  MountPace pace(2);
+  CHECK(pace.learn(std::vector{wrote(0, 1, 1000, 1000), wrote(1, 1, 4, 1)}).empty());
+  CHECK(pace.of(0) > 0.9);
+}
+
 }  // namespace mount_pace_test

@@ -1,9 +1,13 @@
-// Mounts that hang or are slow, played by a disk that waits until the test lets go.
+// Mounts that hang or are slow: a disk that waits until the test lets go, and FUSE that is stopped.
 
 #include <cerrno>
 #include <chrono>
+#include <memory>
+#include <span>
 
+#include "checkpoint/retention.h"
 #include "tests/checkpoint/blocking_disk.h"
+#include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"
 
 namespace stuck_mount_test {
@@ -11,6 +15,7 @@ namespace stuck_mount_test {
 using namespace robustrun;
 using namespace robustrun::checkpoint;
 using robustrun::test::BlockingDisk;
+using robustrun::test::FuseView;
 using robustrun::test::SampleState;
 using robustrun::test::save_step;
 using robustrun::test::TwoMounts;
@@ -93,6 +98,52 @@ TEST_CASE("a mount that hangs at once is done without; the home is not, and says
   CHECK(refused.error().os_errno == ETIMEDOUT);
   CHECK(refused.error().what.find(mounts.directories[0]) != std::string::npos);
   await_free(store, mounts, disk, 4);
+}
+
+TEST_CASE("mounts that hang when a store is opened take one patience together, and the first one") {
+  const TwoMounts mounts("/dev/shm");
+  std::vector<std::string> places = {mounts.directories[0]};
+  std::vector<std::unique_ptr<FuseView>> views;
+  REQUIRE(std::filesystem::create_directory(mounts.directories[1] + "/below"));
+  for (const char* name : {"/c", "/d", "/e"}) {
+    const std::string view = mounts.directories[0] + name;
+    places.push_back(view + "/below");
+    REQUIRE(std::filesystem::create_directory(view));
+    views.push_back(std::make_unique<FuseView>(mounts.directories[1], view));
+    if (!views.back()->there()) {
+      MESSAGE("no FUSE here: bindfs is missing or mounting is not allowed");
+      return;
+    }
+    views.back()->stop();
+  }
+  StoreOptions options;
+  options.first_patience = std::chrono::milliseconds(500);
+  for (const std::string& path : places) options.mounts.push_back({path, 1});
+  const auto began = std::chrono::steady_clock::now();
+  auto store = Store::open(std::move(options));
+  REQUIRE(store);
+  const auto saved = save_step(*store, 1);  // what hung is not waited for again
+  CHECK(std::chrono::steady_clock::now() - began < kPatience / 2);
+  REQUIRE(saved);
+  CHECK(wrong_in(*newest_committed(std::span(places).first(1))) == "");
+  for (const auto& view : views) view->go_on();
+}
+
+TEST_CASE("the home is found while another directory hangs") {
+  const TwoMounts mounts("/dev/shm");
+  const std::vector<std::string> places = {mounts.directories[0] + "/view", mounts.directories[0]};
+  REQUIRE(std::filesystem::create_directory(places[0]));
+  const FuseView view(mounts.directories[1], places[0]);
+  if (!view.there()) {
+    MESSAGE("no FUSE here: bindfs is missing or mounting is not allowed");
+    return;
+  }
+  Store store = mounts.store();
+  REQUIRE(save_step(store, 1));
+  view.stop();
+  const auto ordered = home_first(places, std::chrono::milliseconds(500));
+  view.go_on();
+  CHECK(ordered == std::vector{places[1], places[0]});
 }
 
 TEST_CASE("a store over a mount that hangs is closed without a crash") {

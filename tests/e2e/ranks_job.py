@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from robustrun import checkpoint
 
-STEP = 3
+STEP, BEFORE = 3, 2
 
 
 class Picky:
@@ -64,8 +64,8 @@ def is_same(state, other):
                for (_, a), (_, b) in zip(leaves(state), leaves(other), strict=True))
 
 
-def save(folder, rank, loader):
-    checkpoint.save(state_of(STEP), STEP, folder.split(":"), replicated=True, dataloader=loader)
+def save(folder, loader, step=STEP):
+    checkpoint.save(state_of(step), step, folder.split(":"), replicated=True, dataloader=loader)
 
 
 def new_loader(name, values, rank, size):
@@ -90,7 +90,7 @@ def load(folder, rank, mode, loader):
         return {"kind": type(error).__name__, "what": str(error),
                 "unchanged": is_same(state, state_of(1)) if "mine" not in state else
                 torch.equal(state["big"], tensors_of(1)["big"])}
-    assert step == STEP and is_same(state, state_of(STEP))
+    assert step in (STEP, BEFORE) and is_same(state, state_of(step))
     assert state["twice"] is state["again"]
     return {"kind": "loaded", **checkpoint.last_load()._asdict()}
 
@@ -98,11 +98,13 @@ def load(folder, rank, mode, loader):
 def run(folder, mode, rank, world):
     torch.set_num_threads(1)
     loader = Picky(rank) if mode == "picky" else {"rank": rank}
-    if mode in ("save", "picky"):
-        save(folder, rank, loader)
+    if mode == "save-two":
+        save(folder, loader, BEFORE)
+    if mode in ("save", "save-two", "picky"):
+        save(folder, loader)
     if dist.is_initialized():
         dist.barrier()
-    if mode == "save":
+    if mode in ("save", "save-two"):
         return
     told = load(folder, rank, mode, loader)
     if told["kind"] == "loaded" and mode != "picky":

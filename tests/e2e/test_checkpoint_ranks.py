@@ -10,6 +10,8 @@ import pytest
 from conftest import BUILD, FOREIGN, ROOT
 
 pytest.importorskip("torch")
+from test_checkpoint_eio import _engine, failing  # noqa: E402
+
 JOB = pathlib.Path(__file__).with_name("ranks_job.py")
 
 
@@ -40,6 +42,7 @@ def job(folder, mode, ranks, launcher=(), code=0):
     done = subprocess.run(words, cwd=work, env=environment(), capture_output=True, text=True,
                           timeout=250)
     assert done.returncode == code, done.stdout + done.stderr
+    (work / "errors").write_text(done.stderr)
     return told(work, ranks)
 
 
@@ -81,14 +84,46 @@ def test_a_state_that_does_not_fit_on_one_rank_changes_nothing_on_any(folder):
     assert said[0]["unchanged"] and said[1]["unchanged"]
 
 
-def test_damage_that_one_rank_finds_is_an_error_on_all(folder):
-    job(folder, "save", 2)
-    for data in folder.glob("[ab]/step-*/*/*.safetensors"):
+def damage(folder, step):
+    for data in folder.glob(f"[ab]/step-{step:012}/*/*.safetensors"):
         content = bytearray(data.read_bytes())
         if len(content) > 1 << 20:
             content[len(content) // 2] ^= 4
             data.write_bytes(content)
-            break
+            return
+    raise AssertionError("there is no large file")
+
+
+def check_the_one_before(folder, said, cause):
+    check_read_once(said, 2)
+    assert [each["step"] for each in said] == [2, 2]
+    warned = (folder / "work" / "errors").read_text()
+    assert "checkpoint step-000000000003/" in warned and "cannot be used" in warned
+    assert cause in warned
+
+
+def states_of(folder):
+    return {found.step: found.poisoned for found in _engine.catalogue([folder / "a", folder / "b"])}
+
+
+def test_of_what_a_disk_does_not_give_to_one_rank_all_take_the_one_before_at_once(folder):
+    job(folder, "save-two", 2)
+    with failing(folder / "b", "step-000000000003"):
+        check_the_one_before(folder, job(folder, "load", 2), "Input/output error")
+    assert states_of(folder) == {3: "", 2: ""}  # another day it may be read
+    assert [each["step"] for each in job(folder, "load", 2)] == [3, 3]
+
+
+def test_of_damage_that_one_rank_finds_all_take_the_one_before_at_once(folder):
+    job(folder, "save-two", 2)
+    damage(folder, 3)
+    check_the_one_before(folder, job(folder, "load", 2), "step-000000000003")
+    assert states_of(folder) == {3: "damaged", 2: ""}
+
+
+def test_damage_without_one_before_is_an_error_on_all_ranks(folder):
+    job(folder, "save", 2)
+    damage(folder, 3)
     said = job(folder, "load", 2)
     kinds = [each["kind"] for each in said]
     assert "Corrupt" in kinds, said

@@ -75,6 +75,17 @@ def test_a_copy_is_the_state_at_its_step_whatever_happens_to_it_later(copies, tm
         assert found.bytes == saved
 
 
+def test_an_agent_that_cannot_be_asked_is_said_once(copies, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "nobody"))
+    monkeypatch.setattr(_copies, "_user_of_agents_memory", None)
+    monkeypatch.setattr(_copies, "_was_said", False)
+    with pytest.warns(RuntimeWarning, match="not kept beyond its end") as warned:
+        for step in (1, 2, 3):
+            sizes = tuple(step * size for size in SIZES)  # more memory every time
+            stage(copies, step, State(step, sizes), sizes)
+    assert len(warned) == 1 and not copies.shared
+
+
 def test_a_damaged_or_other_copy_is_not_used_and_the_disk_is(copies, tmp_path):
     state = State(1)
     copies.drain(stage(copies, 1, state))
