@@ -71,8 +71,7 @@ Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const Wo
                       "image; --container-runtime=none uses the image without one");
   }
   SnapshotWish wish;
-  wish.image_root = home.root;
-  wish.image_key = home.image_key;
+  wish.home = home;
   wish.cache = workers.cache_directory;
   wish.cache_bytes_max =
       workers.cache_max_gib > 0 ? workers.cache_max_gib << 30U : bootstrap::kCacheBytesMax;
@@ -92,17 +91,20 @@ Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const Wo
 Result<SnapshotTarget> find_target(const SnapshotWish& wish, const std::string& abi) {
   SnapshotTarget target;
   if (!wish.deps.empty()) target.kind = RR_TRY(bootstrap::deps_kind(wish.deps));
-  target.inputs = RR_TRY(bootstrap::gather_inputs(target.kind, wish.deps, wish.working_directory));
+  target.inputs = RR_TRY(
+      bootstrap::gather_inputs(target.kind, wish.deps, wish.working_directory, wish.command));
   bootstrap::SnapshotFacts facts;
   facts.kind = target.kind;
   facts.digest = target.inputs.digest;
   facts.command = wish.command;
+  if (target.inputs.needs_directory) facts.directory = wish.working_directory;
   // Where an image is mounted is no part of it.
-  const bool is_of_image =
-      !wish.image_root.empty() && wish.interpreter.starts_with(wish.image_root);
-  facts.interpreter = wish.interpreter.substr(is_of_image ? wish.image_root.size() : 0);
+  const std::string& root = wish.home.root;
+  const bool is_of_image = !root.empty() && wish.interpreter.starts_with(root);
+  facts.interpreter = wish.interpreter.substr(is_of_image ? root.size() : 0);
   facts.abi = abi;
-  facts.image = wish.image_key;
+  facts.image = wish.home.image_key;
+  facts.is_container = wish.home.is_container();
   const auto driver = base::read_file("/proc/driver/nvidia/version", kDriverTextMax);
   if (driver) facts.driver = bootstrap::driver_major(*driver);
   facts.index = bootstrap::index_variables(wish.environment);

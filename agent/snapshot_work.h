@@ -25,7 +25,7 @@ namespace robustrun::agent {
 struct SnapshotWish {
   std::string cache, deps, interpreter, working_directory, run_id, path;
   std::vector<std::string> command, environment;
-  std::string image_root, image_key;  // as in WorkerHome
+  WorkerHome home;  // where installers run, too
   base::Nanos ttl{};
   std::uint64_t cache_bytes_max = 0;  // of all snapshots together
   std::int64_t asked_s = 0;  // Unix time
