@@ -59,6 +59,7 @@ class Asked : public std::enable_shared_from_this<Asked> {
     options.argv = question_.argv;
     options.environment = question_.environment;
     options.working_directory = question_.working_directory;
+    options.container = question_.container;
     options.out_fd = pipe.second.get();
     options.err_fd = pipe.second.get();
     ShimLink::Handlers handlers;

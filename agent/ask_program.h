@@ -5,6 +5,8 @@
 // On the loop of its executor, in a process that is a subreaper (shim_link.h). Owned by the asker:
 // once it is dropped, `done` is not called any more and the program is killed.
 
+#include <sys/types.h>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
 #include <cstddef>
@@ -27,6 +29,7 @@ struct Question {
   std::chrono::milliseconds within{};     // 0: as long as it likes
   std::size_t answer_max = kAnswerBytesMax;  // the rest is read and dropped
   bool any_end = false;  // what it wrote is the answer, with whatever code it ended
+  pid_t container = 0;   // whose namespaces it enters; 0: none
   // Gets what it writes as it comes, from the loop; may drop the program. Only the last piece is
   // kept then.
   std::function<void(std::string_view)> on_text{};

@@ -150,6 +150,9 @@ base::Result<ContainerBind> parse_container_mount(const std::string& text) {
 base::Result<std::vector<ContainerBind>> container_binds(const wire::WorkerTemplate& workers,
                                                          const ContainerNeeds& needs) {
   Binds binds;
+  // A list of dependencies may name what lies beside it; but /etc and the like are the image's.
+  const std::string beside = folder_of_file(workers.deps);
+  if (beside.find('/', 1) != std::string::npos) binds.add(beside, false, true);
   for (const char* path : {"/dev", "/proc", "/tmp"}) binds.add(path);
   binds.add("/sys", true);
   for (const char* path : {"/etc/resolv.conf", "/etc/hosts", "/etc/passwd", "/etc/group"}) {

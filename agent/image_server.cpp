@@ -128,7 +128,8 @@ class ImageServerImpl final : public ImageServer {
   }
 
   void settled() override {
-    if (line_) line_->send(BlockFrameKind::kSettled, ++last_id_);
+    settled_id_ = ++last_id_;
+    if (line_) line_->send(BlockFrameKind::kSettled, settled_id_);
   }
 
   void quit(std::function<void()> done) override {
@@ -221,6 +222,8 @@ class ImageServerImpl final : public ImageServer {
     if (frame.kind == BlockFrameKind::kEvent) {
       if (!is_ready_) trouble_ = ": " + base::printable(frame.payload);
       if (handlers_.on_event) handlers_.on_event(base::printable(frame.payload));
+    } else if (frame.id == settled_id_) {
+      if (frame.kind == BlockFrameKind::kOk && handlers_.on_recorded) handlers_.on_recorded();
     } else if (frame.id == quit_id_ && is_quitting_) {
       finish_quit();
     } else if (frame.id == asked_ && answer_) {
@@ -293,7 +296,7 @@ class ImageServerImpl final : public ImageServer {
   std::unique_ptr<base::Child> child_;
   Answer answer_;
   std::function<void()> on_quit_;
-  std::uint64_t last_id_ = 0, asked_ = 0, quit_id_ = 0;
+  std::uint64_t last_id_ = 0, asked_ = 0, quit_id_ = 0, settled_id_ = 0;
   std::string trouble_;
   bool is_adopted_ = false;
   bool is_ready_ = false;

@@ -29,6 +29,7 @@ class ImageServer {
     std::function<void(base::Status)> on_ready;
     std::function<void(const std::string&)> on_event;  // a sentence for people
     std::function<void(const std::string& why)> on_lost;  // after on_ready: it is gone
+    std::function<void()> on_recorded;  // settled(), and the profile is saved
   };
   // One that listens there already is taken over.
   static std::unique_ptr<ImageServer> start(NodeContext& node, Plan plan, Handlers handlers);

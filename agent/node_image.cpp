@@ -10,6 +10,7 @@
 #include "agent/container.h"
 #include "agent/image_limits.h"
 #include "agent/image_mounting.h"
+#include "agent/image_profile.h"
 #include "agent/image_server.h"
 #include "agent/image_tree.h"
 #include "base/core/text.h"
@@ -22,7 +23,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr unsigned kImageThreads = 2;  // one may hang with its file system
+constexpr unsigned kImageThreads = 3;  // two may hang with its file system
+constexpr base::BlockingPool::Lane kAbortLane = ~0U;
+constexpr base::BlockingPool::Lane kProfileLane = kAbortLane - 1;
 constexpr std::size_t kImageJobsMax = 16;
 
 }  // namespace
@@ -35,6 +38,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
         hooks_(std::move(hooks)),
         patience_(node.executor),
         stuck_(node.executor),
+        beside_(node.executor),
         pool_(node.executor, kImageThreads, kImageJobsMax) {}
 
   void begin();
@@ -54,7 +58,9 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
 
   void on_thread(std::function<void()> work, Next next);
   void take_folder(bool anew);
+  void find_profile();
   void serve();
+  void leave_profile();
   void mount(const std::string& image);
   void enter();
   void become_ready(pid_t container);
@@ -67,7 +73,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   NodeContext& node_;
   const wire::WorkerTemplate plain_;  // as the supervisor gave it
   Hooks hooks_;
-  asio::steady_timer patience_, stuck_;
+  asio::steady_timer patience_, stuck_, beside_;
   State state_ = State::kNone;
   std::uint64_t round_ = 0;  // answers of older ones do not count
   base::BlockingPool::Lane lane_ = 0;
@@ -81,6 +87,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void(base::Status)> waiting_;
   std::function<void()> on_end_;
   bool is_settled_ = false;
+  bool seeks_profile_ = false;
   bool is_broken_ = false;  // what is there now is of no more use
   bool are_killed_here_ = false;  // workers that got SIGKILL
   base::BlockingPool pool_;  // of its own: the image's file system may hang
@@ -142,9 +149,40 @@ void NodeImage::Impl::take_folder(bool anew) {
   on_thread(work, [taken](Impl& image) {
     image.folder_ = std::move(taken->folder);
     if (!taken->status) return image.fail(taken->status.error());
-    if (image.plan_.has_server()) return image.serve();
+    if (image.plan_.has_server()) return image.find_profile();
     image.mount(image.plain_.image);
   });
+}
+
+// Its file system may hang, and the server knows how to do without.
+void NodeImage::Impl::find_profile() {
+  if (bootstrap::is_http_source(plain_.image)) return serve();
+  const auto go_on = [self = weak_from_this(), round = round_] {
+    const auto image = self.lock();
+    if (!image || image->round_ != round || !image->seeks_profile_) return;
+    image->seeks_profile_ = false;
+    image->beside_.cancel();
+    image->serve();
+  };
+  seeks_profile_ = true;
+  beside_.expires_after(kImageProfileMax);
+  beside_.async_wait([go_on](const boost::system::error_code& error) {
+    if (!error) go_on();
+  });
+  const auto take = [path = plain_.image, cache = plain_.cache_directory] {
+    static_cast<void>(take_hot_blocks(path, cache));  // without it this start records
+  };
+  if (!pool_.submit(kProfileLane, take, go_on)) go_on();
+}
+
+// Node 0 speaks for all: their profiles are much the same.
+void NodeImage::Impl::leave_profile() {
+  if (bootstrap::is_http_source(plain_.image)) return;
+  const auto leave = [path = plain_.image, cache = plain_.cache_directory,
+                      anew = node_.self.value == 0] {
+    static_cast<void>(leave_hot_blocks(path, cache, anew));  // the cache has it
+  };
+  static_cast<void>(pool_.submit(kProfileLane, leave, [] {}));
 }
 
 void NodeImage::Impl::serve() {
@@ -177,6 +215,7 @@ void NodeImage::Impl::serve() {
   handlers.on_lost = [this, live](const std::string& why) {
     asio::post(node_.executor, [live, why] { live([&](Impl& image) { image.lose(why); }); });
   };
+  handlers.on_recorded = [this] { leave_profile(); };
   server_ = ImageServer::start(node_, std::move(plan), std::move(handlers));
 }
 
@@ -288,7 +327,6 @@ void NodeImage::Impl::abort_readers() {
       image->lose("its server does not answer, and workers that were killed wait for it");
     }
   });
-  constexpr base::BlockingPool::Lane kAbortLane = ~0U;
   static_cast<void>(
       pool_.submit(kAbortLane, [folder] { bootstrap::abort_fuse_below(folder); }, [] {}));
 }
@@ -334,6 +372,7 @@ void NodeImage::Impl::abandon() {
   hooks_ = {[] {}, [](const std::string&) {}};
   patience_.cancel();
   stuck_.cancel();
+  beside_.cancel();
 }
 
 NodeImage::NodeImage(NodeContext& node, Hooks hooks)

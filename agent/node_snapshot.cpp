@@ -62,7 +62,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
         .argv = {wish_.interpreter, "-I", "-S", "-c", std::string(bootstrap::abi_question())},
         .environment = wish_.environment,
         .working_directory = {},
-        .within = kAbiAnswerMax};
+        .within = kAbiAnswerMax,
+        .container = wish_.home.container};
     program_ = AskedProgram::ask(
         node_.executor, std::move(question), [this](base::Result<std::string> answer) {
           auto abi = answer ? bootstrap::parse_abi(*answer) : std::move(answer);
@@ -178,24 +179,27 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   void run_step() {
     if (step_ == build_->steps.size()) return squash();
     const bootstrap::BuildStep& step = build_->steps[step_];
-    auto environment = wish_.environment;
-    overlay_environment(environment, step.environment);
-    run(step.argv, std::move(environment), kInstallMax,
-        [this, program = step.program](const base::Status& ended) {
-          if (!ended) return install_failed(program, ended.error());
-          ++step_;
-          run_step();
-        });
+    Question question = tool(step.argv);
+    overlay_environment(question.environment, step.environment);
+    if (!step.working_directory.empty()) question.working_directory = step.working_directory;
+    question.container = wish_.home.container;
+    run(std::move(question), [this, program = step.program](const base::Status& ended) {
+      if (!ended) return install_failed(program, ended.error());
+      ++step_;
+      run_step();
+    });
+  }
+
+  [[nodiscard]] Question tool(const std::vector<std::string>& argv) const {
+    return {.shim = node_.shim,
+            .argv = argv,
+            .environment = wish_.environment,
+            .working_directory = wish_.working_directory,
+            .within = kInstallMax};
   }
 
   // What it writes goes to the log, and its end is kept for an error.
-  void run(const std::vector<std::string>& argv, std::vector<std::string> environment,
-           std::chrono::milliseconds within, std::function<void(const base::Status&)> done) {
-    Question question{.shim = node_.shim,
-                      .argv = argv,
-                      .environment = std::move(environment),
-                      .working_directory = wish_.working_directory,
-                      .within = within};
+  void run(Question question, std::function<void(const base::Status&)> done) {
     question.on_text = [this](std::string_view text) {
       if (!log_) return;
       log_->keep(text);
@@ -222,7 +226,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     if (build_->squash.empty()) {
       return use_place("mksquashfs is not installed (squashfs-tools)");
     }
-    run(build_->squash, wish_.environment, kInstallMax, [this](const base::Status& ended) {
+    run(tool(build_->squash), [this](const base::Status& ended) {
       if (!ended) return use_place(log_->tail().empty() ? ended.error().what : log_->tail());
       on_thread<bootstrap::Snapshot>(
           [wish = wish_, target = target_, build = build_, now_s = unix_seconds()] {
@@ -279,7 +283,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     open_ = std::make_shared<OpenSnapshot>(*std::move(open));
     if (open_->unpack.empty()) return become_ready();
     log_ = std::make_shared<InstallLog>("", node_.self);
-    run(open_->unpack, wish_.environment, kInstallMax, [this](const base::Status& ended) {
+    run(tool(open_->unpack), [this](const base::Status& ended) {
       if (!ended) {
         return fail(fmt::format("cannot unpack the snapshot {} to {}",
                                 bootstrap::snapshot_path(wish_.cache, target_.key), open_->tree),

@@ -87,7 +87,10 @@ void Preparation::after_snapshot(const std::shared_ptr<Attempt>& attempt) {
 
 void Preparation::begin_standbys(Go go) {
   staged_.begin_code([this, go = std::move(go)](base::Status code) {
-    code ? snapshot_.begin_attempt(go) : go(std::move(code));
+    if (!code) return go(std::move(code));
+    image_.begin_attempt([this, go](base::Status image) {  // who installs is in it
+      image ? snapshot_.begin_attempt(go) : go(std::move(image));
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 #include "agent/snapshot_work.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -30,6 +31,32 @@ std::string tool_on(const std::string& path, std::initializer_list<const char*> 
     if (auto found = base::find_executable(name, path + kSystemPath)) return *found;
   }
   return {};
+}
+
+// The same where installers run: in a container it may be a link that leads nowhere on this
+// machine, and is not followed.
+std::string installer_on(const WorkerHome& home, const std::string& path,
+                         std::initializer_list<const char*> names) {
+  if (!home.is_container()) return tool_on(path, names);
+  for (const char* name : names) {
+    for (const std::string_view folder : base::split(path, ':')) {
+      if (!folder.starts_with('/')) continue;
+      std::string found = std::string(folder) + "/" + name;
+      struct stat status{};
+      const bool is_there = ::lstat(home.seen(found).c_str(), &status) == 0;
+      if (is_there && !S_ISDIR(status.st_mode)) return found;
+    }
+  }
+  return {};
+}
+
+// What is mounted after a container was made reaches it only where mounts are passed on to other
+// namespaces (mount_namespaces(7)).
+bool is_seen(const WorkerHome& home, const std::string& tree) {
+  if (!home.is_container()) return true;
+  struct stat here{}, there{};
+  return ::stat(tree.c_str(), &here) == 0 && ::stat(home.seen(tree).c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
 // 16 hex digits that no other lease or building has.
@@ -65,14 +92,13 @@ bool is_fresh(const Snapshot& snapshot, const SnapshotWish& wish, std::int64_t n
 }
 
 Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const WorkerHome& home) {
-  if (home.is_container()) {
+  if (!home.prefix.empty()) {
     return base::fail(base::Errc::kInvalidArgument,
-                      "dependencies cannot be installed into a container: they belong into the "
-                      "image; --container-runtime=none uses the image without one");
+                      "dependencies cannot be installed into a container of apptainer or enroot: "
+                      "they belong into the image; --container-runtime=bwrap can have them");
   }
   SnapshotWish wish;
-  wish.image_root = home.root;
-  wish.image_key = home.image_key;
+  wish.home = home;
   wish.cache = workers.cache_directory;
   wish.cache_bytes_max =
       workers.cache_max_gib > 0 ? workers.cache_max_gib << 30U : bootstrap::kCacheBytesMax;
@@ -92,17 +118,20 @@ Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const Wo
 Result<SnapshotTarget> find_target(const SnapshotWish& wish, const std::string& abi) {
   SnapshotTarget target;
   if (!wish.deps.empty()) target.kind = RR_TRY(bootstrap::deps_kind(wish.deps));
-  target.inputs = RR_TRY(bootstrap::gather_inputs(target.kind, wish.deps, wish.working_directory));
+  target.inputs = RR_TRY(
+      bootstrap::gather_inputs(target.kind, wish.deps, wish.working_directory, wish.command));
   bootstrap::SnapshotFacts facts;
   facts.kind = target.kind;
   facts.digest = target.inputs.digest;
   facts.command = wish.command;
+  if (target.inputs.needs_directory) facts.directory = wish.working_directory;
   // Where an image is mounted is no part of it.
-  const bool is_of_image =
-      !wish.image_root.empty() && wish.interpreter.starts_with(wish.image_root);
-  facts.interpreter = wish.interpreter.substr(is_of_image ? wish.image_root.size() : 0);
+  const std::string& root = wish.home.root;
+  const bool is_of_image = !root.empty() && wish.interpreter.starts_with(root);
+  facts.interpreter = wish.interpreter.substr(is_of_image ? root.size() : 0);
   facts.abi = abi;
-  facts.image = wish.image_key;
+  facts.image = wish.home.image_key;
+  facts.is_container = wish.home.is_container();
   const auto driver = base::read_file("/proc/driver/nvidia/version", kDriverTextMax);
   if (driver) facts.driver = bootstrap::driver_major(*driver);
   facts.index = bootstrap::index_variables(wish.environment);
@@ -163,8 +192,8 @@ Result<SnapshotBuild> prepare_build(const SnapshotWish& wish, const SnapshotTarg
   bootstrap::BuildTools tools;
   tools.interpreter = wish.interpreter;
   const std::string beside = fs::path(wish.interpreter).parent_path().string();
-  tools.uv = tool_on(wish.path + ":" + beside, {"uv"});
-  tools.conda = tool_on(wish.path, {"micromamba", "mamba", "conda"});
+  tools.uv = installer_on(wish.home, wish.path + ":" + beside, {"uv"});
+  tools.conda = installer_on(wish.home, wish.path, {"micromamba", "mamba", "conda"});
   SnapshotBuild build{std::move(place), {}, own.token, {}, {}};
   build.steps = RR_TRY(bootstrap::plan_build(plan, tools));
   build.unfinished = bootstrap::unfinished_path(wish.cache, target.key, own.token);
@@ -201,14 +230,15 @@ Result<OpenSnapshot> open_snapshot(const SnapshotWish& wish, const SnapshotTarge
     const std::string inside = RR_TRY(folder.make_inside("tree"));
     static_cast<void>(bootstrap::unmount_all(inside, wish.path));  // of one that died
     auto mount = bootstrap::SquashMount::make({file, inside, wish.path});
-    if (mount) {
+    if (mount && is_seen(wish.home, inside)) {
       open.tree = inside;
       open.folder = std::move(folder);
       open.mount = *std::move(mount);
       open.facts = tree_facts(open.tree, target.minor);
       return open;
     }
-    why = mount.error().what;
+    why = mount ? "its mount is not seen in the container" : mount.error().what;
+    if (mount) static_cast<void>(mount->unmount());
     static_cast<void>(folder.remove(wish.path));
   }
   open.place = RR_TRY(bootstrap::SnapshotPlace::open(places, place_name(target.key, snapshot.id)));

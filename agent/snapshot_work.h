@@ -25,13 +25,14 @@ namespace robustrun::agent {
 struct SnapshotWish {
   std::string cache, deps, interpreter, working_directory, run_id, path;
   std::vector<std::string> command, environment;
-  std::string image_root, image_key;  // as in WorkerHome
+  WorkerHome home;  // where installers run, too
   base::Nanos ttl{};
   std::uint64_t cache_bytes_max = 0;  // of all snapshots together
   std::int64_t asked_s = 0;  // Unix time
   std::string what;  // for people
 };
-// `workers` as they are in `home`. kInvalidArgument: nothing can be installed there.
+// `workers` as they are in `home`. kInvalidArgument: nothing can be installed there, as its
+// processes are a container runtime's.
 [[nodiscard]] base::Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers,
                                                        const WorkerHome& home);
 
@@ -89,8 +90,8 @@ struct OpenSnapshot {
   // Of a place that is still empty; the program fills it. Empty: there is nothing to do.
   std::vector<std::string> unpack;
 };
-// Mounted where that can be done, else a place to unpack it to. kConflict: another process unpacks
-// it right now; ask again.
+// Mounted where that can be done and workers see it, else a place to unpack it to. kConflict:
+// another process unpacks it right now; ask again.
 [[nodiscard]] base::Result<OpenSnapshot> open_snapshot(const SnapshotWish& wish,
                                                        const SnapshotTarget& target,
                                                        const bootstrap::Snapshot& snapshot);

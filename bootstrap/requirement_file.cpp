@@ -16,7 +16,7 @@ namespace {
 using Kind = RequirementLine::Kind;
 using base::Errc;
 
-constexpr std::string_view kFileUrl = "file://";
+constexpr std::string_view kFileUrl = "file:";
 
 bool is_blank_in_line(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -63,6 +63,24 @@ std::string_view unquoted(std::string_view value) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
+// "file:///a%20b", "file://localhost/a", "file:a" as a path; all else as it is.
+std::string without_file_url(std::string_view text) {
+  if (!text.starts_with(kFileUrl)) return std::string(text);
+  text.remove_prefix(kFileUrl.size());
+  if (text.starts_with("//")) text.remove_prefix(2);
+  if (text.starts_with("localhost/")) text.remove_prefix(std::string_view("localhost").size());
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const char* const from = text.data() + i + 1;
+    const bool is_coded = text[i] == '%' && i + 2 < text.size() &&
+                          std::from_chars(from, from + 2, byte, 16).ptr == from + 2 && byte != 0;
+    path += is_coded ? static_cast<char>(byte) : text[i];
+    if (is_coded) i += 2;
+  }
+  return path;
+}
+
 bool has_archive_name(std::string_view text) {
   constexpr std::array<std::string_view, 6> kEndings = {".whl",     ".zip",    ".tar.gz",
                                                         ".tar.bz2", ".tar.xz", ".tgz"};
@@ -103,8 +121,7 @@ void set_path(RequirementLine& line, std::string_view text) {
     extras = path.substr(open);
     path = path.substr(0, open);
   }
-  if (path.starts_with(kFileUrl)) path.remove_prefix(kFileUrl.size());
-  line.path = unquoted(path);
+  line.path = without_file_url(unquoted(path));
   line.rest = std::string(extras) + (rest.empty() ? "" : " ") + std::string(rest);
 }
 
@@ -157,7 +174,7 @@ base::Result<RequirementLine> parse_line(std::string_view text) {
     }
     return line;
   }
-  line.path = value.starts_with(kFileUrl) ? value.substr(kFileUrl.size()) : value;
+  line.path = without_file_url(value);
   if (line.path.find("://") != std::string::npos) {  // from the network: nothing to hash here
     line.pinned = option->kind == Kind::kFindLinks;
     line.kind = Kind::kOther;

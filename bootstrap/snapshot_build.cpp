@@ -33,7 +33,10 @@ BuildStep uv_step(const BuildPlan& plan, const BuildTools& tools, const std::str
   BuildStep step{"uv",
                  {tools.uv, "pip", "install", "--target", plan.tree, "--python", tools.interpreter,
                   "--no-progress", "--compile-bytecode", "--requirement", from},
-                 {"UV_LINK_MODE=copy"}};  // what workers write must not reach uv's cache
+                 // What workers write must not reach uv's cache, and a snapshot that names a folder
+                 // outside of it is none.
+                 {"UV_LINK_MODE=copy", "UV_NO_EDITABLE=1"},
+                 {}};
   // Which knows a local package by the time of its pyproject.toml, not by its content.
   if (plan.has_local) step.argv.emplace_back("--no-cache");
   return step;
@@ -58,12 +61,14 @@ base::Result<Steps> lock_steps(const BuildPlan& plan, const BuildTools& tools) {
                                            "use `uv export` once and name its requirements.txt");
   }
   const std::string folder = plan.deps.substr(0, plan.deps.rfind('/'));
-  BuildStep list{
-      "uv",
-      {tools.uv, "export", "--frozen", "--no-dev", "--no-emit-project", "--no-progress", "--quiet",
-       "--project", folder, "--python", tools.interpreter, "--output-file", plan.requirements},
-      {}};
-  return Steps{std::move(list), uv_step(plan, tools, plan.requirements)};
+  BuildStep list{"uv",
+                 {tools.uv, "export", "--frozen", "--no-dev", "--no-emit-project", "--no-editable",
+                  "--no-progress", "--quiet", "--project", folder, "--python", tools.interpreter,
+                  "--output-file", plan.requirements},
+                 {}};
+  BuildStep install = uv_step(plan, tools, plan.requirements);
+  install.working_directory = folder;  // to which the paths in that list are
+  return Steps{std::move(list), std::move(install)};
 }
 
 base::Result<Steps> conda_steps(const BuildPlan& plan, const BuildTools& tools) {

@@ -31,6 +31,7 @@ struct BuildStep {
   std::string program;               // for people: "pip", "uv"
   std::vector<std::string> argv;     // argv[0] absolute, or looked for on PATH
   std::vector<std::string> environment;  // NAME=VALUE besides the workers'
+  std::string working_directory{};   // empty: the workers'
 };
 
 // In order; each must end with 0. kNotFound, a whole sentence: what must be installed.

@@ -1,10 +1,12 @@
 #include "bootstrap/snapshot_inputs.h"
 
 #include <fmt/core.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/core/text.h"
@@ -12,6 +14,7 @@
 #include "base/io/sha256.h"
 #include "bootstrap/limits.h"
 #include "bootstrap/local_content.h"
+#include "bootstrap/local_sources.h"
 #include "bootstrap/requirement_file.h"
 
 namespace robustrun::bootstrap {
@@ -31,6 +34,39 @@ std::unexpected<base::Error> cannot_use_deps(const std::string& path, const base
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
+}
+
+// Half of the machine, or no files at all.
+bool is_of_system(const std::string& path) {
+  constexpr std::array<std::string_view, 18> kOuter = {
+      "/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/mnt",
+      "/opt", "/proc", "/root", "/run", "/srv", "/sys",  "/tmp", "/usr",   "/var"};
+  const bool is_outer = std::ranges::find(kOuter, path) != kOuter.end();
+  return is_outer || path.starts_with("/proc/") || path.starts_with("/sys/") ||
+         path.starts_with("/dev/");
+}
+
+// Folders below `root` that fit a pattern like "packages/*".
+std::vector<std::string> fitting_paths(const std::string& root, const std::string& pattern) {
+  std::vector<std::string> found = {root};
+  for (const std::string_view part : base::split(pattern, '/')) {
+    if (part.empty()) continue;
+    std::vector<std::string> inner;
+    for (const std::string& folder : found) {
+      std::error_code error;
+      for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+           entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (inner.size() >= kDepsFilesMax) return inner;
+        std::error_code unknown;
+        const bool fits = ::fnmatch(std::string(part).c_str(), name.c_str(), FNM_PERIOD) == 0;
+        if (fits && entry->is_directory(unknown)) inner.push_back(folder + "/" + name);
+      }
+    }
+    found = std::move(inner);
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 class Gatherer {
@@ -65,39 +101,57 @@ class Gatherer {
     return {};
   }
 
-  // Sources of a uv.lock on this machine, but for the project itself. Its TOML is written by uv
-  // alone, with one source a line.
-  base::Status lock_sources(std::string_view text, const std::string& folder) {
-    constexpr std::array<std::string_view, 3> kWords = {"{ editable = \"", "{ directory = \"",
-                                                        "{ path = \""};
-    for (const std::string_view line : base::split(text, '\n')) {
-      for (const std::string_view word : kWords) {
-        const auto at = line.find(word);
-        if (!line.starts_with("source = ") || at == std::string_view::npos) continue;
-        const std::string_view behind = line.substr(at + word.size());
-        const std::string path(behind.substr(0, behind.find('"')));
-        if (path != "." && !path.empty()) RR_TRY(content(resolved(path, folder)));
-      }
+  base::Status lock(std::string_view text, const std::string& folder) {
+    for (const std::string& path : lock_sources(text)) RR_TRY(content(beside(path, folder)));
+    return {};
+  }
+
+  // What a project takes from this machine, and what that takes in turn.
+  base::Status project(std::string_view text, const std::string& folder, int depth) {
+    if (depth > kDepsNestingMax) return {};  // more of the same circle
+    const ProjectSources sources = project_sources(text);
+    for (const std::string& source : sources.paths) {
+      const auto line = parse_requirements(source.starts_with("file:") ? "x @ " + source : source);
+      const bool is_path = line && line->size() == 1 && !line->front().path.empty();
+      RR_TRY(project_content(beside(is_path ? line->front().path : source, folder), depth));
+    }
+    if (!sources.needs_workspace) return {};
+    for (const std::string& path : workspace_members(folder)) {
+      RR_TRY(project_content(path, depth));
     }
     return {};
   }
 
-  // Files that conda's file names for pip: "- -r FILE" below "pip:".
-  base::Status conda_references(std::string_view text, const std::string& path) {
-    for (std::string_view line : base::split(text, '\n')) {
-      line = base::trim(line);
-      if (line.starts_with("- ")) line = base::trim(line.substr(2));
-      if (!line.starts_with("-r ") && !line.starts_with("-e ")) continue;
-      auto lines = parse_requirements(line);
-      if (!lines) return cannot_use_deps(path, lines.error());
-      for (const RequirementLine& each : *lines) RR_TRY(take(each, path, 0));
+  // What conda's file names for pip, which runs in its folder.
+  base::Status conda(std::string_view text, const std::string& path) {
+    for (const std::string& line : conda_pip_lines(text)) RR_TRY(take_text(line, path));
+    return {};
+  }
+
+  base::Status command(const std::vector<std::string>& words) {
+    const CommandSources sources = command_sources(words);
+    needs_directory_ = !sources.is_known;
+    for (const std::string& line : sources.lines) {
+      // What is missing or too much may be something else altogether, or made by the command.
+      if (!take_text(line, working_directory_ + "/command")) needs_directory_ = true;
+    }
+    for (const std::string& word : sources.candidates) {
+      const std::string path = beside(word, working_directory_);
+      std::error_code error;
+      const fs::file_status status = fs::status(path, error);
+      if (!fs::is_regular_file(status) && !fs::is_directory(status)) continue;
+      // What is too much to be read counts by where it is.
+      if (is_of_system(path) || !content(path)) note("place", base::to_hex(base::sha256(path)));
     }
     return {};
   }
 
   SnapshotInputs finish() && {
-    return {base::to_hex(base::sha256(notes_)), pinned_, std::move(flat_), has_local_};
+    return {base::to_hex(base::sha256(notes_)), pinned_, std::move(flat_), has_local_,
+            needs_directory_};
   }
+  // Editable packages stay where they are, so that it counts where that is.
+  void keep_editable() { keeps_editable_ = true; }
   void unpin() { pinned_ = false; }
 
  private:
@@ -112,10 +166,55 @@ class Gatherer {
     return (is_there(here) || !is_there(beside) ? here : beside).lexically_normal().string();
   }
 
+  static std::string beside(const std::string& path, const std::string& folder) {
+    return (fs::path(folder) / path).lexically_normal().string();
+  }
+
   base::Status content(const std::string& path) {
     const std::string hash = RR_TRY(content_hash(path, budget_));
     note("content", hash);
     has_local_ = true;
+    return {};
+  }
+
+  // Who misses it is the installer; with pip alone nobody may.
+  base::Status project_content(const std::string& path, int depth) {
+    if (std::ranges::find(projects_, path) != projects_.end()) return {};
+    projects_.push_back(path);
+    if (!is_there(path)) {
+      note("content", "missing");
+      return {};
+    }
+    RR_TRY(content(path));
+    return follow(path, depth);
+  }
+
+  base::Status follow(const std::string& package, int depth) {
+    const std::string inner = package + "/pyproject.toml";
+    if (!is_there(inner)) return {};
+    const std::string text = RR_TRY(file("project", inner));
+    return project(text, package, depth + 1);
+  }
+
+  // Of the workspace that `folder` belongs to: folders that fit its patterns.
+  static std::vector<std::string> workspace_members(const std::string& folder) {
+    for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
+      const auto text = base::read_file((root / "pyproject.toml").string(), kDepsFileBytesMax);
+      const ProjectSources sources = text ? project_sources(*text) : ProjectSources{};
+      std::vector<std::string> found;
+      for (const std::string& pattern : sources.members) {
+        std::vector<std::string> some = fitting_paths(root.string(), pattern);
+        std::ranges::move(some, std::back_inserter(found));
+      }
+      if (!found.empty() || root == root.root_path()) return found;
+    }
+    return {};
+  }
+
+  base::Status take_text(const std::string& text, const std::string& file_path) {
+    const auto lines = parse_requirements(text);
+    if (!lines) return cannot_use_deps(file_path, lines.error());
+    for (const RequirementLine& line : *lines) RR_TRY(take(line, file_path, 0));
     return {};
   }
 
@@ -136,6 +235,10 @@ class Gatherer {
       case Kind::kPath: {
         const std::string path = resolved(line.path, folder);
         RR_TRY(content(path));
+        RR_TRY(follow(path, 0));
+        if (line.kind == Kind::kEditable && keeps_editable_) {
+          note("place", base::to_hex(base::sha256(path)));
+        }
         flat_ += path + line.rest + "\n";
         return {};
       }
@@ -156,6 +259,9 @@ class Gatherer {
   std::size_t files_ = 0;
   bool pinned_ = true;
   bool has_local_ = false;
+  bool needs_directory_ = false;
+  bool keeps_editable_ = false;
+  std::vector<std::string> projects_;  // that were followed
   ContentBudget budget_;
 };
 
@@ -184,28 +290,31 @@ std::string_view word_for(DepsKind kind) {
 }
 
 Result<SnapshotInputs> gather_inputs(DepsKind kind, const std::string& path,
-                                     const std::string& working_directory) {
-  Gatherer gatherer(working_directory);
+                                     const std::string& working_directory,
+                                     const std::vector<std::string>& command) {
   const std::string folder = fs::path(path).parent_path().string();
+  Gatherer gatherer(kind == DepsKind::kConda ? folder : working_directory);
+  if (kind == DepsKind::kConda || kind == DepsKind::kCommand) gatherer.keep_editable();
+  if (kind != DepsKind::kRequirements && kind != DepsKind::kUvLock) gatherer.unpin();
   switch (kind) {
     case DepsKind::kRequirements: RR_TRY(gatherer.requirements(path, 0)); break;
     case DepsKind::kUvLock: {
       const std::string lock = RR_TRY(gatherer.file("lock", path));
       RR_TRY(gatherer.file("project", folder + "/pyproject.toml"));
-      RR_TRY(gatherer.lock_sources(lock, folder));
+      RR_TRY(gatherer.lock(lock, folder));
       break;
     }
-    case DepsKind::kPyproject:
-      RR_TRY(gatherer.file("project", path));
-      gatherer.unpin();
+    case DepsKind::kPyproject: {
+      const std::string text = RR_TRY(gatherer.file("project", path));
+      RR_TRY(gatherer.project(text, folder, 0));
       break;
+    }
     case DepsKind::kConda: {
       const std::string text = RR_TRY(gatherer.file("conda", path));
-      RR_TRY(gatherer.conda_references(text, path));
-      gatherer.unpin();
+      RR_TRY(gatherer.conda(text, path));
       break;
     }
-    case DepsKind::kCommand: gatherer.unpin(); break;
+    case DepsKind::kCommand: RR_TRY(gatherer.command(command)); break;
   }
   return std::move(gatherer).finish();
 }

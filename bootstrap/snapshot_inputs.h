@@ -30,12 +30,15 @@ struct SnapshotInputs {
   // an editable package is right here: it has another key as soon as its files change.
   std::string requirements{};
   bool has_local = false;  // packages of this machine are among them
+  // Of kCommand: more than `digest` tells may come from the folder in which it runs.
+  bool needs_directory = false;
 };
 
-// `path`: absolute; empty for kCommand. `working_directory`: to which pip's relative paths are
-// (those that are not there are taken from the folder of the file that names them). Errors are
-// whole sentences: what is missing, too much (limits.h) or no such syntax.
-[[nodiscard]] base::Result<SnapshotInputs> gather_inputs(DepsKind kind, const std::string& path,
-                                                         const std::string& working_directory);
+// `path`: absolute; empty for kCommand, which has `command`. `working_directory`: to which pip's
+// relative paths are (those that are not there are taken from the folder of the file that names
+// them). Errors are whole sentences: what is missing, too much (limits.h) or no such syntax.
+[[nodiscard]] base::Result<SnapshotInputs> gather_inputs(
+    DepsKind kind, const std::string& path, const std::string& working_directory,
+    const std::vector<std::string>& command = {});
 
 }  // namespace robustrun::bootstrap

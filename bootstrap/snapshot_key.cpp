@@ -12,7 +12,7 @@
 namespace robustrun::bootstrap {
 namespace {
 
-constexpr std::string_view kFactsHead = "robustrun-snapshot 1\n";
+constexpr std::string_view kFactsHead = "robustrun-snapshot 2\n";
 constexpr std::string_view kAbiHead = "robustrun-abi 1";
 constexpr std::size_t kAbiLines = 6;  // with the head
 constexpr std::size_t kKeyDigits = 32;
@@ -43,9 +43,11 @@ std::string encode_facts(const SnapshotFacts& facts) {
   add_fact(text, "kind", word_for(facts.kind));
   add_fact(text, "inputs", facts.digest);
   for (const std::string& word : facts.command) add_fact(text, "word", word);
+  add_fact(text, "directory", facts.directory);
   add_fact(text, "interpreter", facts.interpreter);
   add_fact(text, "abi", facts.abi);
   add_fact(text, "image", facts.image);
+  add_fact(text, "root", facts.is_container ? "image" : "");
   add_fact(text, "driver", facts.driver);
   for (const std::string& variable : facts.index) add_fact(text, "index", variable);
   return text;

@@ -15,9 +15,11 @@ struct SnapshotFacts {
   DepsKind kind = DepsKind::kRequirements;
   std::string digest{};                 // SnapshotInputs::digest
   std::vector<std::string> command{};   // --setup-cmd
+  std::string directory{};              // in which it runs, where that counts; else empty
   std::string interpreter{};            // absolute path: installed programs name it
   std::string abi{};                    // as parse_abi() gives it
   std::string image{};                  // key of the image that workers run in; empty: none
+  bool is_container = false;            // the image is their root, with its libraries
   std::string driver{};                 // major version of NVIDIA's; empty: none
   std::vector<std::string> index{};     // index_variables()
 };

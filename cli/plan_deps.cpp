@@ -21,11 +21,11 @@ base::Status plan_deps(const Settings& settings, const Surroundings& around,
                       "alone");
   }
   using wire::ContainerRuntime;
-  if (!workers.image.empty() && workers.container != ContainerRuntime::kAuto &&
-      workers.container != ContainerRuntime::kNone) {
+  if (!workers.image.empty() && (workers.container == ContainerRuntime::kApptainer ||
+                                 workers.container == ContainerRuntime::kEnroot)) {
     return cannot_use(settings, given,
-                      "dependencies of workers in a container (--container-runtime) belong into "
-                      "the image");
+                      "dependencies of workers in a container of apptainer or enroot "
+                      "(--container-runtime) belong into the image; bwrap can have them");
   }
   if (workers.cache_directory.empty()) {
     return cannot_use(settings, given,

@@ -95,6 +95,20 @@ TEST_CASE("workers in a container see what they need of their machine under its 
   CHECK(*data == ContainerBind{"/data", "/mnt/data", true, false});
 }
 
+TEST_CASE("what lies beside a list of dependencies is seen, and takes no other mount's place") {
+  auto workers = workers_at("/srv/ada/job");
+  const auto binds_with = [&](const char* deps) {
+    workers.deps = deps;
+    return container_binds(workers, needs()).value();
+  };
+  CHECK(has_target(binds_with("/srv/lists/a/uv.lock"), "/srv/lists/a"));
+  CHECK_FALSE(has_target(binds_with("/etc/requirements.txt"), "/etc"));
+  const auto binds = binds_with("/srv/ada/job/uv.lock");
+  const auto job = std::ranges::find(binds, std::string("/srv/ada/job"), &ContainerBind::target);
+  REQUIRE(job != binds.end());
+  CHECK(*job == ContainerBind{"/srv/ada/job", "/srv/ada/job", false, false});
+}
+
 TEST_CASE("outer folders come first, and what they show already is not mounted again") {
   auto workers = workers_at("/tmp/job/deep");
   const auto binds = container_binds(workers, needs());

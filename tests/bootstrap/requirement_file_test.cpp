@@ -61,6 +61,8 @@ TEST_CASE("packages of this machine are paths, with what is behind them") {
   CHECK(marked.path == "../other");
   CHECK(marked.rest == " ; sys_platform == 'linux'");
   CHECK(only("name @ file:///srv/a.whl").path == "/srv/a.whl");
+  CHECK(only("name @ file://localhost/my%20srv/a.whl").path == "/my srv/a.whl");
+  CHECK(only("name[x] @ file:../a%zz").path == "../a%zz");
 }
 
 TEST_CASE("lines are joined, comments are none, and an URL keeps its fragment") {

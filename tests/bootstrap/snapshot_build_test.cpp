@@ -44,7 +44,10 @@ TEST_CASE("what cannot be installed says what is missing") {
   CHECK(lock.error().what.find("uv") != std::string::npos);
   const auto conda = plan_build(plan_of(DepsKind::kConda), {"/py", "/uv", ""});
   CHECK(conda.error().what.find("micromamba") != std::string::npos);
-  CHECK(plan_build(plan_of(DepsKind::kUvLock), {"/py", "/uv", ""})->size() == 2);
+  const auto locked = plan_build(plan_of(DepsKind::kUvLock), {"/py", "/uv", ""}).value();
+  REQUIRE(locked.size() == 2);
+  CHECK(has(locked[0].argv, "--no-editable"));
+  CHECK(locked[1].working_directory == "/job");  // of the lock, to which its paths are
   CHECK(plan_build(plan_of(DepsKind::kPyproject), {"/py", "", ""})->size() == 2);
   const auto made = plan_build(plan_of(DepsKind::kConda), {"/py", "", "/x/micromamba"}).value();
   CHECK_FALSE(has(made[0].argv, "env"));

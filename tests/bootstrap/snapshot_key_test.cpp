@@ -39,17 +39,19 @@ std::string digest_of(const test::ScratchFolder& folder, const std::string& name
   return inputs->digest;
 }
 
-TEST_CASE("version 1 of the key stays what it was") {
+TEST_CASE("version 2 of the key stays what it was") {
   CHECK(encode_facts(example()) ==
-        "robustrun-snapshot 1\n"
+        "robustrun-snapshot 2\n"
         "kind 12\nrequirements\n"
         "inputs 4\n00ff\n"
+        "directory 0\n\n"
         "interpreter 16\n/usr/bin/python3\n"
         "abi 74\ncpython\n3.11.2\ncpython-311-x86_64-linux-gnu\nlinux-x86_64 x86_64\nglibc 2.36\n"
         "image 0\n\n"
+        "root 0\n\n"
         "driver 3\n550\n"
         "index 33\nPIP_INDEX_URL=https://host/simple\n");
-  CHECK(snapshot_key(example()) == "19871fb6f77f2b534b14d29156fbfd4a");
+  CHECK(snapshot_key(example()) == "77f7f0756f6c59b28d33e4b334a9af54");
 }
 
 TEST_CASE("each fact changes the key") {
@@ -64,9 +66,11 @@ TEST_CASE("each fact changes the key") {
   with([](SnapshotFacts& f) { f.command = {"pip", "install"}; });
   with([](SnapshotFacts& f) { f.command = {"pip install"}; });
   with([](SnapshotFacts& f) { f.command = {"pip install", ""}; });
+  with([](SnapshotFacts& f) { f.directory = "/job"; });
   with([](SnapshotFacts& f) { f.interpreter = "/usr/bin/python3.11"; });
   with([](SnapshotFacts& f) { f.abi += "x"; });
   with([](SnapshotFacts& f) { f.image = "1"; });
+  with([](SnapshotFacts& f) { f.is_container = true; });
   with([](SnapshotFacts& f) { f.driver = "560"; });
   with([](SnapshotFacts& f) { f.index.clear(); });
 }
@@ -174,6 +178,166 @@ TEST_CASE("what is missing, endless or no text is an error that names the file")
   CHECK(deps_kind("/a/requirements-gpu.txt").value() == DepsKind::kRequirements);
   CHECK(deps_kind("environment.yml").value() == DepsKind::kConda);
   CHECK(deps_kind("uv.lock").value() == DepsKind::kUvLock);
+}
+
+using Words = std::vector<std::string>;
+
+SnapshotInputs inputs_of(const test::ScratchFolder& folder, const Words& command) {
+  auto inputs = gather_inputs(DepsKind::kCommand, "", folder.path(), command);
+  REQUIRE_MESSAGE(inputs.has_value(), inputs.error().what);
+  return *std::move(inputs);
+}
+
+TEST_CASE("files that a command of pip's names count, and it need not run in the same folder") {
+  const test::ScratchFolder folder, elsewhere;
+  for (const test::ScratchFolder* each : {&folder, &elsewhere}) {
+    each->write("requirements.txt", "-r base.txt\n./package\n");
+    each->write("base.txt", "torch\n");
+    each->write("limits.txt", "numpy<2\n");
+    each->write("package/setup.py", "1");
+    each->write("a-1-py3-none-any.whl", "1");
+  }
+  const Words command = {"/env/bin/python3.11",
+                         "-m",
+                         "pip",
+                         "install",
+                         "-r",
+                         "requirements.txt",
+                         "--constraint=limits.txt",
+                         "./a-1-py3-none-any.whl",
+                         "--quiet",
+                         "numpy"};
+  const auto inputs = inputs_of(folder, command);
+  CHECK_FALSE(inputs.needs_directory);
+  CHECK(inputs.digest == inputs_of(elsewhere, command).digest);
+  std::set<std::string> digests = {inputs.digest};
+  for (const char* name :
+       {"requirements.txt", "base.txt", "limits.txt", "package/setup.py", "a-1-py3-none-any.whl"}) {
+    CAPTURE(name);
+    folder.write(name, "x==1 # another");
+    CHECK(digests.insert(inputs_of(folder, command).digest).second);
+    if (std::string_view(name) == "requirements.txt") folder.write(name, "-r base.txt\n./package");
+  }
+  const Words with_uv = {"uv", "pip", "install", "-r", "limits.txt"};
+  CHECK_FALSE(inputs_of(folder, with_uv).needs_directory);
+  // What is editable stays where it is.
+  const Words editable = {"pip", "install", "-e", "./package"};
+  elsewhere.write("package/setup.py", "x==1 # another");
+  CHECK(inputs_of(folder, editable).digest != inputs_of(elsewhere, editable).digest);
+  CHECK(inputs_of(folder, {"pip", "install", "-r", "none.txt"}).needs_directory);
+}
+
+TEST_CASE("files and folders that any other command names count, and so does its folder") {
+  const test::ScratchFolder folder;
+  folder.write("build.py", "1");
+  folder.write("native/Makefile", "1");
+  folder.write("requirements.txt", "./package\n");
+  folder.write("package/setup.py", "1");
+  const Words build = {"python", "build.py", "--out=${ROBUSTRUN_PREFIX}"};
+  const Words make = {"make", "-C", "native", "install"};
+  const Words shell = {"sh", "-c", "umask 022; pip install -r requirements.txt"};
+  const auto told = [&] {
+    return Words{inputs_of(folder, build).digest, inputs_of(folder, make).digest,
+                 inputs_of(folder, shell).digest};
+  };
+  CHECK(inputs_of(folder, build).needs_directory);
+  CHECK(inputs_of(folder, make).needs_directory);
+  CHECK(inputs_of(folder, shell).needs_directory);
+  const Words before = told();
+  CHECK(told() == before);
+  folder.write("build.py", "2");
+  CHECK(told()[0] != before[0]);
+  CHECK(told()[1] == before[1]);
+  folder.write("native/Makefile", "2");
+  CHECK(told()[1] != before[1]);
+  const Words then = told();
+  folder.write("package/setup.py", "2");
+  CHECK(told()[2] != then[2]);
+  // Too much to read: by where it is.
+  std::string deep = "deep";
+  for (int i = 0; i <= kLocalDepthMax; ++i) deep += "/d";
+  folder.write(deep + "/f", "");
+  CHECK(inputs_of(folder, {"cp", "-r", "deep"}).digest !=
+        inputs_of(folder, {"cp", "-r", "none"}).digest);
+}
+
+TEST_CASE("what a project takes from this machine counts, and what that takes in turn") {
+  const test::ScratchFolder folder;
+  folder.write("job/pyproject.toml",
+               "# [tool.uv.sources]\n[project]\nname = 'job'\n"
+               "summary = 'a; b @ file:none'\ndescription = \"\"\"path = \"none\"\n\"\"\"\n"
+               "dependencies = [\n  'a', \"b @ file:../b-1.whl ; python_version > '3'\", 'c',\n]\n"
+               "[tool.other]\npath = 'none'\n"
+               "[tool.uv]\nsources.a = { path = \"../a\", editable = true }\n"
+               "[tool.uv.sources]\nc = { workspace = true }\n"
+               "[tool.uv.workspace]\nmembers = [\n  'packages/*', # some\n]\n");
+  folder.write("a/pyproject.toml", "[tool.uv.sources.d]\npath = '../d'\n");
+  folder.write("d/d.py", "1");
+  folder.write("b-1.whl", "1");
+  folder.write("job/packages/c/c.py", "1");
+  folder.write("job/other.py", "1");
+  const auto digest = [&] {
+    const auto inputs =
+        gather_inputs(DepsKind::kPyproject, folder / "job/pyproject.toml", "/elsewhere");
+    REQUIRE_MESSAGE(inputs.has_value(), inputs.error().what);
+    CHECK(inputs->has_local);
+    return inputs->digest;
+  };
+  std::set<std::string> digests = {digest()};
+  folder.write("job/other.py", "2");
+  CHECK(digests.contains(digest()));
+  for (const char* name : {"a/a.py", "d/d.py", "b-1.whl", "job/packages/c/c.py"}) {
+    CAPTURE(name);
+    folder.write(name, "2");
+    CHECK(digests.insert(digest()).second);
+  }
+}
+
+TEST_CASE("what conda's file has for pip counts, beside that file") {
+  const test::ScratchFolder folder, elsewhere;
+  for (const test::ScratchFolder* each : {&folder, &elsewhere}) {
+    each->write("job/environment.yml",
+                "channels:\n- conda-forge/linux-64\ndependencies:\n- numpy\n- pip\n- pip:\n"
+                "  - \"./pkg\"\n  - tiny @ file:../tiny.whl # ours\n  - -c limits.txt\n"
+                "  - -r more.txt\n- ./no/package\n");
+    for (const char* name : {"job/pkg/a.py", "tiny.whl", "job/limits.txt", "job/more.txt"}) {
+      each->write(name, "x==1");
+    }
+  }
+  const auto digest = [](const test::ScratchFolder& each) {
+    const auto inputs = gather_inputs(DepsKind::kConda, each / "job/environment.yml", "/");
+    REQUIRE_MESSAGE(inputs.has_value(), inputs.error().what);
+    return inputs->digest;
+  };
+  std::set<std::string> digests = {digest(folder)};
+  CHECK(digests.contains(digest(elsewhere)));
+  for (const char* name : {"job/pkg/a.py", "tiny.whl", "job/limits.txt", "job/more.txt"}) {
+    CAPTURE(name);
+    folder.write(name, "x==2");
+    CHECK(digests.insert(digest(folder)).second);
+  }
+  // An editable one stays where it is.
+  for (const test::ScratchFolder* each : {&folder, &elsewhere}) {
+    each->write("job/pkg/a.py", "");
+    each->write("job/environment.yml", "dependencies:\n  - pip: [-e ./pkg]\n");
+  }
+  CHECK(digest(folder) != digest(elsewhere));
+}
+
+TEST_CASE("sources of a lock lie beside it, wherever the job runs") {
+  const test::ScratchFolder folder;
+  folder.write("job/uv.lock", "source = { directory = \"package\" }\n");
+  folder.write("job/pyproject.toml", "");
+  folder.write("job/package/a.py", "1");
+  folder.write("package/a.py", "1");
+  const auto digest = [&] {
+    return gather_inputs(DepsKind::kUvLock, folder / "job/uv.lock", folder.path()).value().digest;
+  };
+  const std::string before = digest();
+  folder.write("package/a.py", "2");
+  CHECK(digest() == before);
+  folder.write("job/package/a.py", "2");
+  CHECK(digest() != before);
 }
 
 TEST_CASE("local packages are bounded") {

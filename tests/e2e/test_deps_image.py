@@ -1,12 +1,13 @@
 """Dependencies on top of an image: installed by its interpreter, once for all its mounts."""
 
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
+from deps_site import make_wheel
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
-from test_deps import make_wheel
 
 pytestmark = NEEDS_MOUNTS
 SCRIPT = "import sys, tiny\nprint('tiny', tiny.VERSION, sys.prefix)\n"
@@ -39,12 +40,55 @@ def test_dependencies_of_an_image_are_installed_once_for_all_its_mounts(run, tmp
 
 
 @pytest.mark.skipif(not SYSTEM_PYTHON.exists(), reason="no /usr/bin/python3 to copy")
-def test_dependencies_are_not_installed_into_containers(run, tmp_path):
-    image = squash(system_tree(tmp_path / "tree"), tmp_path / "system.sqsh")
-    done = run.run(f"--image={image}", "--deps=requirements.txt", "train.py")
-    assert done.code != 0
-    assert "dependencies cannot be installed into a container" in done.errors
-    done = run.run(f"--image={image}", "--container-runtime=bwrap", "--deps=requirements.txt",
-                   "train.py")
-    assert done.code == 2
-    assert "belong into the image" in done.errors
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")
+class TestContainer:
+    @pytest.fixture
+    def image(self, tmp_path):
+        tree = system_tree(tmp_path / "tree")
+        subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+        (pip,) = (tmp_path / "env").glob("lib/python3*/site-packages/pip")
+        (library,) = (tree / "usr/lib").glob("python3*")
+        shutil.copytree(pip, library / "pip")
+        return squash(tree, tmp_path / "system.sqsh")
+
+    # A file system whose mounts reach other namespaces, as most machines have it, and one whose
+    # mounts do not, as in most containers.
+    @pytest.mark.parametrize("propagation", ["shared", "private"])
+    def test_its_interpreter_installs_once_for_all_containers(self, run, image, propagation):
+        run.write("train.py", SCRIPT + "import subprocess\n"
+                  "print(open('/etc/os-release').read(), subprocess.run(['tiny'], "
+                  "capture_output=True))\n")
+        make_wheel(run.folder / "wheels", "tiny", "1", program=True)
+        for number in range(2):
+            done = run.run("--mount", f"--propagation={propagation}", run.binary,
+                           f"--image={image}", "--deps=requirements.txt", "--nproc-per-node=2",
+                           "train.py", argv0="unshare")
+            assert done.code == 0, done.errors
+            assert "tiny 1 /usr" in done.text and "image of a test" in done.text
+            assert "b'program 1" in done.text
+            assert ("installing the dependencies" in done.errors) == (number == 0), done.errors
+            is_mounted = propagation == "shared"  # else it is unpacked
+            assert ("/mounts/deps-" in done.errors) == is_mounted, done.errors
+        run.expect_nothing_left()
+
+    def test_a_command_runs_in_the_container(self, run, image):
+        run.write("build.py", "import os, sys\n"
+                  "assert 'image of a test' in open('/etc/os-release').read()\n"
+                  "open(os.environ['ROBUSTRUN_PREFIX'] + '/tiny.py', 'w').write('VERSION = 9')\n")
+        done = run.run(f"--image={image}", "--setup-cmd=/usr/bin/python3 build.py", "train.py")
+        assert done.code == 0, done.errors
+        assert "tiny 9 /usr" in done.text
+
+    def test_what_fails_there_is_said(self, run, image):
+        run.write("requirements.txt", "no-such-package==1\n")
+        done = run.run(f"--image={image}", "--deps=requirements.txt", "--max-restarts=0",
+                       "train.py")
+        assert done.code != 0
+        assert "no-such-package" in done.errors.partition("its last lines")[2], done.errors
+
+    @pytest.mark.parametrize("runtime", ["apptainer", "enroot"])
+    def test_other_runtimes_are_refused(self, run, image, runtime):
+        done = run.run(f"--image={image}", f"--container-runtime={runtime}",
+                       "--deps=requirements.txt", "train.py")
+        assert done.code == 2
+        assert "belong into the image; bwrap can have them" in done.errors

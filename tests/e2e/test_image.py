@@ -188,8 +188,8 @@ def test_mounts_of_an_agent_that_was_killed_are_gone_after_the_next_start(run, p
     wait_for((run.folder / "ready").exists, what="the first step")
     left = run.mounts()
     assert left
-    os.kill(running.pid, signal.SIGKILL)
-    os.kill(running.agent(), signal.SIGKILL)
+    for pid in [running.agent(), running.pid]:  # without the second the first is found no more
+        os.kill(pid, signal.SIGKILL)
     running.finish()
     assert run.mounts() == left
     done = run.run(f"--image={packages_image}", run.write("train.py", SCRIPT))

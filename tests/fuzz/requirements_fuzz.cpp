@@ -1,14 +1,17 @@
-// Lists of requirements, what stands in a cache about a snapshot, leases and the answers of
-// interpreters: any bytes become that or an error.
-// Seeds: tests/fuzz/seeds/requirements
+// Lists of requirements, projects, files of conda, commands, what stands in a cache about a
+// snapshot, leases and the answers of interpreters: any bytes become that or an error. Seeds:
+// tests/fuzz/seeds/requirements
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/core/hash.h"
+#include "base/core/text.h"
+#include "bootstrap/local_sources.h"
 #include "bootstrap/requirement_file.h"
 #include "bootstrap/snapshot_key.h"
 #include "bootstrap/snapshot_lease.h"
@@ -24,6 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!has_path && !line.path.empty()) std::abort();
     }
   }
+  static_cast<void>(project_sources(bytes));
+  static_cast<void>(lock_sources(bytes));
+  static_cast<void>(conda_pip_lines(bytes));
+  std::vector<std::string> words;
+  for (const std::string_view word : robustrun::base::split(bytes, '\n')) words.emplace_back(word);
+  static_cast<void>(command_sources(words));
   if (const auto abi = parse_abi(bytes)) static_cast<void>(minor_version(*abi));
   static_cast<void>(driver_major(bytes));
   if (const auto lease = decode_lease(bytes)) {

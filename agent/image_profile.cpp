@@ -1,0 +1,88 @@
+#include "agent/image_profile.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+
+#include "base/io/fd.h"
+#include "bootstrap/blob.h"
+#include "bootstrap/block_profile.h"
+#include "bootstrap/limits.h"
+
+namespace robustrun::agent {
+namespace {
+
+using base::Result;
+using bootstrap::BlockProfile;
+
+constexpr std::size_t kStatusBytesMax = std::size_t{64} << 10;
+constexpr std::string_view kHead = "robustrun-blocks ";  // of any version
+constexpr std::string_view kUmaskLine = "\nUmask:\t";
+
+// Of anybody: what it says costs reads ahead at worst. A link or a FIFO is none.
+Result<std::string> read_text(const std::string& path) {
+  const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) return base::fail_errno("cannot read " + path, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return base::fail(base::Errc::kCorrupt, path + " is no file");
+  }
+  return base::read_file("/proc/self/fd/" + std::to_string(fd.get()), bootstrap::kProfileBytesMax);
+}
+
+Result<BlockProfile> read_profile(const std::string& path, std::uint64_t length) {
+  const std::string text = RR_TRY(read_text(path));
+  auto profile = bootstrap::decode_block_profile(text);
+  if (profile && profile->length != length) {
+    return base::fail(base::Errc::kConflict, path + " is of another image");
+  }
+  return profile;
+}
+
+// Without setting it, as umask(2) would for a moment.
+unsigned file_mode() {
+  unsigned mask = 0077;
+  const auto text = base::read_file("/proc/self/status", kStatusBytesMax);
+  const std::size_t at = text ? text->find(kUmaskLine) : std::string::npos;
+  if (at != std::string::npos) {
+    const char* const from = text->data() + at + kUmaskLine.size();
+    std::from_chars(from, text->data() + text->size(), mask, 8);
+  }
+  return 0644 & ~mask;
+}
+
+std::string path_beside(const std::string& image) { return image + ".hot"; }
+
+}  // namespace
+
+base::Status take_hot_blocks(const std::string& image, const std::string& cache) {
+  const bootstrap::Blob blob = RR_TRY(bootstrap::blob_of_file(image));
+  const std::string own = bootstrap::block_profile_path(cache, blob.key);
+  if (::access(own.c_str(), F_OK) == 0) return {};
+  const BlockProfile profile = RR_TRY(read_profile(path_beside(image), blob.length));
+  RR_TRY(base::make_directories(own.substr(0, own.rfind('/')), 0700));
+  return base::write_file_atomically(own, bootstrap::encode_block_profile(profile), 0600);
+}
+
+base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew) {
+  const bootstrap::Blob blob = RR_TRY(bootstrap::blob_of_file(image));
+  const BlockProfile profile =
+      RR_TRY(read_profile(bootstrap::block_profile_path(cache, blob.key), blob.length));
+  const std::string path = path_beside(image);
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0) {
+    const std::string text = RR_TRY(read_text(path));
+    if (!text.starts_with(kHead)) {
+      return base::fail(base::Errc::kConflict, path + " is somebody's and no profile");
+    }
+    const auto there = read_profile(path, blob.length);
+    if (there && (!anew || there->blocks == profile.blocks)) return {};
+  }
+  return base::write_file_atomically(path, bootstrap::encode_block_profile(profile), file_mode());
+}
+
+}  // namespace robustrun::agent

@@ -1,0 +1,20 @@
+#pragma once
+// The profile of an image's hot blocks (bootstrap/block_profile.h) beside the image, as IMAGE.hot:
+// what one node has learned, nodes with an empty cache begin with. Blocks as long as the image's
+// file system does; any thread.
+
+#include <string>
+
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+// IMAGE.hot becomes the cache's profile, should it have none. Errors: nothing is there, or no whole
+// profile of that image.
+base::Status take_hot_blocks(const std::string& image, const std::string& cache);
+// The cache's profile becomes IMAGE.hot, readable as the umask of this process has it. One that
+// names the same blocks is left as it is; so is any whole one, unless `anew`, and a file that is
+// none of ours. Errors: that, nothing was learned, or the folder is not to be written.
+base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew);
+
+}  // namespace robustrun::agent

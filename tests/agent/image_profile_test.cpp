@@ -1,0 +1,107 @@
+#include "agent/image_profile.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/io/fd.h"
+#include "bootstrap/blob.h"
+#include "bootstrap/block_profile.h"
+#include "tests/scratch_folder.h"
+
+namespace robustrun::agent::image_profile_test {
+
+namespace {
+
+namespace fs = std::filesystem;
+using bootstrap::BlockProfile;
+
+constexpr std::uint64_t kLength = std::uint64_t{3} << 20;
+
+// An image, and the caches of two nodes.
+struct Place {
+  test::ScratchFolder folder;
+  std::string image = folder.write("i.sqsh", std::string(kLength, 'x'));
+  std::string beside = image + ".hot";
+  std::string key = bootstrap::blob_of_file(image).value().key;
+
+  [[nodiscard]] std::string cache(const std::string& node) const { return folder / node; }
+  [[nodiscard]] std::string own(const std::string& node) const {
+    return bootstrap::block_profile_path(cache(node), key);
+  }
+  void learn(const std::string& node, std::uint32_t block, std::int64_t made_s = 1) const {
+    fs::create_directories(fs::path(own(node)).parent_path());
+    const BlockProfile profile{kLength, made_s, {{block, 0}}};
+    folder.write(own(node).substr(folder.path().size() + 1), encode_block_profile(profile));
+  }
+  static std::uint32_t block_of(const std::string& file) {
+    const auto text = base::read_file(file, 1 << 20);
+    REQUIRE(text.has_value());
+    return bootstrap::decode_block_profile(*text).value().blocks.at(0).block;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what one node has learned of an image, another begins with") {
+  const Place place;
+  CHECK_FALSE(take_hot_blocks(place.image, place.cache("b")).has_value());
+  CHECK_FALSE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  place.learn("a", 7);
+  REQUIRE(leave_hot_blocks(place.image, place.cache("a"), false).has_value());
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  CHECK(static_cast<mode_t>(fs::status(place.beside).permissions()) == (0644U & ~mask));
+  REQUIRE(take_hot_blocks(place.image, place.cache("b")).has_value());
+  CHECK(Place::block_of(place.own("b")) == 7);
+  CHECK(static_cast<unsigned>(fs::status(place.own("b")).permissions()) == 0600);
+}
+
+TEST_CASE("a profile beside an image is replaced by the first node alone, if it is another") {
+  const Place place;
+  place.learn("a", 7);
+  REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  place.learn("b", 8);
+  CHECK(leave_hot_blocks(place.image, place.cache("b"), false).has_value());
+  CHECK(Place::block_of(place.beside) == 7);
+  place.learn("a", 7, 2);
+  CHECK(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  CHECK(bootstrap::decode_block_profile(*base::read_file(place.beside, 4096))->made_s == 1);
+  CHECK(leave_hot_blocks(place.image, place.cache("b"), true).has_value());
+  CHECK(Place::block_of(place.beside) == 8);
+  place.folder.write("i.sqsh.hot", "robustrun-blocks 1\n");
+  CHECK(leave_hot_blocks(place.image, place.cache("a"), false).has_value());
+  CHECK(Place::block_of(place.beside) == 7);
+  place.folder.write("i.sqsh.hot", "notes of somebody's");
+  CHECK_FALSE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  CHECK(base::read_file(place.beside, 4096).value() == "notes of somebody's");
+}
+
+TEST_CASE("what lies beside an image is not trusted, and does not replace what the cache has") {
+  const Place place;
+  const auto is_taken = [&](const std::string& text) {
+    place.folder.write("i.sqsh.hot", text);
+    const bool taken = take_hot_blocks(place.image, place.cache("b")).has_value();
+    CHECK(fs::exists(place.own("b")) == taken);
+    return taken;
+  };
+  CHECK_FALSE(is_taken("nonsense"));
+  CHECK_FALSE(is_taken(bootstrap::encode_block_profile({kLength + 1, 1, {{1, 0}}})));
+  fs::remove(place.beside);
+  REQUIRE(::mkfifo(place.beside.c_str(), 0600) == 0);
+  CHECK_FALSE(take_hot_blocks(place.image, place.cache("b")).has_value());
+  fs::remove(place.beside);
+  place.learn("a", 7);
+  fs::create_symlink(place.own("a"), place.beside);
+  CHECK_FALSE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  CHECK_FALSE(take_hot_blocks(place.image, place.cache("b")).has_value());
+  fs::remove(place.beside);
+  place.learn("b", 3);
+  REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  CHECK(take_hot_blocks(place.image, place.cache("b")).has_value());
+  CHECK(Place::block_of(place.own("b")) == 3);
+}
+
+}  // namespace robustrun::agent::image_profile_test
