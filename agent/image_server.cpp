@@ -169,8 +169,9 @@ class ImageServerImpl final : public ImageServer {
     words_ = base::Fd(::memfd_create("robustrun-blocks", MFD_CLOEXEC));
     base::ChildOptions options;
     options.executable = plan_.program;
-    options.argv = {"robustrun-blocks", "serve",   "--source",  plan_.source, "--cache",
-                    plan_.cache,        "--mount", plan_.mount, "--socket",   plan_.socket};
+    options.argv = {"robustrun-blocks", "serve",      "--source", plan_.source,
+                    "--cache",          plan_.cache,  "--mount",  plan_.mount,
+                    "--socket",         plan_.socket, "--folder", plan_.folder};
     if (node_.started_with.prefetch == wire::PrefetchMode::kOff) {
       options.argv.insert(options.argv.end(), {"--prefetch", "0"});
     }

@@ -21,7 +21,7 @@ class ImageServer {
  public:
   struct Plan {
     std::string program;  // absolute path of robustrun-blocks
-    std::string source, cache, mount, socket;
+    std::string source, cache, mount, socket, folder;  // the last: of the mount and the socket
     bool has_peers = false;  // somebody will ask them for it (block_server_link.h)
   };
   struct Handlers {

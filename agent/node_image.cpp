@@ -151,9 +151,13 @@ void NodeImage::Impl::serve() {
   auto made = folder_->make_inside("blocks");
   if (!made) return fail(made.error());
   socket_ = folder_->path() + "/socket";
-  ImageServer::Plan plan{
-      node_.executable + "-blocks", plain_.image, plain_.cache_directory, *made, socket_,
-      plain_.share_blocks};
+  ImageServer::Plan plan{node_.executable + "-blocks",
+                         plain_.image,
+                         plain_.cache_directory,
+                         *made,
+                         socket_,
+                         folder_->path(),
+                         plain_.share_blocks};
   ImageServer::Handlers handlers;
   const auto live = [self = weak_from_this(), round = round_](auto then) {
     const auto image = self.lock();

@@ -22,6 +22,7 @@
 #include "bootstrap/blocks/image_mount.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/blocks/source_opening.h"
+#include "bootstrap/mount_folder.h"
 #include "bootstrap/source_name.h"
 
 namespace robustrun::bootstrap {
@@ -68,9 +69,40 @@ struct Server {
            clock.now() - *since > options.idle_exit;
   }
 
+  // The agent whose folder this is mounted in is dead, and no other one has come: what it mounted
+  // of the image keeps that open for ever.
+  [[nodiscard]] bool is_abandoned() const {
+    const auto since = clients->idle_since();
+    if (options.folder.empty() || options.idle_exit.count() == 0 || !since ||
+        clock.now() - *since <= options.idle_exit) {
+      return false;
+    }
+    auto folder = MountFolder::of_nobody(options.folder);
+    if (!folder) return false;
+    RR_LOG(kInfo, ({}), "nobody uses '{}' any more", options.folder);
+    const auto removed = folder->remove({});
+    if (!removed) RR_LOG(kWarn, ({}), "{}", removed.error().what);
+    return true;
+  }
+
+  // What is wrong from the beginning, for whoever connects.
+  void tell_troubles(const std::string& of_source) const {
+    const auto tell = [this](const std::string& text) {
+      RR_LOG(kWarn, ({}), "{}", text);
+      clients->tell_event(text);
+    };
+    if (!store.obstacle().empty()) {
+      tell("no block is kept on this machine, each is fetched when it is read: " +
+           store.obstacle());
+    }
+    if (of_source.empty()) return;
+    supply.set_trouble(of_source);
+    tell(of_source);
+  }
+
   void run(int signals, int quit) const {
     const base::Nanos begun = clock.now();
-    while (!mount.is_gone() && !is_idle()) {
+    while (!mount.is_gone() && !is_idle() && !is_abandoned()) {
       std::array<pollfd, 2> wanted = {{{signals, POLLIN, 0}, {quit, POLLIN, 0}}};
       if (::poll(wanted.data(), wanted.size(), static_cast<int>(kLookEvery.count())) > 0) {
         if (wanted[1].revents != 0) return;
@@ -95,9 +127,10 @@ void remember_name(const ServeOptions& options, const std::string& key, const ba
   if (!saved) RR_LOG(kDebug, ({}), "{}", saved.error().what);
 }
 
-SupplyOptions supply_options(const ServeOptions& options) {
+// Nothing is read ahead to where nothing is kept.
+SupplyOptions supply_options(const ServeOptions& options, const BlockStore& store) {
   return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
-          options.is_prefetching, options.await_peers};
+          options.is_prefetching && store.obstacle().empty(), options.await_peers};
 }
 
 }  // namespace
@@ -113,17 +146,21 @@ base::Status serve(const ServeOptions& options) {
   OpenedSource source = RR_TRY(open_source(options, clock, signals.get()));
   Origin& origin = *source.origin.release();
   const Blob& blob = origin.blob();
-  BlockStore& store =
-      *RR_TRY(BlockStore::open({options.cache, blob.key, blob.length, shown_source(options.source),
-                                options.cache_max_gib << 30}))
-           .release();
+  BlockStore& store = *RR_TRY(BlockStore::open({.cache = options.cache,
+                                                .key = blob.key,
+                                                .length = blob.length,
+                                                .about = shown_source(options.source),
+                                                .quota_bytes = options.cache_max_gib << 30,
+                                                .needs_files = false}))
+                           .release();
   if (source.trouble.empty()) remember_name(options, blob.key, clock);
   const std::string profile =
       options.profile.empty() ? block_profile_path(options.cache, blob.key) : options.profile;
   auto& recorder = *std::make_unique<TouchRecorder>(profile, blob.length).release();
-  auto& supply = *std::make_unique<BlockSupply>(store, origin, clock, supply_options(options),
-                                                load_block_profile(profile, blob.length))
-                      .release();
+  auto& supply =
+      *std::make_unique<BlockSupply>(store, origin, clock, supply_options(options, store),
+                                     load_block_profile(profile, blob.length))
+           .release();
   auto& reads =
       *std::make_unique<BlobReads>(store, supply, recorder, clock, options.retry_budget).release();
   ImageMount& mount = *RR_TRY(ImageMount::mount(options.mount, reads, blob.length)).release();
@@ -143,11 +180,7 @@ base::Status serve(const ServeOptions& options) {
     return std::unexpected(clients.error());
   }
   server.clients = clients->release();
-  if (!source.trouble.empty()) {
-    RR_LOG(kWarn, ({}), "{}", source.trouble);
-    supply.set_trouble(source.trouble);
-    server.clients->tell_event(source.trouble);
-  }
+  server.tell_troubles(source.trouble);
   supply.on_event([&server](const std::string& text) {
     RR_LOG(kWarn, ({}), "{}", text);
     server.clients->tell_event(text);
