@@ -28,6 +28,8 @@ class ImageServer {
     // MOUNT/image can be read; or why it never will. Once.
     std::function<void(base::Status)> on_ready;
     std::function<void(const std::string&)> on_event;  // a sentence for people
+    // Reads of the image fail by now, as what is not here cannot be had; or that is over.
+    std::function<void(const std::string& why, bool is_over)> on_reads;
     std::function<void(const std::string& why)> on_lost;  // after on_ready: it is gone
   };
   // One that listens there already is taken over.

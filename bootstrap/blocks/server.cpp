@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -50,6 +51,7 @@ struct Server {
   BlobReads& reads;
   ImageMount& mount;
   BlockClients* clients = nullptr;  // set before anything is asked
+  std::atomic<bool> are_reads_failing = false;
 
   [[nodiscard]] BlockServerStatus status() const {
     BlockServerStatus status;
@@ -98,6 +100,20 @@ struct Server {
     if (of_source.empty()) return;
     supply.set_trouble(of_source);
     tell(of_source);
+  }
+
+  void on_source_event(const std::string& text, bool is_well) {
+    RR_LOG(kWarn, ({}), "{}", text);
+    if (is_well) reads.forget_failures();
+    const bool go_on = is_well && are_reads_failing.exchange(false);
+    // What fails is told as long as it does.
+    if (!go_on && are_reads_failing) return;
+    clients->tell_event(text, go_on ? BlockEvent::kReadsGoOn : BlockEvent::kNews);
+  }
+
+  void on_read_failure(const std::string& why) {
+    supply.note_silence(why);
+    if (!are_reads_failing.exchange(true)) clients->tell_event(why, BlockEvent::kReadsFail);
   }
 
   void run(int signals, int quit) const {
@@ -165,9 +181,7 @@ base::Status serve(const ServeOptions& options) {
       *std::make_unique<BlobReads>(store, supply, recorder, clock, options.retry_budget).release();
   ImageMount& mount = *RR_TRY(ImageMount::mount(options.mount, reads, blob.length)).release();
 
-  auto& server =
-      *std::make_unique<Server>(Server{options, clock, store, supply, recorder, reads, mount})
-           .release();
+  auto& server = *new Server{options, clock, store, supply, recorder, reads, mount};
   // A start whose blocks are all here need not be recorded, and what the kernel reads too far of
   // them costs no source.
   if (server.status().is_all_done) static_cast<void>(server.settle());
@@ -181,10 +195,9 @@ base::Status serve(const ServeOptions& options) {
   }
   server.clients = clients->release();
   server.tell_troubles(source.trouble);
-  supply.on_event([&server](const std::string& text) {
-    RR_LOG(kWarn, ({}), "{}", text);
-    server.clients->tell_event(text);
-  });
+  supply.on_event(
+      [&server](const std::string& text, bool is_well) { server.on_source_event(text, is_well); });
+  reads.on_failure([&server](const std::string& why) { server.on_read_failure(why); });
   fmt::print("ready {}\n", blob.key);
   std::fflush(stdout);
   server.run(signals.get(), quit.get());

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/io/fd.h"
 #include "bootstrap/blocks/blob_reads.h"
@@ -40,10 +41,12 @@ class CountingOrigin final : public Origin {
   [[nodiscard]] const Blob& blob() const override { return blob_; }
   base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) override {
     ++asked[offset / kBlockBytes];
+    if (is_away) return base::fail(base::Errc::kNotFound, "it is away");
     std::ranges::copy(bytes_at(offset, bytes.size()), bytes.begin());
     return base::Nanos(1000);
   }
   std::array<std::atomic<int>, kBlocks> asked{};
+  std::atomic<bool> is_away{false};
 
  private:
   Blob blob_{std::string(32, 'a'), kLength, "v1"};
@@ -131,6 +134,28 @@ TEST_CASE("the part of a block that was checked and is in memory is answered at 
   CHECK(server.recorder.touched() == 1);
   CHECK(server.status().store_bytes >= 20);
   CHECK(server.status().waiting == 0);
+}
+
+TEST_CASE("a block that could not be had is not asked for again at once, and it is told") {
+  Fixture server;
+  std::vector<std::string> told;
+  server.reads.on_failure([&](const std::string& why) { told.push_back(why); });
+  REQUIRE(server.read(0, kBlockBytes) == bytes_at(0, kBlockBytes));
+  server.origin.is_away = true;
+  CHECK(server.read(kBlockBytes, 10) == "it is away");
+  CHECK(told == std::vector<std::string>{"it is away"});
+  server.origin.is_away = false;
+  for (const std::uint64_t offset : {kBlockBytes, kBlockBytes + 4096}) {
+    CHECK(server.read(offset, 10) == "it is away");
+  }
+  CHECK(server.read(0, 2 * kBlockBytes) == "it is away");
+  CHECK(server.origin.asked[1] == 1);
+  CHECK(told.size() == 1);  // it was a moment ago
+  CHECK(server.status().errors == 4);
+  // Others are asked for as always.
+  CHECK(server.read(2 * kBlockBytes, 10) == bytes_at(2 * kBlockBytes, 10));
+  server.reads.forget_failures();
+  CHECK(server.read(kBlockBytes, 10) == bytes_at(kBlockBytes, 10));
 }
 
 }  // namespace blob_reads_test
