@@ -3,11 +3,13 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import time
 
 import pytest
 from block_server import BLOCK
+from conftest import command_of
 from far_storage import Far
 from images import NEEDS_MOUNTS, packages_tree, squash
 from nodes import start_job
@@ -53,6 +55,12 @@ def have_all(far, *names):
     return all(far.blocks_at(far.machines[name]) == -(-far.size // BLOCK) for name in names)
 
 
+def server_of(machine):
+    (server,) = [pid for pid in machine.processes()
+                 if command_of(pid)[:1] == [b"robustrun-blocks"]]
+    return server
+
+
 def test_each_block_of_an_image_leaves_the_storage_about_once(far, robustrun):
     for start_of in ("recorded", "read ahead"):
         if start_of == "read ahead":
@@ -85,3 +93,44 @@ def test_those_who_are_there_share_while_one_machine_is_late(far, robustrun):
     print(f"{read / far.size:.3f} copies left the storage")
     assert DATA < read <= 1.1 * far.size
     robustrun.expect_nothing_left()
+
+
+def under_way(robustrun, far):
+    """A job whose machines give each other the blocks of an image so slowly that most are to
+    come."""
+    job = start(robustrun, far, "--peers-rate=4")
+    job.wait(lambda: all(far.blocks_at(m) >= 8 for m in far.machines.machines.values()),
+             "the first blocks", 60)
+    return job
+
+
+@pytest.mark.parametrize("far", [32 << 20], indirect=True)
+def test_a_stopped_server_holds_no_other_machine_up(far, robustrun):
+    job = under_way(robustrun, far)
+    victim = far.machines["h2"]
+    server = server_of(victim)
+    os.kill(server, signal.SIGSTOP)
+    stopped = time.monotonic()
+    try:
+        job.wait(lambda: have_all(far, "h1", "h3", "h4"), "all blocks elsewhere", 60)
+        print(f"the others had all {time.monotonic() - stopped:.1f} s later")
+        assert not have_all(far, "h2"), "it was stopped too late to hold anybody up"
+    finally:
+        os.kill(server, signal.SIGCONT)
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {far.right}") == 4, finished.text
+
+
+@pytest.mark.parametrize("far", [32 << 20], indirect=True)
+@pytest.mark.parametrize("victim", ["server", "agent"])
+def test_what_dies_while_it_passes_blocks_on_is_replaced(far, robustrun, victim):
+    job = under_way(robustrun, far)
+    machine = far.machines["h3"]
+    os.kill(server_of(machine) if victim == "server" else machine.agents()[0], signal.SIGKILL)
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {far.right}") >= 4, finished.text
+    read = far.bytes_read()
+    print(f"{read / far.size:.3f} copies left the storage")
+    assert read <= 2 * far.size
