@@ -26,6 +26,9 @@ inline constexpr std::chrono::seconds kUnknownBlobMax{10};  // it may not be kno
 // block_server_link
 inline constexpr std::size_t kServerReadBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kServerQuestionsMax = 256;  // at once
+inline constexpr std::chrono::milliseconds kServerLifeTick{250};
+inline constexpr std::chrono::milliseconds kServerSilentMax{
+    750};  // since it was asked for its life
 
 // stage_files
 inline constexpr std::size_t kStageWindow = 16;  // blocks of a file that are sought at once

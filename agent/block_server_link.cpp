@@ -5,6 +5,7 @@
 
 #include <array>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <cstring>
@@ -28,11 +29,13 @@ class BlockServerLinkImpl final : public BlockServerLink,
  public:
   BlockServerLinkImpl(NodeContext& node, BlockAsker& asker, std::string blob,
                       std::function<void()> on_end)
-      : asker_(asker),
+      : node_(node),
+        asker_(asker),
         blob_(std::move(blob)),
         on_end_(std::move(on_end)),
         socket_(node.executor),
-        room_(kServerReadBytes, '\0') {}
+        room_(kServerReadBytes, '\0'),
+        life_(node.executor) {}
 
   base::Status begin(base::Fd fd) {
     boost::system::error_code error;
@@ -50,23 +53,56 @@ class BlockServerLinkImpl final : public BlockServerLink,
 
   bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override {
     if (blob_.empty() || name.blob != blob_ || !socket_.is_open()) return false;
-    if (questions_.size() >= kServerQuestionsMax) return answer(nullptr), true;
+    if (is_silent_ || questions_.size() >= kServerQuestionsMax) return answer(nullptr), true;
     const bool goes_far = scope == wire::BlockScope::kAny;
     const std::uint64_t id = next_id_++;
     questions_.emplace(id, std::move(answer));
     say({BlockFrameKind::kGet, id, name.block,
          std::string(1, goes_far ? bootstrap::kGetMayAskOrigin : '\0')});
+    watch();
     return true;
   }
 
   void abandon() override {
     on_end_ = nullptr;
+    life_.cancel();
     questions_.clear();
     boost::system::error_code ignored;
     socket_.close(ignored);
   }
 
  private:
+  // Peers hear from us that a block comes, as long as it is looked for: of one that is stopped,
+  // none does. What takes its time at the source leaves it time to say that it lives.
+  void watch() {
+    if (std::exchange(is_watched_, true)) return;
+    life_.expires_after(kServerLifeTick);
+    life_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      const auto self = error ? nullptr : weak.lock();
+      if (!self || !self->socket_.is_open()) return;
+      self->is_watched_ = false;
+      if (!self->questions_.empty()) self->look_for_life();
+    });
+  }
+
+  void look_for_life() {
+    const base::Nanos now = node_.clock.now();
+    if (life_asked_ == 0) {
+      life_asked_ = next_id_++;
+      life_asked_at_ = now;
+      say({BlockFrameKind::kStatus, life_asked_, 0, {}});
+    } else if (now - life_asked_at_ >= base::Nanos(kServerSilentMax)) {
+      RR_LOG(kDebug, {}, "the block server of {} is silent, and gives peers nothing", blob_);
+      is_silent_ = true;
+      return answer_none();
+    }
+    watch();
+  }
+
+  void answer_none() {
+    for (auto& [id, answer] : std::exchange(questions_, {})) answer(nullptr);
+  }
+
   void read() {
     socket_.async_read_some(
         boost::asio::buffer(room_),
@@ -74,6 +110,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
           const auto self = weak.lock();
           if (!self || !self->socket_.is_open()) return;
           if (error) return self->end("it has closed the connection");
+          self->is_silent_ = false;
           self->frames_.feed({self->room_.data(), bytes});
           self->take_frames();
         });
@@ -97,6 +134,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
       blob_ = status->key;
       return;
     }
+    if (frame.id == life_asked_) life_asked_ = 0;
     const auto question = questions_.find(frame.id);
     if (question == questions_.end()) return;  // an answer to kPeers, or news
     const BlockAnswered answer = std::move(question->second);
@@ -136,17 +174,24 @@ class BlockServerLinkImpl final : public BlockServerLink,
     RR_LOG(kDebug, {}, "the block server of {} is gone: {}", blob_, why);
     boost::system::error_code ignored;
     socket_.close(ignored);
-    for (auto& [id, answer] : std::exchange(questions_, {})) answer(nullptr);
+    life_.cancel();
+    answer_none();
     if (on_end_) std::exchange(on_end_, nullptr)();
   }
 
+  NodeContext& node_;
   BlockAsker& asker_;
   std::string blob_;
   std::function<void()> on_end_;
   Local::socket socket_;
   std::string room_;
+  boost::asio::steady_timer life_;
   bootstrap::BlockFrameReader frames_;
   std::uint64_t next_id_ = 1;
+  std::uint64_t life_asked_ = 0;  // 0: not, or it was answered
+  base::Nanos life_asked_at_{};
+  bool is_watched_ = false;
+  bool is_silent_ = false;
   std::uint64_t asked_key_ = 0;  // the question for it; 0: none was needed
   std::map<std::uint64_t, BlockAnswered> questions_;
   std::deque<std::string> unsaid_;  // the first is being written

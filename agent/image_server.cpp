@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/environment.h"
 #include "agent/image_limits.h"
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
@@ -28,8 +29,11 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+using bootstrap::BlockEvent;
 using bootstrap::BlockFrame;
 using bootstrap::BlockFrameKind;
+
+constexpr const char* kBudgetVariable = "ROBUSTRUN_IMAGE_RETRY_S";
 
 // The connection, and what waits for answers on it.
 class ServerLine : public std::enable_shared_from_this<ServerLine> {
@@ -170,8 +174,9 @@ class ImageServerImpl final : public ImageServer {
     words_ = base::Fd(::memfd_create("robustrun-blocks", MFD_CLOEXEC));
     base::ChildOptions options;
     options.executable = plan_.program;
-    options.argv = {"robustrun-blocks", "serve",   "--source",  plan_.source, "--cache",
-                    plan_.cache,        "--mount", plan_.mount, "--socket",   plan_.socket};
+    options.argv = {"robustrun-blocks", "serve",      "--source", plan_.source,
+                    "--cache",          plan_.cache,  "--mount",  plan_.mount,
+                    "--socket",         plan_.socket, "--folder", plan_.folder};
     if (node_.started_with.prefetch == wire::PrefetchMode::kOff) {
       options.argv.insert(options.argv.end(), {"--prefetch", "0"});
     }
@@ -182,6 +187,9 @@ class ImageServerImpl final : public ImageServer {
     if (plan_.has_peers) {
       options.argv.insert(options.argv.end(),
                           {"--await-peers", std::to_string(kImagePeersWait.count())});
+    }
+    if (auto budget = Environment(node_.started_with.environment).get(kBudgetVariable)) {
+      options.argv.insert(options.argv.end(), {"--retry-budget", *std::move(budget)});
     }
     options.environment = node_.workers.environment;  // proxies, certificates
     options.descriptors = {-1, words_.get(), words_.get()};
@@ -220,14 +228,28 @@ class ImageServerImpl final : public ImageServer {
 
   void on_frame(BlockFrame frame) {
     if (frame.kind == BlockFrameKind::kEvent) {
+<<<<<<< HEAD
       if (!is_ready_) trouble_ = ": " + base::printable(frame.payload);
       if (handlers_.on_event) handlers_.on_event(base::printable(frame.payload));
     } else if (frame.id == settled_id_) {
       if (frame.kind == BlockFrameKind::kOk && handlers_.on_recorded) handlers_.on_recorded();
+=======
+      on_event(static_cast<BlockEvent>(frame.block), base::printable(frame.payload));
+>>>>>>> image
     } else if (frame.id == quit_id_ && is_quitting_) {
       finish_quit();
     } else if (frame.id == asked_ && answer_) {
       tell(bootstrap::decode_block_status(frame.payload));
+    }
+  }
+
+  void on_event(BlockEvent about, const std::string& text) {
+    if (!is_ready_) trouble_ = ": " + text;
+    const bool is_of_reads = about == BlockEvent::kReadsFail || about == BlockEvent::kReadsGoOn;
+    if (is_of_reads && handlers_.on_reads) {
+      handlers_.on_reads(text, about == BlockEvent::kReadsGoOn);
+    } else if (handlers_.on_event) {
+      handlers_.on_event(text);
     }
   }
 

@@ -21,13 +21,15 @@ class ImageServer {
  public:
   struct Plan {
     std::string program;  // absolute path of robustrun-blocks
-    std::string source, cache, mount, socket;
+    std::string source, cache, mount, socket, folder;  // the last: of the mount and the socket
     bool has_peers = false;  // somebody will ask them for it (block_server_link.h)
   };
   struct Handlers {
     // MOUNT/image can be read; or why it never will. Once.
     std::function<void(base::Status)> on_ready;
     std::function<void(const std::string&)> on_event;  // a sentence for people
+    // Reads of the image fail by now, as what is not here cannot be had; or that is over.
+    std::function<void(const std::string& why, bool is_over)> on_reads;
     std::function<void(const std::string& why)> on_lost;  // after on_ready: it is gone
     std::function<void()> on_recorded;  // settled(), and the profile is saved
   };

@@ -41,7 +41,7 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
   void begin() override {
     if (!code_) return;
     state_ = State::kBusy;
-    hands_.node.stages.begin(wire::StageName::kEnvironment);
+    hands_.node.stages.begin(wire::StageName::kEnvironment, StagePart::kCode);
     pack_->begin([weak = weak_from_this()](base::Status status) {
       const auto self = weak.lock();
       if (!self) return;
@@ -149,7 +149,7 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
   void end(base::Status status) {
     state_ = status ? State::kReady : State::kFailed;
     if (status) {
-      hands_.node.stages.end(wire::StageName::kEnvironment);
+      hands_.node.stages.end(wire::StageName::kEnvironment, StagePart::kCode);
       const StagedFrom from = pack_->from();
       RR_LOG(kDebug, {},
              "the code of {} is here: {} blocks from the store, {} from peers, {} from "

@@ -17,6 +17,8 @@
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
 #include "bootstrap/blob.h"
+#include "wire/limits.h"
+#include "wire/messages.h"
 
 namespace robustrun::agent {
 namespace {
@@ -66,6 +68,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   void become_ready(pid_t container);
   void fail(base::Error error);
   void lose(const std::string& why);
+  void tell_health(const std::string& what, bool is_over);
   void check_readers(bool may_wait);
   void abort_readers();
   void finish_end();
@@ -89,6 +92,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   bool is_settled_ = false;
   bool seeks_profile_ = false;
   bool is_broken_ = false;  // what is there now is of no more use
+  bool is_ill_ = false;  // that was told
   bool are_killed_here_ = false;  // workers that got SIGKILL
   base::BlockingPool pool_;  // of its own: the image's file system may hang
 };
@@ -189,9 +193,13 @@ void NodeImage::Impl::serve() {
   auto made = folder_->make_inside("blocks");
   if (!made) return fail(made.error());
   socket_ = folder_->path() + "/socket";
-  ImageServer::Plan plan{
-      node_.executable + "-blocks", plain_.image, plain_.cache_directory, *made, socket_,
-      plain_.share_blocks};
+  ImageServer::Plan plan{node_.executable + "-blocks",
+                         plain_.image,
+                         plain_.cache_directory,
+                         *made,
+                         socket_,
+                         folder_->path(),
+                         plain_.share_blocks};
   ImageServer::Handlers handlers;
   const auto live = [self = weak_from_this(), round = round_](auto then) {
     const auto image = self.lock();
@@ -212,6 +220,10 @@ void NodeImage::Impl::serve() {
     });
   };
   handlers.on_event = [](const std::string& what) { RR_LOG(kWarn, {}, "the image: {}", what); };
+  handlers.on_reads = [this](const std::string& why, bool is_over) {
+    tell_health(is_over ? why : "parts of it that this machine lacks cannot be read: " + why,
+                is_over);
+  };
   handlers.on_lost = [this, live](const std::string& why) {
     asio::post(node_.executor, [live, why] { live([&](Impl& image) { image.lose(why); }); });
   };
@@ -258,6 +270,7 @@ void NodeImage::Impl::become_ready(pid_t container) {
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",
          base::printable(bootstrap::shown_source(plain_.image)), node_.home.root,
          image_->mount.is_by_kernel() ? "" : " by squashfuse");
+  if (is_ill_) tell_health("it is there again", true);
   hooks_.on_ready();
   if (waiting_) std::exchange(waiting_, nullptr)({});
 }
@@ -273,10 +286,22 @@ void NodeImage::Impl::fail(base::Error error) {
   if (waiting_) std::exchange(waiting_, nullptr)(std::unexpected(error_));
 }
 
+// What makes workers fail here, for the supervisor; where nobody asks for findings, for the log.
+void NodeImage::Impl::tell_health(const std::string& what, bool is_over) {
+  const std::string subject = "image " + base::printable(bootstrap::shown_source(plain_.image));
+  is_ill_ = !is_over;
+  if (!plain_.health) {
+    RR_LOG(kError, {}, "the {}: {}", subject, what);
+    return;
+  }
+  node_.send(wire::NodeHealth{wire::NodeHealth::Source::kDisk,
+                              wire::short_text(subject, wire::kHealthSubjectBytesMax),
+                              wire::short_text(what, wire::kHealthLineBytesMax), 0, is_over});
+}
+
 // Workers that read it now see errors, and end; the next attempt gets it anew.
 void NodeImage::Impl::lose(const std::string& why) {
-  RR_LOG(kError, {}, "the image {} is lost on this machine, and what workers read of it fails: {}",
-         base::printable(bootstrap::shown_source(plain_.image)), why);
+  tell_health("it is lost on this machine, and what workers read of it fails: " + why, false);
   is_broken_ = true;
   fail({base::Errc::kUnavailable, 0, why});
 }

@@ -28,17 +28,25 @@ void add_worker(const StageTime& one, base::LocalRank worker,
   sum.end = goes_on || sum_goes_on ? base::Nanos{} : std::max(sum.end, one.end);
 }
 
+unsigned bit_of(StagePart part) { return 1U << static_cast<unsigned>(part); }
+
 }  // namespace
 
-void StageClock::begin(wire::StageName stage) {
+void StageClock::begin(wire::StageName stage, StagePart part) {
   Own& own = own_.at(static_cast<std::size_t>(stage));
-  if (!own.begin) own.begin = clock_.now();
+  if (own.going_on == 0) own.since = clock_.now();
+  own.going_on |= bit_of(part);
+  if (!own.begin) own.begin = own.since;
   own.end.reset();
 }
 
-void StageClock::end(wire::StageName stage) {
+void StageClock::end(wire::StageName stage, StagePart part) {
   Own& own = own_.at(static_cast<std::size_t>(stage));
-  if (own.begin) own.end = clock_.now();
+  if ((own.going_on & bit_of(part)) == 0) return;
+  own.going_on &= ~bit_of(part);
+  if (own.going_on != 0) return;
+  own.end = clock_.now();
+  own.took += *own.end - own.since;
 }
 
 void StageClock::begin_attempt(base::Attempt attempt, std::size_t workers) {
@@ -77,7 +85,7 @@ wire::StageNews StageClock::current() const {
   if (!workers_.empty() && !under_way_) return news;
   for (std::size_t i = 0; i < own_.size(); ++i) {
     if (!own_[i].begin || own_[i].end) continue;
-    return {attempt_, static_cast<wire::StageName>(i), *own_[i].begin, {}};
+    return {attempt_, static_cast<wire::StageName>(i), own_[i].since, {}};
   }
   const base::Nanos now = clock_.now();
   for (const auto& [worker, moments] : workers_) {
@@ -115,7 +123,7 @@ std::optional<wire::NodeStages> StageClock::all() const {
     told.stages.push_back({static_cast<wire::StageName>(i),
                            *own.begin,
                            own.end.value_or(base::Nanos{}),
-                           own.end.value_or(now) - *own.begin,
+                           own.end ? own.took : own.took + (now - own.since),
                            {}});
   }
   std::map<wire::StageName, StageTime> of_workers;

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -19,15 +20,19 @@
 
 namespace robustrun::agent {
 
+// What a stage of the agent is made of, where that is more than one thing.
+enum class StagePart : std::uint8_t { kWhole, kCode, kFiles };
+
 class StageClock {
  public:
   explicit StageClock(const base::Clock& clock) : clock_(clock) {}
 
   // Of the agent: an image, an environment. Before the first attempt and between two it belongs to
-  // the next one. Begun twice within an attempt: from the first begin to the last end. An end
-  // without a begin is ignored.
-  void begin(wire::StageName stage);
-  void end(wire::StageName stage);
+  // the next one. It takes as long as some part of it goes on: what lies between two of them is not
+  // its own. A part that is begun twice goes on from the first begin; an end without a begin is
+  // ignored.
+  void begin(wire::StageName stage, StagePart part = StagePart::kWhole);
+  void end(wire::StageName stage, StagePart part = StagePart::kWhole);
 
   void begin_attempt(base::Attempt attempt, std::size_t workers);
   // What the worker's record says now.
@@ -43,7 +48,10 @@ class StageClock {
 
  private:
   struct Own {
-    std::optional<base::Nanos> begin, end;
+    std::optional<base::Nanos> begin, end;  // of all; no end: a part goes on
+    base::Nanos since{};  // what goes on now
+    base::Nanos took{};  // of what went before
+    unsigned going_on = 0;  // a bit for each part
   };
   [[nodiscard]] std::optional<wire::NodeStages> all() const;
   [[nodiscard]] wire::StageNews current() const;

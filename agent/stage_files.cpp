@@ -85,8 +85,10 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   void bring() {
+    if (files_.empty()) return;
     status_ = {};
     waiting_for_ = files_.size();
+    node_.stages.begin(wire::StageName::kEnvironment, StagePart::kFiles);
     for (const auto& file : files_) {
       file->begin([weak = weak_from_this(), from = std::weak_ptr(file)](base::Status status) {
         const auto self = weak.lock();
@@ -110,7 +112,9 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
              from.store, from.peers, from.file);
     }
     if (!status && status_) status_ = std::move(status);
-    if (--waiting_for_ == 0) tell();
+    if (--waiting_for_ > 0) return;
+    if (status_) node_.stages.end(wire::StageName::kEnvironment, StagePart::kFiles);
+    tell();
   }
 
   void tell() {

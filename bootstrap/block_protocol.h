@@ -30,7 +30,14 @@ enum class BlockFrameKind : std::uint32_t {
   kError = 103,  // a sentence
   // server to client
   kWant = 110,   // on the peers' connection; answered with kOk and the block's bytes, or kNone
-  kEvent = 120,  // a sentence; id 0
+  kEvent = 120,  // a sentence; id 0; in the place of the block: a BlockEvent
+};
+
+// What an event tells. An older client takes them all for news.
+enum class BlockEvent : std::uint64_t {
+  kNews = 0,       // of the source
+  kReadsFail = 1,  // with EIO, as parts that are not here cannot be had
+  kReadsGoOn = 2,  // the source answers again
 };
 
 inline constexpr std::uint32_t kBlockMagic = 0x4B425252;  // "RRBK"

@@ -85,6 +85,12 @@ base::Result<base::Fd> open_sized(const std::string& path, std::uint64_t length)
   return fd;
 }
 
+// The file system has no place for them, or no right to write is given.
+bool is_for_want_of_room(const base::Error& error) {
+  return error.os_errno == ENOSPC || error.os_errno == EDQUOT || error.os_errno == EROFS ||
+         error.os_errno == EACCES;
+}
+
 base::Result<std::vector<bool>> blocks_with_sums(int fd, std::uint64_t blocks) {
   constexpr std::uint64_t kSumsAtOnce = 4096;
   std::vector<bool> found(blocks);
@@ -102,33 +108,43 @@ base::Result<std::vector<bool>> blocks_with_sums(int fd, std::uint64_t blocks) {
 
 }  // namespace
 
-BlockStore::BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
-                       DirectFile direct)
+BlockStore::BlockStore(BlockStoreOptions options, std::optional<Files> files, std::string obstacle)
     : options_(std::move(options)),
-      about_(std::move(about)),
-      data_(std::move(data)),
-      sums_(std::move(sums)),
-      direct_(std::move(direct)),
+      files_(std::move(files)),
+      obstacle_(std::move(obstacle)),
       verified_(blocks_of(options_.length)) {}
 
-base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptions& options) {
-  if (!is_blob_key(options.key) || options.length == 0 || options.length > kBlobBytesMax) {
-    return base::fail(base::Errc::kInvalidArgument, "cannot open a store without a blob's key");
-  }
+base::Result<BlockStore::Files> BlockStore::open_files(const BlockStoreOptions& options) {
   const std::string folder = RR_TRY(make_blob_folder(options.cache, options.key));
   base::Fd about = RR_TRY(claim_blob(
       folder, about_text({options.length, base::printable(options.about)}), options.marks_use));
   base::Fd data = RR_TRY(open_sized(folder + "/data", options.length));
   base::Fd sums = RR_TRY(open_sized(folder + "/sums", blocks_of(options.length) * kSumBytes));
-  return std::unique_ptr<BlockStore>(new BlockStore(options, std::move(about), std::move(data),
-                                                    std::move(sums), DirectFile(folder + "/data")));
+  return Files{std::move(about), std::move(data), std::move(sums), DirectFile(folder + "/data")};
+}
+
+base::Result<std::unique_ptr<BlockStore>> BlockStore::open(const BlockStoreOptions& options) {
+  if (!is_blob_key(options.key) || options.length == 0 || options.length > kBlobBytesMax) {
+    return base::fail(base::Errc::kInvalidArgument, "cannot open a store without a blob's key");
+  }
+  auto files = open_files(options);
+  if (files) {
+    return std::unique_ptr<BlockStore>(new BlockStore(options, *std::move(files), {}));
+  }
+  if (options.needs_files || !is_for_want_of_room(files.error())) {
+    return std::unexpected(std::move(files).error());
+  }
+  return std::unique_ptr<BlockStore>(
+      new BlockStore(options, std::nullopt, std::move(files).error().what));
 }
 
 base::Result<bool> BlockStore::read(std::uint64_t block, std::span<char> bytes) {
   RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
+  if (!files_) return false;
   Sum wanted{};
-  if (!RR_TRY(read_at(sums_.get(), block * kSumBytes, wanted)) || is_absent(wanted)) return false;
-  const bool is_read = RR_TRY(read_at(data_.get(), block * kBlockBytes, bytes));
+  if (!RR_TRY(read_at(files_->sums.get(), block * kSumBytes, wanted)) || is_absent(wanted))
+    return false;
+  const bool is_read = RR_TRY(read_at(files_->data.get(), block * kBlockBytes, bytes));
   if (is_read && sum_of(bytes) == wanted) {
     verified_[block] = 1;
     return true;
@@ -141,13 +157,15 @@ base::Result<bool> BlockStore::read_past_cache(std::uint64_t first, std::span<ch
   const std::uint64_t offset = first * kBlockBytes;
   const std::uint64_t end = offset + bytes.size();
   RR_ASSERT(end <= options_.length && (end % kBlockBytes == 0 || end == options_.length));
+  if (!files_) return false;
   std::vector<char> wanted(blocks_of(bytes.size()) * kSumBytes);
-  if (!RR_TRY(read_at(sums_.get(), first * kSumBytes, wanted))) return false;
+  if (!RR_TRY(read_at(files_->sums.get(), first * kSumBytes, wanted))) return false;
   for (std::size_t i = 0; i < wanted.size(); i += kSumBytes) {
     if (is_absent(sum_at(wanted, i))) return false;
   }
   // What a file that was cut off has lost, read() finds out.
-  if (!direct_.read(offset, bytes) && !RR_TRY(read_at(data_.get(), offset, bytes))) return false;
+  if (!files_->direct.read(offset, bytes) && !RR_TRY(read_at(files_->data.get(), offset, bytes)))
+    return false;
   bool are_whole = true;
   for (std::size_t i = 0; i * kSumBytes < wanted.size(); ++i) {
     const std::uint64_t block = first + i;
@@ -168,29 +186,32 @@ void BlockStore::mark_damaged(std::uint64_t block) {
   ++rotten_;
   verified_[block] = 0;
   // From now on it is absent, to other processes as well.
-  static_cast<void>(write_at(sums_.get(), block * kSumBytes, Sum{}));
+  static_cast<void>(write_at(files_->sums.get(), block * kSumBytes, Sum{}));
   RR_LOG(kWarn, ({}), "block {} of {} in the store is damaged, and fetched again", block,
          options_.key);
 }
 
 base::Result<bool> BlockStore::read_range(std::uint64_t offset, std::span<char> bytes) {
   RR_ASSERT(offset + bytes.size() <= options_.length);
-  return read_at(data_.get(), offset, bytes);
+  if (!files_) return false;
+  return read_at(files_->data.get(), offset, bytes);
 }
 
 bool BlockStore::read_range_at_once(std::uint64_t offset, std::span<char> bytes) {
   RR_ASSERT(offset + bytes.size() <= options_.length);
+  if (!files_) return false;
   const iovec part{bytes.data(), bytes.size()};
-  const ssize_t got = ::preadv2(data_.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+  const ssize_t got =
+      ::preadv2(files_->data.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
   return got >= 0 && static_cast<std::size_t>(got) == bytes.size();
 }
 
 base::Result<bool> BlockStore::keep(std::uint64_t block, std::span<const char> bytes) {
   RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
-  if (!has_room(bytes.size())) return false;
+  if (!files_ || !has_room(bytes.size())) return false;
   const Sum sum = sum_of(bytes);
-  if (!RR_TRY(write_at(data_.get(), block * kBlockBytes, bytes))) return false;
-  if (!RR_TRY(write_at(sums_.get(), block * kSumBytes, sum))) return false;
+  if (!RR_TRY(write_at(files_->data.get(), block * kBlockBytes, bytes))) return false;
+  if (!RR_TRY(write_at(files_->sums.get(), block * kSumBytes, sum))) return false;
   verified_[block] = 1;
   return true;
 }
@@ -216,7 +237,8 @@ bool BlockStore::has_room(std::uint64_t bytes) {
 }
 
 base::Result<std::vector<bool>> BlockStore::present() const {
-  return blocks_with_sums(sums_.get(), blocks());
+  if (!files_) return std::vector<bool>(blocks());
+  return blocks_with_sums(files_->sums.get(), blocks());
 }
 
 void count_here(const std::string& cache, StoredBlob& blob) {

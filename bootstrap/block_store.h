@@ -6,12 +6,14 @@
 // that a crash tore or that rotted is simply fetched again. All calls are thread-safe and block as
 // long as the file system does. Who has a blob open holds a shared lock on `about`; a blob without
 // one may be evicted. A store that is full (disk or quota) keeps nothing more, and that is no
-// error.
+// error. Nor is a cache that cannot be written at all, for somebody who can do without: what it
+// opens has nothing, and keeps nothing.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +32,7 @@ struct BlockStoreOptions {
   std::string about;  // where it came from, one line, for people
   std::uint64_t quota_bytes = 0;  // of all blobs together; 0: as long as there is space
   bool marks_use = true;  // false: for somebody who only looks at it
+  bool needs_files = true;  // false: no room, a quota or no right to write is no error
 };
 
 class BlockStore {
@@ -43,6 +46,8 @@ class BlockStore {
   [[nodiscard]] const std::string& key() const { return options_.key; }
   [[nodiscard]] std::uint64_t length() const { return options_.length; }
   [[nodiscard]] std::uint64_t blocks() const { return blocks_of(options_.length); }
+  // Why nothing is kept, in a sentence; empty: it has its files.
+  [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
 
   // All of a block; `bytes` has its length. False: not there, or rotten (said in the log, and
   // counted).
@@ -66,16 +71,20 @@ class BlockStore {
   [[nodiscard]] std::uint64_t rotten() const { return rotten_; }
 
  private:
-  BlockStore(BlockStoreOptions options, base::Fd about, base::Fd data, base::Fd sums,
-             DirectFile direct);
+  struct Files {
+    base::Fd about;  // locked: in use
+    base::Fd data;
+    base::Fd sums;
+    DirectFile direct;  // the same file as data
+  };
+  static base::Result<Files> open_files(const BlockStoreOptions& options);
+  BlockStore(BlockStoreOptions options, std::optional<Files> files, std::string obstacle);
   void mark_damaged(std::uint64_t block);
   [[nodiscard]] bool has_room(std::uint64_t bytes);
 
   BlockStoreOptions options_;
-  base::Fd about_;  // locked: in use
-  base::Fd data_;
-  base::Fd sums_;
-  DirectFile direct_;  // the same file as data_
+  std::optional<Files> files_;  // none: nothing is here
+  std::string obstacle_;
   std::vector<std::atomic<unsigned char>> verified_;
   std::atomic<std::uint64_t> rotten_{0};
   std::atomic<std::uint64_t> quota_left_{0};  // until the store is counted again

@@ -80,6 +80,12 @@ base::Result<MountFolder> MountFolder::take(const std::string& base, const std::
                                 mounts_folder(base), name, kMountFoldersMax - 1));
 }
 
+std::optional<MountFolder> MountFolder::of_nobody(const std::string& path) {
+  base::Fd lock = lock_owner(path, 0);
+  if (!lock) return std::nullopt;
+  return MountFolder(path, std::move(lock));
+}
+
 base::Result<std::string> MountFolder::make_inside(const std::string& name) const {
   std::string folder = path_ + "/" + name;
   // What is mounted there already, perhaps by a server that is dead, answers instead of the folder.

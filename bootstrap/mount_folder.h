@@ -8,6 +8,7 @@
 // Locks, not pids: those of another container that shares /tmp mean nothing here. All of this
 // blocks; any thread will do.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,9 @@ class MountFolder {
   // the run. What a dead one of this name has left in it, mounts and sockets, is still there.
   static base::Result<MountFolder> take(const std::string& base, const std::string& name,
                                         const std::string& about);
+  // The folder at `path`, for a process that lives on in it after its owner's death; nothing while
+  // somebody holds it.
+  static std::optional<MountFolder> of_nobody(const std::string& path);
   // Without another word the folder stays, with all that is mounted, as one that nobody holds.
   MountFolder(MountFolder&&) = default;
   MountFolder& operator=(MountFolder&&) = default;

@@ -111,7 +111,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void place_copies(const PlaceCopies& action);
   void begin_copy_round();
   void share_blocks(bool is_formed);
-  void list_block_peers();
+  void list_block_peers(std::size_t at_least);
   // Whether workers wait for each other.
   void watch_for_hangs();
   void look_at_workers(std::function<void(const tracer::Verdict*)> done);
@@ -180,6 +180,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   CopiesWatch copies_;
   CopyRounds copy_rounds_;
   std::optional<wire::BlockPeers> block_peers_;  // as they were told last
+  std::optional<base::Nanos> blocks_since_;      // the first node that could be told of came
   SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;

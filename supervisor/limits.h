@@ -30,7 +30,10 @@ inline constexpr std::chrono::milliseconds kCopyRoundLeadMin{100};
 inline constexpr std::chrono::milliseconds kCopyRoundLeadMax{10'000};
 inline constexpr std::chrono::milliseconds kCopyPaceInterval{500};
 inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
-// driver_blocks: from a node's coming to the new list, so that those who come together are in one.
+// driver_blocks: from the first node's coming to the first list, where others are late: less than
+// servers of images wait for it (agent/image_limits.h). From a node's coming to the next list, so
+// that those who come together are in one.
+inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
 // From the core's Finish to our exit: agents say goodbye, the console drains.
 inline constexpr std::chrono::seconds kFarewellMax{5};

@@ -140,6 +140,7 @@ void BlobReads::serve_part(const ReadPtr& read) {
 }
 
 void BlobReads::gather(const ReadPtr& read) {
+  if (auto error = failed_before(*read)) return finish(read, std::unexpected(*std::move(error)));
   read->missing = read->last - read->first + 1;
   for (std::uint64_t block = read->first; block <= read->last; ++block) {
     supply_.want(block, Urgency::kDemand,
@@ -151,7 +152,10 @@ void BlobReads::gather(const ReadPtr& read) {
 
 void BlobReads::take_block(const ReadPtr& read, std::uint64_t block,
                            const base::Result<std::span<const char>>& bytes) {
-  if (!bytes) return finish(read, std::unexpected(bytes.error()));
+  if (!bytes) {
+    note_failed(block, block, bytes.error());
+    return finish(read, std::unexpected(bytes.error()));
+  }
   const std::uint64_t begin = std::max(read->offset, block * kBlockBytes);
   const std::uint64_t end =
       std::min(read->offset + read->length, block * kBlockBytes + bytes->size());
@@ -180,19 +184,59 @@ void BlobReads::finish(const ReadPtr& read, base::Result<std::span<const char>> 
   }
   if (!result) {
     ++errors_;
-    log_failure(*read, result.error());
+    tell_failure(*read, result.error());
   }
   answer(std::move(result));
 }
 
-// Whoever reads again and again would fill a disk with these lines.
-void BlobReads::log_failure(const Read& read, const base::Error& error) {
+std::optional<base::Error> BlobReads::failed_before(const Read& read) {
+  const std::lock_guard lock(mutex_);
+  if (failed_.empty()) return std::nullopt;
+  for (std::uint64_t block = read.first; block <= read.last; ++block) {
+    const auto found = failed_.find(block);
+    const bool is_failed = found != failed_.end() && clock_.now() < found->second.until;
+    // It may have come meanwhile, to be read ahead.
+    if (is_failed && !store_.is_verified(block)) return found->second.error;
+  }
+  return std::nullopt;
+}
+
+void BlobReads::note_failed(std::uint64_t first, std::uint64_t last, const base::Error& error) {
+  const std::lock_guard lock(mutex_);
   const Nanos now = clock_.now();
+  if (failed_.size() >= kFailedMax) {
+    std::erase_if(failed_, [now](const auto& each) { return each.second.until <= now; });
+  }
+  for (std::uint64_t block = first; block <= last && failed_.size() < kFailedMax; ++block) {
+    if (!store_.is_verified(block)) {
+      failed_.insert_or_assign(block, Failed{now + kFailedFor, error});
+    }
+  }
+}
+
+void BlobReads::forget_failures() {
+  const std::lock_guard lock(mutex_);
+  failed_.clear();
+}
+
+void BlobReads::on_failure(std::function<void(const std::string&)> failure) {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(failure);
+}
+
+// Whoever reads again and again would fill a disk with these lines.
+void BlobReads::tell_failure(const Read& read, const base::Error& error) {
+  const Nanos now = clock_.now();
+  std::function<void(const std::string&)> failure;
   {
     const std::lock_guard lock(mutex_);
-    if (now < log_due_) return;
-    log_due_ = now + kFailureLogEvery;
+    if (now < tell_due_) return;
+    tell_due_ = now + kFailureLogEvery;
+    const bool is_our_own =
+        error.code == base::Errc::kLimit || error.code == base::Errc::kCancelled;
+    if (!is_our_own) failure = failure_;
   }
+  if (failure) failure(error.what);
   RR_LOG(kError, ({}), "a read of {} bytes at {} fails: {}", read.length, read.offset, error.what);
 }
 
@@ -210,10 +254,12 @@ void BlobReads::run_deadlines() {
       continue;
     }
     lock.unlock();
-    finish(late, base::fail(base::Errc::kTimeout,
+    const base::Error error{base::Errc::kTimeout, 0,
                             fmt::format("neither the store nor peers nor the source gave it in "
                                         "{} s",
-                                        budget_ / std::chrono::seconds(1))));
+                                        budget_ / std::chrono::seconds(1))};
+    note_failed(late->first, late->last, error);
+    finish(late, std::unexpected(error));
     lock.lock();
   }
 }

@@ -6,6 +6,9 @@
 // sums every time, and leaves nothing in the page cache: the kernel keeps the image's own pages.
 // Of a part, the whole block is read into the page cache and checked the first time; later parts
 // come from there, or from the disk again, unchecked.
+//
+// Whoever reads an image through the kernel reads again what failed, page by page, before its
+// reader hears of it. So a block that could not be had is not waited for once more for kFailedFor.
 
 #include <atomic>
 #include <chrono>
@@ -15,7 +18,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <thread>
 
 #include "base/core/clock.h"
@@ -40,6 +45,11 @@ class BlobReads {
   BlobReads& operator=(const BlobReads&) = delete;
 
   void read(std::uint64_t offset, std::uint64_t length, Answer answer);
+  // The source answers again: what failed is tried anew.
+  void forget_failures();
+  // Called with why, before a read fails because its blocks cannot be had; at most once in
+  // kFailureLogEvery.
+  void on_failure(std::function<void(const std::string&)> failure);
   void fill_status(BlockServerStatus& status) const;
 
  private:
@@ -55,7 +65,10 @@ class BlobReads {
   void take_block(const ReadPtr& read, std::uint64_t block,
                   const base::Result<std::span<const char>>& bytes);
   void finish(const ReadPtr& read, base::Result<std::span<const char>> result);
-  void log_failure(const Read& read, const base::Error& error);
+  // Why one of its blocks could not be had a moment ago.
+  [[nodiscard]] std::optional<base::Error> failed_before(const Read& read);
+  void note_failed(std::uint64_t first, std::uint64_t last, const base::Error& error);
+  void tell_failure(const Read& read, const base::Error& error);
   void run_deadlines();
 
   BlockStore& store_;
@@ -69,7 +82,13 @@ class BlobReads {
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable wake_;
   bool is_over_ = false;
-  base::Nanos log_due_{};
+  struct Failed {
+    base::Nanos until{};
+    base::Error error;
+  };
+  std::map<std::uint64_t, Failed> failed_;  // by block; at most kFailedMax
+  std::function<void(const std::string&)> failure_;
+  base::Nanos tell_due_{};
   std::uint64_t next_number_ = 1;  // 0: none
   std::map<std::uint64_t, ReadPtr> waiting_;  // by number: the first one's time is over first
   std::thread deadline_thread_;

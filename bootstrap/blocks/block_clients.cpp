@@ -154,7 +154,7 @@ void BlockClients::accept_one() {
   const std::lock_guard lock(mutex_);
   if (clients_.size() >= kClientsMax) return;
   const auto client = std::make_shared<Client>(std::move(fd));
-  if (!event_.empty()) client->send(encode_block_frame({BlockFrameKind::kEvent, 0, 0, event_}));
+  if (!event_.empty()) client->send(event_);
   clients_.push_back(client);
   threads_ += 2;
   const auto gone = [this] {
@@ -334,11 +334,11 @@ void BlockClients::leave(const ClientPtr& client) {
   if (were_peers) supply_.peers_gone();
 }
 
-void BlockClients::tell_event(const std::string& text) {
+void BlockClients::tell_event(const std::string& text, BlockEvent about) {
   const std::lock_guard lock(mutex_);
-  event_ = base::printable(text).substr(0, kEventBytesMax);
-  const std::string frame = encode_block_frame({BlockFrameKind::kEvent, 0, 0, event_});
-  for (const ClientPtr& client : clients_) client->send(frame, false);
+  event_ = encode_block_frame({BlockFrameKind::kEvent, 0, static_cast<std::uint64_t>(about),
+                               base::printable(text).substr(0, kEventBytesMax)});
+  for (const ClientPtr& client : clients_) client->send(event_, false);
 }
 
 std::optional<base::Nanos> BlockClients::idle_since() const {

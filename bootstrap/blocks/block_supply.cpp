@@ -125,7 +125,12 @@ void BlockSupply::set_trouble(std::string why) {
   trouble_ = std::move(why);
 }
 
-void BlockSupply::on_event(std::function<void(std::string)> event) {
+void BlockSupply::note_silence(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (trouble_.empty()) trouble_ = why;
+}
+
+void BlockSupply::on_event(OnEvent event) {
   const std::lock_guard lock(mutex_);
   event_ = std::move(event);
 }

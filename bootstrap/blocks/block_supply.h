@@ -69,8 +69,11 @@ class BlockSupply {
   void fill_status(BlockServerStatus& status) const;
   // The origin failed before anything was asked of it.
   void set_trouble(std::string why);
+  // It says nothing at all; what it said last counts for more.
+  void note_silence(const std::string& why);
   // Called with a sentence when the origin begins to fail, and when it answers again.
-  void on_event(std::function<void(std::string)> event);
+  using OnEvent = std::function<void(const std::string&, bool is_well)>;
+  void on_event(OnEvent event);
 
  private:
   using Job = std::move_only_function<void()>;
@@ -117,7 +120,7 @@ class BlockSupply {
   FlightQueue origin_queue_;
   std::array<std::deque<Job>, kUrgencies.size()> jobs_;
   AskPeers ask_;
-  std::function<void(std::string)> event_;
+  OnEvent event_;
   OriginMeter meter_;
   std::string trouble_;
   unsigned wants_ = 0;  // of peers, unanswered

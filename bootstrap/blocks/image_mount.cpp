@@ -145,6 +145,7 @@ constexpr fuse_lowlevel_ops image_operations() {
 
 base::Status detach(const std::string& folder) {
   if (::umount2(folder.c_str(), MNT_DETACH) == 0) return {};
+  if (errno == EINVAL || errno == ENOENT) return {};  // not mounted any more
   if (errno != EPERM) return base::fail_errno(fmt::format("cannot unmount '{}'", folder), errno);
   const auto done =
       RR_TRY(base::run_tool({std::string(kFusermount), "-uz", folder}, kUnmountDeadline));

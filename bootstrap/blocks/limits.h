@@ -29,6 +29,8 @@ inline constexpr std::chrono::seconds kNamedPatience{5};  // with a source whose
 inline constexpr std::size_t kReadsWaitingMax = 4096;  // more are answered with EIO at once
 inline constexpr std::size_t kReadBytesMax = std::size_t{4} << 20;
 inline constexpr std::chrono::seconds kFailureLogEvery{1};
+inline constexpr std::chrono::seconds kFailedFor{1};  // a block that could not be had
+inline constexpr std::size_t kFailedMax = 4096;       // such blocks
 
 // http_origin
 inline constexpr long kConnectSeconds = 10;

@@ -45,6 +45,10 @@ constexpr std::array kOptionRows = {
               take_text<&ServeOptions::mount>},
     OptionRow{"--socket", "PATH", "where clients connect (required)",
               take_text<&ServeOptions::socket>},
+    OptionRow{
+        "--folder", "DIR",
+        "both lie in it; removed when for --idle-exit nobody has its owner's lock, or connects",
+        take_text<&ServeOptions::folder>},
     OptionRow{"--profile", "FILE", "which blocks are read ahead (CACHE/hot/KEY.blocks)",
               take_text<&ServeOptions::profile>},
     OptionRow{"--origin-rate", "MIB",

@@ -17,6 +17,7 @@ struct ServeOptions {
   std::string cache;
   std::string mount;
   std::string socket;
+  std::string folder;  // of an agent, with all that it mounts; empty: of nobody
   std::string profile;  // empty: CACHE/hot/KEY.blocks
   std::uint64_t origin_rate_mib = 32;  // per second, of blocks that no profile names; 0: none
   std::uint64_t cache_max_gib = 0;  // of all blobs; 0: as long as there is space

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -22,6 +23,7 @@
 #include "bootstrap/blocks/image_mount.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/blocks/source_opening.h"
+#include "bootstrap/mount_folder.h"
 #include "bootstrap/source_name.h"
 
 namespace robustrun::bootstrap {
@@ -49,6 +51,7 @@ struct Server {
   BlobReads& reads;
   ImageMount& mount;
   BlockClients* clients = nullptr;  // set before anything is asked
+  std::atomic<bool> are_reads_failing = false;
 
   [[nodiscard]] BlockServerStatus status() const {
     BlockServerStatus status;
@@ -68,9 +71,54 @@ struct Server {
            clock.now() - *since > options.idle_exit;
   }
 
+  // The agent whose folder this is mounted in is dead, and no other one has come: what it mounted
+  // of the image keeps that open for ever.
+  [[nodiscard]] bool is_abandoned() const {
+    const auto since = clients->idle_since();
+    if (options.folder.empty() || options.idle_exit.count() == 0 || !since ||
+        clock.now() - *since <= options.idle_exit) {
+      return false;
+    }
+    auto folder = MountFolder::of_nobody(options.folder);
+    if (!folder) return false;
+    RR_LOG(kInfo, ({}), "nobody uses '{}' any more", options.folder);
+    const auto removed = folder->remove({});
+    if (!removed) RR_LOG(kWarn, ({}), "{}", removed.error().what);
+    return true;
+  }
+
+  // What is wrong from the beginning, for whoever connects.
+  void tell_troubles(const std::string& of_source) const {
+    const auto tell = [this](const std::string& text) {
+      RR_LOG(kWarn, ({}), "{}", text);
+      clients->tell_event(text);
+    };
+    if (!store.obstacle().empty()) {
+      tell("no block is kept on this machine, each is fetched when it is read: " +
+           store.obstacle());
+    }
+    if (of_source.empty()) return;
+    supply.set_trouble(of_source);
+    tell(of_source);
+  }
+
+  void on_source_event(const std::string& text, bool is_well) {
+    RR_LOG(kWarn, ({}), "{}", text);
+    if (is_well) reads.forget_failures();
+    const bool go_on = is_well && are_reads_failing.exchange(false);
+    // What fails is told as long as it does.
+    if (!go_on && are_reads_failing) return;
+    clients->tell_event(text, go_on ? BlockEvent::kReadsGoOn : BlockEvent::kNews);
+  }
+
+  void on_read_failure(const std::string& why) {
+    supply.note_silence(why);
+    if (!are_reads_failing.exchange(true)) clients->tell_event(why, BlockEvent::kReadsFail);
+  }
+
   void run(int signals, int quit) const {
     const base::Nanos begun = clock.now();
-    while (!mount.is_gone() && !is_idle()) {
+    while (!mount.is_gone() && !is_idle() && !is_abandoned()) {
       std::array<pollfd, 2> wanted = {{{signals, POLLIN, 0}, {quit, POLLIN, 0}}};
       if (::poll(wanted.data(), wanted.size(), static_cast<int>(kLookEvery.count())) > 0) {
         if (wanted[1].revents != 0) return;
@@ -95,9 +143,10 @@ void remember_name(const ServeOptions& options, const std::string& key, const ba
   if (!saved) RR_LOG(kDebug, ({}), "{}", saved.error().what);
 }
 
-SupplyOptions supply_options(const ServeOptions& options) {
+// Nothing is read ahead to where nothing is kept.
+SupplyOptions supply_options(const ServeOptions& options, const BlockStore& store) {
   return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
-          options.is_prefetching, options.await_peers};
+          options.is_prefetching && store.obstacle().empty(), options.await_peers};
 }
 
 }  // namespace
@@ -113,24 +162,26 @@ base::Status serve(const ServeOptions& options) {
   OpenedSource source = RR_TRY(open_source(options, clock, signals.get()));
   Origin& origin = *source.origin.release();
   const Blob& blob = origin.blob();
-  BlockStore& store =
-      *RR_TRY(BlockStore::open({options.cache, blob.key, blob.length, shown_source(options.source),
-                                options.cache_max_gib << 30}))
-           .release();
+  BlockStore& store = *RR_TRY(BlockStore::open({.cache = options.cache,
+                                                .key = blob.key,
+                                                .length = blob.length,
+                                                .about = shown_source(options.source),
+                                                .quota_bytes = options.cache_max_gib << 30,
+                                                .needs_files = false}))
+                           .release();
   if (source.trouble.empty()) remember_name(options, blob.key, clock);
   const std::string profile =
       options.profile.empty() ? block_profile_path(options.cache, blob.key) : options.profile;
   auto& recorder = *std::make_unique<TouchRecorder>(profile, blob.length).release();
-  auto& supply = *std::make_unique<BlockSupply>(store, origin, clock, supply_options(options),
-                                                load_block_profile(profile, blob.length))
-                      .release();
+  auto& supply =
+      *std::make_unique<BlockSupply>(store, origin, clock, supply_options(options, store),
+                                     load_block_profile(profile, blob.length))
+           .release();
   auto& reads =
       *std::make_unique<BlobReads>(store, supply, recorder, clock, options.retry_budget).release();
   ImageMount& mount = *RR_TRY(ImageMount::mount(options.mount, reads, blob.length)).release();
 
-  auto& server =
-      *std::make_unique<Server>(Server{options, clock, store, supply, recorder, reads, mount})
-           .release();
+  auto& server = *new Server{options, clock, store, supply, recorder, reads, mount};
   // A start whose blocks are all here need not be recorded, and what the kernel reads too far of
   // them costs no source.
   if (server.status().is_all_done) static_cast<void>(server.settle());
@@ -143,15 +194,10 @@ base::Status serve(const ServeOptions& options) {
     return std::unexpected(clients.error());
   }
   server.clients = clients->release();
-  if (!source.trouble.empty()) {
-    RR_LOG(kWarn, ({}), "{}", source.trouble);
-    supply.set_trouble(source.trouble);
-    server.clients->tell_event(source.trouble);
-  }
-  supply.on_event([&server](const std::string& text) {
-    RR_LOG(kWarn, ({}), "{}", text);
-    server.clients->tell_event(text);
-  });
+  server.tell_troubles(source.trouble);
+  supply.on_event(
+      [&server](const std::string& text, bool is_well) { server.on_source_event(text, is_well); });
+  reads.on_failure([&server](const std::string& why) { server.on_read_failure(why); });
   fmt::print("ready {}\n", blob.key);
   std::fflush(stdout);
   server.run(signals.get(), quit.get());

@@ -109,7 +109,7 @@ std::optional<std::uint64_t> BlockSupply::next_request() {
 void BlockSupply::request(std::uint64_t block, std::span<char> bytes) {
   const auto first_byte = origin_.read(block * kBlockBytes, bytes);
   if (!first_byte) return request_failed(block, first_byte.error());
-  std::function<void(std::string)> event;
+  OnEvent event;
   {
     const std::lock_guard lock(mutex_);
     origin_bytes_ += bytes.size();
@@ -117,13 +117,13 @@ void BlockSupply::request(std::uint64_t block, std::span<char> bytes) {
     if (!trouble_.empty()) event = event_;
     trouble_.clear();
   }
-  if (event) event("the source answers again");
+  if (event) event("the source answers again", true);
   keep_and_deliver(block, bytes);
 }
 
 void BlockSupply::request_failed(std::uint64_t block, const base::Error& error) {
   std::vector<BlockReady> waiters;
-  std::function<void(std::string)> event;
+  OnEvent event;
   {
     const std::lock_guard lock(mutex_);
     ++origin_failures_;
@@ -142,7 +142,7 @@ void BlockSupply::request_failed(std::uint64_t block, const base::Error& error) 
       waiters = flights_.end(block);
     }
   }
-  if (event) event(error.what);
+  if (event) event(error.what, false);
   for (BlockReady& ready : waiters) {
     if (ready) ready(std::unexpected(error));
   }

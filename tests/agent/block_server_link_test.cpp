@@ -60,6 +60,10 @@ struct Played {
       const ssize_t got = ::read(server.get(), bytes.data(), bytes.size());
       if (got > 0) frames.feed({bytes.data(), static_cast<std::size_t>(got)});
       if (!frame) frame = frames.next().value();
+      if (frame && frame->kind == BlockFrameKind::kStatus) {  // whether it lives
+        say({BlockFrameKind::kOk, frame->id, 0, {}});
+        frame.reset();
+      }
       return frame.has_value();
     });
     return *std::move(frame);
@@ -139,6 +143,40 @@ TEST_CASE("nonsense from the block server ends the connection") {
   REQUIRE(base::write_all(played.server.get(), std::string(100, 'x')));
   one.run.run_until([&] { return played.is_over; });
   CHECK_FALSE(played.link->get({kTestBlob, 0}, wire::BlockScope::kAny, [](const auto&) {}));
+}
+
+TEST_CASE("peers of a node whose block server is stopped go elsewhere, until it goes on") {
+  BlockNodes two(2);
+  two.introduce();
+  Played played(*two.nodes[0]);
+  const std::uint64_t block = block_asked_by(1);
+  std::optional<agent::SharedBlock> found;
+  const auto ask = [&] {
+    found.reset();
+    two.nodes[1]->blocks->asker().ask(
+        {kTestBlob, block}, [&](agent::SharedBlock answer) { found = std::move(answer); });
+  };
+  ask();
+  const BlockFrame late = played.hear();
+  CHECK(late.kind == BlockFrameKind::kGet);
+  two.run.run_until([&] { return found.has_value(); });
+  CHECK(*found == nullptr);
+  // Nothing is asked of it before it has said anything.
+  const auto get = [&] {
+    found.reset();
+    CHECK(played.link->get({kTestBlob, block}, wire::BlockScope::kAny,
+                           [&](agent::SharedBlock answer) { found = std::move(answer); }));
+    return !found;
+  };
+  CHECK_FALSE(get());
+  played.say({BlockFrameKind::kNone, late.id, late.block, {}});
+  two.run.run_until(get);
+  const BlockFrame again = played.hear();
+  CHECK(again.kind == BlockFrameKind::kGet);
+  played.say({BlockFrameKind::kOk, again.id, again.block, test::test_bytes(block)});
+  two.run.run_until([&] { return found.has_value(); });
+  REQUIRE(*found);
+  CHECK((*found)->bytes == test::test_bytes(block));
 }
 
 }  // namespace block_server_link_test

@@ -237,6 +237,31 @@ TEST_CASE("stages of the agent belong to the attempt that they prepare") {
   CHECK_FALSE(stages.end_attempt());
 }
 
+TEST_CASE("a stage of several parts takes as long as some part of it goes on") {
+  using agent::StagePart;
+  HandClock clock;
+  StageClock stages(clock);
+  stages.begin(StageName::kEnvironment, StagePart::kCode);
+  clock.time = at(10);
+  stages.begin(StageName::kEnvironment, StagePart::kFiles);
+  clock.time = at(30);
+  stages.end(StageName::kEnvironment, StagePart::kCode);
+  stages.end(StageName::kEnvironment, StagePart::kCode);  // of nothing
+  clock.time = at(40);
+  stages.begin(StageName::kEnvironment, StagePart::kFiles);  // tried again
+  clock.time = at(50);
+  stages.end(StageName::kEnvironment, StagePart::kFiles);
+  CHECK_FALSE(stages.news());
+  clock.time = at(900);  // an image, that the dependencies wait for
+  stages.begin(StageName::kEnvironment);
+  const auto news = stages.news();
+  REQUIRE(news);
+  CHECK(news->since == at(900));
+  clock.time = at(970);
+  stages.begin_attempt({0}, 0);
+  CHECK(shown(stages.end_attempt()->stages) == Lines{"environment 0..- 120"});
+}
+
 TEST_CASE("what the start is at is told as it changes, of the rank that is the furthest behind") {
   HandClock clock;
   StageClock stages(clock);

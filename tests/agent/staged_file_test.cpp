@@ -169,9 +169,16 @@ TEST_CASE("the parts together link what is staged, and a start waits for it") {
     CHECK(go->error().what.find("/missing") != std::string::npos);
     write_file(one.folder.path() + "/missing", 1);
     go.reset();
+    node.stages.begin_attempt({0}, 0);
+    REQUIRE(node.stages.news());  // they are not here
     stage.begin_attempt([&](base::Status status) { go = std::move(status); });
     one.nodes.run.run_until([&] { return go.has_value(); });
     CHECK(*go);
+    const auto told = node.stages.end_attempt();
+    REQUIRE(told);
+    REQUIRE(told->stages.size() == 1);
+    CHECK(told->stages[0].stage == wire::StageName::kEnvironment);
+    CHECK(told->stages[0].end > told->stages[0].begin);
     const std::string links = agent::stage_directory(node.runtime_directory);
     CHECK(bytes_of(links + "/weights.bin") == bytes_of(one.path));
     CHECK(bytes_of(links + "/missing") != bytes_of(one.path));

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/io/fd.h"
 #include "bootstrap/blocks/blob_reads.h"
@@ -40,24 +41,37 @@ class CountingOrigin final : public Origin {
   [[nodiscard]] const Blob& blob() const override { return blob_; }
   base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) override {
     ++asked[offset / kBlockBytes];
+    if (is_away) return base::fail(base::Errc::kNotFound, "it is away");
     std::ranges::copy(bytes_at(offset, bytes.size()), bytes.begin());
     return base::Nanos(1000);
   }
   std::array<std::atomic<int>, kBlocks> asked{};
+  std::atomic<bool> is_away{false};
 
  private:
   Blob blob_{std::string(32, 'a'), kLength, "v1"};
 };
 
+class StillClock final : public base::Clock {
+ public:
+  [[nodiscard]] base::Nanos now() const override { return time; }
+  [[nodiscard]] base::Nanos wall_time() const override { return time; }
+  std::atomic<base::Nanos> time{std::chrono::hours(1)};
+};
+
+std::string answer_of(BlobReads& reads, std::uint64_t offset, std::uint64_t length) {
+  auto promise = std::make_shared<std::promise<std::string>>();
+  auto answer = promise->get_future();
+  reads.read(offset, length, [promise](const base::Result<std::span<const char>>& bytes) {
+    promise->set_value(bytes ? std::string(bytes->begin(), bytes->end()) : bytes.error().what);
+  });
+  REQUIRE(answer.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  return answer.get();
+}
+
 struct Fixture {
   [[nodiscard]] std::string read(std::uint64_t offset, std::uint64_t length) {
-    auto promise = std::make_shared<std::promise<std::string>>();
-    auto answer = promise->get_future();
-    reads.read(offset, length, [promise](const base::Result<std::span<const char>>& bytes) {
-      promise->set_value(bytes ? std::string(bytes->begin(), bytes->end()) : bytes.error().what);
-    });
-    REQUIRE(answer.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
-    return answer.get();
+    return answer_of(reads, offset, length);
   }
   void damage(std::uint64_t block) const {
     const base::Fd fd(::open(data.c_str(), O_WRONLY | O_CLOEXEC));
@@ -131,6 +145,34 @@ TEST_CASE("the part of a block that was checked and is in memory is answered at 
   CHECK(server.recorder.touched() == 1);
   CHECK(server.status().store_bytes >= 20);
   CHECK(server.status().waiting == 0);
+}
+
+TEST_CASE("a block that could not be had is not asked for again at once, and it is told") {
+  Fixture server;
+  StillClock clock;
+  BlobReads reads(*server.store, *server.supply, server.recorder, clock, std::chrono::seconds(60));
+  std::vector<std::string> told;
+  reads.on_failure([&](const std::string& why) { told.push_back(why); });
+  const auto read = [&](std::uint64_t offset, std::uint64_t length) {
+    return answer_of(reads, offset, length);
+  };
+  REQUIRE(read(0, kBlockBytes) == bytes_at(0, kBlockBytes));
+  server.origin.is_away = true;
+  CHECK(read(kBlockBytes, 10) == "it is away");
+  CHECK(told == std::vector<std::string>{"it is away"});
+  server.origin.is_away = false;
+  for (const std::uint64_t offset : {kBlockBytes, kBlockBytes + 4096}) {
+    CHECK(read(offset, 10) == "it is away");
+  }
+  CHECK(read(0, 2 * kBlockBytes) == "it is away");
+  CHECK(server.origin.asked[1] == 1);
+  CHECK(told.size() == 1);  // it was a moment ago
+  // Others are asked for as always.
+  CHECK(read(2 * kBlockBytes, 10) == bytes_at(2 * kBlockBytes, 10));
+  SUBCASE("until the source answers") { reads.forget_failures(); }
+  SUBCASE("for a while") { clock.time = clock.now() + base::Nanos(kFailedFor); }
+  CHECK(read(kBlockBytes, 10) == bytes_at(kBlockBytes, 10));
+  server.supply.reset();
 }
 
 }  // namespace blob_reads_test

@@ -209,7 +209,7 @@ TEST_CASE("a source that fails for a while is asked again, and no reader notices
   Fixture server;
   std::promise<std::string> event;
   std::atomic<bool> is_told = false;
-  server.supply->on_event([&](const std::string& text) {
+  server.supply->on_event([&](const std::string& text, bool) {
     if (!is_told.exchange(true)) event.set_value(text);
   });
   server.origin.fail(3, base::Errc::kUnavailable);

@@ -3,15 +3,20 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
+from block_server import BLOCK
+from conftest import command_of
 from far_storage import Far
 from images import NEEDS_MOUNTS, packages_tree, squash
 from nodes import start_job
 
 pytestmark = NEEDS_MOUNTS
 DATA = 96 << 20
+WAITS_FOR_PEERS_S = 10  # agent/image_limits.h
 SCRIPT = """
 import hashlib, of_the_image, robustrun
 path = of_the_image.__file__.replace("of_the_image.py", "data.bin")
@@ -21,32 +26,42 @@ robustrun.step(1)
 
 
 @pytest.fixture
-def far(lab, robustrun):
+def far(lab, robustrun, request):
     if not (pathlib.Path(robustrun.binary).parent / "robustrun-blocks").exists():
         pytest.skip("no robustrun-blocks: built without libfuse3 or libcurl")
     machines = lab(4)
     far = Far(robustrun, machines)
     tree = packages_tree(robustrun.folder / "tree")
     (data,) = tree.glob("lib/python3*/site-packages/data.bin")
-    data.write_bytes(os.urandom(DATA))
+    data.write_bytes(os.urandom(getattr(request, "param", DATA)))
     squash(tree, far.below / "image.sqsh")
     far.right = subprocess.check_output(["sha256sum", data], text=True).split()[0]
+    far.size = (far.below / "image.sqsh").stat().st_size
     return far
 
 
-def start(runner, far):
+def start(runner, far, *options):
     machines = far.machines
     runner.write("train.py", SCRIPT)
     return start_job(
         runner, "--hosts=h[1-4]", "--iface=eth0", "--nproc-per-node=1", "--preflight=off",
         f"--cache-dir={far.cache}", f"--image={far.path / 'image.sqsh'}", "--image-mode=blocks",
-        "train.py", env={**machines.home.environment(), "PYTHON_EXEC": "/bin/python3"},
-        prefix=machines.prefix,
+        *options, "train.py",
+        env={**machines.home.environment(), "PYTHON_EXEC": "/bin/python3"}, prefix=machines.prefix,
     )
 
 
+def have_all(far, *names):
+    return all(far.blocks_at(far.machines[name]) == -(-far.size // BLOCK) for name in names)
+
+
+def server_of(machine):
+    (server,) = [pid for pid in machine.processes()
+                 if command_of(pid)[:1] == [b"robustrun-blocks"]]
+    return server
+
+
 def test_each_block_of_an_image_leaves_the_storage_about_once(far, robustrun):
-    size = (far.below / "image.sqsh").stat().st_size
     for start_of in ("recorded", "read ahead"):
         if start_of == "read ahead":
             for machine in far.machines.machines.values():
@@ -56,7 +71,66 @@ def test_each_block_of_an_image_leaves_the_storage_about_once(far, robustrun):
         assert finished.code == 0, finished.errors
         assert finished.text.count(f"sum {far.right}") == 4, finished.text
         read = far.bytes_read()
-        print(f"{start_of}: {read / size:.3f} copies left the storage")
+        print(f"{start_of}: {read / far.size:.3f} copies left the storage")
         # Each machine mounts it before it knows the others; without them it would be four.
-        assert DATA < read <= 1.1 * size
+        assert DATA < read <= 1.1 * far.size
     robustrun.expect_nothing_left()
+
+
+def test_those_who_are_there_share_while_one_machine_is_late(far, robustrun):
+    late = far.machines["h4"]
+    late.drop("input")
+    began = time.monotonic()
+    job = start(robustrun, far, "--ssh-timeout=60")
+    job.wait(lambda: have_all(far, "h1", "h2", "h3"), "all blocks elsewhere", 60)
+    # Each by itself has them sooner than a machine that comes when others wait no longer.
+    time.sleep(max(0.0, WAITS_FOR_PEERS_S + 1 - (time.monotonic() - began)))
+    late.pass_all()
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {far.right}") == 4, finished.text
+    read = far.bytes_read()
+    print(f"{read / far.size:.3f} copies left the storage")
+    assert DATA < read <= 1.1 * far.size
+    robustrun.expect_nothing_left()
+
+
+def under_way(robustrun, far):
+    """A job whose machines give each other the blocks of an image so slowly that most are to
+    come."""
+    job = start(robustrun, far, "--peers-rate=4")
+    job.wait(lambda: all(far.blocks_at(m) >= 8 for m in far.machines.machines.values()),
+             "the first blocks", 60)
+    return job
+
+
+@pytest.mark.parametrize("far", [32 << 20], indirect=True)
+def test_a_stopped_server_holds_no_other_machine_up(far, robustrun):
+    job = under_way(robustrun, far)
+    victim = far.machines["h2"]
+    server = server_of(victim)
+    os.kill(server, signal.SIGSTOP)
+    stopped = time.monotonic()
+    try:
+        job.wait(lambda: have_all(far, "h1", "h3", "h4"), "all blocks elsewhere", 60)
+        print(f"the others had all {time.monotonic() - stopped:.1f} s later")
+        assert not have_all(far, "h2"), "it was stopped too late to hold anybody up"
+    finally:
+        os.kill(server, signal.SIGCONT)
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {far.right}") == 4, finished.text
+
+
+@pytest.mark.parametrize("far", [32 << 20], indirect=True)
+@pytest.mark.parametrize("victim", ["server", "agent"])
+def test_what_dies_while_it_passes_blocks_on_is_replaced(far, robustrun, victim):
+    job = under_way(robustrun, far)
+    machine = far.machines["h3"]
+    os.kill(server_of(machine) if victim == "server" else machine.agents()[0], signal.SIGKILL)
+    finished = job.finish(120)
+    assert finished.code == 0, finished.errors
+    assert finished.text.count(f"sum {far.right}") >= 4, finished.text
+    read = far.bytes_read()
+    print(f"{read / far.size:.3f} copies left the storage")
+    assert read <= 2 * far.size
