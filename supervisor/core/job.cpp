@@ -14,8 +14,8 @@
 namespace robustrun::supervisor {
 namespace {
 
-constexpr std::size_t kStates = 12;
-constexpr std::size_t kStimuli = 35;
+static_assert(static_cast<std::size_t>(Stimulus::kStartStages) + 1 == kStimuli);
+static_assert(static_cast<std::size_t>(JobState::kReplaying) + 1 == kJobStates);
 // The first stimuli are the first types of an event, in the same order.
 constexpr auto kLikeTheirTypes = static_cast<std::size_t>(Stimulus::kEndSignal);
 static_assert(
@@ -82,7 +82,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler rep = &I::nodes_replayed, tr = &I::replay_overdue;
   constexpr Handler ckp = &I::checkpoint_noted, dem = &I::checkpoint_demoted;
   constexpr Handler bak = &I::backup_solved, kep = &I::copies_kept, hel = &I::held_copies_saved;
-  static constexpr Handler kTable[kStimuli][kStates] = {
+  static constexpr Handler kTable[kStimuli][kJobStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
       // placing replaying
       {run, no, no, no, no, no, no, no, no, no, no, no},  // RunStarted
@@ -267,6 +267,16 @@ bool Job::is_foreign(base::NodeId node, base::Attempt attempt) const {
   const bool is_ordered = it.state == JobState::kStarting || it.state == JobState::kRunning ||
                           it.state == JobState::kStopping;
   return attempt != it.attempt || !is_ordered || it.plan.slots(node) == 0;
+}
+
+std::optional<Stimulus> Job::acts_on(const Event& event) const {
+  const Stimulus stimulus = Impl::stimulus_of(event.body);
+  if (!impl_->is_current(event) || !acts_on(impl_->state, stimulus)) return std::nullopt;
+  return stimulus;
+}
+
+bool Job::acts_on(JobState state, Stimulus stimulus) {
+  return Impl::handler(state, stimulus) != &Impl::ignore;
 }
 
 std::uint64_t Job::digest() const {

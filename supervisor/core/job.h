@@ -18,11 +18,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
+#include "supervisor/core/stimulus.h"
 
 namespace robustrun::supervisor {
 
@@ -40,6 +42,7 @@ enum class JobState : std::uint8_t {
   kPlacing,  // it is being worked out which node gets which place
   kReplaying,  // groups of nodes run a program that shows which of them is faulty
 };
+inline constexpr std::size_t kJobStates = 12;
 
 const char* to_string(JobState state);
 
@@ -68,6 +71,10 @@ class Job {
   // Whether workers of that attempt on that node were ordered by somebody else: a supervisor that
   // lived on beside this one, which has followed it. Whoever has them may have none of ours.
   [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt) const;
+  // For tests: what `event` is to the present state; nullopt: it does not count, or is ignored. And
+  // whether anything is done about a stimulus in a state.
+  [[nodiscard]] std::optional<Stimulus> acts_on(const Event& event) const;
+  [[nodiscard]] static bool acts_on(JobState state, Stimulus stimulus);
   // Hash of the whole state: equal after a replay of the same journal.
   [[nodiscard]] std::uint64_t digest() const;
 

@@ -1,6 +1,7 @@
 #pragma once
-// The rows of the table in job.cpp. Internal to core/.
+// The rows of the table in job.cpp. For core/ and its tests.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace robustrun::supervisor {
@@ -43,5 +44,6 @@ enum class Stimulus : std::uint8_t {
   kHeldCopiesSaved,
   kStartStages,
 };
+inline constexpr std::size_t kStimuli = 35;
 
 }  // namespace robustrun::supervisor

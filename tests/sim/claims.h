@@ -19,6 +19,10 @@ class Claims {
   };
   [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
 
+  // `objection`: what is wrong with it; empty: nothing.
+  void holds(const char* rule, std::string objection) {
+    if (!objection.empty()) violate(rule, std::move(objection));
+  }
   void never_two_attempts_alive(bool another_alive, base::NodeId node, base::Attempt attempt) {
     if (!another_alive) return;
     violate("never_two_attempts_alive",
@@ -41,6 +45,9 @@ class Claims {
   }
   void replays_are_alone(bool so, const core::ReplayNodes& replay) {
     if (!so) violate("replays_are_alone", words_of(replay));
+  }
+  void the_shadow_agrees(bool so) {
+    if (!so) violate("the_shadow_agrees", "the journal keeps less of an event than the job heard");
   }
   void replay_restores_the_state(bool same) {
     if (!same) violate("replay_restores_the_state", "the journal's fold differs from the job");

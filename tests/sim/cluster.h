@@ -15,6 +15,7 @@
 #include "tests/sim/mutations.h"
 #include "tests/sim/operator.h"
 #include "tests/sim/outcome.h"
+#include "tests/sim/watches.h"
 
 namespace robustrun::sim {
 
@@ -26,9 +27,10 @@ class Cluster {
       : scenario_(scenario),
         mutation_(mutation),
         dice_(scenario.seed + 7),
-        fates_(scenario.seed, allowed),
+        fates_(scenario.seed, allowed, scenario.calm_from),
         coverage_(scenario.spec.policy),
         invariants_(scenario.spec),
+        watches_(scenario, mutation),
         placer_(scenario.placement),
         trace_(print) {
     wire_up();
@@ -81,6 +83,9 @@ class Cluster {
   }
 
   void tell(base::NodeId node, base::Generation generation, core::EventBody body);
+  void watch(const core::Event& event, bool is_past);
+  void watch(Nanos now, const std::vector<core::Action>& actions);
+  void check_calm();
   void write(core::JournalEntry entry);
   void carry_out(const std::vector<core::Action>& actions, std::optional<std::size_t> dies_at);
   void crash(std::span<const core::Action> undone = {});
@@ -135,6 +140,7 @@ class Cluster {
   Fates fates_;
   Coverage coverage_;
   Invariants invariants_;
+  Watches watches_;
   core::Placer placer_;
   Trace trace_;
   VirtualNode::World world_;
@@ -183,3 +189,4 @@ class Cluster {
 #include "tests/sim/cluster_network.h"
 #include "tests/sim/cluster_operator.h"
 #include "tests/sim/cluster_takeover.h"
+#include "tests/sim/cluster_watch.h"

@@ -16,12 +16,14 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   trace_.line(event.at, "<", words_of(event));
   const bool is_past = invariants_.groups().is_of_the_past(event);
   const std::uint64_t before_it = is_past ? job_.digest() : 0;
-  invariants_.on_event(event);
+  watch(event, is_past);
   if (is_unheard(mutation_, event, scenario_.spec)) return;
   event = muffle(mutation_, std::move(event), newest_generation(node));
   write({event.at, event});
   const core::JobState before = job_.state();
+  note_cell(outcome_.cells, job_, event);
   std::vector<core::Action> actions = job_.handle(event);
+  invariants_.the_shadow_agrees(watches_.shadow.agrees(job_));
   ++outcome_.events;
   invariants_.the_past_is_not_obeyed(!is_past || (actions.empty() && job_.digest() == before_it),
                                      event);
@@ -29,7 +31,8 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   const bool is_takeover = std::holds_alternative<core::SupervisorResumed>(event.body);
   actions = distort(mutation_, std::move(actions), scenario_.spec.compat, is_takeover);
   for (const core::Action& action : actions) trace_.line(event.at, ">", words_of(action));
-  invariants_.on_actions(event.at, actions);
+  if (mutation_ == Mutation::kSeatsTheEvicted) watches_.seat.distort(actions);
+  watch(event.at, actions);
   const auto* timer = std::get_if<core::TimerFired>(&event.body);
   const auto deadline =
       before == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
@@ -38,7 +41,6 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
       invariants_.copies().waits_no_longer(event.at, job_.state(), scenario_.spec));
   invariants_.every_wait_has_a_deadline(wait_has_a_deadline(before, job_.state(), passed, actions),
                                         job_.state());
-  coverage_.on_actions(actions);
   type_commands();
   std::optional<std::size_t> dies_at;
   if (fatal) dies_at = fatal->below(actions.size() + 1);
@@ -48,6 +50,8 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
 inline void Cluster::write(core::JournalEntry entry) {
   if (mutation_ == Mutation::kTornJournal && journal_.size() == 5) return;
   journal_.push_back(std::move(entry));
+  const bool is_event = std::holds_alternative<core::Event>(journal_.back().what);
+  if (is_event) invariants_.the_shadow_agrees(watches_.shadow.hear(journal_.back()));
   dies_now_ = dies_now_ || journal_.size() == scenario_.dies_after_record;
 }
 
@@ -77,6 +81,7 @@ inline void Cluster::launch(const core::LaunchAgent& order_of) {
   links_[order_of.node.value] =
       Link{.generation = order_of.generation, .launched_by = incarnation_};
   connect(order_of.node);
+  if (mutation_ == Mutation::kNeverRelaunches && order_of.generation.value > 1) return;
   nodes_[order_of.node.value].launch(order_of.generation);
   nodes_[order_of.node.value].accept(incarnation_);
 }

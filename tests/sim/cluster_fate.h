@@ -26,6 +26,7 @@ inline void Cluster::draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& 
     WorkerPlan& plan = plans[rank];
     plan.start_delay = dice.between(milliseconds(1), milliseconds(30));
     plan.life = length + dice.between({}, seconds(2));
+    if (queue_.now() >= scenario_.calm_from) plan.life += hours(24 * 30);
     plan.ignores_term = strikes(Mishap::kIgnoresTerm, rank, scenario_.ignores_term);
     plan.unkillable = plan.ignores_term && strikes(Mishap::kUnkillable, rank, scenario_.unkillable);
     if (strikes(Mishap::kSlowStart, rank, scenario_.slow_start)) {

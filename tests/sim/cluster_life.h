@@ -41,6 +41,7 @@ inline void Cluster::wire_up() {
 
 inline void Cluster::arm(const core::SetTimer& timer) {
   if (mutation_ == Mutation::kLazyTimers) return;
+  if (mutation_ == Mutation::kForgetsBackoff && timer.id == core::TimerId::kBackoff) return;
   armed_[timer.id] = timer.sequence;
   queue_.at(timer.at, [this, timer, by = incarnation_] {
     const core::Event fired{queue_.now(), {}, {}, core::TimerFired{timer.id, timer.sequence}};
@@ -56,16 +57,16 @@ inline void Cluster::arm(const core::SetTimer& timer) {
 
 inline Outcome Cluster::run() {
   core::RunStarted started;
-  started.spec = scenario_.spec;
+  started.spec = told_spec(mutation_, scenario_.spec);
   started.seed = scenario_.seed;
   started.wall_time = seconds(1'700'000'000);
-  if (mutation_ == Mutation::kGenerous) started.spec.restart.max_restarts += 3;
-  if (mutation_ == Mutation::kShrinksTooFar) started.spec.group.min_nodes = 1;
-  if (mutation_ == Mutation::kQuickToMark) started.spec.policy.poison_after = 1;
   tell({}, {}, started);
   plan_orders();
   plan_troubles();
   plan_disk_troubles();
+  if (scenario_.ends_up_calm()) {
+    queue_.at(scenario_.calm_from + Scenario::kSettled, [this] { check_calm(); });
+  }
   if (scenario_.flaps > 0 || scenario_.breaks > 0 || scenario_.node_ends > 0) {
     queue_.after(minutes(1), [this] { follow_health(); });
   }

@@ -71,6 +71,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
     s.misplaced = dice.chance(0.2) ? 0.3 : 0.0;
   }
   s.updates = draw_updates(dice);
+  draw_end(s);
   // An older version is needed for a step back.
   if (s.spec.policy.is_on() && dice.chance(0.8)) {
     s.updates.push_back({dice.between(minutes(2), minutes(20)), UINT32_MAX, true, {}});

@@ -14,8 +14,10 @@ namespace robustrun::sim {
 
 class Fates {
  public:
-  // `allowed`: nothing else goes wrong; nullptr: whatever does. It outlives this.
-  Fates(std::uint64_t seed, const std::set<MishapId>* allowed) : seed_(seed), allowed_(allowed) {}
+  // `allowed`: nothing else goes wrong; nullptr: whatever does. It outlives this. Nothing goes
+  // wrong from `calm_from` on.
+  Fates(std::uint64_t seed, const std::set<MishapId>* allowed, Nanos calm_from)
+      : seed_(seed), allowed_(allowed), calm_from_(calm_from) {}
 
   // `at`: for people. A death to come strikes when it is decided, at the launch of the agent.
   bool strikes(Nanos at, Mishap what, std::uint32_t where, double probability) {
@@ -30,7 +32,7 @@ class Fates {
     const MishapId id{what, where, seen[where]++};
     Dice dice(((seed_ * kSpacing + kind) * 0x9e3779b97f4a7c55U + where) * 0xbf58476d1ce4e5b9U +
               id.nth);
-    if (!dice.chance(probability)) return std::nullopt;
+    if (at >= calm_from_ || !dice.chance(probability)) return std::nullopt;
     if (allowed_ != nullptr && !allowed_->contains(id)) return std::nullopt;
     struck_.push_back({at, id});
     return dice;
@@ -44,6 +46,7 @@ class Fates {
 
   std::uint64_t seed_;
   const std::set<MishapId>* allowed_;
+  Nanos calm_from_;
   std::array<std::vector<std::uint32_t>, kMishaps> seen_;  // by kind and place
   std::vector<Struck> struck_;
 };

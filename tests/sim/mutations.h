@@ -67,6 +67,16 @@ enum class Mutation : std::uint8_t {
   kSalvagesTheOld,     // what a later save has followed is committed all the same
   kIgnoresTheFence,    // anybody commits
   kKeepsStrangers,     // an agent whose workers another supervisor ordered stays
+  kRoundsTimes,        // the journal keeps times to the millisecond
+  kIgnoresDeaths,      // the core does not hear of workers that end badly
+  kIgnoresHangs,       // nor of hangs that are certain
+  kForgetsBackoff,     // nobody goes on after a back-off
+  kNeverRelaunches,    // agents are started once
+  kGenerousToMachines, // the core is told of more restarts that nobody pays for
+  kRefillsEarly,       // and of less progress that fills the budget again
+  kStaysOnRungs,       // and that each rung is taken once more
+  kBlamesMachines,     // workers that end by themselves are said to have been killed
+  kSeatsTheEvicted,    // somebody who was evicted is in the group
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -141,6 +151,12 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
 // What the core does not hear at all.
 inline bool is_unheard(Mutation mutation, const core::Event& event, const core::JobSpec& spec) {
   if (mutation == Mutation::kDenial) return std::holds_alternative<core::AgentLost>(event.body);
+  const auto* exited = std::get_if<core::WorkerExited>(&event.body);
+  if (mutation == Mutation::kIgnoresDeaths) return exited != nullptr && !exited->status().success();
+  const auto* found = std::get_if<core::Diagnosed>(&event.body);
+  if (mutation == Mutation::kIgnoresHangs) {
+    return found != nullptr && found->stage == core::Diagnosed::Stage::kConvicted;
+  }
   if (mutation == Mutation::kIgnoresStops) {
     const auto* signal = std::get_if<core::SignalReceived>(&event.body);
     return signal != nullptr && !signal->forward_only;
@@ -154,6 +170,8 @@ inline bool is_unheard(Mutation mutation, const core::Event& event, const core::
 inline core::Event muffle(Mutation mutation, core::Event event, base::Generation newest) {
   auto* gone = std::get_if<core::WorkersGone>(&event.body);
   if (mutation == Mutation::kBlindToUnkillable && gone != nullptr) gone->unkillable.clear();
+  auto* exited = std::get_if<core::WorkerExited>(&event.body);
+  if (mutation == Mutation::kBlamesMachines && exited != nullptr) exited->shim_lost = true;
   auto* diagnosed = std::get_if<core::Diagnosed>(&event.body);
   if (mutation == Mutation::kConvictsNeighbours && diagnosed != nullptr) {
     for (base::Rank& rank : diagnosed->verdict.culprits) {

@@ -8,6 +8,7 @@
 #include "tests/sim/coverage.h"
 #include "tests/sim/fates.h"
 #include "tests/sim/invariants.h"
+#include "tests/sim/table_coverage.h"
 
 namespace robustrun::sim {
 
@@ -22,6 +23,8 @@ struct Outcome {
   std::size_t events = 0, records = 0;
   std::set<core::Rule> rules;
   std::set<PolicyRow> rows;
+  Cells cells;  // of the core's table
+  std::uint32_t calm_runs = 0;  // that were still running when all was calm
   std::vector<Struck> struck;  // what went wrong, in order
   Nanos duration{};
 };

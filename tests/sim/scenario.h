@@ -74,7 +74,14 @@ struct Scenario {
 
   std::vector<UpdateWish> updates;
 
-  Nanos latest_end{};           // a run that lasts longer is stuck
+  // From here on nothing goes wrong, and after kSettled everything that did is over: workers run
+  // for an hour and a half, machines and partitions are away for up to an hour that begins in the
+  // first.
+  static constexpr Nanos kSettled = minutes(210);
+  Nanos calm_from = Nanos::max();
+  [[nodiscard]] bool ends_up_calm() const { return calm_from != Nanos::max(); }
+
+  Nanos latest_end{};  // a run that lasts longer is stuck
 };
 
 }  // namespace robustrun::sim

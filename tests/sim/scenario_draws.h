@@ -72,4 +72,20 @@ inline void draw_signals(Dice& dice, Scenario& s) {
   }
 }
 
+// With dice of its own, so that all else stays as it was. What was lost on its way is never said
+// again, so some of those runs do not notice their end.
+inline void draw_end(Scenario& s) {
+  constexpr std::uint64_t kCalmOneIn = 4, kShortOneIn = 16;
+  if (s.lost > 0) return;
+  Dice dice(s.seed);
+  if (s.seed % kCalmOneIn == 1) {
+    s.calm_from = dice.between({}, dice.one_of<Nanos>({minutes(2), minutes(20), hours(1)}));
+  }
+  // While they begin: in states that last for a moment only.
+  if (s.seed % kShortOneIn == 6) {
+    s.spec.time_limit = dice.between(milliseconds(500), seconds(20));
+    s.latest_end = *s.spec.time_limit + hours(1) + minutes(1);
+  }
+}
+
 }  // namespace robustrun::sim

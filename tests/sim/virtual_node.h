@@ -69,6 +69,8 @@ class VirtualNode {
     if (agent_) die(agent_, "no power", false);
   }
 
+  [[nodiscard]] bool has_power() const { return queue_.now() >= down_until_; }
+
   // Its connection broke. It has somebody to call, and can do so by now.
   [[nodiscard]] bool has_agent() const { return agent_ && agent_->alive && !agent_->mute; }
   [[nodiscard]] bool can_call() const { return has_agent() && agent_->ready; }

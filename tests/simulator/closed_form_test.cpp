@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "simulator/own_run.h"
 #include "simulator/published_policy.h"
 #include "simulator/statistics.h"
 
@@ -89,6 +90,64 @@ TEST_CASE("Monte Carlo agrees with the closed form") {
   CHECK(found.low <= expected);
   CHECK(expected <= found.high);
   CHECK(found.high - found.low < 0.0005);  // else that says little
+}
+
+// Ours, where a pause is as long as the paper says, every failure ends a worker, and nobody has to
+// be replaced.
+OwnPolicy own_policy() {
+  OwnPolicy own;
+  own.restart.max_restarts = UINT32_MAX;
+  own.restart.crash_loop_stop = false;
+  own.restart.backoff_first = {};
+  return own;
+}
+
+// Both simulations on the paper's rows. The formula is of first order: where a third of the time is
+// lost it is 5 % below what Poisson failures cost, so there it is the paper's own rounded number
+// that is compared with; its row of 100,000 GPUs at RSC-1's rate (0.5) is beyond that, too.
+TEST_CASE("both simulated policies agree with the paper's rows within 5 percent") {
+  struct Row {
+    std::uint32_t gpus;
+    double rate;
+    Nanos interval, restart, duration;
+    double expected;
+    bool is_ours = true;  // the core would start 12,500 workers some 150 times
+  };
+  constexpr double kRsc1 = 6.50e-3, kRsc2 = 2.34e-3;
+  const Row rows[] = {
+      {16'000, kRsc1, minutes(60), minutes(5), hours(24 * 20), 0.7},
+      {16'000, kRsc1, minutes(5), minutes(5), hours(24 * 10), 0.93},
+      {8'000, kRsc1, minutes(30), minutes(5), hours(24 * 20), 0.9},
+      {100'000, kRsc2, minutes(2), minutes(2), hours(24 * 20), 0.939, false},
+  };
+  FailureModel model = *preset("rsc-1");
+  model.mix.value = {0, 0, 0, 0, 1, 0, 0};
+  for (const Row& row : rows) {
+    JobTerms job;
+    job.nodes = row.gpus / 8;
+    job.duration = row.duration;
+    job.step.value = seconds(1);
+    model.per_node_day.value = row.rate;
+    const CheckpointPlan plan{row.interval, {}};
+    Account published, ours;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const auto trace = make_trace(model, job.nodes, job.duration, seed);
+      job.start.value = {};
+      published.add(account_for(run_published(simple_policy(row.restart), job, trace), plan));
+      const OwnTimes times;
+      job.start.value =
+          row.restart - times.worker_death.value - times.stop.value - times.start.value;
+      if (row.is_ours) ours.add(account_for(run_own(own_policy(), job, trace, seed), plan));
+    }
+    CAPTURE(row.gpus);
+    CAPTURE(row.expected);
+    CAPTURE(published.ettr());
+    CHECK(std::abs(published.ettr() - row.expected) <= 0.05 * row.expected);
+    if (!row.is_ours) continue;
+    CAPTURE(ours.ettr());
+    CHECK(std::abs(ours.ettr() - row.expected) <= 0.05 * row.expected);
+    CHECK(ours.incidents > 100);
+  }
 }
 
 }  // namespace

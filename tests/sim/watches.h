@@ -1,0 +1,28 @@
+#pragma once
+// Who watches beside invariants.h, and what broken drivers need to remember.
+
+#include "tests/sim/budget_watch.h"
+#include "tests/sim/calm_watch.h"
+#include "tests/sim/incident_watch.h"
+#include "tests/sim/lies.h"
+#include "tests/sim/scenario.h"
+#include "tests/sim/shadow.h"
+
+namespace robustrun::sim {
+
+struct Watches {
+  // `scenario` outlives it.
+  Watches(const Scenario& scenario, Mutation mutation)
+      : incidents(scenario.spec),
+        budgets(scenario.spec),
+        calm(scenario.spec),
+        shadow(scenario.seed, mutation) {}
+
+  IncidentWatch incidents;
+  BudgetWatch budgets;
+  CalmWatch calm;
+  Shadow shadow;
+  EvictedSeat seat;
+};
+
+}  // namespace robustrun::sim
