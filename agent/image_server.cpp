@@ -228,14 +228,9 @@ class ImageServerImpl final : public ImageServer {
 
   void on_frame(BlockFrame frame) {
     if (frame.kind == BlockFrameKind::kEvent) {
-<<<<<<< HEAD
-      if (!is_ready_) trouble_ = ": " + base::printable(frame.payload);
-      if (handlers_.on_event) handlers_.on_event(base::printable(frame.payload));
+      on_event(static_cast<BlockEvent>(frame.block), base::printable(frame.payload));
     } else if (frame.id == settled_id_) {
       if (frame.kind == BlockFrameKind::kOk && handlers_.on_recorded) handlers_.on_recorded();
-=======
-      on_event(static_cast<BlockEvent>(frame.block), base::printable(frame.payload));
->>>>>>> image
     } else if (frame.id == quit_id_ && is_quitting_) {
       finish_quit();
     } else if (frame.id == asked_ && answer_) {
