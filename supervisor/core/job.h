@@ -65,9 +65,11 @@ class Job {
   [[nodiscard]] const Versions& versions() const;
   // Place of a rank (it keeps it over restarts of the same group); nullptr for an unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
-  // Whether workers of that attempt on that node were ordered by somebody else: a supervisor that
-  // lived on beside this one, which has followed it. Whoever has them may have none of ours.
-  [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt) const;
+  // Whether workers of that attempt on that node, which say who ordered them (0: they do not), were
+  // ordered by somebody else: a supervisor that lived on beside this one, which has followed it.
+  // Whoever has them may have none of ours.
+  [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt,
+                                std::uint32_t ordered_by) const;
   // Hash of the whole state: equal after a replay of the same journal.
   [[nodiscard]] std::uint64_t digest() const;
 

@@ -67,6 +67,8 @@ enum class Mutation : std::uint8_t {
   kSalvagesTheOld,     // what a later save has followed is committed all the same
   kIgnoresTheFence,    // anybody commits
   kKeepsStrangers,     // an agent whose workers another supervisor ordered stays
+  kMixesOrders,        // the same if they are of the attempt that is under way
+  kSharesSessions,     // checkpoints do not tell apart who ordered an attempt
 };
 
 // What becomes of the core's actions; none of it is visible to the core.

@@ -58,6 +58,7 @@ struct Reached {
   std::map<PolicyRow, std::uint64_t> rows;
   std::uint64_t attempts = 0, crashes = 0, events = 0;
   std::uint64_t formers = 0, obeyed_formers = 0, fenced = 0;
+  std::uint64_t saves_of_formers = 0, refused_saves_of_formers = 0;
   std::uint64_t reunions = 0, refusals = 0, convictions = 0, right_evictions = 0;
 
   void add(const Outcome& outcome) {
@@ -70,6 +71,8 @@ struct Reached {
     formers += outcome.formers;
     obeyed_formers += outcome.obeyed_formers;
     fenced += outcome.fenced;
+    saves_of_formers += outcome.saves_of_formers;
+    refused_saves_of_formers += outcome.refused_saves_of_formers;
     reunions += outcome.reunions;
     refusals += outcome.refusals;
     convictions += outcome.convictions;
@@ -156,9 +159,13 @@ TEST_CASE("every invariant holds in every run, and every row of the policy is re
   for (const std::string& row : unreached_rows(reached)) FAIL_CHECK("not reached: " << row);
   for (const std::string& rule : unreached_rules(reached)) FAIL_CHECK("not reached: " << rule);
   MESSAGE(reached.formers << " supervisors lived on: " << reached.obeyed_formers
-                          << " of their orders were obeyed, " << reached.fenced << " refused");
+                          << " of their orders were obeyed, " << reached.fenced << " refused; "
+                          << reached.saves_of_formers << " saves of their workers were committed, "
+                          << reached.refused_saves_of_formers << " not");
   CHECK(reached.obeyed_formers > 0);
   CHECK(reached.fenced > 0);
+  CHECK(reached.saves_of_formers > 0);
+  CHECK(reached.refused_saves_of_formers > 0);
   CHECK(reached.reunions > 0);
   CHECK(reached.refusals > 0);
   CHECK(reached.convictions > 0);
@@ -243,6 +250,8 @@ constexpr Broken kBroken[] = {
     {Mutation::kSalvagesTheOld, "the_newest_is_found"},
     {Mutation::kIgnoresTheFence, "late_writers_commit_nothing"},
     {Mutation::kKeepsStrangers, "no_rank_lives_twice", 26'001},
+    {Mutation::kMixesOrders, "workers_are_of_the_order_that_counts"},
+    {Mutation::kSharesSessions, "only_the_admitted_save"},
 };
 
 TEST_CASE("a driver that is broken on purpose is caught, by the right invariant") {
