@@ -160,7 +160,7 @@ class Agent {
     } else if (auto* reserve = std::get_if<wire::ReservePort>(&message)) {
       on_reserve(*reserve);
     } else if (auto* start = std::get_if<wire::StartWorkers>(&message)) {
-      link_->begin_attempt(start->attempt);
+      if (workers_->takes(*start)) link_->begin_attempt(start->attempt, start->ordered_by);
       if (tests_) tests_->end_replay();
       workers_->start(std::move(*start));
       peers_->begin_attempt();

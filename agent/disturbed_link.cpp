@@ -41,7 +41,9 @@ class DisturbedLinkImpl final : public DisturbedLink {
   void send(const wire::Message& message) override { pass(true, message); }
   [[nodiscard]] bool congested() const override { return holds_much() || link_->congested(); }
   void set_limits(const Limits& limits) override { link_->set_limits(limits); }
-  void begin_attempt(base::Attempt attempt) override { link_->begin_attempt(attempt); }
+  void begin_attempt(base::Attempt attempt, std::uint32_t ordered_by) override {
+    link_->begin_attempt(attempt, ordered_by);
+  }
   void note_progress() override { link_->note_progress(); }
   std::weak_ptr<wire::Channel> close() override {
     closed_ = true;

@@ -36,7 +36,7 @@ class SocketLink final : public HomeLink {
   }
   [[nodiscard]] bool congested() const override { return channel_ && channel_->congested(); }
   void set_limits(const Limits&) override {}
-  void begin_attempt(base::Attempt) override {}
+  void begin_attempt(base::Attempt, std::uint32_t) override {}
   void note_progress() override {}
   std::weak_ptr<wire::Channel> close() override {
     if (channel_) channel_->close();
@@ -94,9 +94,9 @@ class NetworkLink final : public HomeLink {
     limits_ = limits;
     welcomed_ = true;
   }
-  void begin_attempt(base::Attempt attempt) override {
-    if (hello_.attempt == attempt) return;
+  void begin_attempt(base::Attempt attempt, std::uint32_t ordered_by) override {
     hello_.attempt = attempt;
+    hello_.ordered_by = ordered_by;
     reports_.clear();
   }
   void note_progress() override { progress_at_ = clock_.now(); }

@@ -58,7 +58,7 @@ class HomeLink {
   // The supervisor welcomed us: from now on it may be away for a while.
   virtual void set_limits(const Limits& limits) = 0;
   // An attempt begins: reports of the one before are of no interest any more.
-  virtual void begin_attempt(base::Attempt attempt) = 0;
+  virtual void begin_attempt(base::Attempt attempt, std::uint32_t ordered_by) = 0;
   // The workers made progress just now.
   virtual void note_progress() = 0;
   // Writes what is queued and ends; expired() then says when that is done. No handler is called.

@@ -32,7 +32,7 @@ struct Spawn {
   friend bool operator==(const Spawn&, const Spawn&) = default;
 };
 
-inline constexpr std::array<std::string_view, 16> kAttemptVariables = {
+inline constexpr std::array<std::string_view, 17> kAttemptVariables = {
     "RANK",
     "ROLE_RANK",
     "GROUP_RANK",
@@ -45,6 +45,7 @@ inline constexpr std::array<std::string_view, 16> kAttemptVariables = {
     "TORCHELASTIC_RESTART_COUNT",
     "TORCHELASTIC_ERROR_FILE",
     "ROBUSTRUN_ATTEMPT",
+    "ROBUSTRUN_INCARNATION",
     "ROBUSTRUN_RECORD",
     "ROBUSTRUN_SOCKET",
     "ROBUSTRUN_FLIGHT_SOCKET",

@@ -34,6 +34,7 @@ class WorkerImpl final : public Worker {
   WorkerImpl(NodeContext& node, const Plan& plan, GoneHandler on_gone)
       : node_(node),
         attempt_(plan.start.attempt),
+        ordered_by_(plan.start.ordered_by),
         slot_(plan.slot),
         paths_(worker_paths(plan.paths.directory, plan.slot.local_rank)),
         on_gone_(std::move(on_gone)),
@@ -98,6 +99,7 @@ class WorkerImpl final : public Worker {
   NodeContext& node_;
   const base::Nanos launched_at_ = node_.clock.now();
   const base::Attempt attempt_;
+  const std::uint32_t ordered_by_;
   const wire::WorkerSlot slot_;
   const WorkerPaths paths_;
   GoneHandler on_gone_;
@@ -226,7 +228,8 @@ base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
 
 void WorkerImpl::started(pid_t pid, bool warm) {
   pid_ = pid;
-  node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm});
+  node_.send(
+      wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm, ordered_by_});
 }
 
 ShimLink::Handlers WorkerImpl::shim_handlers() {

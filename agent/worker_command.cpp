@@ -102,6 +102,8 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
              const WorkerFiles& files) {
   env.set("ROBUSTRUN_RUN_ID", workers.run_id);
   env.set("ROBUSTRUN_ATTEMPT", std::to_string(start.attempt.value));
+  set_or_unset(env, "ROBUSTRUN_INCARNATION",
+               start.ordered_by == 0 ? "" : std::to_string(start.ordered_by));
   set_or_unset(env, "ROBUSTRUN_RECORD", files.record);
   set_or_unset(env, "ROBUSTRUN_SOCKET", files.socket);
   set_or_unset(env, "ROBUSTRUN_FLIGHT_SOCKET", files.flight);

@@ -43,6 +43,9 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
         check_pool_(node.executor, 1, 1),
         ras_(node) {}
 
+  [[nodiscard]] bool takes(const wire::StartWorkers& order) const {
+    return gone_ && !leaving_ && (!order_ || order.is_newer_than(*order_));
+  }
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);
@@ -102,8 +105,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 void WorkerSet::Impl::start(wire::StartWorkers order) {
-  if (!gone_ || leaving_) return;  // a repeated order, or we are on our way out
-  if (order_ && order.attempt <= order_->attempt) return;
+  if (!takes(order)) return;
   order_ = std::move(order);
   workers_.clear();
   next_slot_ = 0;
@@ -224,11 +226,11 @@ void WorkerSet::Impl::start_failed(const wire::WorkerSlot& slot, const base::Err
 
 void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
   if (!order_ || order.attempt != order_->attempt) {
-    // Nothing of such an attempt is here, which is what the supervisor wants to hear.
+    // Nothing of such an attempt is here, which is what the supervisor wants to hear. If anything
+    // lives, it is of an order that it does not know: then it must not think that nothing does.
     wire::WorkersGone none;
     none.attempt = order.attempt;
-    node_.send(none);
-    return;
+    return gone_ ? node_.send(none) : void();
   }
   if (gone_) return report_gone();  // the answer was lost, or the attempt ended by itself
   stopping_ = true;
@@ -385,6 +387,7 @@ void WorkerSet::Impl::abandon() {
 WorkerSet::WorkerSet(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage)
     : impl_(std::make_shared<Impl>(node, copies, peers, stage)) {}
 WorkerSet::~WorkerSet() { impl_->abandon(); }
+bool WorkerSet::takes(const wire::StartWorkers& order) const { return impl_->takes(order); }
 void WorkerSet::start(wire::StartWorkers order) { impl_->start(std::move(order)); }
 void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }
 void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order); }

@@ -26,6 +26,8 @@ class WorkerSet {
   WorkerSet(const WorkerSet&) = delete;
   WorkerSet& operator=(const WorkerSet&) = delete;
 
+  // Not one that comes again, or while workers of another one live.
+  [[nodiscard]] bool takes(const wire::StartWorkers& order) const;
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);

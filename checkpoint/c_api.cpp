@@ -132,8 +132,13 @@ int rr_store_parity(rr_store* store, uint32_t parity) {
 }
 
 int rr_store_claim(rr_store* store, const char* run, uint64_t attempt, uint64_t* generation) {
+  return rr_store_claim_by(store, run, 0, attempt, generation);
+}
+
+int rr_store_claim_by(rr_store* store, const char* run, uint64_t incarnation, uint64_t attempt,
+                      uint64_t* generation) {
   return guarded([&]() -> Status {
-    ck::Session session{run, attempt};
+    ck::Session session{run, attempt, incarnation};
     *generation = RR_TRY(store->store.claim(session));
     store->generation = *generation;
     store->session = std::move(session);

@@ -76,6 +76,9 @@ RR_API void rr_store_write_rate(rr_store* store, uint64_t bytes_per_s);
 RR_API int rr_store_parity(rr_store* store, uint32_t parity);
 // Store::claim: the generation that all processes of this attempt of this run get.
 RR_API int rr_store_claim(rr_store* store, const char* run, uint64_t attempt, uint64_t* generation);
+// The same for an attempt that this supervisor of the run ordered (ROBUSTRUN_INCARNATION).
+RR_API int rr_store_claim_by(rr_store* store, const char* run, uint64_t incarnation,
+                             uint64_t attempt, uint64_t* generation);
 
 // Makes or joins the attempt to save `step`; needs a claim. `saves_before`: how many saves this
 // session began before this one, the same on every rank. `participants`: a blob. The store must

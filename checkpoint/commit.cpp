@@ -172,9 +172,11 @@ Result<std::uint64_t> Store::claim(const Session& session) {
   const Claim claim = claim_of(before, session);
   if (claim == Claim::kHeld) return before.generation;
   if (claim == Claim::kTooLate) {
+    const bool is_another = before.session.incarnation != session.incarnation;
     return fail(Errc::kConflict,
-                fmt::format("attempt {} of {} may not save any more: attempt {} was here",
-                            session.attempt, session.run, before.session.attempt));
+                fmt::format("attempt {} of {} may not save any more: attempt {} {}was here",
+                            session.attempt, session.run, before.session.attempt,
+                            is_another ? "of a later supervisor of the run " : ""));
   }
   auto all = RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
   const std::uint64_t generation = next_generation(before.generation, facts_of(all));

@@ -30,6 +30,7 @@ const char* route_text(StreamRoute route) {
 wire::StartWorkers first_start(const supervisor::RunRequest& request,
                                const supervisor::NodeSpec& node) {
   wire::StartWorkers start;
+  start.ordered_by = 1;
   const std::uint32_t members =
       std::min(request.spec.group.max_nodes, static_cast<std::uint32_t>(request.spec.nodes.size()));
   start.group_world_size = members;

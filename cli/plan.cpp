@@ -205,10 +205,11 @@ void warn_of_unused(const Settings& settings, RunPlan& plan) {
 }  // namespace
 
 bool is_denied_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kDenied = {
-      "ROBUSTRUN_SECRET_FILE",  "ROBUSTRUN_RUN_ID",        "ROBUSTRUN_ATTEMPT",
-      "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",        "ROBUSTRUN_SOCKET",
-      "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET", "ROBUSTRUN_TRACE_DISPATCHER"};
+  constexpr std::array<std::string_view, 10> kDenied = {
+      "ROBUSTRUN_SECRET_FILE",     "ROBUSTRUN_RUN_ID",       "ROBUSTRUN_ATTEMPT",
+      "ROBUSTRUN_INCARNATION",     "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",
+      "ROBUSTRUN_SOCKET",          "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET",
+      "ROBUSTRUN_TRACE_DISPATCHER"};
   return std::ranges::find(kDenied, name) != kDenied.end();
 }
 

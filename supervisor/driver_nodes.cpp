@@ -11,6 +11,11 @@
 #include "supervisor/translate.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+constexpr const char* kUsedByAnother = "another supervisor, which this one has followed, uses it";
+
+}  // namespace
 
 template <class Report>
 void Driver::Impl::pass_to_checks(base::NodeId node, Report& report) {
@@ -30,8 +35,8 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
           if (is_shown(report.rank)) console_->write(report);
           if (console_->congested()) pause(link);
         } else if constexpr (std::is_same_v<T, wire::WorkerStarted>) {
-          if (job_.is_foreign(node, report.attempt)) {
-            return lose(node, "another supervisor, which this one has followed, uses it", true);
+          if (job_.is_foreign(node, report.attempt, report.ordered_by)) {
+            return lose(node, kUsedByAnother, true);
           }
           if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
         } else if constexpr (std::is_same_v<T, wire::WorkerStartFailed>) {
@@ -70,6 +75,10 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     link.channel.reset();
     return;
   }
+  // Its workers may not have started yet.
+  const bool is_foreign =
+      link.joined && hello.attempt && job_.is_foreign(node, *hello.attempt, hello.ordered_by);
+  if (is_foreign) return lose(node, kUsedByAnother, true);
   note_clock(link, hello.at);
   const auto& planned = request_.spec.nodes;
   if (!hello.address.empty()) {

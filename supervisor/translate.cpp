@@ -64,7 +64,7 @@ wire::StopReason to_reason(StopCause cause) {
 }  // namespace
 
 WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank) {
-  return {message.attempt, rank, message.pid, message.warm};
+  return {message.attempt, rank, message.pid, message.warm, message.ordered_by};
 }
 
 WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank) {
@@ -139,6 +139,7 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
   message.world_size = action.world_size;
   message.master_addr = action.master_addr;
   message.master_port = action.master_port;
+  message.ordered_by = action.ordered_by;
   for (const Assignment worker : action.workers) {
     wire::WorkerSlot slot;
     slot.rank = worker.rank;

@@ -85,6 +85,15 @@ struct StartWorkers {
   std::string master_addr;
   std::uint32_t master_port = 0;
   std::optional<WorkerVersion> version{};  // none: all as in the template
+  // The supervisor that ordered the attempt, by its incarnation, whoever says it again; 0: not
+  // said.
+  std::uint32_t ordered_by = 0;
+  // Attempts of two supervisors may have the same numbers: those of the later one follow.
+  [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
+    const bool are_of_two =
+        ordered_by != 0 && other.ordered_by != 0 && ordered_by != other.ordered_by;
+    return are_of_two ? ordered_by > other.ordered_by : attempt > other.attempt;
+  }
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -95,6 +104,7 @@ struct StartWorkers {
     v(6, "master_addr", master_addr);
     v(7, "master_port", master_port);
     v(8, "version", version);
+    v(9, "ordered_by", ordered_by);
   }
 };
 

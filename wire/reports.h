@@ -30,6 +30,7 @@ struct Hello {
   std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
   std::string bulk{};  // numeric endpoint, for its peers (wire/bulk_door.h); empty: none
   base::Nanos began{};  // when its process did, by the same clock; 0: not said
+  std::uint32_t ordered_by = 0;  // of `attempt`, as StartWorkers said; 0: not said
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -42,6 +43,7 @@ struct Hello {
     v(8, "listens", listens);
     v(9, "bulk", bulk);
     v(10, "began", began);
+    v(11, "ordered_by", ordered_by);
   }
 };
 
@@ -63,6 +65,7 @@ struct WorkerStarted {
   std::int32_t pid = 0;
   base::Nanos at{};
   bool warm = false;  // it was a standby worker
+  std::uint32_t ordered_by = 0;  // as StartWorkers said; 0: not said
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -70,6 +73,7 @@ struct WorkerStarted {
     v(3, "pid", pid);
     v(4, "at", at);
     v(5, "warm", warm);
+    v(6, "ordered_by", ordered_by);
   }
 };
 

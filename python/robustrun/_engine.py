@@ -76,7 +76,7 @@ _FUNCTIONS = {  # name: arguments; all of them answer a code
     "rr_store_open_with": [_TEXTS, ctypes.POINTER(ctypes.c_double), _SIZE, _U32, _INT, _U64,
                            _HANDLE_OUT],
     "rr_store_parity": [_HANDLE, ctypes.c_uint32],
-    "rr_store_claim": [_HANDLE, _TEXT, _U64, ctypes.POINTER(_U64)],
+    "rr_store_claim_by": [_HANDLE, _TEXT, _U64, _U64, ctypes.POINTER(_U64)],
     "rr_save_begin": [_HANDLE, _U64, _U64, _TEXT, _SIZE, _HANDLE_OUT],
     "rr_save_write": [_HANDLE, _TEXT, _TEXT, _SIZE, ctypes.POINTER(ctypes.c_void_p), _SIZE, _TEXT,
                       _SIZE, _BLOB_OUT],
@@ -217,10 +217,11 @@ class _Closed:
 
 
 class Engine(_Closed):
-    """Directories to save into, claimed for a session: one attempt of one run. The first directory
-    is the home. `weights`: shares of the data. Memory and threads are kept until close()."""
+    """Directories to save into, claimed for a session: one attempt of one run, as that supervisor
+    of it (`incarnation`) ordered it. The first directory is the home. `weights`: shares of the
+    data. Memory and threads are kept until close()."""
 
-    def __init__(self, directories, run, attempt=0, weights=None, workers=2):
+    def __init__(self, directories, run, attempt=0, incarnation=0, weights=None, workers=2):
         paths, count = _paths(directories)
         shares = None
         if weights is not None:
@@ -235,7 +236,8 @@ class Engine(_Closed):
               ctypes.byref(self._handle))
         try:
             generation = _U64()
-            _call("rr_store_claim", self._handle, run.encode(), attempt, ctypes.byref(generation))
+            _call("rr_store_claim_by", self._handle, run.encode(), incarnation, attempt,
+                  ctypes.byref(generation))
             self.generation = generation.value
         except BaseException:
             self.close()

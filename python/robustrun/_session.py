@@ -7,7 +7,7 @@ import sys
 STORE_KEY = "robustrun/checkpoint/session"
 
 World = collections.namedtuple("World", "rank size")
-Session = collections.namedtuple("Session", "run attempt")
+Session = collections.namedtuple("Session", "run attempt incarnation")
 _session = None
 
 
@@ -43,7 +43,10 @@ def session():
 
 def _named():
     if under_robustrun():
-        return Session(os.environ["ROBUSTRUN_RUN_ID"], int(os.environ["ROBUSTRUN_ATTEMPT"]))
+        # Which supervisor ordered the attempt: one that was followed by another may live on, and
+        # order attempts of the same numbers. An older agent does not say.
+        return Session(os.environ["ROBUSTRUN_RUN_ID"], int(os.environ["ROBUSTRUN_ATTEMPT"]),
+                       int(os.environ.get("ROBUSTRUN_INCARNATION") or 0))
     name = "run-" + os.urandom(8).hex()
     dist = _process_group()
     if dist is not None and dist.get_world_size() > 1:
@@ -53,4 +56,4 @@ def _named():
         if dist.get_rank() == 0:
             store.set(STORE_KEY, name)
         name = store.get(STORE_KEY).decode()
-    return Session(name, 0)
+    return Session(name, 0, 0)

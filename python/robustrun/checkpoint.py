@@ -265,7 +265,7 @@ class _Saver(_staged.StagedSaves):
     def __init__(self, places):
         session = _session.session()
         self.places = places
-        self.engine = _engine.Engine(places, session.run, session.attempt)
+        self.engine = _engine.Engine(places, *session)
         self.lock = threading.Lock()  # of the engine's directories
         self.copies = None
         self.parity = 0

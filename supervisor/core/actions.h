@@ -84,6 +84,7 @@ struct StartWorkers {
   std::string master_addr;
   std::uint32_t master_port = 0;
   std::uint32_t version = 0;  // of what is run (versions.h)
+  std::uint32_t ordered_by = 0;  // incarnation of the supervisor that began the attempt
 };
 
 // Who is who from this attempt on: before the first order of the attempt. Journaled, and shown as a

@@ -259,11 +259,14 @@ const Assignment* Job::assignment(base::Rank rank) const {
   return rank.value < workers.size() ? &workers[rank.value] : nullptr;
 }
 
-bool Job::is_foreign(base::NodeId node, base::Attempt attempt) const {
+bool Job::is_foreign(base::NodeId node, base::Attempt attempt, std::uint32_t ordered_by) const {
   const Impl& it = *impl_;
   const bool is_over = it.state == JobState::kIdle || it.state == JobState::kFinishing ||
                        it.state == JobState::kFinished;
-  if (is_over || attempt.value < it.attempt.value) return false;
+  if (is_over) return false;
+  const std::uint32_t ours = it.attempt_orders.by(attempt);
+  const bool is_anothers = ordered_by != 0 && ours != 0 && ordered_by != ours;
+  if (attempt.value < it.attempt.value || is_anothers) return is_anothers;
   const bool is_ordered = it.state == JobState::kStarting || it.state == JobState::kRunning ||
                           it.state == JobState::kStopping;
   return attempt != it.attempt || !is_ordered || it.plan.slots(node) == 0;

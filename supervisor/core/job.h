@@ -68,9 +68,11 @@ class Job {
   [[nodiscard]] const Versions& versions() const;
   // Place of a rank (it keeps it over restarts of the same group); nullptr for an unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
-  // Whether workers of that attempt on that node were ordered by somebody else: a supervisor that
-  // lived on beside this one, which has followed it. Whoever has them may have none of ours.
-  [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt) const;
+  // Whether workers of that attempt on that node, which say who ordered them (0: they do not), were
+  // ordered by somebody else: a supervisor that lived on beside this one, which has followed it.
+  // Whoever has them may have none of ours.
+  [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt,
+                                std::uint32_t ordered_by) const;
   // For tests: what `event` is to the present state; nullopt: it does not count, or is ignored. And
   // whether anything is done about a stimulus in a state.
   [[nodiscard]] std::optional<Stimulus> acts_on(const Event& event) const;

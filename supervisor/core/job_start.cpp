@@ -124,6 +124,7 @@ void Job::Impl::backoff_over(const Event&) {
 }
 
 void Job::Impl::start_workers() {
+  attempt_orders.ordered(attempt, incarnation);
   workers.assign(plan.world_size(), WorkerState::kAbsent);
   seen_workers = 0;
   succeeded_workers = 0;
@@ -155,6 +156,7 @@ StartWorkers JobQuestions::start_order_of(std::uint32_t group_rank) const {
       spec.master_addr.empty() ? at(group.front()).address : spec.master_addr;
   StartWorkers order = start_order(plan, group_rank, attempt, master, port);
   order.version = versions.present;
+  order.ordered_by = attempt_orders.by(attempt);
   return order;
 }
 

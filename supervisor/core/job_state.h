@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "supervisor/core/assign.h"
+#include "supervisor/core/attempt_orders.h"
 #include "supervisor/core/budget.h"
 #include "supervisor/core/copy_map.h"
 #include "supervisor/core/escalation.h"
@@ -72,6 +73,7 @@ struct JobMemory {
   std::uint64_t placement_asked = 0;  // digest of the newest SolvePlacement; 0: none
 
   base::Attempt attempt;
+  AttemptOrders attempt_orders;  // up to this one, once it is started
   std::uint32_t port = 0;
   base::Nanos attempt_started{};
   std::vector<WorkerState> workers;  // by rank
@@ -175,6 +177,7 @@ struct JobMemory {
     v(71, "save_first", save_first);
     v(72, "answers_until", answers_until);
     v(73, "copies", copies);
+    v(74, "attempt_orders", attempt_orders);
   }
 };
 

@@ -144,4 +144,8 @@ inline constexpr std::int64_t kStragglerTenths = 12;
 inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
 inline constexpr std::size_t kStageNodesMax = 8;
 
+// Supervisors of which is remembered what they ordered (attempt_orders.h); of older ones nothing
+// is left to be told apart.
+inline constexpr std::size_t kOrderTurnsMax = 256;
+
 }  // namespace robustrun::supervisor

@@ -16,12 +16,14 @@ struct WorkerStarted {
   base::Rank rank;
   std::int32_t pid = 0;
   bool warm = false;  // it was a standby worker
+  std::uint32_t ordered_by = 0;  // as its StartWorkers; 0: not said
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "rank", rank);
     v(3, "pid", pid);
     v(4, "warm", warm);
+    v(5, "ordered_by", ordered_by);
   }
 };
 

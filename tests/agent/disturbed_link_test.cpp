@@ -44,7 +44,7 @@ class PlainLink final : public HomeLink {
   void send(const wire::Message& message) override { log_.sent.push_back(number_of(message)); }
   [[nodiscard]] bool congested() const override { return log_.congested; }
   void set_limits(const Limits&) override { log_.calls.emplace_back("limits"); }
-  void begin_attempt(base::Attempt) override { log_.calls.emplace_back("attempt"); }
+  void begin_attempt(base::Attempt, std::uint32_t) override { log_.calls.emplace_back("attempt"); }
   void note_progress() override { log_.calls.emplace_back("progress"); }
   std::weak_ptr<wire::Channel> close() override {
     log_.calls.emplace_back("close");
@@ -92,7 +92,7 @@ TEST_CASE("an undisturbed line is not there") {
   CHECK(f.below.sent == Fixture::Numbers{1});
   CHECK(f.heard == Fixture::Numbers{2});
   f.link->set_limits({});
-  f.link->begin_attempt({});
+  f.link->begin_attempt({}, 1);
   f.link->note_progress();
   f.link->close();
   CHECK(f.below.calls == std::vector<std::string>{"limits", "attempt", "progress", "close"});

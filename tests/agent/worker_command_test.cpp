@@ -37,6 +37,7 @@ struct Fixture {
     workers.signals_to_handle = "SIGTERM,SIGINT";
     workers.omp = "auto";
     start.attempt = base::Attempt{2};
+    start.ordered_by = 3;
     start.slots.resize(4);
     start.group_rank = 1;
     start.group_world_size = 2;
@@ -245,6 +246,7 @@ TEST_CASE("every variable of torchrun is there with its value") {
       {"OMP_NUM_THREADS", "4"},
       {"ROBUSTRUN_RUN_ID", "job-1"},
       {"ROBUSTRUN_ATTEMPT", "2"},
+      {"ROBUSTRUN_INCARNATION", "3"},
       {"ROBUSTRUN_RECORD", "/run/3.record"},
       {"ROBUSTRUN_SOCKET", "/run/3.sock"},
       {"ROBUSTRUN_FLIGHT_SOCKET", "/run/3.fr"}};

@@ -130,6 +130,21 @@ TEST_CASE("a fence admits its own generation and later ones, and a session once"
   CHECK(claim_of({}, {"run", 0}) == Claim::kNew);
 }
 
+TEST_CASE("attempts of two supervisors are two sessions, and those of the later one follow") {
+  const Fence by_first{7, {"run", 3, 1}};
+  CHECK(claim_of(by_first, {"run", 3, 1}) == Claim::kHeld);
+  CHECK(claim_of(by_first, {"run", 3, 2}) == Claim::kNew);
+  CHECK(claim_of(by_first, {"run", 1, 2}) == Claim::kNew);  // it has restarted less often
+  CHECK(claim_of(by_first, {"run", 4, 0}) == Claim::kTooLate);  // by one that does not say
+  const Fence by_second{8, {"run", 3, 2}};
+  CHECK(claim_of(by_second, {"run", 3, 1}) == Claim::kTooLate);
+  CHECK(claim_of(by_second, {"run", 9, 1}) == Claim::kTooLate);
+  CHECK(claim_of(by_second, {"run", 4, 2}) == Claim::kNew);
+  CHECK(claim_of(by_second, {"other", 0, 1}) == Claim::kNew);
+  CHECK(attempt_token({"run", 3, 1}, 5, 0) != attempt_token({"run", 3, 2}, 5, 0));
+  CHECK(claim_of({7, {"run", 3}}, {"run", 3, 1}) == Claim::kNew);  // of an older version
+}
+
 TEST_CASE("only what is older than enough whole ones may go, and what nobody will ever commit") {
   RetentionChoice choice(2, 5);
   AttemptFacts pinned = committed(1, 1, 1);

@@ -91,13 +91,34 @@ TEST_CASE("a fence of two words is read, and one that cannot be understood stops
   CHECK(read_fence(mounts.directories[0])->generation == 41);
   CHECK(store.claim(kFirst).value() == 42);
   CHECK(read_fence(mounts.directories[0])->session == kFirst);
-  for (const char* words : {"fence", "fence x", "fence 1 run-a", "fence 1 run-a x", "hedge 1",
-                            "fence 1 run-a 0 more", "fence -1"}) {
+  for (const char* words :
+       {"fence", "fence x", "fence 1 run-a", "fence 1 run-a x", "hedge 1", "fence 1 run-a 0 more",
+        "fence 1 run-a x 0", "fence 1 run-a 0 0 0", "fence -1"}) {
     CAPTURE(words);
     REQUIRE(base::write_file_atomically(path, control_line(words), 0600));
     CHECK(store.claim(kFirst).error().code == base::Errc::kCorrupt);
     CHECK_FALSE(save_step(store, 1, 50));
   }
+}
+
+TEST_CASE("a supervisor that was followed by another starts nobody who may save") {
+  const TwoMounts mounts("/dev/shm");
+  Store first = mounts.store(), second = mounts.store();
+  CHECK(first.claim({"run-a", 4, 1}).value() == 1);
+  CHECK(second.claim({"run-a", 2, 2}).value() == 2);
+  const Fence fence = read_fence(mounts.directories[0]).value();
+  CHECK(fence.session == Session{"run-a", 2, 2});
+  CHECK(fence_line(fence) == control_line("fence 2 run-a 2 2"));
+  const auto late = first.claim({"run-a", 5, 1});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().what ==
+        "attempt 5 of run-a may not save any more: attempt 2 of a later supervisor of the run was "
+        "here");
+  // As older versions write it.
+  const std::string path = mounts.directories[0] + "/FENCE";
+  REQUIRE(base::write_file_atomically(path, control_line("fence 6 run-a 9"), 0600));
+  CHECK(read_fence(mounts.directories[0])->session == Session{"run-a", 9, 0});
+  CHECK(second.claim({"run-a", 2, 2}).value() == 7);
 }
 
 TEST_CASE("whoever writes the last part commits, and those who come behind find it committed") {

@@ -103,6 +103,13 @@ def test_a_later_attempt_takes_over_and_the_earlier_one_is_told(places):
     with pytest.raises(_engine.Conflict, match="attempt 1 was here"):
         Engine(places, "run-1", 0)
     assert put(new, 1, values)[0] and Checkpoint(places).generation == 2
+    # Of two supervisors the later one's attempts follow, however often the first one restarted.
+    first, second = Engine(places, "run-1", 9, 1), Engine(places, "run-1", 2, 2)
+    assert put(second, 5, values)[0]
+    with pytest.raises(_engine.Conflict):
+        put(first, 5, values)
+    with pytest.raises(_engine.Conflict, match="attempt 2 of a later supervisor"):
+        Engine(places, "run-1", 10, 1)
 
 
 def test_poisoned_pinned_and_pruned(places):

@@ -322,8 +322,16 @@ def test_an_older_attempt_that_still_runs_is_told(places, monkeypatch):
     start_again()
     monkeypatch.setenv("ROBUSTRUN_ATTEMPT", "1")
     checkpoint.save(state, 2, places)
+    # Another supervisor goes on with the run, and restarts it under a number that was used.
+    start_again()
+    monkeypatch.setenv("ROBUSTRUN_INCARNATION", "2")
+    with _engine.Engine(places, "job", 2, 1):
+        pass
+    assert checkpoint.save(state, 3, places).committed
+    with pytest.raises(_engine.Conflict):
+        _engine.Engine(places, "job", 2, 1)
     monkeypatch.delenv("ROBUSTRUN_RUN_ID")
-    assert checkpoint.load_latest(state, places, read_only=True) == 2
+    assert checkpoint.load_latest(state, places, read_only=True) == 3
 
 
 def read_by_system_calls():

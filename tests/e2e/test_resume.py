@@ -90,6 +90,9 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     kill_at_once(workers[:1])
     again.wait(lambda: again.attempt() == 1, "the next attempt")
     again.moves(world=WORLD)
+    # Each start is known by who ordered it, also when it is said again.
+    orders = {(record.number(1), record.number(5)) for record in again.records(WORKER_STARTED)}
+    assert orders == {(0, 1), (1, 2)}
     ended = again.stop()
     assert ended.code == 128 + signal.SIGTERM, ended.errors
     words = " ".join(ended.errors.split())

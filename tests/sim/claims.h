@@ -87,6 +87,14 @@ class Claims {
   void late_writers_commit_nothing(bool so) {
     if (!so) violate("late_writers_commit_nothing", "it was admitted");
   }
+  // Sessions are ordered by their supervisors, then by their attempts.
+  void only_the_admitted_save(bool so) {
+    if (!so) violate("only_the_admitted_save", "another one does, or it may not");
+  }
+  // Of all that are of one attempt, those that its supervisor has ordered.
+  void workers_are_of_the_order_that_counts(bool so, const core::Event& event) {
+    if (!so) violate("workers_are_of_the_order_that_counts", words_of(event));
+  }
   void retention_spares_the_newest(bool so) {
     if (!so) violate("retention_spares_the_newest", "the newest whole one is gone");
   }

@@ -95,6 +95,11 @@ class Cluster {
   void obey_former(const core::Action& action);
   void order_by_former(base::NodeId node, const std::string& words,
                        std::function<void(VirtualNode&)> what);
+  void save_for_former(const core::StartWorkers& order, std::optional<Disks::Writer> writer,
+                       std::uint64_t step);
+  [[nodiscard]] bool is_anothers(base::NodeId node, base::Generation generation,
+                                 const core::EventBody& body) const;
+  void check_order_of(const core::Event& event);
   void check_fold();
   void take_over();
   void adopt(const core::AdoptNode& known);
@@ -108,7 +113,12 @@ class Cluster {
   std::uint64_t wall_clock(std::uint32_t place);
   void plan_disk_troubles();
   void load_checkpoint(const core::StartWorkers& start);
-  void begin_session(base::Attempt attempt);
+  [[nodiscard]] static ckpt::Session session_of(base::Attempt attempt, std::uint32_t ordered_by) {
+    return {"sim", attempt.value, ordered_by};
+  }
+  std::optional<Disks::Writer> claim(const ckpt::Session& session);
+  void check_admission(const ckpt::Session& session);
+  void begin_session();
   std::optional<core::CheckpointId> save_checkpoint(base::Attempt attempt);
   void prune_checkpoints();
   void tell_checkpoint(base::NodeId node, const core::CheckpointNoted& noted);
@@ -170,7 +180,9 @@ class Cluster {
   std::map<base::NodeId, ToldCopies> told_copies_;  // newest of each
   std::uint64_t copy_orders_ = 0;
   Disks disks_{mutation_};
-  std::optional<Disks::Writer> writer_;  // the session of the newest attempt, once it has claimed
+  ckpt::Session session_;                // of the newest attempt
+  std::optional<Disks::Writer> writer_;  // of it, once it has claimed
+  std::pair<std::uint64_t, std::uint64_t> admitted_;  // newest that has: incarnation and attempt
   std::uint64_t saves_ = 0;  // that were committed
   Outcome outcome_;
 };

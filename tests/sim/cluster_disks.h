@@ -1,6 +1,6 @@
 #pragma once
 // Workers that save and load, and what becomes of their disks. In every other run only: in the
-// others the core hears of saves alone.
+// others the core hears of saves alone. In every fourth one former supervisors' workers save, too.
 
 #include "tests/sim/cluster.h"
 
@@ -29,8 +29,9 @@ inline void Cluster::plan_disk_troubles() {
 // The workers of a new attempt claim the home, so that nobody of before commits any more, and read
 // the newest that there is. The node that says so is anybody.
 inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
+  session_ = session_of(start.attempt, start.ordered_by);
   if (!has_disks()) return;
-  begin_session(start.attempt);
+  begin_session();
   auto newest = disks_.newest();
   invariants_.the_newest_is_found(newest == disks_.truly_newest(false));
   while (newest && !disks_.is_whole(*newest)) {  // whoever cannot read it says so
@@ -46,13 +47,33 @@ inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
   queue_.after(milliseconds(40), [this, noted, n = start.node] { tell_checkpoint(n, noted); });
 }
 
+// Whoever is not behind another session that has claimed gets in, whatever supervisors that were
+// followed by others have started meanwhile; nobody else does. Where the home has lost its fence
+// nobody knows.
+inline std::optional<Disks::Writer> Cluster::claim(const ckpt::Session& session) {
+  ckpt::Session said = session;
+  if (mutation_ == Mutation::kSharesSessions) said.incarnation = 0;
+  const std::optional<Disks::Writer> writer = disks_.claim(said);
+  const bool may = admitted_ <= std::pair(session.incarnation, session.attempt);
+  const bool is_known = disks_.has_home() && !disks_.has_lost_fences();
+  invariants_.only_the_admitted_save(!is_known || writer.has_value() == may);
+  if (writer && may) admitted_ = {session.incarnation, session.attempt};
+  return writer;
+}
+
+// One of it commits.
+inline void Cluster::check_admission(const ckpt::Session& session) {
+  const bool is_admitted = admitted_ == std::pair(session.incarnation, session.attempt);
+  invariants_.only_the_admitted_save(is_admitted || disks_.has_lost_fences());
+}
+
 // Some of the attempt before are still about to save.
-inline void Cluster::begin_session(base::Attempt attempt) {
+inline void Cluster::begin_session() {
   const std::optional<Disks::Writer> before = std::exchange(writer_, std::nullopt);
   auto dice = fates_.draw(queue_.now(), Mishap::kLateSave, 0, before ? 0.3 : 0);
   std::optional<ckpt::AttemptId> late;
   if (dice) late = disks_.begin(*before, saved_ + 15, "late");
-  writer_ = disks_.claim({"sim", attempt.value});
+  writer_ = claim(session_);
   if (!late || !writer_) return;
   queue_.after(dice->between({}, minutes(5)), [this, late = *late, before = *before] {
     if (disks_.has_lost_fences()) return;  // nobody knows then
@@ -67,7 +88,7 @@ inline void Cluster::begin_session(base::Attempt attempt) {
 inline std::optional<core::CheckpointId> Cluster::save_checkpoint(base::Attempt attempt) {
   saved_ += 30;
   if (!has_disks()) return core::CheckpointId{saved_, attempt.value + 1ULL, "s"};
-  if (!writer_) writer_ = disks_.claim({"sim", attempt.value});
+  if (!writer_) writer_ = claim(session_);
   if (!writer_) return std::nullopt;
   const auto id = disks_.begin(*writer_, saved_, "s");
   if (!id || strikes(Mishap::kSaveCutOff, 0, 0.06)) return std::nullopt;
@@ -75,6 +96,7 @@ inline std::optional<core::CheckpointId> Cluster::save_checkpoint(base::Attempt 
   if (strikes(Mishap::kCommitFails, 0, 0.06)) return std::nullopt;
   const bool is_copied = disks_.victim() == 0 || !strikes(Mishap::kManifestNotCopied, 0, 0.06);
   if (!disks_.commit(*id, *writer_, wall_clock(attempt.value), is_copied)) return std::nullopt;
+  check_admission(session_);
   invariants_.the_newest_is_found(disks_.newest() == disks_.truly_newest(false));
   if (strikes(Mishap::kManifestDamaged, 0, 0.03)) disks_.spoil_manifest(*id);
   if (strikes(Mishap::kDataDamaged, 0, 0.06)) disks_.spoil_data(*id);

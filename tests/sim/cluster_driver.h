@@ -17,6 +17,7 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   const bool is_past = invariants_.groups().is_of_the_past(event);
   const std::uint64_t before_it = is_past ? job_.digest() : 0;
   watch(event, is_past);
+  if (!is_past) check_order_of(event);
   if (is_unheard(mutation_, event, scenario_.spec)) return;
   event = muffle(mutation_, std::move(event), newest_generation(node));
   write({event.at, event});
@@ -89,6 +90,7 @@ inline void Cluster::launch(const core::LaunchAgent& order_of) {
 inline void Cluster::begin_workers(const core::StartWorkers& start) {
   const std::vector<WorkerPlan>& lives = plans(start);
   links_[start.node.value].orders.clear();
+  links_[start.node.value].started = start;
   order_for_good(start.node, [start, &lives](VirtualNode& node) { node.start(start, lives); });
   if (start.group_rank != 0 || followed_ == base::Attempt{start.attempt.value + 1}) return;
   followed_ = base::Attempt{start.attempt.value + 1};
@@ -164,7 +166,11 @@ inline void Cluster::stop_workers(const core::StopWorkers& stop) {
 inline void Cluster::follow_progress(base::Attempt attempt) {
   if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;
   std::uint32_t alive = 0;
-  for (const VirtualNode& node : nodes_) alive += node.alive(attempt);
+  for (const VirtualNode& node : nodes_) {
+    const bool is_ours =
+        node.order() != nullptr && node.order()->ordered_by == session_.incarnation;
+    if (is_ours) alive += node.alive(attempt);
+  }
   tell_copies(attempt);
   if (alive == world_size_) follow_hang(attempt);
   const bool goes_on = alive == world_size_ && !is_down_ && !world_.hangs(attempt);

@@ -53,6 +53,57 @@ inline void Cluster::tell_former(const std::shared_ptr<Former>& former, const co
   for (const core::Action& action : former->job.handle(event)) obey_former(action);
 }
 
+// Its workers save for as long as they live; its successor's do so at the same time.
+inline void Cluster::save_for_former(const core::StartWorkers& order,
+                                     std::optional<Disks::Writer> writer, std::uint64_t step) {
+  const VirtualNode& there = nodes_[order.node.value];
+  const core::StartWorkers* runs = there.order();
+  const bool lives = runs != nullptr && words_of(*runs) == words_of(order) &&
+                     there.alive(order.attempt) != 0 && !outcome_.exit_code;
+  if (!lives) return;
+  const ckpt::Session session = session_of(order.attempt, order.ordered_by);
+  if (!writer) {
+    writer = claim(session);
+    const auto newest = disks_.newest();
+    step = newest ? newest->step : 0;
+  }
+  const auto id = writer ? disks_.begin(*writer, step += 30, "f") : std::nullopt;
+  if (id) disks_.complete(*id);
+  const bool does_commit = id && disks_.commit(*id, *writer, wall_clock(1), true);
+  if (does_commit) check_admission(session);
+  ++(does_commit ? outcome_.saves_of_formers : outcome_.refused_saves_of_formers);
+  queue_.after(seconds(15), [this, order, writer, step] { save_for_former(order, writer, step); });
+}
+
+// Whether this shows that another supervisor's workers are there, as the real driver looks at it.
+inline bool Cluster::is_anothers(base::NodeId node, base::Generation generation,
+                                 const core::EventBody& body) const {
+  const Link& link = links_[node.value];
+  if (link.generation != generation || link.lost) return false;
+  if (mutation_ == Mutation::kKeepsStrangers) return false;
+  const auto is_foreign = [&](const auto& of) {
+    return job_.is_foreign(node, of.attempt,
+                           mutation_ == Mutation::kMixesOrders ? 0 : of.ordered_by);
+  };
+  if (const auto* started = std::get_if<core::WorkerStarted>(&body)) return is_foreign(*started);
+  const VirtualNode& there = nodes_[node.value];
+  const bool is_back = link.joined && std::holds_alternative<core::AgentJoined>(body) &&
+                       there.generation() == generation;
+  return is_back && there.order() != nullptr && is_foreign(*there.order());
+}
+
+// Of workers that are about to count, as they do in one state alone.
+inline void Cluster::check_order_of(const core::Event& event) {
+  const auto* started = std::get_if<core::WorkerStarted>(&event.body);
+  if (started == nullptr || job_.state() != core::JobState::kStarting) return;
+  const auto& ordered = links_[event.node.value].started;
+  const core::StartWorkers* runs = nodes_[event.node.value].order();
+  const bool is_news = ordered && runs != nullptr && ordered->attempt == started->attempt &&
+                       runs->attempt == started->attempt;
+  invariants_.workers_are_of_the_order_that_counts(
+      !is_news || words_of(*runs) == words_of(*ordered), event);
+}
+
 // It launches nobody: what it needs for that is out of its reach, too.
 inline void Cluster::obey_former(const core::Action& action) {
   if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
@@ -61,12 +112,17 @@ inline void Cluster::obey_former(const core::Action& action) {
       if (by->armed[timer.id] != timer.sequence) return;
       tell_former(by, {queue_.now(), {}, {}, core::TimerFired{timer.id, timer.sequence}});
     });
+  } else if (const auto* reserve = std::get_if<core::ReservePort>(&action)) {
+    order_by_former(reserve->node, words_of(action),
+                    [a = reserve->attempt](VirtualNode& node) { node.reserve_port(a); });
   } else if (const auto* start = std::get_if<core::StartWorkers>(&action)) {
-    order_by_former(start->node, words_of(action), [order = *start](VirtualNode& node) {
+    order_by_former(start->node, words_of(action), [this, order = *start](VirtualNode& node) {
       WorkerPlan calm;
       calm.start_delay = milliseconds(10);
       calm.life = hours(2);
       node.start(order, std::vector<WorkerPlan>(order.world_size, calm));
+      if (order.group_rank != 0 || !has_disks()) return;
+      queue_.after(seconds(1), [this, order] { save_for_former(order, std::nullopt, 0); });
     });
   } else if (const auto* stop = std::get_if<core::StopWorkers>(&action)) {
     order_by_former(stop->node, words_of(action),

@@ -125,18 +125,15 @@ inline void Cluster::call_again(base::NodeId node, base::Generation generation, 
 // As an agent's word arrives. One that is known says hello for its orders.
 inline void Cluster::hear(base::NodeId node, base::Generation generation, core::EventBody body) {
   if (is_down_ || node.value >= links_.size()) return;
+  if (is_anothers(node, generation, body)) {
+    ++outcome_.refusals;
+    nodes_[node.value].abandon("refused");
+    return lose(node, generation, {"another supervisor uses it", true});
+  }
   Link& link = links_[node.value];
   const bool is_hello = std::holds_alternative<core::AgentJoined>(body);
   if (is_hello && link.generation == generation && !link.lost) {
     if (std::exchange(link.joined, true)) return repeat_orders(node);
-  }
-  const auto* started = std::get_if<core::WorkerStarted>(&body);
-  const bool is_foreign = started != nullptr && link.generation == generation && !link.lost &&
-                          job_.is_foreign(node, started->attempt);
-  if (is_foreign && mutation_ != Mutation::kKeepsStrangers) {
-    ++outcome_.refusals;
-    nodes_[node.value].abandon("refused");
-    return lose(node, generation, {"another supervisor uses it", true});
   }
   tell(node, generation, std::move(body));
 }

@@ -73,6 +73,7 @@ class Disks {
   void choose_victim(std::size_t directory) { victim_ = directory; }
   void begin_trouble(Trouble trouble, bool ends);
   void end_trouble();
+  [[nodiscard]] bool has_home() const { return is_there_[0]; }
   [[nodiscard]] std::size_t victim() const { return victim_; }
   [[nodiscard]] bool has_lost_fences() const { return has_lost_fences_; }
 

@@ -36,7 +36,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   s.reports_steps = dice.chance(0.7);
   s.keeps_copies = seed % 3 != 0;
   s.crashes = dice.one_of({0.0, 0.0, 0.005, 0.02});
-  s.lives_on = seed % 2 == 0 ? 0.5 : 0.0;
+  s.lives_on = seed % 4 != 3 ? 0.5 : 0.0;
   draw_troubles(dice, s);
   s.commands = dice.chance(0.15) ? 0.03 : 0.0;
   s.hangs = dice.chance(0.2) ? 0.05 : 0.0;

@@ -35,6 +35,7 @@ struct Link {
   std::uint32_t launched_by = 0;  // incarnation: its launcher notices the agent's death
   std::vector<Order> orders{};    // of the newest attempt, for one that comes back
   std::optional<Order> copies{};
+  std::optional<core::StartWorkers> started{};  // what it was told last
 };
 
 // A node's clocks, as far as anybody hears of them: the monotonic one begins with the boot and

@@ -67,6 +67,8 @@ enum class Mutation : std::uint8_t {
   kSalvagesTheOld,     // what a later save has followed is committed all the same
   kIgnoresTheFence,    // anybody commits
   kKeepsStrangers,     // an agent whose workers another supervisor ordered stays
+  kMixesOrders,        // the same if they are of the attempt that is under way
+  kSharesSessions,     // checkpoints do not tell apart who ordered an attempt
   kRoundsTimes,        // the journal keeps times to the millisecond
   kIgnoresDeaths,      // the core does not hear of workers that end badly
   kIgnoresHangs,       // nor of hangs that are certain

@@ -74,6 +74,8 @@ constexpr Broken kBroken[] = {
     {Mutation::kSalvagesTheOld, "the_newest_is_found"},
     {Mutation::kIgnoresTheFence, "late_writers_commit_nothing"},
     {Mutation::kKeepsStrangers, "no_rank_lives_twice", 26'001},
+    {Mutation::kMixesOrders, "workers_are_of_the_order_that_counts"},
+    {Mutation::kSharesSessions, "only_the_admitted_save"},
     {Mutation::kRoundsTimes, "the_shadow_agrees"},
     {Mutation::kIgnoresDeaths, "every_incident_is_closed"},
     {Mutation::kIgnoresHangs, "every_incident_is_closed"},

@@ -19,6 +19,7 @@ struct Outcome {
   std::uint32_t attempts = 0, supervisor_crashes = 0, reunions = 0, refusals = 0;
   // Supervisors that lived on; orders of them that were obeyed before agents knew better, or not.
   std::uint32_t formers = 0, obeyed_formers = 0, fenced = 0;
+  std::uint32_t saves_of_formers = 0, refused_saves_of_formers = 0;
   std::uint32_t convictions = 0, right_evictions = 0;  // of hangs that snapshots show
   std::size_t events = 0, records = 0;
   std::set<core::Rule> rules;

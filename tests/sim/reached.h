@@ -39,6 +39,7 @@ struct Reached {
   std::array<std::uint64_t, kCells> cells{};
   std::uint64_t runs = 0, attempts = 0, crashes = 0, events = 0, calm = 0;
   std::uint64_t formers = 0, obeyed_formers = 0, fenced = 0;
+  std::uint64_t saves_of_formers = 0, refused_saves_of_formers = 0;
   std::uint64_t reunions = 0, refusals = 0, convictions = 0, right_evictions = 0;
 
   void add(const Outcome& outcome) {
@@ -54,6 +55,8 @@ struct Reached {
     formers += outcome.formers;
     obeyed_formers += outcome.obeyed_formers;
     fenced += outcome.fenced;
+    saves_of_formers += outcome.saves_of_formers;
+    refused_saves_of_formers += outcome.refused_saves_of_formers;
     reunions += outcome.reunions;
     refusals += outcome.refusals;
     convictions += outcome.convictions;

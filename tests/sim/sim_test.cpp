@@ -117,9 +117,13 @@ TEST_CASE("every invariant holds in every run, and every row of the policy is re
   for (const std::string& rule : unreached_rules(reached)) FAIL_CHECK("not reached: " << rule);
   for (const std::string& cell : unreached_cells(reached)) FAIL_CHECK("not reached: " << cell);
   MESSAGE(reached.formers << " supervisors lived on: " << reached.obeyed_formers
-                          << " of their orders were obeyed, " << reached.fenced << " refused");
+                          << " of their orders were obeyed, " << reached.fenced << " refused; "
+                          << reached.saves_of_formers << " saves of their workers were committed, "
+                          << reached.refused_saves_of_formers << " not");
   CHECK(reached.obeyed_formers > 0);
   CHECK(reached.fenced > 0);
+  CHECK(reached.saves_of_formers > 0);
+  CHECK(reached.refused_saves_of_formers > 0);
   CHECK(reached.reunions > 0);
   CHECK(reached.refusals > 0);
   CHECK(reached.convictions > 0);

@@ -22,9 +22,9 @@ struct ActionWords {
     return fmt::format("n{} a{} reserve port", a.node.value, a.attempt.value);
   }
   std::string operator()(const core::StartWorkers& a) const {
-    return fmt::format("n{} a{} start {} of {} at {}:{} with version {}", a.node.value,
+    return fmt::format("n{} a{} start {} of {} at {}:{} with version {}, by {}", a.node.value,
                        a.attempt.value, a.workers.size(), a.world_size, a.master_addr,
-                       a.master_port, a.version);
+                       a.master_port, a.version, a.ordered_by);
   }
   std::string operator()(const core::GroupFormed& a) const {
     std::string text = fmt::format("a{} group:", a.attempt.value);

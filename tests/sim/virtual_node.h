@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,9 +88,7 @@ class VirtualNode {
   }
   // Of the supervisors that its agent has heard of, the newest.
   [[nodiscard]] std::uint32_t accepted() const { return agent_ ? agent_->accepted : 0; }
-  void accept(std::uint32_t incarnation) {
-    if (agent_) agent_->accepted = std::max(agent_->accepted, incarnation);
-  }
+  void accept(std::uint32_t incarnation);
   static constexpr Nanos kOrphanGrace = seconds(30);
 
   void dismiss() {
@@ -101,6 +100,10 @@ class VirtualNode {
     return agent_ ? agent_->generation : base::Generation{};
   }
 
+  // What its agent started last; nullptr: nothing.
+  [[nodiscard]] const core::StartWorkers* order() const {
+    return agent_ && agent_->order ? &*agent_->order : nullptr;
+  }
   [[nodiscard]] bool anything_alive() const { return !alive_.empty(); }
   [[nodiscard]] std::uint32_t alive(base::Attempt attempt) const {
     const auto found = alive_.find(attempt);
@@ -131,6 +134,7 @@ class VirtualNode {
     enum State : std::uint8_t { kPending, kAlive, kStuck, kDead };
     base::Attempt attempt;
     base::Rank rank;
+    std::uint32_t ordered_by = 0;
     WorkerPlan plan;
     State state = kPending;
     bool stopped = false;
@@ -139,11 +143,18 @@ class VirtualNode {
     base::Generation generation;
     bool alive = true, deaf = false, cut_off = false;
     bool ready = false, mute = false;  // has said hello; never does
-    std::int64_t newest = -1;   // attempt
+    std::optional<core::StartWorkers> order;  // newest
+    std::optional<base::Attempt> stopped;  // before it was started
     std::uint32_t accepted = 0;  // incarnation
     Nanos kill_at = Nanos::max();
     std::vector<std::shared_ptr<Worker>> workers;
     std::vector<core::EventBody> reports;  // of the newest attempt
+    // Or will soon.
+    [[nodiscard]] bool anything_lives() const {
+      return std::ranges::any_of(workers, [](const auto& worker) {
+        return worker->state == Worker::kPending || worker->state == Worker::kAlive;
+      });
+    }
   };
   using AgentPtr = std::shared_ptr<Agent>;
   using WorkerPtr = std::shared_ptr<Worker>;

@@ -62,7 +62,7 @@ inline void VirtualNode::spawn(const AgentPtr& agent, const WorkerPtr& worker) {
   worker->state = Worker::kAlive;
   ++alive_[worker->attempt];
   world_.spawned(id_, worker->attempt, worker->rank);
-  report(agent, core::WorkerStarted{worker->attempt, worker->rank, 2});
+  report(agent, core::WorkerStarted{worker->attempt, worker->rank, 2, false, worker->ordered_by});
   live(agent, worker, worker->plan.life);
 }
 
@@ -117,7 +117,7 @@ inline void VirtualNode::say_if_gone(const AgentPtr& agent) {
       gone.unkillable.push_back("rank " + std::to_string(worker->rank.value));
     }
   }
-  gone.attempt.value = static_cast<std::uint32_t>(agent->newest);
+  gone.attempt = agent->order->attempt;
   report(agent, gone);
 }
 

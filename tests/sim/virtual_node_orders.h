@@ -1,9 +1,17 @@
 #pragma once
 // What the agent of a virtual node does when it is told to.
 
+#include <utility>
+
 #include "tests/sim/virtual_node.h"
 
 namespace robustrun::sim {
+
+inline void VirtualNode::accept(std::uint32_t incarnation) {
+  if (!agent_ || agent_->accepted >= incarnation) return;
+  agent_->accepted = incarnation;
+  agent_->stopped.reset();  // by another one, which may have counted further
+}
 
 inline void VirtualNode::reserve_port(base::Attempt attempt) {
   if (!agent_ || !agent_->alive) return;
@@ -16,8 +24,16 @@ inline void VirtualNode::reserve_port(base::Attempt attempt) {
 inline void VirtualNode::start(const core::StartWorkers& order,
                                const std::vector<WorkerPlan>& plans) {
   if (!agent_ || !agent_->alive) return;
-  if (agent_->newest >= static_cast<std::int64_t>(order.attempt.value)) return;
-  agent_->newest = order.attempt.value;
+  // Within a connection none comes after its stop.
+  if (agent_->stopped && order.attempt <= *agent_->stopped) return;
+  if (const core::StartWorkers* had = agent_->order ? &*agent_->order : nullptr) {
+    const auto when = [](const auto& one) { return std::pair(one.ordered_by, one.attempt); };
+    if (when(order) <= when(*had)) return;
+    // The real one starts nothing beside what lives. Here that is not relied on, but for workers
+    // that another supervisor ordered: this one cannot know of them.
+    if (order.ordered_by != had->ordered_by && agent_->anything_lives()) return;
+  }
+  agent_->order = order;
   agent_->kill_at = Nanos::max();
   agent_->workers.clear();
   agent_->reports.clear();
@@ -25,6 +41,7 @@ inline void VirtualNode::start(const core::StartWorkers& order,
     auto worker = std::make_shared<Worker>();
     worker->attempt = order.attempt;
     worker->rank = place.rank;
+    worker->ordered_by = order.ordered_by;
     worker->plan = plans[place.rank.value];
     agent_->workers.push_back(worker);
     queue_.after(worker->plan.start_delay,
@@ -34,11 +51,10 @@ inline void VirtualNode::start(const core::StartWorkers& order,
 
 inline void VirtualNode::stop(const core::StopWorkers& order) {
   if (!agent_ || !agent_->alive || agent_->deaf) return;
-  if (agent_->newest > static_cast<std::int64_t>(order.attempt.value)) return;
-  if (agent_->newest < static_cast<std::int64_t>(order.attempt.value)) {
-    agent_->newest = order.attempt.value;  // its start order is refused, should it still come
-    agent_->workers.clear();
-    agent_->reports.clear();
+  if (!agent_->order || agent_->order->attempt != order.attempt) {
+    if (agent_->anything_lives()) return;
+    if (!agent_->order || agent_->order->attempt < order.attempt) agent_->stopped = order.attempt;
+    return world_.say(id_, agent_->generation, core::WorkersGone{order.attempt, 0, {}, {}});
   }
   agent_->kill_at = std::min(agent_->kill_at, queue_.now() + order.grace);
   for (const auto& worker : agent_->workers) {

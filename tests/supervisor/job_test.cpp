@@ -61,26 +61,45 @@ TEST_CASE("agents that say by themselves that their workers are gone are not tol
   CHECK(h.exit_code() == 0);
 }
 
-TEST_CASE("workers that nobody here ordered are known by their attempt, state and node") {
+TEST_CASE("workers that nobody here ordered are known by attempt, state and node") {
   Harness h(group_spec({1, 1, 1}, 2, 2));
-  CHECK(h.job.is_foreign({0}, {0}));  // while agents join
+  CHECK(h.job.is_foreign({0}, {0}, 1));  // while agents join
   h.join_all();
-  CHECK(h.job.is_foreign({0}, {0}));  // while the port is reserved
+  CHECK(h.job.is_foreign({0}, {0}, 1));  // while the port is reserved
   h.reserve();
-  CHECK_FALSE(h.job.is_foreign({0}, {0}));
-  CHECK(h.job.is_foreign({2}, {0}));  // a spare has none
-  CHECK(h.job.is_foreign({0}, {1}));
+  CHECK_FALSE(h.job.is_foreign({0}, {0}, 1));
+  CHECK(h.job.is_foreign({2}, {0}, 1));  // a spare has none
+  CHECK(h.job.is_foreign({0}, {1}, 1));
   h.start_all();
-  CHECK_FALSE(h.job.is_foreign({0}, {0}));
+  CHECK_FALSE(h.job.is_foreign({0}, {0}, 1));
   h.tell_exit(exited(0, 0, 1));
-  CHECK_FALSE(h.job.is_foreign({1}, {0}));  // one that was started while it was to stop
+  CHECK_FALSE(h.job.is_foreign({1}, {0}, 1));  // one that was started while it was to stop
   h.recover();
-  CHECK_FALSE(h.job.is_foreign({0}, {0}));  // of the past: they were stopped
-  CHECK_FALSE(h.job.is_foreign({0}, {1}));
-  CHECK(h.job.is_foreign({0}, {2}));
+  CHECK_FALSE(h.job.is_foreign({0}, {0}, 1));  // of the past: they were stopped
+  CHECK_FALSE(h.job.is_foreign({0}, {1}, 1));
+  CHECK(h.job.is_foreign({0}, {2}, 1));
   h.tell_exit(exited(1, 0, 0));
   h.tell_exit(exited(1, 1, 0));
-  CHECK_FALSE(h.job.is_foreign({0}, {2}));  // at the end all agents go
+  CHECK_FALSE(h.job.is_foreign({0}, {2}, 1));  // at the end all agents go
+}
+
+TEST_CASE("attempts of two supervisors are told apart by who ordered them") {
+  Harness h(group_spec({1, 1, 1}, 2, 2));
+  h.join_all();
+  h.reserve();
+  h.start_all();
+  h.tell_exit(exited(0, 0, 1));
+  h.recover();
+  h.tell(SupervisorResumed{});
+  CHECK_FALSE(h.job.is_foreign({0}, {1}, 1));  // ordered by the one before, and it goes on
+  CHECK(h.job.is_foreign({0}, {1}, 2));
+  h.tell_exit(exited(1, 1, 7));
+  h.recover();
+  CHECK_FALSE(h.job.is_foreign({0}, {2}, 2));
+  CHECK(h.job.is_foreign({0}, {2}, 1));        // the one before lives on, and counts on, too
+  CHECK_FALSE(h.job.is_foreign({0}, {2}, 0));  // an agent that does not say
+  CHECK(h.job.is_foreign({2}, {1}, 2));        // of the past, but nobody here ordered that
+  CHECK_FALSE(h.job.is_foreign({0}, {1}, 1));
 }
 
 TEST_CASE("a given MASTER_PORT is used for every attempt without asking") {

@@ -110,7 +110,7 @@ namespace {
 
 std::vector<Example> first_kinds() {
   return {
-      {"Hello", "Hello-5",
+      {"Hello", "Hello-6",
        Hello{.protocol = 1,
              .host = "host",
              .pid = 4242,
@@ -120,7 +120,8 @@ std::vector<Example> first_kinds() {
              .at = 5s,
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712",
-             .began = 4s}},
+             .began = 4s,
+             .ordered_by = 2}},
       {"Welcome", "Welcome-12",
        Welcome{.protocol = 1,
                .node = NodeId{2},
@@ -134,7 +135,7 @@ std::vector<Example> first_kinds() {
       {"ReservePort", "ReservePort", ReservePort{.attempt = Attempt{300}}},
       {"PortReserved", "PortReserved",
        PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
-      {"StartWorkers", "StartWorkers-2",
+      {"StartWorkers", "StartWorkers-3",
        StartWorkers{.attempt = Attempt{1},
                     .slots = {{.rank = Rank{8},
                                .local_rank = LocalRank{0},
@@ -158,15 +159,25 @@ std::vector<Example> first_kinds() {
                                              .code_directory = "/run/versions/2/code",
                                              .code_digest = "ab12",
                                              .has_arguments = true,
-                                             .arguments = {"--lr", "\xff not UTF-8", ""}}}},
-      {"WorkerStarted", "WorkerStarted-2",
-       WorkerStarted{
-           .attempt = Attempt{1}, .local_rank = LocalRank{2}, .pid = 4711, .at = 1s, .warm = true}},
+                                             .arguments = {"--lr", "\xff not UTF-8", ""}},
+                    .ordered_by = 2}},
+      {"WorkerStarted", "WorkerStarted-3",
+       WorkerStarted{.attempt = Attempt{1},
+                     .local_rank = LocalRank{2},
+                     .pid = 4711,
+                     .at = 1s,
+                     .warm = true,
+                     .ordered_by = 2}},
       {"WorkerStartFailed", "WorkerStartFailed",
        WorkerStartFailed{.attempt = Attempt{1},
                          .local_rank = LocalRank{2},
                          .os_errno = 2,
                          .what = "cannot start /bin/x: No such file or directory"}},
+  };
+}
+
+std::vector<Example> middle_kinds() {
+  return {
       {"StopWorkers", "StopWorkers-2",
        StopWorkers{.attempt = Attempt{1},
                    .signal = -1,
@@ -174,11 +185,6 @@ std::vector<Example> first_kinds() {
                    .reason = StopReason::kPreempt,
                    .save_first = true}},
       {"SignalWorkers", "SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
-  };
-}
-
-std::vector<Example> middle_kinds() {
-  return {
       {"WorkerProgress", "WorkerProgress-2",
        WorkerProgress{.attempt = Attempt{1},
                       .local_rank = LocalRank{2},
@@ -334,7 +340,7 @@ std::vector<Example> standby_kinds() {
   return {
       {"StandbyModules", "StandbyModules",
        StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
-      {"KeepStandbys", "KeepStandbys",
+      {"KeepStandbys", "KeepStandbys-2",
        KeepStandbys{.like = {.attempt = {2},
                              .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,
                                         StreamRoute::kFileAndConsole}},

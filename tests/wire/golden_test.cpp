@@ -118,6 +118,10 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
   CHECK_FALSE(wire::decode<wire::Observe>(old("Observe")).value().ras);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers")).value().version);
+  CHECK(wire::decode<wire::StartWorkers>(old("StartWorkers-2")).value().ordered_by == 0);
+  CHECK(wire::decode<wire::WorkerStarted>(old("WorkerStarted-2")).value().ordered_by == 0);
+  CHECK(wire::decode<wire::KeepStandbys>(old("KeepStandbys")).value().like.ordered_by == 0);
+  CHECK(wire::decode<wire::Hello>(old("Hello-5")).value().ordered_by == 0);
   CHECK_FALSE(wire::decode<wire::PlaceCopies>(old("PlaceCopies")).value().rate);
   CHECK_FALSE(wire::decode<wire::CopiesKept>(old("CopiesKept")).value().copies.at(0).part);
 }
