@@ -15,7 +15,7 @@
 namespace robustrun::bootstrap {
 namespace {
 
-constexpr std::string_view kBlocksHead = "robustrun-blocks 2\n";
+constexpr std::string_view kBlocksHead = "robustrun-blocks 3\n";
 
 std::unexpected<base::Error> bad_line(std::size_t number) {
   return base::fail(base::Errc::kCorrupt,

@@ -80,7 +80,7 @@ inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // whether it i
 inline constexpr std::chrono::milliseconds kBulkBurst{20};  // at full speed, after a rest
 
 // Blocks that nodes pass on to each other.
-inline constexpr std::uint32_t kBlockBytesMax = std::uint32_t{256} << 10;
+inline constexpr std::uint32_t kBlockBytesMax = std::uint32_t{128} << 10;
 // Of one list: 40 KiB for every node of a run, however many it has.
 inline constexpr std::size_t kBlockPeersMax = 1024;
 

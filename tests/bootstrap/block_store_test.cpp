@@ -227,7 +227,7 @@ TEST_CASE("beyond its quota the store takes older blobs away, then keeps nothing
 
 TEST_CASE("a full disk keeps nothing more, and what it has stays right") {
   const test::Scratch scratch;
-  const SmallDisk disk(scratch.path("disk"), "size=650k");
+  const SmallDisk disk(scratch.path("disk"), "size=350k");
   if (!disk.is_mounted()) {
     MESSAGE("skipped: mounting a small disk takes root");
     return;

@@ -16,7 +16,7 @@ import threading
 from conftest import BUILD, wait_for
 
 PROGRAM = BUILD / "bin" / "robustrun-blocks"
-BLOCK = 256 << 10  # docs/formats/block-store.md
+BLOCK = 128 << 10  # docs/formats/block-store.md
 STATUS, SETTLED, GET, QUIT, PEERS = 1, 2, 3, 4, 5
 OK, NONE, ERROR, WANT, EVENT = 101, 102, 103, 110, 120
 HEAD = struct.Struct("<IIQQI")
