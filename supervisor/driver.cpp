@@ -89,6 +89,16 @@ void Driver::Impl::close() {
   blocks_timer_.cancel();
 }
 
+namespace {
+
+// Whoever takes the run over must know of it, also after a loss of power: that an attempt began,
+// and that there was another supervisor.
+bool is_irrevocable(const Action& action) {
+  return std::holds_alternative<StartWorkers>(action) || std::holds_alternative<AdoptNode>(action);
+}
+
+}  // namespace
+
 void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
   Event event;
   event.at = parts_.clock.now();
@@ -103,7 +113,14 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
     const Event next = std::move(queue_.front());
     queue_.pop_front();
     journal({next.at, next});
-    for (const Action& action : job_.handle(next)) perform(action);
+    bool is_settled = false;
+    for (const Action& action : job_.handle(next)) {
+      if (!is_settled && is_irrevocable(action)) {
+        note_journal(journal_->sync());
+        is_settled = true;
+      }
+      perform(action);
+    }
     up_ = up_ || job_.state() == JobState::kRunning;
     if (outlets_ != nullptr) outlets_->take(job_.state(), parts_.clock.now());
   }
@@ -113,7 +130,10 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
 void Driver::Impl::journal(const JournalEntry& entry) {
   status_.take(entry);
   if (outlets_ != nullptr) outlets_->take(entry);
-  const base::Status written = journal_->append(entry);
+  note_journal(journal_->append(entry));
+}
+
+void Driver::Impl::note_journal(const base::Status& written) {
   if (written) {
     if (std::exchange(journal_failed_, false))
       RR_LOG(kWarn, {}, "the journal can be written again");

@@ -149,7 +149,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
   static void pause(NodeLink& link);
   void resume(NodeLink& link);
-  void journal(const JournalEntry& entry);
+  void journal(const JournalEntry& entry), note_journal(const base::Status& written);
   void arm_summary();
   [[nodiscard]] const std::string& node_name(base::NodeId node) const;
   Parts parts_;
