@@ -4,10 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <charconv>
+#include <memory>
 #include <string_view>
+#include <utility>
 
+#include "agent/image_limits.h"
 #include "base/io/fd.h"
 #include "bootstrap/blob.h"
 #include "bootstrap/block_profile.h"
@@ -20,6 +24,7 @@ using base::Result;
 using bootstrap::BlockProfile;
 
 constexpr std::size_t kStatusBytesMax = std::size_t{64} << 10;
+constexpr base::BlockingPool::Lane kProfileLane = ~0U - 1;
 constexpr std::string_view kHead = "robustrun-blocks ";  // of any version
 constexpr std::string_view kUmaskLine = "\nUmask:\t";
 
@@ -83,6 +88,32 @@ base::Status leave_hot_blocks(const std::string& image, const std::string& cache
     if (there && (!anew || there->blocks == profile.blocks)) return {};
   }
   return base::write_file_atomically(path, bootstrap::encode_block_profile(profile), file_mode());
+}
+
+void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+                             const std::string& image, const std::string& cache,
+                             std::function<void()> then) {
+  const auto rest = std::make_shared<std::function<void()>>(std::move(then));
+  const auto timer = std::make_shared<boost::asio::steady_timer>(executor, kImageProfileMax);
+  const auto go_on = [rest, timer] {
+    timer->cancel();
+    if (*rest) std::exchange(*rest, nullptr)();
+  };
+  timer->async_wait([go_on](const boost::system::error_code& error) {
+    if (!error) go_on();
+  });
+  const auto take = [image, cache] {
+    static_cast<void>(take_hot_blocks(image, cache));  // without it this start records
+  };
+  if (!pool.submit(kProfileLane, take, go_on)) go_on();
+}
+
+void leave_hot_blocks_on(base::BlockingPool& pool, const std::string& image,
+                         const std::string& cache, bool anew) {
+  const auto leave = [image, cache, anew] {
+    static_cast<void>(leave_hot_blocks(image, cache, anew));  // the cache has it
+  };
+  static_cast<void>(pool.submit(kProfileLane, leave, [] {}));
 }
 
 }  // namespace robustrun::agent

@@ -3,9 +3,12 @@
 // what one node has learned, nodes with an empty cache begin with. Blocks as long as the image's
 // file system does; any thread.
 
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
 #include <string>
 
 #include "base/core/result.h"
+#include "base/io/blocking_pool.h"
 
 namespace robustrun::agent {
 
@@ -16,5 +19,13 @@ base::Status take_hot_blocks(const std::string& image, const std::string& cache)
 // names the same blocks is left as it is; so is any whole one, unless `anew`, and a file that is
 // none of ours. Errors: that, nothing was learned, or the folder is not to be written.
 base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew);
+
+// The same on a lane of `pool`, which may hang with the image's file system. `then` is called once,
+// on `executor`: when the profile was taken, or kImageProfileMax later.
+void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+                             const std::string& image, const std::string& cache,
+                             std::function<void()> then);
+void leave_hot_blocks_on(base::BlockingPool& pool, const std::string& image,
+                         const std::string& cache, bool anew);
 
 }  // namespace robustrun::agent

@@ -27,7 +27,6 @@ namespace asio = boost::asio;
 
 constexpr unsigned kImageThreads = 3;  // two may hang with its file system
 constexpr base::BlockingPool::Lane kAbortLane = ~0U;
-constexpr base::BlockingPool::Lane kProfileLane = kAbortLane - 1;
 constexpr std::size_t kImageJobsMax = 16;
 
 }  // namespace
@@ -40,7 +39,6 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
         hooks_(std::move(hooks)),
         patience_(node.executor),
         stuck_(node.executor),
-        beside_(node.executor),
         pool_(node.executor, kImageThreads, kImageJobsMax) {}
 
   void begin();
@@ -76,7 +74,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   NodeContext& node_;
   const wire::WorkerTemplate plain_;  // as the supervisor gave it
   Hooks hooks_;
-  asio::steady_timer patience_, stuck_, beside_;
+  asio::steady_timer patience_, stuck_;
   State state_ = State::kNone;
   std::uint64_t round_ = 0;  // answers of older ones do not count
   base::BlockingPool::Lane lane_ = 0;
@@ -90,7 +88,6 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void(base::Status)> waiting_;
   std::function<void()> on_end_;
   bool is_settled_ = false;
-  bool seeks_profile_ = false;
   bool is_broken_ = false;  // what is there now is of no more use
   bool is_ill_ = false;  // that was told
   bool are_killed_here_ = false;  // workers that got SIGKILL
@@ -161,32 +158,17 @@ void NodeImage::Impl::take_folder(bool anew) {
 // Its file system may hang, and the server knows how to do without.
 void NodeImage::Impl::find_profile() {
   if (bootstrap::is_http_source(plain_.image)) return serve();
-  const auto go_on = [self = weak_from_this(), round = round_] {
-    const auto image = self.lock();
-    if (!image || image->round_ != round || !image->seeks_profile_) return;
-    image->seeks_profile_ = false;
-    image->beside_.cancel();
-    image->serve();
-  };
-  seeks_profile_ = true;
-  beside_.expires_after(kImageProfileMax);
-  beside_.async_wait([go_on](const boost::system::error_code& error) {
-    if (!error) go_on();
-  });
-  const auto take = [path = plain_.image, cache = plain_.cache_directory] {
-    static_cast<void>(take_hot_blocks(path, cache));  // without it this start records
-  };
-  if (!pool_.submit(kProfileLane, take, go_on)) go_on();
+  take_hot_blocks_in_time(node_.executor, pool_, plain_.image, plain_.cache_directory,
+                          [self = weak_from_this(), round = round_] {
+                            const auto image = self.lock();
+                            if (image && image->round_ == round) image->serve();
+                          });
 }
 
 // Node 0 speaks for all: their profiles are much the same.
 void NodeImage::Impl::leave_profile() {
   if (bootstrap::is_http_source(plain_.image)) return;
-  const auto leave = [path = plain_.image, cache = plain_.cache_directory,
-                      anew = node_.self.value == 0] {
-    static_cast<void>(leave_hot_blocks(path, cache, anew));  // the cache has it
-  };
-  static_cast<void>(pool_.submit(kProfileLane, leave, [] {}));
+  leave_hot_blocks_on(pool_, plain_.image, plain_.cache_directory, node_.self.value == 0);
 }
 
 void NodeImage::Impl::serve() {
@@ -397,7 +379,6 @@ void NodeImage::Impl::abandon() {
   hooks_ = {[] {}, [](const std::string&) {}};
   patience_.cancel();
   stuck_.cancel();
-  beside_.cancel();
 }
 
 NodeImage::NodeImage(NodeContext& node, Hooks hooks)

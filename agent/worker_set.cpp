@@ -69,7 +69,6 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void start_when_free(base::Attempt attempt);
   void start_next();
   void give_up_start(const base::Error& error);
-  void start_failed(const wire::WorkerSlot& slot, const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
   void finish_if_empty();
   void sweep_shared_memory();
@@ -131,7 +130,8 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
 
 // No worker of the attempt starts here.
 void WorkerSet::Impl::give_up_start(const base::Error& error) {
-  start_failed(order_->slots.front(), error);
+  node_.send(wire::WorkerStartFailed{order_->attempt, order_->slots.front().local_rank,
+                                     error.os_errno, error.what});
   stopping_ = true;
   finish_if_empty();
 }
@@ -213,15 +213,12 @@ void WorkerSet::Impl::start_next() {
     workers_.push_back(*std::move(worker));
     workers_.back()->set_congested(congested_);
   } else {
-    start_failed(slot, worker.error());
+    node_.send(wire::WorkerStartFailed{order_->attempt, slot.local_rank, worker.error().os_errno,
+                                       worker.error().what});
   }
   asio::post(node_.executor, [self = weak_from_this()] {
     if (auto set = self.lock()) set->start_next();
   });
-}
-
-void WorkerSet::Impl::start_failed(const wire::WorkerSlot& slot, const base::Error& error) {
-  node_.send(wire::WorkerStartFailed{order_->attempt, slot.local_rank, error.os_errno, error.what});
 }
 
 void WorkerSet::Impl::stop(const wire::StopWorkers& order) {

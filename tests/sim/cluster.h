@@ -93,8 +93,7 @@ class Cluster {
   void leave_half_open(base::NodeId node);
   void tell_former(const std::shared_ptr<Former>& former, const core::Event& event);
   void obey_former(const core::Action& action);
-  void order_by_former(base::NodeId node, const std::string& words,
-                       std::function<void(VirtualNode&)> what);
+  void order_by_former(base::NodeId node, const std::string& words, Link::Order what);
   void save_for_former(const core::StartWorkers& order, std::optional<Disks::Writer> writer,
                        std::uint64_t step);
   [[nodiscard]] bool is_anothers(base::NodeId node, base::Generation generation,
@@ -113,9 +112,6 @@ class Cluster {
   std::uint64_t wall_clock(std::uint32_t place);
   void plan_disk_troubles();
   void load_checkpoint(const core::StartWorkers& start);
-  [[nodiscard]] static ckpt::Session session_of(base::Attempt attempt, std::uint32_t ordered_by) {
-    return {"sim", attempt.value, ordered_by};
-  }
   std::optional<Disks::Writer> claim(const ckpt::Session& session);
   void check_admission(const ckpt::Session& session);
   void begin_session();

@@ -17,7 +17,6 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   const bool is_past = invariants_.groups().is_of_the_past(event);
   const std::uint64_t before_it = is_past ? job_.digest() : 0;
   watch(event, is_past);
-  if (!is_past) check_order_of(event);
   if (is_unheard(mutation_, event, scenario_.spec)) return;
   event = muffle(mutation_, std::move(event), newest_generation(node));
   write({event.at, event});
@@ -34,10 +33,7 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   for (const core::Action& action : actions) trace_.line(event.at, ">", words_of(action));
   if (mutation_ == Mutation::kSeatsTheEvicted) watches_.seat.distort(actions);
   watch(event.at, actions);
-  const auto* timer = std::get_if<core::TimerFired>(&event.body);
-  const auto deadline =
-      before == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
-  const bool passed = (timer != nullptr && timer->id == deadline) || is_takeover;
+  const bool passed = is_deadline_over(before, event) || is_takeover;
   invariants_.nobody_waits_longer_for_copies(
       invariants_.copies().waits_no_longer(event.at, job_.state(), scenario_.spec));
   invariants_.every_wait_has_a_deadline(wait_has_a_deadline(before, job_.state(), passed, actions),
@@ -167,9 +163,8 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
   if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;
   std::uint32_t alive = 0;
   for (const VirtualNode& node : nodes_) {
-    const bool is_ours =
-        node.order() != nullptr && node.order()->ordered_by == session_.incarnation;
-    if (is_ours) alive += node.alive(attempt);
+    const auto* const order = node.order();
+    if (order != nullptr && order->ordered_by == session_.incarnation) alive += node.alive(attempt);
   }
   tell_copies(attempt);
   if (alive == world_size_) follow_hang(attempt);

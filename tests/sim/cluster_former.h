@@ -134,7 +134,7 @@ inline void Cluster::obey_former(const core::Action& action) {
 
 // To an agent that it knows, and that may have another supervisor when the order arrives.
 inline void Cluster::order_by_former(base::NodeId node, const std::string& words,
-                                     std::function<void(VirtualNode&)> what) {
+                                     Link::Order what) {
   if (node.value >= nodes_.size()) return;
   const Nanos most = former_->dice.chance(0.3) ? seconds(60) : milliseconds(5);
   queue_.after(former_->dice.between({}, most),

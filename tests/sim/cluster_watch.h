@@ -12,6 +12,7 @@ inline void Cluster::watch(const core::Event& event, bool is_past) {
                     watches_.incidents.on_event(event, is_past, invariants_.groups()));
   watches_.budgets.on_event(event);
   coverage_.on_event(event);
+  if (!is_past) check_order_of(event);
 }
 
 // Before they are carried out.

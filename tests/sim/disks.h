@@ -17,6 +17,10 @@
 
 namespace robustrun::sim {
 
+inline ckpt::Session session_of(base::Attempt attempt, std::uint32_t ordered_by) {
+  return {"sim", attempt.value, ordered_by};
+}
+
 class Disks {
  public:
   // Workers of one attempt of the run, once they have claimed.

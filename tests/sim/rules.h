@@ -96,6 +96,14 @@ inline bool master_is_the_same_everywhere(const StartOrders& starts) {
   return true;
 }
 
+// Whether this is the end of the time that such a state has.
+inline bool is_deadline_over(core::JobState state, const core::Event& event) {
+  const auto* timer = std::get_if<core::TimerFired>(&event.body);
+  const auto deadline =
+      state == core::JobState::kBackoff ? core::TimerId::kBackoff : core::TimerId::kState;
+  return timer != nullptr && timer->id == deadline;
+}
+
 // Whoever comes to wait, or waits on after a deadline has passed, sets a deadline.
 inline bool wait_has_a_deadline(core::JobState before, core::JobState after, bool deadline_passed,
                                 const std::vector<core::Action>& actions) {
