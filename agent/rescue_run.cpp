@@ -13,12 +13,12 @@ namespace {
 
 class RescueRunImpl final : public RescueRun, public std::enable_shared_from_this<RescueRunImpl> {
  public:
-  RescueRunImpl(boost::asio::any_io_executor executor, const base::Clock& clock,
+  RescueRunImpl(const boost::asio::any_io_executor& executor, const base::Clock& clock,
                 RescueLimits limits, Heard heard)
       : clock_(clock),
         limits_(limits),
         heard_(std::move(heard)),
-        timer_(std::move(executor)),
+        timer_(executor),
         watch_(std::make_shared<RescueWatch>()) {
     watch_->until = clock.now() + limits.most;
   }
@@ -113,13 +113,11 @@ RescueLimits rescue_limits(std::uint64_t bytes) {
   return limits;
 }
 
-base::Result<std::shared_ptr<RescueRun>> RescueRun::start(boost::asio::any_io_executor executor,
-                                                          const base::Clock& clock,
-                                                          base::BlockingPool& pool,
-                                                          RescueLimits limits, Work work,
-                                                          Heard heard) {
+base::Result<std::shared_ptr<RescueRun>> RescueRun::start(
+    const boost::asio::any_io_executor& executor, const base::Clock& clock,
+    base::BlockingPool& pool, RescueLimits limits, Work work, Heard heard) {
   RR_ASSERT(limits.look > base::Nanos(0) && limits.wait >= limits.look);
-  auto run = std::make_shared<RescueRunImpl>(std::move(executor), clock, limits, std::move(heard));
+  auto run = std::make_shared<RescueRunImpl>(executor, clock, limits, std::move(heard));
   RR_TRY(run->begin(pool, std::move(work)));
   return run;
 }

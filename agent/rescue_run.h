@@ -37,11 +37,9 @@ class RescueRun {
   };
 
   // `clock` outlives the run and its thread. kLimit: too much waits for the pool.
-  static base::Result<std::shared_ptr<RescueRun>> start(boost::asio::any_io_executor executor,
-                                                        const base::Clock& clock,
-                                                        base::BlockingPool& pool,
-                                                        RescueLimits limits, Work work,
-                                                        Heard heard);
+  static base::Result<std::shared_ptr<RescueRun>> start(
+      const boost::asio::any_io_executor& executor, const base::Clock& clock,
+      base::BlockingPool& pool, RescueLimits limits, Work work, Heard heard);
   virtual ~RescueRun() = default;
   // Neither ended nor given up.
   [[nodiscard]] virtual bool is_waited_for() const = 0;
