@@ -47,7 +47,10 @@ class Far:
     def bytes_read(self):
         """Ends the mounts."""
         for machine in self.machines.machines.values():
-            subprocess.run([*self.within(machine), "umount", self.path], check=True)
+            # A block server may still be on its way out.
+            unmount = [*self.within(machine), "umount", self.path]
+            wait_for(lambda unmount=unmount: subprocess.run(unmount).returncode == 0,
+                     what="the end of the storage's readers")
         for view in self.views:
             view.wait(30)
         return sum(int((self.counts / name).read_text().split()[1])
