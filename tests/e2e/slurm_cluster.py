@@ -234,12 +234,10 @@ class Cluster:
 
     def close(self):
         """By pid and without asking Slurm, which would take its time; may be called again."""
-        left = []
-        for _ in range(50):
-            left = self.processes()
-            if not left:
-                break
+        end = time.monotonic() + 20
+        while (left := self.processes()) and time.monotonic() < end:
             kill_at_once(left)
+            time.sleep(0.02)  # their end may take a moment, and their children come to others
             for process in self.started:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=0.05)

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 
+from block_server import BLOCK
 from far_storage import Far
 from nodes import start_job
 
@@ -47,7 +48,8 @@ def test_a_staged_file_is_on_every_machine_and_left_the_storage_about_once(lab, 
 def test_a_stopped_machine_holds_no_other_up(lab, robustrun):
     machines = lab(4)
     far = Far(robustrun, machines)
-    job, right = stage(robustrun, machines, far, 32 * MIB, "--peers-rate=4",
+    blocks = 32 * MIB // BLOCK
+    job, right = stage(robustrun, machines, far, blocks * BLOCK, "--peers-rate=4",
                        "--node-suspect-after=60", "--node-lost-after=120")
     job.wait(lambda: all(far.blocks_at(m) >= 8 for m in machines.machines.values()),
              "the first blocks", 60)
@@ -56,9 +58,10 @@ def test_a_stopped_machine_holds_no_other_up(lab, robustrun):
     stopped = time.monotonic()
     others = [machines[name] for name in ("h1", "h3", "h4")]
     try:
-        job.wait(lambda: all(far.blocks_at(m) == 128 for m in others), "all blocks elsewhere", 60)
+        job.wait(lambda: all(far.blocks_at(m) == blocks for m in others), "all blocks elsewhere",
+                 60)
         print(f"the others had all {time.monotonic() - stopped:.1f} s later")
-        assert far.blocks_at(machines["h2"]) < 128, "it was stopped too late to hold anybody up"
+        assert far.blocks_at(machines["h2"]) < blocks, "it was stopped too late to hold anybody up"
     finally:
         os.kill(victim, signal.SIGCONT)
     finished = job.finish(120)
