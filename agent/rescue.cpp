@@ -62,8 +62,11 @@ Result<checkpoint::Store> open_store(const std::vector<std::string>& directories
                                      const RescueWatch& watch) {
   checkpoint::StoreOptions options;
   options.written = watch.written;
-  options.first_patience = kRescueFirstPatience;
-  options.patience = kRescuePatience;
+  // A directory alone has all the time that there is: nothing is saved by giving it up.
+  if (directories.size() > 1) {
+    options.first_patience = kRescueFirstPatience;
+    options.patience = kRescuePatience;
+  }
   for (const std::string& directory : directories) {
     if (!directory.starts_with('/')) {
       return base::fail(Errc::kCorrupt, "a copy in memory names no directory: '" +

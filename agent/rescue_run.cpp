@@ -1,6 +1,7 @@
 #include "agent/rescue_run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <utility>
@@ -30,7 +31,10 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
     };
     RR_TRY(pool.submit(
         kSingleLane,
-        [lines, watch = watch_, work = std::move(work)]() mutable { *lines = work(*watch); },
+        [lines, watch = watch_, has_begun = has_begun_, work = std::move(work)]() mutable {
+          *has_begun = true;
+          *lines = work(*watch);
+        },
         done));
     await_look();
     return {};
@@ -58,7 +62,8 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
 
   void look() {
     const std::uint64_t bytes = *watch_->written;
-    const bool goes_on = std::exchange(seen_, bytes) != bytes;
+    // One that waits for its turn does so for another that goes on.
+    const bool goes_on = std::exchange(seen_, bytes) != bytes || !*has_begun_;
     const bool is_over = clock_.now() >= watch_->until;
     if (++looks_ < limits_.wait / limits_.look) return await_look();
     if (looks_ == limits_.wait / limits_.look) {
@@ -96,6 +101,7 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
   Heard heard_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<RescueWatch> watch_;
+  std::shared_ptr<std::atomic<bool>> has_begun_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<std::function<void()>> waiting_;
   std::uint64_t seen_ = 0;
   std::int64_t looks_ = 0;

@@ -39,7 +39,7 @@ base::Result<std::string> read_edge(int fd, const std::string& path, std::uint64
 std::string blob_key(std::uint64_t length, std::string_view validator, std::string_view head,
                      std::string_view tail) {
   // Each part behind its length: no two different blobs have the same text.
-  const std::string text = fmt::format("robustrun-blob 1\n{}\n{}\n{}\n{}{}{}", length,
+  const std::string text = fmt::format("robustrun-blob 2\n{}\n{}\n{}\n{}{}{}", length,
                                        validator.size(), head.size(), validator, head, tail);
   return base::to_hex(base::sha256(text)).substr(0, kKeyDigits);
 }

@@ -116,7 +116,7 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
     bool is_settled = false;
     for (const Action& action : job_.handle(next)) {
       if (!is_settled && is_irrevocable(action)) {
-        note_journal(journal_->sync());
+        if (const base::Status synced = journal_->sync(); !synced) note_journal(synced);
         is_settled = true;
       }
       perform(action);

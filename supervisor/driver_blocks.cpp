@@ -20,6 +20,8 @@ void Driver::Impl::share_blocks(bool is_formed) {
   const bool are_all_here = !request_.spec.group.open && std::ranges::none_of(nodes_, is_missing);
   if (is_formed || (!block_peers_ && are_all_here)) return list_block_peers(1);
   const base::Nanos now = parts_.clock.now();
+  const bool is_on_its_way = blocks_since_ && now < *blocks_since_ + kBlockPeersFirst;
+  if (!block_peers_ && is_on_its_way) return;
   if (!blocks_since_) blocks_since_ = now;
   const base::Nanos first = block_peers_ ? now : *blocks_since_ + kBlockPeersFirst;
   blocks_timer_.expires_after(std::max<base::Nanos>(kBlockPeersDelay, first - now));

@@ -78,7 +78,11 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   // Its workers may not have started yet.
   const bool is_foreign =
       link.joined && hello.attempt && job_.is_foreign(node, *hello.attempt, hello.ordered_by);
-  if (is_foreign) return lose(node, kUsedByAnother, true);
+  if (is_foreign) {
+    // An agent that has another supervisor stays with it, unless it knows that we came later.
+    send(node, welcome_for(node));
+    return lose(node, kUsedByAnother, true);
+  }
   note_clock(link, hello.at);
   const auto& planned = request_.spec.nodes;
   if (!hello.address.empty()) {

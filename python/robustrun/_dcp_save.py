@@ -26,13 +26,13 @@ _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ran
 
 
 class Saving:
-    def __init__(self, store, step, first_number, axes, own, way, is_coordinator):
-        """`own`: [(name, bytes)] of what this rank keeps for itself. `way`: of a copy in memory;
-        None: straight to disk."""
+    def __init__(self, store, step, number, axes, own, way, is_coordinator):
+        """`number`: of this save, the same on every rank. `own`: [(name, bytes)] of what this rank
+        keeps for itself. `way`: of a copy in memory; None: straight to disk."""
         self._store, self._step, self._axes, self.own = store, step, axes, own
         self._way, self._is_coordinator = way, is_coordinator
         self.handle = self._common = None  # of the copy
-        self._number = store.next_number(step, first_number)
+        self._number = number
         self._engine_save = self._rank = None
 
     def write(self, plan, planner):

@@ -282,14 +282,22 @@ class _Saver(_staged.StagedSaves):
         if self.copies is None:
             with self.lock:
                 return self._save(*what)
-        self.copies.raise_errors()
         self.copies.hurry()
         try:
-            self.copies.wait()  # what goes before this save, and would count as newer behind it
+            self._wait_for_copies()
             with self.lock:
                 return self._save(*what)
         finally:
             self.copies.relax()
+
+    def _wait_for_copies(self):
+        """What goes before a save, and would count as newer behind it."""
+        try:
+            self.copies.raise_errors()
+            self.copies.wait()
+        except BaseException:
+            self.engine.saves_begun += 1  # as on the other ranks, whatever became of it here
+            raise
 
     def _save(self, state, step, replicated, own, random, keep):
         rank, size = _session.world()

@@ -150,8 +150,10 @@ class RobustWriter(StorageWriter):
         if self.step is None:
             raise ValueError("which step is it? dcp.save(..., checkpoint_id=STEP), or set the "
                              "writer's step")
-        self._save = _dcp_save.Saving(self._store(), _step_of(self.step), self._first_number,
-                                      self.axes, self._own.for_save(), self._turns.next(),
+        # First of all: every rank counts this save, whatever becomes of it here.
+        way, step, store = self._turns.next(), _step_of(self.step), self._store()
+        number = store.next_number(step, self._first_number)
+        self._save = _dcp_save.Saving(store, step, number, self.axes, self._own.for_save(), way,
                                       is_coordinator)
 
     def prepare_local_plan(self, plan):

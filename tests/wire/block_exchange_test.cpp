@@ -31,7 +31,7 @@ TEST_CASE("a question and an answer have the bytes that docs/formats/bulk.md say
         "\x0D\x0C\x0B\x0A\0\0\0\0"s);
   CHECK(
       to_bytes(kAnswer) ==
-      "RRBa\x05\0\0\0\0\0\0\0\0\0\x04\0\x22\x11\0\0\0\0\0\0\x44\x33\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s);
+      "RRBa\x05\0\0\0\0\0\0\0\0\0\x02\0\x22\x11\0\0\0\0\0\0\x44\x33\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s);
   CHECK(parse_block_question(to_bytes(kQuestion)).value() == kQuestion);
   CHECK(parse_block_answer(to_bytes(kAnswer)).value() == kAnswer);
 }
