@@ -127,5 +127,10 @@ def test_watching_costs_a_start_of_torch_less_than_a_twentieth():
         return float(done.stdout)
 
     measure(0)
-    pairs = [(measure(0), measure(1)) for _ in range(5)]
-    assert min(on for _, on in pairs) <= 1.05 * min(off for off, _ in pairs)
+    off, on = [], []
+    for _ in range(20):  # the least of each does not depend on who else is busy, in the end
+        off.append(measure(0))
+        on.append(measure(1))
+        if len(on) >= 5 and min(on) <= 1.05 * min(off):
+            return
+    raise AssertionError(f"{min(on)} s of a processor, and {min(off)} s without")
