@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -91,7 +92,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
       life_asked_ = next_id_++;
       life_asked_at_ = now;
       say({BlockFrameKind::kStatus, life_asked_, 0, {}});
-    } else if (now - life_asked_at_ >= base::Nanos(kServerSilentMax)) {
+    } else if (now - std::max(life_asked_at_, heard_at_) >= base::Nanos(kServerSilentMax)) {
       RR_LOG(kDebug, {}, "the block server of {} is silent, and gives peers nothing", blob_);
       is_silent_ = true;
       return answer_none();
@@ -111,6 +112,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
           if (!self || !self->socket_.is_open()) return;
           if (error) return self->end("it has closed the connection");
           self->is_silent_ = false;
+          self->heard_at_ = self->node_.clock.now();
           self->frames_.feed({self->room_.data(), bytes});
           self->take_frames();
         });
@@ -190,6 +192,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
   std::uint64_t next_id_ = 1;
   std::uint64_t life_asked_ = 0;  // 0: not, or it was answered
   base::Nanos life_asked_at_{};
+  base::Nanos heard_at_{};  // anything at all
   bool is_watched_ = false;
   bool is_silent_ = false;
   std::uint64_t asked_key_ = 0;  // the question for it; 0: none was needed

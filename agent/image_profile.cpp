@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
@@ -67,7 +66,7 @@ std::string path_beside(const std::string& image) { return image + ".hot"; }
 base::Status take_hot_blocks(const std::string& image, const std::string& cache) {
   const bootstrap::Blob blob = RR_TRY(bootstrap::blob_of_file(image));
   const std::string own = bootstrap::block_profile_path(cache, blob.key);
-  if (::access(own.c_str(), F_OK) == 0) return {};
+  if (read_profile(own, blob.length)) return {};
   const BlockProfile profile = RR_TRY(read_profile(path_beside(image), blob.length));
   RR_TRY(base::make_directories(own.substr(0, own.rfind('/')), 0700));
   return base::write_file_atomically(own, bootstrap::encode_block_profile(profile), 0600);

@@ -89,7 +89,8 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> on_end_;
   bool is_settled_ = false;
   bool is_broken_ = false;  // what is there now is of no more use
-  bool is_ill_ = false;  // that was told
+  bool is_lost_ = false;  // that was told
+  bool are_reads_ill_ = false;  // as well; that server says when it ends
   bool are_killed_here_ = false;  // workers that got SIGKILL
   base::BlockingPool pool_;  // of its own: the image's file system may hang
 };
@@ -203,6 +204,7 @@ void NodeImage::Impl::serve() {
   };
   handlers.on_event = [](const std::string& what) { RR_LOG(kWarn, {}, "the image: {}", what); };
   handlers.on_reads = [this](const std::string& why, bool is_over) {
+    are_reads_ill_ = !is_over;
     tell_health(is_over ? why : "parts of it that this machine lacks cannot be read: " + why,
                 is_over);
   };
@@ -211,6 +213,7 @@ void NodeImage::Impl::serve() {
   };
   handlers.on_recorded = [this] { leave_profile(); };
   server_ = ImageServer::start(node_, std::move(plan), std::move(handlers));
+  if (!server_->is_adopted() && std::exchange(are_reads_ill_, false)) is_lost_ = true;
 }
 
 void NodeImage::Impl::mount(const std::string& image) {
@@ -252,7 +255,7 @@ void NodeImage::Impl::become_ready(pid_t container) {
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",
          base::printable(bootstrap::shown_source(plain_.image)), node_.home.root,
          image_->mount.is_by_kernel() ? "" : " by squashfuse");
-  if (is_ill_) tell_health("it is there again", true);
+  if (std::exchange(is_lost_, false) && !are_reads_ill_) tell_health("it is there again", true);
   hooks_.on_ready();
   if (waiting_) std::exchange(waiting_, nullptr)({});
 }
@@ -271,7 +274,6 @@ void NodeImage::Impl::fail(base::Error error) {
 // What makes workers fail here, for the supervisor; where nobody asks for findings, for the log.
 void NodeImage::Impl::tell_health(const std::string& what, bool is_over) {
   const std::string subject = "image " + base::printable(bootstrap::shown_source(plain_.image));
-  is_ill_ = !is_over;
   if (!plain_.health) {
     RR_LOG(kError, {}, "the {}: {}", subject, what);
     return;
@@ -283,6 +285,7 @@ void NodeImage::Impl::tell_health(const std::string& what, bool is_over) {
 
 // Workers that read it now see errors, and end; the next attempt gets it anew.
 void NodeImage::Impl::lose(const std::string& why) {
+  is_lost_ = true;
   tell_health("it is lost on this machine, and what workers read of it fails: " + why, false);
   is_broken_ = true;
   fail({base::Errc::kUnavailable, 0, why});

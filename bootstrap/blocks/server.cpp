@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/io/fd.h"
@@ -51,7 +51,8 @@ struct Server {
   BlobReads& reads;
   ImageMount& mount;
   BlockClients* clients = nullptr;  // set before anything is asked
-  std::atomic<bool> are_reads_failing = false;
+  std::mutex telling{};  // events go out in the order in which the flag changes
+  bool are_reads_failing = false;
 
   [[nodiscard]] BlockServerStatus status() const {
     BlockServerStatus status;
@@ -105,15 +106,21 @@ struct Server {
   void on_source_event(const std::string& text, bool is_well) {
     RR_LOG(kWarn, ({}), "{}", text);
     if (is_well) reads.forget_failures();
-    const bool go_on = is_well && are_reads_failing.exchange(false);
+    const std::lock_guard lock(telling);
+    const bool go_on = is_well && std::exchange(are_reads_failing, false);
     // What fails is told as long as it does.
     if (!go_on && are_reads_failing) return;
     clients->tell_event(text, go_on ? BlockEvent::kReadsGoOn : BlockEvent::kNews);
   }
 
   void on_read_failure(const std::string& why) {
-    supply.note_silence(why);
-    if (!are_reads_failing.exchange(true)) clients->tell_event(why, BlockEvent::kReadsFail);
+    {
+      const std::lock_guard lock(telling);
+      if (!std::exchange(are_reads_failing, true)) {
+        clients->tell_event(why, BlockEvent::kReadsFail);
+      }
+    }
+    supply.note_silence(why);  // the next success is news from here on, and finds the flag
   }
 
   void run(int signals, int quit) const {

@@ -104,4 +104,14 @@ TEST_CASE("what lies beside an image is not trusted, and does not replace what t
   CHECK(Place::block_of(place.own("b")) == 3);
 }
 
+TEST_CASE("a profile in the cache that cannot be used gives way to the one beside the image") {
+  const Place place;
+  place.learn("a", 7);
+  REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  place.learn("b", 3);
+  place.folder.write(place.own("b").substr(place.folder.path().size() + 1), "robustrun-blocks 0\n");
+  REQUIRE(take_hot_blocks(place.image, place.cache("b")).has_value());
+  CHECK(Place::block_of(place.own("b")) == 7);
+}
+
 }  // namespace robustrun::agent::image_profile_test
