@@ -29,6 +29,16 @@ bool is_below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
+// What a system keeps in its own folders, and packages for it: of those the image has its own.
+bool is_of_image(const std::string& folder) {
+  const std::string first = folder.substr(0, folder.find('/', 1));
+  for (const std::string_view name :
+       {"/usr", "/opt", "/etc", "/bin", "/sbin", "/var", "/lib", "/lib32", "/lib64", "/libx32"}) {
+    if (first == name) return true;
+  }
+  return false;
+}
+
 class Binds {
  public:
   // Under its own name. The root itself is the image's.
@@ -152,7 +162,7 @@ base::Result<std::vector<ContainerBind>> container_binds(const wire::WorkerTempl
   Binds binds;
   // A list of dependencies may name what lies beside it; but /etc and the like are the image's.
   const std::string beside = folder_of_file(workers.deps);
-  if (beside.find('/', 1) != std::string::npos) binds.add(beside, false, true);
+  if (!is_of_image(beside)) binds.add(beside, false, true);
   for (const char* path : {"/dev", "/proc", "/tmp"}) binds.add(path);
   binds.add("/sys", true);
   for (const char* path : {"/etc/resolv.conf", "/etc/hosts", "/etc/passwd", "/etc/group"}) {

@@ -1,10 +1,14 @@
 #include "bootstrap/snapshot_inputs.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -67,6 +71,24 @@ std::vector<std::string> fitting_paths(const std::string& root, const std::strin
   }
   std::ranges::sort(found);
   return found;
+}
+
+// What others have in their folders is not of a project, unless it is theirs.
+bool is_trusted(const std::string& folder, const std::string& project) {
+  struct stat status{}, own{};
+  if (::stat(folder.c_str(), &status) != 0 || ::stat(project.c_str(), &own) != 0) return false;
+  return status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == own.st_uid;
+}
+
+// Not by way of a link, and never a FIFO, which would be waited for.
+Result<std::string> read_plain_file(const std::string& path) {
+  const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) return base::fail_errno("cannot read " + path, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return base::fail(Errc::kCorrupt, path + " is no file");
+  }
+  return base::read_file("/proc/self/fd/" + std::to_string(fd.get()), kDepsFileBytesMax);
 }
 
 class Gatherer {
@@ -135,13 +157,18 @@ class Gatherer {
       // What is missing or too much may be something else altogether, or made by the command.
       if (!take_text(line, working_directory_ + "/command")) needs_directory_ = true;
     }
-    for (const std::string& word : sources.candidates) {
-      const std::string path = beside(word, working_directory_);
-      std::error_code error;
-      const fs::file_status status = fs::status(path, error);
-      if (!fs::is_regular_file(status) && !fs::is_directory(status)) continue;
-      // What is too much to be read counts by where it is.
-      if (is_of_system(path) || !content(path)) note("place", base::to_hex(base::sha256(path)));
+    // Files first: a folder of data may take all that is left of the budget.
+    for (const fs::file_type type : {fs::file_type::regular, fs::file_type::directory}) {
+      for (const std::string& word : sources.candidates) {
+        const std::string path = beside(word, working_directory_);
+        std::error_code error;
+        if (fs::status(path, error).type() != type) continue;
+        if (is_of_system(path)) {
+          note_place(path);
+        } else {
+          content_or_place(path);
+        }
+      }
     }
     return {};
   }
@@ -158,6 +185,8 @@ class Gatherer {
   void note(const std::string& role, const std::string& hash) {
     notes_ += fmt::format("{} {}\n", role, hash);
   }
+
+  void note_place(const std::string& path) { note("place", base::to_hex(base::sha256(path))); }
 
   [[nodiscard]] std::string resolved(const std::string& path, const std::string& folder) const {
     if (path.starts_with('/')) return path;
@@ -177,6 +206,11 @@ class Gatherer {
     return {};
   }
 
+  // What is too much, or cannot be read, counts by where it is.
+  void content_or_place(const std::string& path) {
+    if (!content(path)) note_place(path);
+  }
+
   // Who misses it is the installer; with pip alone nobody may.
   base::Status project_content(const std::string& path, int depth) {
     if (std::ranges::find(projects_, path) != projects_.end()) return {};
@@ -185,7 +219,7 @@ class Gatherer {
       note("content", "missing");
       return {};
     }
-    RR_TRY(content(path));
+    content_or_place(path);
     return follow(path, depth);
   }
 
@@ -199,7 +233,8 @@ class Gatherer {
   // Of the workspace that `folder` belongs to: folders that fit its patterns.
   static std::vector<std::string> workspace_members(const std::string& folder) {
     for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
-      const auto text = base::read_file((root / "pyproject.toml").string(), kDepsFileBytesMax);
+      if (!is_trusted(root.string(), folder)) return {};
+      const auto text = read_plain_file((root / "pyproject.toml").string());
       const ProjectSources sources = text ? project_sources(*text) : ProjectSources{};
       std::vector<std::string> found;
       for (const std::string& pattern : sources.members) {

@@ -102,7 +102,10 @@ TEST_CASE("what lies beside a list of dependencies is seen, and takes no other m
     return container_binds(workers, needs()).value();
   };
   CHECK(has_target(binds_with("/srv/lists/a/uv.lock"), "/srv/lists/a"));
+  CHECK(has_target(binds_with("/data/requirements.txt"), "/data"));
   CHECK_FALSE(has_target(binds_with("/etc/requirements.txt"), "/etc"));
+  CHECK_FALSE(has_target(binds_with("/usr/local/requirements.txt"), "/usr/local"));
+  CHECK_FALSE(has_target(binds_with("/opt/conda/environment.yml"), "/opt/conda"));
   const auto binds = binds_with("/srv/ada/job/uv.lock");
   const auto job = std::ranges::find(binds, std::string("/srv/ada/job"), &ContainerBind::target);
   REQUIRE(job != binds.end());

@@ -1,6 +1,7 @@
 #include "bootstrap/snapshot_key.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -350,6 +351,17 @@ TEST_CASE("local packages are bounded") {
       gather_inputs(DepsKind::kRequirements, folder / "requirements.txt", folder.path());
   REQUIRE_FALSE(inputs.has_value());
   CHECK(inputs.error().code == base::Errc::kLimit);
+}
+
+TEST_CASE("a FIFO that a project names, or that lies above it, neither fails nor stops a start") {
+  const test::ScratchFolder folder;
+  fs::create_directories(folder / "job");
+  folder.write("job/pyproject.toml",
+               "[tool.uv.sources]\na = { path = \"../a\" }\nb = { workspace = true }\n");
+  REQUIRE(::mkfifo((folder / "a").c_str(), 0600) == 0);
+  REQUIRE(::mkfifo((folder / "pyproject.toml").c_str(), 0600) == 0);
+  const auto inputs = gather_inputs(DepsKind::kPyproject, folder / "job/pyproject.toml", "/");
+  CHECK(inputs.has_value());
 }
 
 }  // namespace snapshot_key_test
