@@ -191,7 +191,8 @@ TEST_CASE("killed anywhere in a save, the newest committed step is whole and nev
   }
   MESSAGE(killed, " killed, ", committed_though_killed, " committed though killed, ", salvaged,
           " salvaged, ", finished_by_rescue, " saved by the next");
-  CHECK(committed_though_killed > 0);
+  // One in fifty: of few there may be none.
+  CHECK((committed_though_killed > 0 || test::kSanitized));
   CHECK(salvaged > 0);
   CHECK(finished_by_rescue > 0);
 }
