@@ -103,12 +103,17 @@ TEST_CASE("each block leaves the storage once, whoever asks for it first") {
   eight.fill(48);
   INFO("reads of 48 blocks: ", eight.reads);
   CHECK(eight.reads <= kReadsOf48);
-  std::uint64_t sent = 0, most = 0;
-  for (const auto& node : eight.nodes) {
-    sent += node->blocks->server().blocks_sent();
-    most = std::max(most, node->blocks->server().blocks_sent());
-  }
-  CHECK(sent >= 7 * 48);
+  std::uint64_t most = 0;
+  const auto sent = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& node : eight.nodes) {
+      sum += node->blocks->server().blocks_sent();
+      most = std::max(most, node->blocks->server().blocks_sent());
+    }
+    return sum;
+  };
+  // A server counts a block after its last byte, which its asker may have had before.
+  eight.run.run_until([&] { return eight.reads + sent() >= 8 * 48; });
   CHECK(most <= 2 * 48 + 24);
 }
 

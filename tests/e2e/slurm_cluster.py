@@ -203,11 +203,14 @@ class Cluster:
         return True
 
     def logs(self):
-        """The last lines of every daemon's log."""
+        """The last lines of every daemon's log, and what Slurm says of its jobs and nodes."""
         tails = {
             path.name: path.read_text(errors="replace").splitlines()[-15:]
             for path in sorted(self.folder.glob("*.log"))
         }
+        for words in (("scontrol", "show", "job"), ("sinfo", "-N", "-o", "%N %T %E")):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                tails[" ".join(words)] = self.run(*words, check=False).stdout.splitlines()
         return "\n".join(f"== {name}\n" + "\n".join(lines) for name, lines in tails.items())
 
     def processes(self):

@@ -13,10 +13,11 @@ import os, time
 if os.environ.get("ROBUSTRUN_NODE", "").endswith("1") and not os.path.exists("warm"):
     time.sleep({slow})
 """
+# Nothing keeps the group beyond destroy_process_group: see faulty_job.py.
 SCRIPT = """
 import os
 import helper
-import torch, torch.distributed as dist
+import torch, torch.distributed as dist, torch.distributed.nn
 dist.init_process_group("gloo")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -27,6 +28,7 @@ for step in range(3):
     model(torch.ones(2, 4)).sum().backward()
     optimizer.step()
 print("trained")
+del model, optimizer
 dist.destroy_process_group()
 """
 
