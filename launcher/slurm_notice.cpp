@@ -42,6 +42,13 @@ std::optional<base::Nanos> wall_time(std::string_view text) {
   return std::chrono::seconds(seconds);
 }
 
+// Slurm shows a flag of a job that runs in place of its state: SIGNALING until each of its nodes
+// has had a signal, and the warning is asked about just then.
+bool is_running(std::string_view state) {
+  return state == "RUNNING" || state == "SUSPENDED" || state == "SIGNALING" || state == "STOPPED" ||
+         state == "RESIZING" || state == "CONFIGURING";
+}
+
 bool ends_within(const Fields& fields, base::Nanos now, base::Nanos warning) {
   const auto end = wall_time(value(fields, "EndTime"));
   return end && *end - now <= warning;
@@ -60,7 +67,7 @@ base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_
   const std::string job = "job " + base::printable(value(fields, "JobId"));
   const std::string_view reason = value(fields, "Reason");
   const std::string_view preempted = value(fields, "PreemptTime");
-  const bool running = state == "RUNNING" || state == "SUSPENDED";
+  const bool running = is_running(state);
   if (state == "PREEMPTED" || (!preempted.empty() && preempted != "None")) {
     return SlurmNotice{kPreempted, "Slurm preempts " + job};
   }
