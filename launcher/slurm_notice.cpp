@@ -42,11 +42,11 @@ std::optional<base::Nanos> wall_time(std::string_view text) {
   return std::chrono::seconds(seconds);
 }
 
-// Slurm shows a flag of a job that runs in place of its state: SIGNALING until each of its nodes
-// has had a signal, and the warning is asked about just then.
+// Slurm shows a flag of a job that runs in place of its state (squeue(1), job state codes):
+// SIGNALING while it sends a signal, which is when we ask what the signal means.
 bool is_running(std::string_view state) {
   return state == "RUNNING" || state == "SUSPENDED" || state == "SIGNALING" || state == "STOPPED" ||
-         state == "RESIZING" || state == "CONFIGURING";
+         state == "RESIZING";
 }
 
 bool ends_within(const Fields& fields, base::Nanos now, base::Nanos warning) {

@@ -4,8 +4,8 @@
 // Tried with Slurm 22.05 (docs/slurm.md): during the grace of a preemption the job is RUNNING and
 // has a PreemptTime; at its time limit it is COMPLETING with the reason TimeLimit; when it was
 // requeued by somebody, COMPLETING with one restart more than it had; when it was cancelled,
-// COMPLETING without a reason. The warning of --signal comes to a job that is RUNNING,
-// which Slurm shows as SIGNALING until all its nodes have the signal.
+// COMPLETING without a reason. The warning of --signal comes to a job that is RUNNING, which Slurm
+// shows as SIGNALING while it sends the warning.
 
 #include <cstdint>
 #include <string>

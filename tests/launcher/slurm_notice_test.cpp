@@ -60,10 +60,12 @@ TEST_CASE("a warning is known by the time that is left") {
   const auto warned = read(running, 0, 3min);
   CHECK(warned.why == Why::kTimeLimit);
   CHECK(warned.words == "the time limit of job 7 is near");
-  // Asked before Slurm has sent it to every node.
-  CHECK(read(shown("JobState=SIGNALING Reason=None Restarts=0 PreemptTime=None"), 0, 1min).why ==
-        Why::kTimeLimit);
-  CHECK(read(shown("JobState=SIGNALING Reason=None Restarts=0")).why == Why::kNothing);
+  for (const char* flag : {"SIGNALING", "STOPPED", "RESIZING"}) {
+    CAPTURE(flag);
+    const std::string text = shown(std::string("JobState=") + flag + " Reason=None Restarts=0");
+    CHECK(read(text, 0, 1min).why == Why::kTimeLimit);
+    CHECK(read(text).why == Why::kNothing);
+  }
   CHECK(read("JobId=7 JobState=RUNNING EndTime=Unknown").why == Why::kNothing);
 }
 
