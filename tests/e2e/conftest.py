@@ -62,6 +62,11 @@ def command_of(pid):
         return []
 
 
+def program_of(pid):
+    """Empty when the process has ended."""
+    return b"".join(command_of(pid)[:1])
+
+
 def is_standby(pid):
     """An interpreter that has not become a worker: it has no progress record."""
     if b"ROBUSTRUN_STANDBY_SOCKET=" not in read_environ(pid):
@@ -119,7 +124,7 @@ class Running:
         agent = self.agent()
 
         def find():
-            shims = [c for c in self.children(agent) if b"robustrun-shim" in command_of(c)[0]]
+            shims = [c for c in self.children(agent) if b"robustrun-shim" in program_of(c)]
             return shims if len(shims) >= count else None
 
         return wait_for(find, what=f"the start of {count} shims")

@@ -12,7 +12,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import command_of, is_alive, is_standby, read_environ, wait_for
+from conftest import is_alive, is_standby, program_of, read_environ, wait_for
 from ssh_server import SSHD, Home, make_key, need_sshd, server_config
 
 NET4, NET6 = "10.77.0", "fd00:77:"
@@ -131,7 +131,7 @@ class Machine:
     def workers(self, script="lockstep.py"):
         return [
             pid for pid in self._with(script.encode())
-            if b"RANK=" in read_environ(pid) and b"robustrun-shim" not in command_of(pid)[0]
+            if b"RANK=" in read_environ(pid) and b"robustrun-shim" not in program_of(pid)
             and not is_standby(pid)
         ]
 

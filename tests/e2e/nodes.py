@@ -13,7 +13,7 @@ import signal
 import struct
 
 import pytest
-from conftest import Running, command_of, is_alive, is_standby, read_environ, wait_for
+from conftest import Running, is_alive, is_standby, program_of, read_environ, wait_for
 
 HEADER = 64
 AGENT_JOINED, AGENT_LOST, WORKER_STARTED, DECISION, FINISH, GROUP_FORMED = 2, 3, 5, 64, 65, 66
@@ -249,7 +249,7 @@ class Job(Running):
         # Helpers of a check (versions, GPUs) have no rank.
         return [
             p for p in self.node_processes(node)[1:]
-            if b"robustrun-shim" not in (command_of(p) or [b""])[0] and b"RANK=" in read_environ(p)
+            if b"robustrun-shim" not in program_of(p) and b"RANK=" in read_environ(p)
             and not is_standby(p)
         ]
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 from block_server import BLOCK
-from conftest import BUILD, command_of, is_alive, wait_for
+from conftest import BUILD, command_of, is_alive, program_of, wait_for
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
 
 pytestmark = NEEDS_MOUNTS
@@ -349,7 +349,7 @@ read("after")
             assert data.stat().st_blocks * 512 < 64 << 20
 
     def servers(self, run):
-        return [pid for pid in run.marked() if command_of(pid)[0] == b"robustrun-blocks"]
+        return [pid for pid in run.marked() if program_of(pid) == b"robustrun-blocks"]
 
     def test_readers_of_a_stopped_server_can_be_killed(self, run, packages_image):
         running = run.start(f"--image={packages_image}", "--image-mode=blocks",

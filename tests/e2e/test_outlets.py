@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import ROOT, command_of, is_alive, wait_for
+from conftest import ROOT, is_alive, program_of, wait_for
 from exposition import parse
 from nodes import DECISION, read_journal
 from operations import SCRIPT, Detached
@@ -206,7 +206,7 @@ def test_a_command_that_hangs_delays_neither_restart_nor_end(robustrun):
     job.fail(1)
     job.wait_metrics(lambda m: m[("attempt",)] == 1 and m[("attempt_steps",)] >= 3, "the restart")
     hooks = [pid for pid in robustrun.marked()
-             if command_of(pid)[0].endswith(b"/sleep")]
+             if program_of(pid).endswith(b"/sleep")]
     assert len(hooks) == 1 and is_alive(hooks[0])
     began = time.monotonic()
     job.end()

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from conftest import command_of, is_alive, is_standby, wait_for
+from conftest import is_alive, is_standby, program_of, wait_for
 
 pytest.importorskip("torch")
 
@@ -76,7 +76,7 @@ def facts(robustrun, attempt):
 def standbys(robustrun):
     """Pids of interpreters that wait, or import."""
     return sorted(pid for pid in robustrun.marked()
-                  if b"shim" not in command_of(pid)[0] and is_standby(pid))
+                  if b"shim" not in program_of(pid) and is_standby(pid))
 
 
 def is_waiting(pid):

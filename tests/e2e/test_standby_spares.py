@@ -2,7 +2,7 @@
 
 
 import pytest
-from conftest import command_of, is_alive, is_standby
+from conftest import is_alive, is_standby, program_of
 from nodes import LOCKSTEP, kill_at_once, wait_until_gone
 
 RANKS = 2  # of each of two nodes
@@ -47,7 +47,7 @@ class Warm:
 
     def standbys(self, node):
         return sorted(pid for pid in self.job.node_processes(node)[1:]
-                      if b"shim" not in command_of(pid)[0] and is_standby(pid))
+                      if b"shim" not in program_of(pid) and is_standby(pid))
 
     def waiting(self, node, besides=()):
         def there():
