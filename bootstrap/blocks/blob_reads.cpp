@@ -70,6 +70,7 @@ BlobReads::~BlobReads() {
 void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) {
   length = offset >= store_.length() ? 0 : std::min(length, store_.length() - offset);
   if (length == 0) return answer(std::span<const char>{});
+  supply_.note_read();
   auto read = std::make_shared<Read>();
   read->offset = offset;
   read->length = length;

@@ -9,6 +9,7 @@
 // origin, reading ahead leaves it room.
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -56,6 +57,8 @@ class BlockSupply {
   BlockSupply& operator=(const BlockSupply&) = delete;
 
   void want(std::uint64_t block, Urgency urgency, BlockReady ready);
+  // Somebody read from the image, whether it was there or not: what nobody asked for can wait.
+  void note_read() { last_read_ = clock_.now(); }
   // Runs on a thread for reads of the store.
   void run_local(std::move_only_function<void()> job);
 
@@ -108,6 +111,7 @@ class BlockSupply {
   Origin& origin_;
   const base::Clock& clock_;
   const SupplyOptions options_;
+  std::atomic<base::Nanos> last_read_;  // a start follows, so the beginning counts as one
 
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable local_wake_;
@@ -127,6 +131,7 @@ class BlockSupply {
   unsigned prefetch_requests_ = 0;  // threads with a request that nobody waits for
   base::Nanos prefetch_due_{};  // nothing is read ahead before
   base::Nanos cold_due_{};
+  std::optional<base::Nanos> cold_since_;  // the blocks of the profile were there
   base::Nanos last_demand_{};
   std::uint64_t store_bytes_ = 0;
   std::uint64_t peer_bytes_ = 0;

@@ -13,7 +13,9 @@ inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for the origin
 inline constexpr unsigned kColdInFlight = 2;
-inline constexpr std::chrono::milliseconds kColdQuiet{500};  // since a read had to wait
+inline constexpr std::chrono::milliseconds kColdQuiet{500};  // since a read had to wait,
+inline constexpr std::chrono::seconds kColdRest{5};          // and since any read at all,
+inline constexpr std::chrono::seconds kColdPatience{60};     // but no longer than that
 inline constexpr unsigned kWantsInFlight = 32;   // blocks that peers are asked for at once
 inline constexpr std::chrono::seconds kPeerDeadline{10};
 inline constexpr std::chrono::milliseconds kRetryFirst{100};  // doubled each time

@@ -69,6 +69,11 @@ class FakeOrigin final : public Origin {
     const std::lock_guard lock(mutex_);
     hanging_.insert(block);
   }
+  // Whether it is asked for more than so many blocks within this time.
+  [[nodiscard]] bool wait_more_than(std::size_t count, base::Nanos within) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, within, [&] { return order_.size() > count; });
+  }
   void hang_all(bool on) {
     const std::lock_guard lock(mutex_);
     all_hang_ = on;
@@ -107,6 +112,18 @@ struct Outcome {
 };
 
 // A server without its mount and its socket.
+// Goes as time does, and further when the test says so.
+class AheadClock final : public base::Clock {
+ public:
+  [[nodiscard]] base::Nanos now() const override { return real_.now() + base::Nanos(ahead_); }
+  [[nodiscard]] base::Nanos wall_time() const override { return real_.wall_time(); }
+  void go_on(base::Nanos by) { ahead_ += by.count(); }
+
+ private:
+  base::SystemClock real_;
+  std::atomic<std::int64_t> ahead_ = 0;
+};
+
 class Fixture {
  public:
   explicit Fixture(SupplyOptions options = {60s, 4, 0, false}, BlockProfile profile = {}) {
@@ -155,7 +172,7 @@ class Fixture {
   }
 
   test::Scratch scratch;
-  base::SystemClock clock;
+  AheadClock clock;
   FakeOrigin origin;
   TouchRecorder recorder{scratch.path("profile"), kLength};
   std::unique_ptr<BlockStore> store;
@@ -273,6 +290,8 @@ TEST_CASE("a damaged block of the store is fetched again") {
 TEST_CASE("what the profile names is fetched in its order, the rest when it is there") {
   BlockProfile profile{kLength, 1, {{7, 0}, {2, 0}, {9, 1}, {0, 0}}};
   Fixture server({60s, 1, 1ULL << 30, true}, profile);
+  REQUIRE(server.wait_until([](const auto& status) { return status.is_hot_done; }));
+  server.clock.go_on(kColdRest);
   REQUIRE(server.wait_until([](const auto& status) { return status.is_all_done; }));
   const auto order = server.origin.order();
   REQUIRE(order.size() == kBlocks);
@@ -286,6 +305,28 @@ TEST_CASE("what the profile names is fetched in its order, the rest when it is t
     CHECK(outcome_of(server.read(block * kBlockBytes, 10)).is_there);
   }
   CHECK(server.status().demand_fetches == 0);
+}
+
+TEST_CASE("what no profile names waits until the image is left alone, but not for ever") {
+  const auto is_whole = [](const BlockServerStatus& status) { return status.is_all_done; };
+  SUBCASE("left alone") {
+    Fixture server({60s, 1, 1ULL << 30, false}, {});
+    CHECK(outcome_of(server.read(0, 10)).is_there);
+    server.restart({60s, 1, 1ULL << 30, true}, {});
+    CHECK(outcome_of(server.read(0, 10)).is_there);  // nobody waited for the source
+    server.clock.go_on(kColdQuiet);
+    CHECK_FALSE(server.origin.wait_more_than(1, 10 * kSupplyTick));
+    server.clock.go_on(kColdRest);
+    CHECK(server.wait_until(is_whole));
+  }
+  SUBCASE("read all the time") {
+    Fixture server({60s, 1, 1ULL << 30, true}, {});
+    CHECK(server.wait_until([&](const BlockServerStatus& status) {
+      CHECK(outcome_of(server.read(0, 10)).is_there);
+      server.clock.go_on(kColdQuiet);
+      return is_whole(status);
+    }));
+  }
 }
 
 TEST_CASE("a read goes before what is read ahead") {
