@@ -13,7 +13,7 @@ import time
 
 import pytest
 from block_server import BLOCK
-from conftest import BUILD, command_of, is_alive, program_of, wait_for
+from conftest import BUILD, HeldPort, command_of, is_alive, program_of, wait_for
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
 
 pytestmark = NEEDS_MOUNTS
@@ -88,9 +88,8 @@ def run(robustrun):
 
 @contextlib.contextmanager
 def nginx(folder, root):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    held = HeldPort()
+    port = held.number
     configuration = folder / "nginx.conf"
     configuration.write_text(f"""
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
@@ -106,6 +105,7 @@ http {{ access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folde
     finally:
         server.kill()
         server.wait()
+        held.close()
 
 
 def test_a_tree_of_packages_comes_first_on_path(run, packages_image):
