@@ -5,13 +5,12 @@ import pathlib
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
 import pytest
-from conftest import BUILD, FOREIGN, ROOT, wait_for
+from conftest import BUILD, FOREIGN, ROOT, HeldPort, wait_for
 
 pytest.importorskip("torch")
 JOB = pathlib.Path(__file__).with_name("checkpoint_job.py")
@@ -29,9 +28,7 @@ class Job:
     """Ranks that are started together, without a launcher."""
 
     def __init__(self, folder, ranks, *words):
-        with socket.socket() as chosen:
-            chosen.bind(("127.0.0.1", 0))
-            port = str(chosen.getsockname()[1])
+        self.port = HeldPort()
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.lines_before = [len(lines_of(folder, rank)) for rank in range(ranks)]
@@ -41,7 +38,7 @@ class Job:
                 env={**{name: value for name, value in os.environ.items()
                         if not name.startswith(FOREIGN)},
                      "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                     "MASTER_PORT": port, "OMP_NUM_THREADS": "1",
+                     "MASTER_PORT": str(self.port.number), "OMP_NUM_THREADS": "1",
                      "PYTHONPATH": str(ROOT / "python"),
                      "ROBUSTRUN_BUILD_DIR": str(BUILD.resolve()),
                      "ROBUSTRUN_CHECKPOINT_DIR": f"{folder / 'a'}:{folder / 'b'}"})
@@ -62,6 +59,7 @@ class Job:
     def finish(self):
         """(exit codes, what all of them said)"""
         said = [each.communicate(timeout=250)[1].decode() for each in self.ranks]
+        self.port.close()
         return [each.returncode for each in self.ranks], "".join(said)
 
 
