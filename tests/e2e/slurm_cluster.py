@@ -100,8 +100,8 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, marker, count, cpus=8, gpus=0, proctrack="linuxproc", kill_wait_s=2,
-                 grace_s=3, requeue_after_s=5, options=(), files=None):
+    def __init__(self, marker, count, cpus=8, gpus=0, proctrack="linuxproc", kill_wait_s=5,
+                 grace_s=5, requeue_after_s=60, options=(), files=None):
         """`count` nodes with `cpus` CPUs and `gpus` GPUs each. A job that must end gets SIGTERM
         and, `kill_wait_s` later, SIGKILL. The partition "low", the default, is preempted by
         "high": its jobs get SIGTERM, and after `grace_s` they are requeued; `requeue_after_s` is

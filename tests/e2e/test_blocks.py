@@ -369,6 +369,6 @@ def test_a_read_fails_when_the_source_is_silent_for_longer_than_its_budget(tmp_p
         with pytest.raises(OSError) as failed:
             server.read(2 * BLOCK, 10)
         assert failed.value.errno == errno.EIO
-        assert 1.5 < time.monotonic() - began < 15
+        assert 1.5 < time.monotonic() - began < 45  # of the 60 s of its silence
         assert server.read(100, 10) == bytes(10)
         wait_for(lambda: server.status()["waiting"] == 0, 20, "no read waits")

@@ -163,7 +163,7 @@ def test_the_shards_of_a_lost_machine_come_from_the_memory_of_its_peer(lab, robu
     saves = robustrun.folder / "saves"
     job = start_copied(robustrun, machines, saves, 0, script=SCRIPT)
     machines["h2"].lose_power()
-    resumed = job.wait(lambda: read_notes(saves, "resumed.1"), "a resumption", 120)
+    resumed = job.wait(lambda: read_notes(saves, "resumed.1"), "a resumption", 300)
     assert [(step, from_disk) for step, _, from_disk, _ in resumed] == [(0, 0)] * 2
     assert all(from_memory > 0 for _, from_memory, _, _ in resumed)
     job.stop()

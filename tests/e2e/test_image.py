@@ -15,6 +15,7 @@ import pytest
 from block_server import BLOCK
 from conftest import BUILD, HeldPort, command_of, is_alive, program_of, wait_for
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
+from nodes import kill_at_once
 
 pytestmark = NEEDS_MOUNTS
 needs_bwrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")
@@ -188,8 +189,7 @@ def test_mounts_of_an_agent_that_was_killed_are_gone_after_the_next_start(run, p
     wait_for((run.folder / "ready").exists, what="the first step")
     left = run.mounts()
     assert left
-    for pid in [running.agent(), running.pid]:  # without the second the first is found no more
-        os.kill(pid, signal.SIGKILL)
+    kill_at_once([running.pid, running.agent()])  # else another agent takes them down
     running.finish()
     assert run.mounts() == left
     done = run.run(f"--image={packages_image}", run.write("train.py", SCRIPT))
@@ -360,7 +360,7 @@ read("after")
         os.kill(server, signal.SIGSTOP)
         began = time.monotonic()
         os.kill(running.pid, signal.SIGTERM)
-        done = running.finish(timeout=30)
+        done = running.finish(timeout=90)
         print(f"gone after {time.monotonic() - began:.2f} s")
         assert not is_alive(worker)
         assert "left behind" not in done.errors

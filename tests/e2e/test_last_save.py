@@ -55,7 +55,7 @@ def start(robustrun, *how, options=()):
     saved.mkdir()
     running = robustrun.start("--nproc-per-node=2", *options, str(script), str(saved), *how)
     steps = saved / "step-1"
-    wait_for(lambda: steps.exists() and int(steps.read_text() or 0) >= 10, 120, "ten steps")
+    wait_for(lambda: steps.exists() and int(steps.read_text() or 0) >= 10, 300, "ten steps")
     return running, saved
 
 
