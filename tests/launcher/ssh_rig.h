@@ -40,7 +40,7 @@ class SshRig {
   using Transport = launcher::SshTransport;
 
   explicit SshRig(Transport transport, const SshRigOptions& rig = {})
-      : port(free_port()), pool(loop.executor(), 4, 256) {
+      : port(held_port.port), pool(loop.executor(), 4, 256) {
     make_key("host_key", rig.host_key_type);
     make_key("user_key", rig.user_key_type);
     make_program("here/bin/robustrun", stand_in_script(folder.path()));
@@ -161,6 +161,7 @@ class SshRig {
 
   ScratchFolder folder;
   Loop loop;
+  HeldPort held_port;
   std::uint16_t port;
   base::BlockingPool pool;
   launcher::SshOptions options;

@@ -24,7 +24,7 @@ REQUEST = (b"POST /handler/fr_trace_json HTTP/1.1\r\nHost: worker\r\nConnection:
 
 def ask(path):
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(20)
+        client.settimeout(60)
         client.connect(str(path))
         client.sendall(REQUEST)
         answer = b""
