@@ -100,8 +100,11 @@ def blocked_by_servers(pid):
     """Masks of blocked signals of the worker server's threads."""
     masks = []
     for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, task)) as file:
-            status = file.read()
+        try:
+            with open("/proc/%d/task/%s/status" % (pid, task)) as file:
+                status = file.read()
+        except OSError:
+            continue  # it has ended
         if "pt_workerserver" in status.splitlines()[0]:
             masks.append(int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16))
     return masks
