@@ -16,6 +16,10 @@ import time
 
 import torch
 import torch.distributed as dist
+
+# Before there is a process group, which its functions would keep until the interpreter has ended:
+# a thread of gloo that is late would abort it then (pytorch#190489).
+import torch.distributed.nn  # noqa: F401
 from torch.nn.parallel import DistributedDataParallel
 
 try:

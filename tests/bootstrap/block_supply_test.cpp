@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kBlocks = 12;
 constexpr std::uint64_t kLength = (kBlocks - 1) * kBlockBytes + 4321;
-constexpr auto kSoon = 20s;  // for what must happen; far from what it takes
+constexpr auto kSoon = 60s;  // for what must happen; far from what it takes
 
 char byte_at(std::uint64_t offset) { return static_cast<char>((offset * 2654435761U) >> 24); }
 

@@ -1,5 +1,6 @@
 """A storage that a lab's machines share, and caches that they do not."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -59,6 +60,8 @@ class Far:
     def blocks_at(self, machine):
         """That the machine's cache has."""
         found = pathlib.Path(f"/proc/{machine.init}/root{self.cache}").glob("blocks/*/sums")
-        data = b"".join(path.read_bytes() for path in found)
+        data = b""
+        with contextlib.suppress(FileNotFoundError):  # a cache that is just being laid out
+            data = b"".join(path.read_bytes() for path in found)
         sums = [data[at:at + SUM_BYTES] for at in range(0, len(data), SUM_BYTES)]
         return len([one for one in sums if any(one)])
