@@ -90,17 +90,19 @@ struct Server {
 
   // What is wrong from the beginning, for whoever connects.
   void tell_troubles(const std::string& of_source) const {
-    const auto tell = [this](const std::string& text) {
-      RR_LOG(kWarn, ({}), "{}", text);
-      clients->tell_event(text);
-    };
     if (!store.obstacle().empty()) {
-      tell("no block is kept on this machine, each is fetched when it is read: " +
-           store.obstacle());
+      tell_of_cache("no block is kept on this machine, each is fetched when it is read: " +
+                    store.obstacle());
     }
     if (of_source.empty()) return;
     supply.set_trouble(of_source);
-    tell(of_source);
+    RR_LOG(kWarn, ({}), "{}", of_source);
+    clients->tell_event(of_source);
+  }
+
+  void tell_of_cache(const std::string& text) const {
+    RR_LOG(kWarn, ({}), "{}", text);
+    clients->tell_lasting(text);
   }
 
   void on_source_event(const std::string& text, bool is_well) {
@@ -204,6 +206,9 @@ base::Status serve(const ServeOptions& options) {
   server.tell_troubles(source.trouble);
   supply.on_event(
       [&server](const std::string& text, bool is_well) { server.on_source_event(text, is_well); });
+  supply.on_unkept([&server](const std::string& why) {
+    server.tell_of_cache("blocks that come from now on may not be kept on this machine: " + why);
+  });
   reads.on_failure([&server](const std::string& why) { server.on_read_failure(why); });
   fmt::print("ready {}\n", blob.key);
   std::fflush(stdout);
