@@ -351,9 +351,9 @@ void BlockClients::tell_event(const std::string& text, BlockEvent about) {
   for (const ClientPtr& client : clients_) client->send(event_, false);
 }
 
-void BlockClients::tell_lasting(const std::string& text) {
+void BlockClients::tell_lasting(const std::string& text, BlockEvent about) {
   const std::lock_guard lock(mutex_);
-  lasting_ = event_frame(text, BlockEvent::kNews);
+  lasting_ = event_frame(text, about);
   for (const ClientPtr& client : clients_) client->send(lasting_, false);
 }
 

@@ -47,7 +47,7 @@ class BlockClients {
   // To all that are connected, and to everybody who connects until the next one.
   void tell_event(const std::string& text, BlockEvent about = BlockEvent::kNews);
   // The same of what stays as it is: no event takes its place but another one of these.
-  void tell_lasting(const std::string& text);
+  void tell_lasting(const std::string& text, BlockEvent about = BlockEvent::kNews);
   // Since when nobody has been connected; nothing: somebody is.
   [[nodiscard]] std::optional<base::Nanos> idle_since() const;
 
