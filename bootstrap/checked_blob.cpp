@@ -19,17 +19,17 @@
 namespace robustrun::bootstrap {
 namespace {
 
-constexpr std::string_view kHead = "robustrun-checked 1";
-constexpr std::size_t kLines = 4;  // and what follows the last line feed: nothing
+constexpr std::string_view kCheckedHead = "robustrun-checked 1";
+constexpr std::size_t kCheckedLines = 4;  // and what follows the last line feed: nothing
 
-std::string file_of(const std::string& cache, const std::string& key, std::string_view name) {
+std::string blob_file(const std::string& cache, const std::string& key, std::string_view name) {
   return fmt::format("{}/blocks/{}/{}", cache, key, name);
 }
 
 }  // namespace
 
 base::Result<std::string> hash_of_sums(const std::string& cache, const std::string& key) {
-  const std::string path = file_of(cache, key, "sums");
+  const std::string path = blob_file(cache, key, "sums");
   const base::Fd fd = RR_TRY(open_store_file(path, O_RDONLY));
   base::Sha256 hash;
   std::string piece(std::size_t{64} << 10, '\0');
@@ -43,13 +43,14 @@ base::Result<std::string> hash_of_sums(const std::string& cache, const std::stri
 }
 
 std::string checked_text(const CheckedBlob& checked) {
-  return fmt::format("{}\nsha256 {}\nsums {}\nend\n", kHead, checked.sha256, checked.sums);
+  return fmt::format("{}\nsha256 {}\nsums {}\nend\n", kCheckedHead, checked.sha256, checked.sums);
 }
 
 base::Result<CheckedBlob> parse_checked(std::string_view text) {
   const auto lines = base::split(text, '\n');
-  if (lines.size() == kLines + 1 && lines[0] == kHead && lines[1].starts_with("sha256 ") &&
-      lines[2].starts_with("sums ") && lines[3] == "end" && lines[4].empty()) {
+  if (lines.size() == kCheckedLines + 1 && lines[0] == kCheckedHead &&
+      lines[1].starts_with("sha256 ") && lines[2].starts_with("sums ") && lines[3] == "end" &&
+      lines[4].empty()) {
     CheckedBlob checked{std::string(lines[1].substr(7)), std::string(lines[2].substr(5))};
     if (is_sha256(checked.sha256) && is_sha256(checked.sums)) return checked;
   }
@@ -59,7 +60,7 @@ base::Result<CheckedBlob> parse_checked(std::string_view text) {
 base::Status save_checked(const std::string& cache, const std::string& key, std::string_view sha256,
                           std::string_view sums) {
   RR_ASSERT(is_blob_key(key) && is_sha256(sha256) && is_sha256(sums));
-  const std::string path = file_of(cache, key, "checked");
+  const std::string path = blob_file(cache, key, "checked");
   const base::Fd fd = RR_TRY(open_store_file(path, O_RDWR | O_CREAT));
   const std::string text = checked_text({std::string(sha256), std::string(sums)});
   const auto size = static_cast<off_t>(text.size());
@@ -71,7 +72,7 @@ base::Status save_checked(const std::string& cache, const std::string& key, std:
 }
 
 bool is_checked_blob(const std::string& cache, const std::string& key, std::string_view sha256) {
-  const std::string path = file_of(cache, key, "checked");
+  const std::string path = blob_file(cache, key, "checked");
   if (!open_store_file(path, O_RDONLY)) return false;
   const auto text = base::read_file(path, kAboutBytesMax);
   if (!text) return false;

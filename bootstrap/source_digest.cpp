@@ -8,20 +8,20 @@
 namespace robustrun::bootstrap {
 namespace {
 
-constexpr std::string_view kMark = "#sha256=";
-constexpr std::size_t kDigits = 64;
+constexpr std::string_view kDigestMark = "#sha256=";
+constexpr std::size_t kSha256Digits = 64;
 
 }  // namespace
 
 bool is_sha256(std::string_view text) {
-  return text.size() == kDigits &&
+  return text.size() == kSha256Digits &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 base::Result<DigestedSource> split_digest(std::string_view source) {
-  const std::size_t at = is_http_source(source) ? source.find(kMark) : std::string_view::npos;
+  const std::size_t at = is_http_source(source) ? source.find(kDigestMark) : std::string_view::npos;
   if (at == std::string_view::npos) return DigestedSource{std::string(source), {}};
-  std::string digest(source.substr(at + kMark.size()));
+  std::string digest(source.substr(at + kDigestMark.size()));
   for (char& digit : digest) {
     if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
   }
