@@ -157,7 +157,7 @@ TEST_CASE("what has rotted is fetched again before an image is right") {
     CHECK(place.outcome(*check) == State::kOpen);
   }
   CHECK(check->tick(true) == State::kOpen);  // not at once
-  REQUIRE(wait_until([&] { return place.store->present().value()[block]; }));
+  REQUIRE(wait_until([&]() -> bool { return place.store->present().value()[block]; }));
   CHECK(place.outcome(*check) == State::kRight);
   CHECK(place.origin.asked == 1);
   CHECK(place.is_checked(place.right));

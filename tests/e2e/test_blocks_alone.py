@@ -156,6 +156,7 @@ def test_it_ends_with_all_that_a_dead_agent_mounted_when_no_other_agent_comes(tm
                 time.sleep(3)  # longer than it would wait, were its agent dead
                 assert server.process.poll() is None
                 another = Client(server.socket)
+                another.status()  # it is known to the server
                 owner.close()
                 time.sleep(3)  # nor while an agent is connected
                 assert server.process.poll() is None
