@@ -136,6 +136,11 @@ void BlockSupply::on_event(OnEvent event) {
   event_ = std::move(event);
 }
 
+void BlockSupply::on_unkept(std::function<void(const std::string&)> unkept) {
+  const std::lock_guard lock(mutex_);
+  unkept_ = std::move(unkept);
+}
+
 Flight& BlockSupply::start(std::uint64_t block, Urgency urgency) {
   Flight& flight = flights_.start(block, urgency, clock_.now());
   queue(block, flight);

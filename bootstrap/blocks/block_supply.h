@@ -77,6 +77,8 @@ class BlockSupply {
   // Called with a sentence when the origin begins to fail, and when it answers again.
   using OnEvent = std::function<void(const std::string&, bool is_well)>;
   void on_event(OnEvent event);
+  // Called with why, once: when a block cannot be kept in a store that has its files.
+  void on_unkept(std::function<void(const std::string&)> unkept);
 
  private:
   using Job = std::move_only_function<void()>;
@@ -100,6 +102,7 @@ class BlockSupply {
   void run_local_jobs();
   void look_into_store(std::uint64_t block);
   void keep_and_deliver(std::uint64_t block, std::span<const char> bytes);
+  void tell_unkept(const std::string& why);
   void deliver(std::uint64_t block, std::span<const char> bytes, bool is_kept,
                std::uint64_t from_store);
   void run_requests();
@@ -125,6 +128,7 @@ class BlockSupply {
   std::array<std::deque<Job>, kUrgencies.size()> jobs_;
   AskPeers ask_;
   OnEvent event_;
+  std::function<void(const std::string&)> unkept_;  // none: nobody is told any more
   OriginMeter meter_;
   std::string trouble_;
   unsigned wants_ = 0;  // of peers, unanswered

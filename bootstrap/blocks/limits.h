@@ -34,6 +34,10 @@ inline constexpr std::chrono::seconds kFailureLogEvery{1};
 inline constexpr std::chrono::seconds kFailedFor{1};  // a block that could not be had
 inline constexpr std::size_t kFailedMax = 4096;       // such blocks
 
+// content_check
+inline constexpr std::chrono::seconds kCheckPause{30};  // when a block was missing after all
+inline constexpr int kCheckNice = 19;
+
 // http_origin
 inline constexpr long kConnectSeconds = 10;
 inline constexpr long kStallSeconds = 10;  // with less than kStallBytes a second
