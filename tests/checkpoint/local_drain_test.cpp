@@ -93,6 +93,7 @@ TEST_CASE("data lies on the machine's own disk until it is drained, and then it 
   Machine machine;
   const AttemptId attempt = machine.save(5);
   CHECK(data_files(machine.disk) == 1);
+  CHECK(machine.store.directories() == machine.mounts.directories);  // where others save for it
   for (const std::string& mount : machine.mounts.directories) CHECK(data_files(mount) == 0);
   FoundAttempt found = machine.newest();
   CHECK(found.is_local());

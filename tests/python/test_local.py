@@ -20,7 +20,7 @@ LIBRARY = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
-from robustrun import _engine, _local, checkpoint  # noqa: E402
+from robustrun import _engine, _local, _staged, checkpoint  # noqa: E402
 
 NEVER = 1  # bytes a second
 
@@ -188,6 +188,16 @@ checkpoint.save(state_of(1), 1, {str(shared)!r}, local={str(disk)!r}, drain_rate
         subprocess.run([sys.executable, "-c", script, *arguments], check=True, timeout=60,
                        env={**os.environ, "PYTHONPATH": str(PACKAGE)})
         assert steps(shared) == [1] * (1 + len(arguments))
+
+
+def test_before_a_stop_every_save_is_drained_and_without_a_limit(shared, disk, monkeypatch):
+    for step in (1, 2):
+        checkpoint.save(state_of(step), step, shared, local=disk, drain_every=9, drain_rate=NEVER)
+    assert steps(shared) == [] and steps(shared, local=True) == [1, 2]
+    monkeypatch.setattr(_staged, "stop_requested", lambda: "preempt")
+    checkpoint.save(state_of(3), 3, shared, local=disk, drain_every=9, drain_rate=NEVER)
+    checkpoint.wait()
+    assert steps(shared) == [1, 3] and steps(shared, local=True) == [2]
 
 
 @pytest.mark.parametrize("lost", ["missing", "later"])
