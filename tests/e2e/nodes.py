@@ -11,6 +11,7 @@ import pathlib
 import random
 import signal
 import struct
+import subprocess
 
 import pytest
 from conftest import (
@@ -320,8 +321,12 @@ class Job(Running):
     def end(self, timeout=180):
         try:
             return self.process.wait(timeout)
-        except Exception as error:
-            raise AssertionError(f"{error}\n{self.err()[-4000:]}") from None
+        except subprocess.TimeoutExpired as error:
+            shown = self.runner.run("status", str(self.run), timeout=20)
+            raise AssertionError(
+                f"{error}\n{self.err()[-4000:]}\nits status, now:\n{shown.text}{shown.errors}\n"
+                f"the last lines of its workers:\n{self.out()[-1000:]}"
+            ) from None
 
     def stop(self, timeout=180):
         if self.process.poll() is None:
