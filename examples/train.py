@@ -184,6 +184,9 @@ def main():
         time.sleep(args.slow)
     if rank == 0:
         print(f"accuracy {accuracy(args, network):.1%} after {done} steps", flush=True)
+    # The model would be the last to hold the group, and wait for gloo's threads with the
+    # interpreter's lock, which one of them may want.
+    del model
     dist.destroy_process_group()
 
 
