@@ -19,15 +19,11 @@
 #include "bootstrap/blocks/touch_recorder.h"
 #include "tests/support/scratch.h"
 
-namespace block_supply_test {
-
-using namespace robustrun;
-using namespace robustrun::bootstrap;
-using namespace std::chrono_literals;
+namespace robustrun::bootstrap::block_supply_test {
 
 constexpr std::uint64_t kBlocks = 12;
 constexpr std::uint64_t kLength = (kBlocks - 1) * kBlockBytes + 4321;
-constexpr auto kSoon = 60s;  // for what must happen; far from what it takes
+constexpr auto kSoon = std::chrono::seconds(60);  // for what must happen; far from what it takes
 
 inline char byte_at(std::uint64_t offset) {
   return static_cast<char>((offset * 2654435761U) >> 24);
@@ -129,7 +125,8 @@ class AheadClock final : public base::Clock {
 
 class Fixture {
  public:
-  explicit Fixture(SupplyOptions options = {60s, 4, 0, false}, BlockProfile profile = {}) {
+  explicit Fixture(SupplyOptions options = {std::chrono::seconds(60), 4, 0, false},
+                   BlockProfile profile = {}) {
     start(options, profile);
   }
   ~Fixture() {
@@ -169,7 +166,7 @@ class Fixture {
     const auto end = std::chrono::steady_clock::now() + kSoon;
     while (!condition(status())) {
       if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(2ms);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return true;
   }
@@ -188,4 +185,4 @@ inline Outcome outcome_of(std::future<Outcome> future) {
   return future.get();
 }
 
-}  // namespace block_supply_test
+}  // namespace robustrun::bootstrap::block_supply_test

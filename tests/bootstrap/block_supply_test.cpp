@@ -6,7 +6,9 @@
 #include "base/io/fd.h"
 #include "tests/bootstrap/block_supply_fixture.h"
 
-namespace block_supply_test {
+namespace robustrun::bootstrap::block_supply_test {
+
+using namespace std::chrono_literals;
 
 TEST_CASE("reads of any place have the source's bytes, from the store when they come again") {
   Fixture server;
@@ -242,4 +244,4 @@ TEST_CASE("the order of the first touch is kept until the start is over") {
   CHECK(load_block_profile(server.scratch.path("profile"), kLength + 1).blocks.empty());
 }
 
-}  // namespace block_supply_test
+}  // namespace robustrun::bootstrap::block_supply_test
