@@ -271,12 +271,7 @@ base::Result<BlobCheck> verify_blob(const std::string& cache, const std::string&
   const auto store = RR_TRY(BlockStore::open({cache, key, about.length, about.source, 0, false}));
   const std::vector<bool> present = RR_TRY(store->present());
   BlobCheck check;
-  std::vector<char> memory(kVerifyBlocks * kBlockBytes + kDirectAlignment);
-  void* start = memory.data();
-  std::size_t room = memory.size();
-  const std::span<char> buffer(
-      static_cast<char*>(std::align(kDirectAlignment, kVerifyBlocks * kBlockBytes, start, room)),
-      kVerifyBlocks * kBlockBytes);
+  const DirectBuffer buffer(kVerifyBlocks * kBlockBytes);
   for (std::uint64_t first = 0; first < present.size();) {
     std::uint64_t end = first;
     while (end < present.size() && present[end] && end - first < kVerifyBlocks) ++end;
@@ -286,10 +281,10 @@ base::Result<BlobCheck> verify_blob(const std::string& cache, const std::string&
     }
     check.blocks += end - first;
     const std::uint64_t bytes = std::min(end * kBlockBytes, about.length) - first * kBlockBytes;
-    if (!RR_TRY(store->read_past_cache(first, buffer.first(bytes)))) {
+    if (!RR_TRY(store->read_past_cache(first, buffer.bytes().first(bytes)))) {
       // What it has found damaged is absent now; what it could not look at, it did not count.
       for (std::uint64_t block = first; block < end; ++block) {
-        RR_TRY(store->read(block, buffer.first(bytes_of_block(about.length, block))));
+        RR_TRY(store->read(block, buffer.bytes().first(bytes_of_block(about.length, block))));
       }
     }
     first = end;

@@ -45,4 +45,11 @@ bool DirectFile::read(std::uint64_t offset, std::span<char> bytes) const {
   return true;
 }
 
+DirectBuffer::DirectBuffer(std::size_t size)
+    : space_(std::make_unique_for_overwrite<char[]>(size + kDirectAlignment)) {
+  void* start = space_.get();
+  std::size_t room = size + kDirectAlignment;
+  bytes_ = {static_cast<char*>(std::align(kDirectAlignment, size, start, room)), size};
+}
+
 }  // namespace robustrun::bootstrap

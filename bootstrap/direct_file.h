@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -27,6 +28,17 @@ class DirectFile {
 
  private:
   base::Fd fd_;
+};
+
+// Memory for such reads, of `size` bytes that are not set to anything.
+class DirectBuffer {
+ public:
+  explicit DirectBuffer(std::size_t size);
+  [[nodiscard]] std::span<char> bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<char[]> space_;
+  std::span<char> bytes_;  // of it
 };
 
 }  // namespace robustrun::bootstrap

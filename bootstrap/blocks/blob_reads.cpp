@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/io/log.h"
+#include "bootstrap/direct_file.h"
 
 namespace robustrun::bootstrap {
 
@@ -33,14 +34,9 @@ struct BlobReads::Read {
 
 namespace {
 
-// Of kReadBytesMax, as direct reads want it.
 std::span<char> thread_buffer() {
-  constexpr std::size_t kSpace = kReadBytesMax + kDirectAlignment;
-  thread_local const auto space = std::make_unique_for_overwrite<char[]>(kSpace);
-  void* start = space.get();
-  std::size_t room = kSpace;
-  return {static_cast<char*>(std::align(kDirectAlignment, kReadBytesMax, start, room)),
-          kReadBytesMax};
+  thread_local const DirectBuffer buffer(kReadBytesMax);
+  return buffer.bytes();
 }
 
 }  // namespace

@@ -4,16 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "base/io/sha256.h"
 #include "bootstrap/blocks/limits.h"
 #include "bootstrap/checked_blob.h"
+#include "bootstrap/direct_file.h"
 #include "bootstrap/limits.h"
 
 namespace robustrun::bootstrap {
@@ -55,18 +54,13 @@ void ContentCheck::run() {
 base::Result<bool> ContentCheck::look() {
   rotten_ = store_.rotten();
   const std::string sums = RR_TRY(hash_of_sums(cache_, store_.key()));
-  std::vector<char> memory(kVerifyBlocks * kBlockBytes + kDirectAlignment);
-  void* start = memory.data();
-  std::size_t room = memory.size();
-  const std::span<char> buffer(
-      static_cast<char*>(std::align(kDirectAlignment, kVerifyBlocks * kBlockBytes, start, room)),
-      kVerifyBlocks * kBlockBytes);
+  const DirectBuffer buffer(kVerifyBlocks * kBlockBytes);
   base::Sha256 hash;
   bool are_all_here = true;
   for (std::uint64_t first = 0; first < store_.blocks(); first += kVerifyBlocks) {
     const std::uint64_t end = std::min(first + kVerifyBlocks, store_.blocks());
     const auto bytes =
-        buffer.first(std::min(end * kBlockBytes, store_.length()) - first * kBlockBytes);
+        buffer.bytes().first(std::min(end * kBlockBytes, store_.length()) - first * kBlockBytes);
     if (RR_TRY(store_.read_past_cache(first, bytes))) {
       hash.add({bytes.data(), bytes.size()});
     } else {
