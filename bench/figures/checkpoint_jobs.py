@@ -1,7 +1,8 @@
 """Checkpoints of two ranks on this machine: sharded states, a copy in every step, restarts.
 
 Sharded: 1 GiB as FSDP has it, over gloo, through robustrun.dcp; beside it DCP's FileSystemWriter
-and a torch.save of each rank, both with fsync; the page cache is dropped before each restore.
+and a torch.save of each rank, both with fsync, and fio on the same directory, which is the limit;
+the page cache is dropped before each restore.
 Copies: steps of a second, a copy of 64 MiB on each rank behind each. Warm restart: from SIGKILL of
 one rank until both have their state again, of copies in the agent's memory and of a checkpoint on
 disk; torchrun with torch.save beside it. There torch.load finds its file in the page cache, and
@@ -30,7 +31,7 @@ from harness import (
     wait_for,
 )
 
-from figures.checkpoint import ratio
+from figures.checkpoint import Fio, ratio
 
 BENCH = ROOT / "bench"
 LIBRARY = ROBUSTRUN.parent.parent / "share" / "robustrun" / "librobustrun.so"
@@ -76,9 +77,18 @@ class Ranks:
 def sharded(rounds):
     figures = []
     with Scratch() as folder:
+        fio = Fio(folder / "fio", COUNT * SIZE)
+        fio.pilot(3)
         ranks = Ranks(folder)
         for command in ("save-ours", "load-ours"):
             ranks.do(command)
+        pair = in_turns(rounds, lambda: ranks.do("save-ours"), fio.write)
+        figures.append(ratio("sharded over 2 ranks: save, fio", *pair, 0.9))
+        fio.lay_out(fio.mode["read"])
+        ranks.do("save-ours")
+        pair = in_turns(rounds, lambda: ranks.do("load-ours"), fio.read)
+        figures.append(ratio("sharded over 2 ranks: restore, fio", *pair, 0.9))
+        fio.clear()
         for peer, what in (("dcp", "DCP"), ("torch", "torch.save of each rank")):
             pair = in_turns(rounds, lambda: ranks.do("save-ours"),
                             lambda peer=peer: ranks.do(f"save-{peer}"))
