@@ -2,19 +2,24 @@
 # Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test. What
 # failed is named once more just before, each with the lines that say why.
 #
+# Tests with real processes and deadlines run beside each other and beside a compiler. When few of
+# them fail, these run once more, alone; who passes then counts as passed, and is named as unsteady.
+#
 #   scripts/test.sh [SECONDS [LABELS]]     per fuzzer (default 5); of CTest, a regular expression
 set -uo pipefail
 cd "$(dirname "$0")/.."
 fuzz_seconds=${1:-5}
 labels=${2:-^ci$}
 jobs=$(nproc)
+unsteady_max=3  # more is no chance
 passed=0
 failed=0
 failures=$(mktemp)
+unsteady=$(mktemp)
 builder=
 clean() {
   [ -z "$builder" ] || kill -- "-$builder" 2> /dev/null
-  rm -f "$failures"
+  rm -f "$failures" "$unsteady"
 }
 trap clean EXIT
 trap 'exit 130' INT
@@ -57,32 +62,48 @@ built() {  # what was begun; errors are shown by whoever builds it again
   builder=
 }
 
-tell() {  # name; output at stdin: the lines of a failed test that say why
-  echo "failed: $1"
+tell() {  # verdict, name; output at stdin: the lines of a failed test that say why
+  echo "$1: $2"
   grep -E '^E  |^FAILED|ERROR|rror: |\*\*\*(Timeout|Exception|Not Run)' | cut -c 1-140 |
     awk 'NR <= 3 { print "    " $0 } NR > 3 { before = last; last = $0 }
          END { if (before) print "    " before; if (last) print "    " last }'
   return 0
 }
 
-tell_of_ctest() {  # folder, its log
-  local line
-  sed -nE 's|^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .*\*\*\*.*|\1|p' "$2" | while read -r line; do
-    awk -v name="$line" '/^ *[0-9]+\/[0-9]+ Test +#/ { on = ($4 == name || $5 == name) } on' "$2" |
-      tell "$line ($1)"
+failed_in() {  # a log of ctest: names
+  sed -nE 's|^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .*\*\*\*.*|\1|p' "$1" | sort
+}
+
+tell_of_ctest() {  # verdict, folder, its log; names at stdin
+  local name
+  while read -r name; do
+    awk -v name="$name" '/^ *[0-9]+\/[0-9]+ Test +#/ { on = ($4 == name || $5 == name) } on' "$3" |
+      tell "$1" "$name ($2)"
   done
 }
 
 run_ctest() {  # folder, ctest's options…
-  local folder=$1 log=$1/ctest.log
+  local folder=$1 log=$1/ctest.log again=$1/ctest-again.log
   shift
+  rm -f "$again"
   # More at once than there are processors: they wait more than they work.
   ctest --test-dir "$folder" --output-on-failure -j $((2 * jobs)) "$@" | tee "$log"
   local bad all
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }
+  if [ "$bad" -gt 0 ] && [ "$bad" -le $unsteady_max ]; then
+    built  # so that nothing runs beside them
+    ctest --test-dir "$folder" --output-on-failure --rerun-failed | tee "$again"
+  fi
+  if grep -qs "tests failed out of $bad\$" "$again"; then
+    comm -23 <(failed_in "$log") <(failed_in "$again") |
+      tell_of_ctest "unsteady, passed alone" "$folder" "$log" >> "$unsteady"
+    bad=$(failed_in "$again" | wc -l)
+    failed_in "$again" | tell_of_ctest failed "$folder" "$again" >> "$failures"
+  else
+    failed_in "$log" | tell_of_ctest failed "$folder" "$log" >> "$failures"
+  fi
   count $((all - bad)) "$bad"
-  tell_of_ctest "$folder" "$log" >> "$failures"
 }
 
 fuzz() {
@@ -121,7 +142,7 @@ tsan() {
       count 1 0
     else
       count 0 1
-      tell "$tests (build/tsan)" < "$log" >> "$failures"
+      tell failed "$tests (build/tsan)" < "$log" >> "$failures"
     fi
   done
 }
@@ -131,6 +152,6 @@ built
 asan
 tsan
 
-cat "$failures"
+cat "$unsteady" "$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
