@@ -12,8 +12,11 @@ namespace {
 
 class LateOrigin final : public Origin {
  public:
-  LateOrigin(Blob known, std::string shown, OpenOrigin open)
-      : known_(std::move(known)), shown_(std::move(shown)), open_(std::move(open)) {}
+  LateOrigin(Blob known, std::string shown, OpenOrigin open, bool is_checked)
+      : known_(std::move(known)),
+        shown_(std::move(shown)),
+        open_(std::move(open)),
+        is_checked_(is_checked) {}
 
   [[nodiscard]] const Blob& blob() const override { return known_; }
 
@@ -23,6 +26,10 @@ class LateOrigin final : public Origin {
   }
 
  private:
+  [[nodiscard]] bool is_the_same(const Blob& found) const {
+    return found.key == known_.key || (is_checked_ && found.length == known_.length);
+  }
+
   base::Result<Origin*> opened() {
     const unsigned seen = tries_;
     const std::lock_guard lock(mutex_);
@@ -30,7 +37,7 @@ class LateOrigin final : public Origin {
     // Somebody has tried it while we waited: that counts for us as well.
     if (tries_ != seen && failure_) return std::unexpected(*failure_);
     auto origin = open_();
-    if (origin && (*origin)->blob().key != known_.key) {
+    if (origin && !is_the_same((*origin)->blob())) {
       origin = base::fail(base::Errc::kConflict,
                           fmt::format("cannot read '{}': it is another file than the one whose "
                                       "blocks are kept here ({}, now {}); put a new image under a "
@@ -50,6 +57,7 @@ class LateOrigin final : public Origin {
   const Blob known_;
   const std::string shown_;
   const OpenOrigin open_;
+  const bool is_checked_;
   std::atomic<unsigned> tries_{0};
   std::mutex mutex_;  // of all that follows
   std::unique_ptr<Origin> origin_;  // set once
@@ -58,8 +66,10 @@ class LateOrigin final : public Origin {
 
 }  // namespace
 
-std::unique_ptr<Origin> late_origin(Blob known, std::string shown, OpenOrigin open) {
-  return std::make_unique<LateOrigin>(std::move(known), std::move(shown), std::move(open));
+std::unique_ptr<Origin> late_origin(Blob known, std::string shown, OpenOrigin open,
+                                    bool is_checked) {
+  return std::make_unique<LateOrigin>(std::move(known), std::move(shown), std::move(open),
+                                      is_checked);
 }
 
 }  // namespace robustrun::bootstrap

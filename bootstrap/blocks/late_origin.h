@@ -14,7 +14,9 @@ namespace robustrun::bootstrap {
 
 using OpenOrigin = std::function<base::Result<std::unique_ptr<Origin>>()>;
 
-// `known`: its key and length; `shown`: the source as people may see it.
-[[nodiscard]] std::unique_ptr<Origin> late_origin(Blob known, std::string shown, OpenOrigin open);
+// `known`: its key and length; `shown`: the source as people may see it. `is_checked`: all of its
+// content is compared with a digest in the end, so that any source of that length will do.
+[[nodiscard]] std::unique_ptr<Origin> late_origin(Blob known, std::string shown, OpenOrigin open,
+                                                  bool is_checked = false);
 
 }  // namespace robustrun::bootstrap

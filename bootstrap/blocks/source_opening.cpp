@@ -56,16 +56,16 @@ OriginResult open_within(const std::string& source, const base::Clock& clock, Na
 }
 
 OpenedSource open_named(const ServeOptions& options, const base::Clock& clock,
-                        const NamedBlob& named) {
-  auto origin =
-      late_origin(Blob{named.key, named.length, {}}, shown_source(options.source),
-                  [source = options.source, &clock] { return open_origin(source, clock); });
+                        const NamedBlob& named, bool is_checked) {
+  auto origin = late_origin(
+      Blob{named.key, named.length, {}}, shown_source(options.source),
+      [source = options.source, &clock] { return open_origin(source, clock); }, is_checked);
   return {std::move(origin), {}, false};
 }
 
 OpenedSource open_late(const ServeOptions& options, const base::Clock& clock,
                        const KnownBlob& known, const std::string& why) {
-  OpenedSource opened = open_named(options, clock, known.named);
+  OpenedSource opened = open_named(options, clock, known.named, false);
   opened.trouble = fmt::format("{}; goes on with what is kept of it: {} of {} blocks of {}", why,
                                known.kept, blocks_of(known.named.length), known.named.key);
   return opened;
@@ -84,7 +84,7 @@ base::Result<OpenedSource> open_source(const ServeOptions& options, const base::
                                        int signals) {
   if (!options.sha256.empty()) {
     if (const auto checked = find_checked_blob(options.cache, options.sha256)) {
-      return open_named(options, clock, *checked);
+      return open_named(options, clock, *checked, true);
     }
   }
   const auto known = known_blob(options);

@@ -11,6 +11,13 @@ _SIZE = struct.Struct("<I").unpack_from
 _RANK = struct.Struct("<II").unpack_from
 
 
+def _box(dimensions, data):
+    """A shard's shape as a whole, its place therein, its own shape, its bytes."""
+    sizes = struct.unpack("<%dQ" % (3 * dimensions + 1), data)
+    return (sizes[:dimensions], sizes[dimensions:2 * dimensions],
+            sizes[2 * dimensions:3 * dimensions], sizes[-1])
+
+
 class Fields:
     """Reads what checkpoint/c_blobs.h describes."""
 
@@ -38,22 +45,28 @@ class Fields:
         return [self.text() for _ in range(self.number())]
 
     def shards(self):
-        """A list of them. There may be tens of thousands, so that this is written for speed."""
+        """A list of them. There may be tens of thousands, so that this is written for speed, and
+        what many have in common is there once."""
         data, at = self.data, self.at + 4
-        shards = []
+        shards, types, boxes = [], {}, {}
         for _ in range(self.number()):
             begin = at + 4
             at = begin + _SIZE(data, at)[0]
             name = data[begin:at].decode("utf-8", "surrogateescape")
             begin = at + 4
             at = begin + _SIZE(data, at)[0]
-            dtype = data[begin:at].decode("utf-8", "surrogateescape")
+            kind = data[begin:at]
+            dtype = types.get(kind)
+            if dtype is None:
+                dtype = types[kind] = kind.decode("utf-8", "surrogateescape")
             rank, dimensions = _RANK(data, at)
-            sizes = struct.unpack_from("<%dQ" % (3 * dimensions + 1), data, at + 8)
-            at += 16 + 24 * dimensions
-            shards.append(Shard(name, dtype, rank, sizes[:dimensions],
-                                sizes[dimensions:2 * dimensions],
-                                sizes[2 * dimensions:3 * dimensions], sizes[-1]))
+            begin = at + 8
+            at = begin + 8 + 24 * dimensions
+            sizes = data[begin:at]
+            box = boxes.get(sizes)
+            if box is None:
+                box = boxes[sizes] = _box(dimensions, sizes)
+            shards.append(Shard(name, dtype, rank, *box))
         self.at = at
         return shards
 

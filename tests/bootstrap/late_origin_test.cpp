@@ -80,6 +80,15 @@ TEST_CASE("a source that was away is asked again until it answers, and must be t
   CHECK(asked == 3);
 }
 
+TEST_CASE("another source of a content that is checked need only have its length") {
+  for (const std::uint64_t length : {kLength, kLength + 1}) {
+    const auto origin = late_origin(
+        {kKey, length, {}}, "there", [] { return std::make_unique<Source>(kOther); }, true);
+    std::array<char, 10> bytes{};
+    CHECK(origin->read(0, bytes).has_value() == (length == kLength));
+  }
+}
+
 TEST_CASE("of many that ask a silent source at once one waits for it") {
   std::atomic<int> asked{0};
   const auto origin =

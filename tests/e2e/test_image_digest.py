@@ -95,6 +95,30 @@ def test_a_block_that_rots_later_is_fetched_again_and_all_are_checked_again(tmp_
         assert server.status()["checked"] == 1 and odd.requests == requests
 
 
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_block_that_rots_comes_from_a_mirror_too_whose_content_is_checked(tmp_path, odd,
+                                                                            is_right):
+    with serve(tmp_path, odd, digest_of(odd)) as server:
+        server.wait_status("checked")
+        server.quit()
+    (data,) = (server.cache / "blocks").glob("*/data")
+    with open(data, "r+b") as file:
+        os.pwrite(file.fileno(), b"damage", 9 * BLOCK + 100)
+    content = odd.data if is_right else odd.data[:9 * BLOCK] + b"other" + odd.data[9 * BLOCK + 5:]
+    with OddServer(content) as mirror:
+        mirror.etag = '"of the mirror"'
+        with serve(tmp_path, mirror, digest_of(odd)) as server:
+            assert server.read(9 * BLOCK, 10) == content[9 * BLOCK:][:10]
+            assert server.status()["origin_bytes"] == BLOCK
+            if is_right:
+                server.wait_status("checked")
+                assert server.image.read_bytes() == odd.data
+            else:
+                wait_for(lambda: server.status() and server.client.events, 60, "the news")
+                assert mirror.url in server.client.events[0]
+                assert not any(kept_sums(server.cache))
+
+
 def test_what_is_no_digest_is_refused(tmp_path, odd):
     server = serve(tmp_path, odd, "12")
     assert server.process.wait(20) == 2
@@ -104,7 +128,9 @@ def test_what_is_no_digest_is_refused(tmp_path, odd):
 TRAIN = """
 import os, time, of_the_image, robustrun
 robustrun.step(1)
-open("ready", "w").write(str(os.getpid()))
+ready = f"ready.{os.environ['RANK']}"
+open(ready + ".part", "w").write(str(os.getpid()))
+os.rename(ready + ".part", ready)
 step = 1
 while not os.path.exists("done"):
     time.sleep(0.05)
@@ -122,9 +148,9 @@ def image(nodes, tmp_path):
         yield server
 
 
-def start(nodes, image, digest):
+def start(nodes, image, digest, count=1):
     nodes.runner.write("train.py", TRAIN)
-    return nodes("--nnodes=1", "--nproc-per-node=1", "--preflight=off",
+    return nodes(f"--nnodes={count}", "--nproc-per-node=1", "--preflight=off",
                  f"--image={image.url}#sha256={digest}", "train.py")
 
 
@@ -138,27 +164,29 @@ def test_a_job_with_the_right_digest_has_a_checked_image(nodes, image):
     assert "word from the image" in finished.text
 
 
-def test_a_job_with_another_content_ends_though_it_reads_no_more(nodes, image):
-    ready, middle = nodes.runner.folder / "ready", len(image.data) // BLOCK // 2
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_job_with_another_content_ends_though_it_reads_no_more(nodes, image, count):
+    ready = [nodes.runner.folder / f"ready.{rank}" for rank in range(count)]
+    middle = len(image.data) // BLOCK // 2
 
     # Data that nobody reads: all of the image is there after the first step.
     def hold_back(request, first, last):
-        while first // BLOCK == middle and not ready.exists():
+        while first // BLOCK == middle and not all(each.exists() for each in ready):
             if image.stop_event.wait(0.05):
                 return True
         return False
 
     image.behave = hold_back
-    job = start(nodes, image, OTHER)
-    job.wait(ready.exists, "the first step", 60)
-    worker = int(wait_for(ready.read_text, what="its pid"))
+    job = start(nodes, image, OTHER, count)
+    job.wait(lambda: all(each.exists() for each in ready), "the first steps", 120)
     finished = job.finish(120)
     assert finished.code != 0
-    assert not is_alive(worker)
-    (told,) = [record for record in job.records(NODE_HEALTH)
-               if record.text(2) == f"image {image.url}"]
+    assert not any(is_alive(int(each.read_text())) for each in ready)
+    told = [record for record in job.records(NODE_HEALTH)
+            if record.text(2) == f"image {image.url}"]
+    assert 1 <= len(told) <= count  # the first ends all of them
     for digest in (digest_of(image), OTHER):
-        assert digest in told.text(3) and digest in finished.errors
+        assert digest in finished.errors and all(digest in each.text(3) for each in told)
     assert image.url in finished.errors
     incidents = nodes.runner.report(job.run)["incidents"]
     print(incidents)
