@@ -17,6 +17,9 @@ inline constexpr std::chrono::seconds kImageServerQuitMax{2};
 inline constexpr std::chrono::seconds kImagePeersWait{10};  // then it reads ahead without them
 // For what lies beside an image to be read; then its server begins without.
 inline constexpr std::chrono::seconds kImageProfileMax{2};
+// A half-written one is left alone so long, and looked for among so many files.
+inline constexpr std::chrono::hours kTornProfileAge{1};
+inline constexpr std::size_t kImageFolderEntriesMax = 10'000;
 inline constexpr std::chrono::seconds kImageEndMax{5};  // to unmount, at the end
 // Workers that were killed and are still there: they may wait for a server that does not answer.
 inline constexpr std::chrono::milliseconds kKilledReadersMax{1000};

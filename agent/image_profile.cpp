@@ -1,11 +1,11 @@
 #include "agent/image_profile.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
-#include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -19,23 +19,19 @@
 namespace robustrun::agent {
 namespace {
 
+namespace fs = std::filesystem;
 using base::Result;
 using bootstrap::BlockProfile;
 
 constexpr std::size_t kStatusBytesMax = std::size_t{64} << 10;
 constexpr base::BlockingPool::Lane kProfileLane = ~0U - 1;
 constexpr std::string_view kHead = "robustrun-blocks ";  // of any version
+constexpr std::size_t kTemporaryLetters = 6;  // behind the name: base::write_file_atomically()
 constexpr std::string_view kUmaskLine = "\nUmask:\t";
 
-// Of anybody: what it says costs reads ahead at worst. A link or a FIFO is none.
+// Of anybody: what it says costs reads ahead at worst.
 Result<std::string> read_text(const std::string& path) {
-  const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd) return base::fail_errno("cannot read " + path, errno);
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return base::fail(base::Errc::kCorrupt, path + " is no file");
-  }
-  return base::read_file("/proc/self/fd/" + std::to_string(fd.get()), bootstrap::kProfileBytesMax);
+  return base::read_regular_file(path, bootstrap::kProfileBytesMax, base::Links::kRefuse);
 }
 
 Result<BlockProfile> read_profile(const std::string& path, std::uint64_t length) {
@@ -57,6 +53,30 @@ unsigned file_mode() {
     std::from_chars(from, text->data() + text->size(), mask, 8);
   }
   return 0644 & ~mask;
+}
+
+// Files beside `path`, which was just written, that a crash left half-written: ours, the beginning
+// of a profile, and so old by the file system's own clock that nobody is at it.
+void remove_torn(const std::string& path) {
+  struct stat whole{};
+  if (::lstat(path.c_str(), &whole) != 0) return;
+  const fs::path place(path);
+  const std::string prefix = place.filename().string() + ".";
+  std::error_code error;
+  fs::directory_iterator entry(place.parent_path(), error);
+  for (std::size_t seen = 0; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (++seen > kImageFolderEntriesMax) return;
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + kTemporaryLetters) continue;
+    const std::string torn = entry->path().string();
+    struct stat status{};
+    if (::lstat(torn.c_str(), &status) != 0 || status.st_uid != ::geteuid() ||
+        whole.st_mtim.tv_sec - status.st_mtim.tv_sec <
+            std::chrono::seconds(kTornProfileAge).count())
+      continue;
+    const auto text = read_text(torn);
+    if (text && kHead.starts_with(text->substr(0, kHead.size()))) ::unlink(torn.c_str());
+  }
 }
 
 std::string path_beside(const std::string& image) { return image + ".hot"; }
@@ -86,7 +106,9 @@ base::Status leave_hot_blocks(const std::string& image, const std::string& cache
     const auto there = read_profile(path, blob.length);
     if (there && (!anew || there->blocks == profile.blocks)) return {};
   }
-  return base::write_file_atomically(path, bootstrap::encode_block_profile(profile), file_mode());
+  RR_TRY(base::write_file_atomically(path, bootstrap::encode_block_profile(profile), file_mode()));
+  remove_torn(path);
+  return {};
 }
 
 void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,

@@ -17,7 +17,8 @@ namespace robustrun::agent {
 base::Status take_hot_blocks(const std::string& image, const std::string& cache);
 // The cache's profile becomes IMAGE.hot, readable as the umask of this process has it. One that
 // names the same blocks is left as it is; so is any whole one, unless `anew`, and a file that is
-// none of ours. Errors: that, nothing was learned, or the folder is not to be written.
+// none of ours. Errors: that, nothing was learned, or the folder is not to be written. Whoever
+// writes it removes what a crash left of earlier ones.
 base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew);
 
 // The same on a lane of `pool`, which may hang with the image's file system. `then` is called once,

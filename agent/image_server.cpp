@@ -240,6 +240,7 @@ class ImageServerImpl final : public ImageServer {
 
   void on_event(BlockEvent about, const std::string& text) {
     if (!is_ready_) trouble_ = ": " + text;
+    if (about == BlockEvent::kWrongContent) return wrong(text);
     const bool is_of_reads = about == BlockEvent::kReadsFail || about == BlockEvent::kReadsGoOn;
     if (is_of_reads && handlers_.on_reads) {
       handlers_.on_reads(text, about == BlockEvent::kReadsGoOn);
@@ -294,6 +295,10 @@ class ImageServerImpl final : public ImageServer {
   void lost(const std::string& why) {
     const auto on_lost = std::exchange(handlers_.on_lost, nullptr);
     if (on_lost) on_lost(why);
+  }
+  void wrong(const std::string& why) {
+    const auto on_wrong = std::exchange(handlers_.on_wrong, nullptr);
+    if (on_wrong) on_wrong(why);
   }
   void finish_quit() {
     patience_.cancel();

@@ -31,6 +31,7 @@ class ImageServer {
     // Reads of the image fail by now, as what is not here cannot be had; or that is over.
     std::function<void(const std::string& why, bool is_over)> on_reads;
     std::function<void(const std::string& why)> on_lost;  // after on_ready: it is gone
+    std::function<void(const std::string& why)> on_wrong;  // its content is not what was asked for
     std::function<void()> on_recorded;  // settled(), and the profile is saved
   };
   // One that listens there already is taken over.

@@ -4,10 +4,12 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
 #include "agent/container.h"
+#include "agent/image_health.h"
 #include "agent/image_limits.h"
 #include "agent/image_mounting.h"
 #include "agent/image_profile.h"
@@ -17,8 +19,6 @@
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
 #include "bootstrap/blob.h"
-#include "wire/limits.h"
-#include "wire/messages.h"
 
 namespace robustrun::agent {
 namespace {
@@ -66,7 +66,10 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   void become_ready(pid_t container);
   void fail(base::Error error);
   void lose(const std::string& why);
-  void tell_health(const std::string& what, bool is_over);
+  void refuse(const std::string& why);
+  void tell_health(const std::string& what, bool is_over) {
+    tell_image_health(node_, plain_, what, is_over);
+  }
   void check_readers(bool may_wait);
   void abort_readers();
   void finish_end();
@@ -211,6 +214,9 @@ void NodeImage::Impl::serve() {
   handlers.on_lost = [this, live](const std::string& why) {
     asio::post(node_.executor, [live, why] { live([&](Impl& image) { image.lose(why); }); });
   };
+  handlers.on_wrong = [this, live](const std::string& why) {
+    asio::post(node_.executor, [live, why] { live([&](Impl& image) { image.refuse(why); }); });
+  };
   handlers.on_recorded = [this] { leave_profile(); };
   server_ = ImageServer::start(node_, std::move(plan), std::move(handlers));
   if (!server_->is_adopted() && std::exchange(are_reads_ill_, false)) is_lost_ = true;
@@ -271,18 +277,6 @@ void NodeImage::Impl::fail(base::Error error) {
   if (waiting_) std::exchange(waiting_, nullptr)(std::unexpected(error_));
 }
 
-// What makes workers fail here, for the supervisor; where nobody asks for findings, for the log.
-void NodeImage::Impl::tell_health(const std::string& what, bool is_over) {
-  const std::string subject = "image " + base::printable(bootstrap::shown_source(plain_.image));
-  if (!plain_.health) {
-    RR_LOG(kError, {}, "the {}: {}", subject, what);
-    return;
-  }
-  node_.send(wire::NodeHealth{wire::NodeHealth::Source::kDisk,
-                              wire::short_text(subject, wire::kHealthSubjectBytesMax),
-                              wire::short_text(what, wire::kHealthLineBytesMax), 0, is_over});
-}
-
 // Workers that read it now see errors, and end; the next attempt gets it anew.
 void NodeImage::Impl::lose(const std::string& why) {
   is_lost_ = true;
@@ -291,8 +285,15 @@ void NodeImage::Impl::lose(const std::string& why) {
   fail({base::Errc::kUnavailable, 0, why});
 }
 
+void NodeImage::Impl::refuse(const std::string& why) {
+  tell_health("it is not what was asked for, and its workers end: " + why, false);
+  fail({base::Errc::kConflict, ENOEXEC, "cannot use the image: " + why});
+  hooks_.on_wrong();
+}
+
 void NodeImage::Impl::begin_attempt(std::function<void(base::Status)> go) {
   if (plain_.image.empty() || state_ == State::kReady) return go({});
+  if (state_ == State::kFailed && error_.os_errno == ENOEXEC) return go(std::unexpected(error_));
   waiting_ = std::move(go);
   if (state_ != State::kFailed) return;
   server_.reset();
@@ -342,10 +343,9 @@ void NodeImage::Impl::abort_readers() {
 }
 
 void NodeImage::Impl::end(std::function<void()> done) {
-  const bool is_here = folder_.has_value();
   settled();
   abandon();
-  if (!is_here) return asio::post(node_.executor, std::move(done));
+  if (!folder_) return asio::post(node_.executor, std::move(done));
   ++round_;
   state_ = State::kEnding;
   on_end_ = std::move(done);
@@ -379,7 +379,7 @@ void NodeImage::Impl::finish_end() {
 
 void NodeImage::Impl::abandon() {
   waiting_ = nullptr;
-  hooks_ = {[] {}, [](const std::string&) {}};
+  hooks_ = {[] {}, [](const std::string&) {}, [] {}};
   patience_.cancel();
   stuck_.cancel();
 }

@@ -4,9 +4,9 @@
 //
 // Owned by the WorkerSet, on the agent's loop; what blocks is on threads. It begins as soon as the
 // run is known here, long before there are orders. Once it is there, NodeContext's template and
-// `home` are those of workers in it. A failed one is tried again by the next attempt. Mounts of
-// dead runs are removed on the way; a server of blocks that a dead agent of this run left is taken
-// over.
+// `home` are those of workers in it. A failed one is tried again by the next attempt, unless it
+// will be no other one then. Mounts of dead runs are removed on the way; a server of blocks that a
+// dead agent of this run left is taken over.
 
 #include <functional>
 #include <memory>
@@ -24,6 +24,7 @@ class NodeImage {
     // A server of its blocks (docs/formats/block-server.md) listens at this socket. Before any of
     // it is read ahead, if nodes pass blocks on.
     std::function<void(const std::string& socket)> on_served;
+    std::function<void()> on_wrong;  // workers run what nobody asked for: they must end
   };
   // Each is called every time.
   NodeImage(NodeContext& node, Hooks hooks);

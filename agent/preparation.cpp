@@ -14,13 +14,15 @@ struct Preparation::Attempt {
   Go go;
 };
 
-Preparation::Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged)
+Preparation::Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged,
+                         std::function<void()> end_workers)
     : node_(node),
       peers_(peers),
       snapshot_(node, peers),
       hot_files_(node),
-      image_(node, {[this] { hot_files_.find(); },
-                    [this](const std::string& socket) { share_image(socket); }}),
+      image_(node,
+             {[this] { hot_files_.find(); },
+              [this](const std::string& socket) { share_image(socket); }, std::move(end_workers)}),
       staged_(staged) {
   if (node.started_with.image.empty()) hot_files_.find();
 }

@@ -24,8 +24,10 @@ class Preparation {
  public:
   using Go = std::function<void(base::Status)>;
 
-  // `peers`: whom blocks of the image come from and go to.
-  Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged);
+  // `peers`: whom blocks of the image come from and go to. `end_workers`: those that run what
+  // nobody asked for.
+  Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged,
+              std::function<void()> end_workers);
   ~Preparation() { keep_image(); }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;

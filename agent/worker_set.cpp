@@ -37,7 +37,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   Impl(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage)
       : node_(node),
         grace_(node.executor),
-        preparation_(node, peers, stage),
+        preparation_(node, peers, stage, [this] { kill_workers(); }),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),

@@ -53,6 +53,7 @@ void status_fields(Status& status, Visit&& visit) {
   visit("hot_done", status.is_hot_done);
   visit("all_done", status.is_all_done);
   visit("recording", status.is_recording);
+  visit("checked", status.is_checked);
   visit("hot_blocks", status.hot_blocks);
   visit("stored_blocks", status.stored_blocks);
   visit("touched_blocks", status.touched_blocks);

@@ -38,6 +38,7 @@ enum class BlockEvent : std::uint64_t {
   kNews = 0,       // of the source
   kReadsFail = 1,  // with EIO, as parts that are not here cannot be had
   kReadsGoOn = 2,  // the source answers again
+  kWrongContent = 3,  // it is not what was asked for: every read fails
 };
 
 inline constexpr std::uint32_t kBlockMagic = 0x4B425252;  // "RRBK"
@@ -80,6 +81,7 @@ struct BlockServerStatus {
   bool is_hot_done = false;  // everything that the profile names is in the store
   bool is_all_done = false;  // every block is
   bool is_recording = false;
+  bool is_checked = false;  // all of it has the digest that was asked for
   std::uint64_t hot_blocks = 0;  // of the profile
   std::uint64_t stored_blocks = 0;  // in the store now
   std::uint64_t touched_blocks = 0;  // that were read through the mount

@@ -208,7 +208,7 @@ bool BlockStore::read_range_at_once(std::uint64_t offset, std::span<char> bytes)
 
 base::Result<bool> BlockStore::keep(std::uint64_t block, std::span<const char> bytes) {
   RR_ASSERT(block < blocks() && bytes.size() == bytes_of_block(options_.length, block));
-  if (!files_ || !has_room(bytes.size())) return false;
+  if (!files_ || is_given_up_ || !has_room(bytes.size())) return false;
   const Sum sum = sum_of(bytes);
   if (!RR_TRY(write_at(files_->data.get(), block * kBlockBytes, bytes))) return false;
   if (!RR_TRY(write_at(files_->sums.get(), block * kSumBytes, sum))) return false;
@@ -234,6 +234,21 @@ bool BlockStore::has_room(std::uint64_t bytes) {
   if (used > keep_max) return false;
   quota_left_ = std::min(options_.quota_bytes - used - bytes, kQuotaStep);
   return true;
+}
+
+base::Status BlockStore::forget_all() {
+  is_given_up_ = true;
+  for (auto& each : verified_) each = 0;
+  if (!files_) return {};
+  const std::vector<char> none(kVerifyBlocks * kSumBytes);
+  const std::uint64_t end = blocks() * kSumBytes;
+  for (std::uint64_t at = 0; at < end; at += none.size()) {
+    const auto part = std::span(none).first(std::min<std::uint64_t>(none.size(), end - at));
+    if (!RR_TRY(write_at(files_->sums.get(), at, part))) {
+      return base::fail(base::Errc::kOs, "cannot clear the block store: there is no space");
+    }
+  }
+  return {};
 }
 
 base::Result<std::vector<bool>> BlockStore::present() const {

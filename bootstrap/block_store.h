@@ -65,6 +65,9 @@ class BlockStore {
   // False: no space on the disk or in the quota, so it is not kept.
   base::Result<bool> keep(std::uint64_t block, std::span<const char> bytes);
 
+  // All blocks are gone, and none is kept any more by this process.
+  base::Status forget_all();
+
   // Per block, whether it has a sum: whether its bytes match it, read() finds out.
   [[nodiscard]] base::Result<std::vector<bool>> present() const;
   // Blocks that were found with other bytes than their sum says.
@@ -87,6 +90,7 @@ class BlockStore {
   std::string obstacle_;
   std::vector<std::atomic<unsigned char>> verified_;
   std::atomic<std::uint64_t> rotten_{0};
+  std::atomic<bool> is_given_up_{false};  // forget_all()
   std::atomic<std::uint64_t> quota_left_{0};  // until the store is counted again
 };
 

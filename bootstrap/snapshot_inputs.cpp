@@ -1,6 +1,5 @@
 #include "bootstrap/snapshot_inputs.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
@@ -8,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -80,17 +78,6 @@ bool is_trusted(const std::string& folder, const std::string& project) {
   return status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == own.st_uid;
 }
 
-// Not by way of a link, and never a FIFO, which would be waited for.
-Result<std::string> read_plain_file(const std::string& path) {
-  const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd) return base::fail_errno("cannot read " + path, errno);
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return base::fail(Errc::kCorrupt, path + " is no file");
-  }
-  return base::read_file("/proc/self/fd/" + std::to_string(fd.get()), kDepsFileBytesMax);
-}
-
 class Gatherer {
  public:
   explicit Gatherer(std::string working_directory)
@@ -103,7 +90,7 @@ class Gatherer {
                                                   "too many",
                                                   kDepsFilesMax, path));
     }
-    auto text = base::read_file(path, kDepsFileBytesMax);
+    auto text = base::read_regular_file(path, kDepsFileBytesMax, base::Links::kFollow);
     if (!text) return cannot_use_deps(path, text.error());
     note(role, base::to_hex(base::sha256(*text)));
     return text;
@@ -234,7 +221,8 @@ class Gatherer {
   static std::vector<std::string> workspace_members(const std::string& folder) {
     for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
       if (!is_trusted(root.string(), folder)) return {};
-      const auto text = read_plain_file((root / "pyproject.toml").string());
+      const auto text = base::read_regular_file((root / "pyproject.toml").string(),
+                                                kDepsFileBytesMax, base::Links::kRefuse);
       const ProjectSources sources = text ? project_sources(*text) : ProjectSources{};
       std::vector<std::string> found;
       for (const std::string& pattern : sources.members) {

@@ -50,6 +50,7 @@ bool remove_blob(const std::string& folder) {
   }
   // `about` last: whoever opens the blob meanwhile waits for its lock, and then finds it gone.
   ::unlink((folder + "/name").c_str());
+  ::unlink((folder + "/checked").c_str());
   ::unlink((folder + "/sums").c_str());
   ::unlink((folder + "/data").c_str());
   ::unlink(about.c_str());

@@ -52,6 +52,7 @@ struct AttemptFacts {
   std::string_view token;
   std::uint64_t sequence = 0;  // of its commit; 0: none
   bool verified = false, pinned = false, poisoned = false;
+  bool is_local = false;  // some of it is on disks of single machines alone, which may be lost
 };
 
 // What is not committed is behind what is.

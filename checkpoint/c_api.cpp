@@ -29,20 +29,10 @@ using robustrun::base::Status;
 
 namespace {
 
-constexpr uint64_t kPatienceMsMax = 86'400'000;
-
 static_assert(static_cast<int>(Errc::kInvalidArgument) + 1 == RR_INVALID_ARGUMENT);
 static_assert(static_cast<int>(Errc::kCorrupt) + 1 == RR_CORRUPT);
 static_assert(static_cast<int>(Errc::kConflict) + 1 == RR_CONFLICT);
 static_assert(static_cast<int>(Errc::kInternal) + 1 == RR_INTERNAL);
-
-Result<std::vector<std::string>> directories_from(const char* const* directories, size_t count) {
-  if (directories == nullptr || count == 0 || count > ck::kMountsMax) {
-    return fail(Errc::kInvalidArgument,
-                "cannot use checkpoints: between 1 and 256 directories are needed");
-  }
-  return std::vector<std::string>(directories, directories + count);
-}
 
 Result<ck::FoundAttempt> find_named(const std::vector<std::string>& directories,
                                     std::string_view name, std::chrono::milliseconds patience) {
@@ -56,23 +46,6 @@ Result<ck::FoundAttempt> find_named(const std::vector<std::string>& directories,
                                      std::string(ck::word_for(found.state)));
   }
   return fail(Errc::kNotFound, "there is no such checkpoint in " + directories.front());
-}
-
-Result<ck::IoWay> io_way_from(rr_io_way io) {
-  switch (io) {
-    case RR_IO_AUTO: return ck::IoWay::kAuto;
-    case RR_IO_RING: return ck::IoWay::kRing;
-    case RR_IO_DIRECT: return ck::IoWay::kDirect;
-    case RR_IO_BUFFERED: return ck::IoWay::kBuffered;
-  }
-  return fail(Errc::kInvalidArgument, "cannot use checkpoints: no such way to read and write");
-}
-
-Result<std::chrono::milliseconds> patience_from(uint64_t ms) {
-  if (ms > kPatienceMsMax) {
-    return fail(Errc::kInvalidArgument, "cannot use checkpoints with more than a day of patience");
-  }
-  return ms == 0 ? ck::kPatience : std::chrono::milliseconds(ms);
 }
 
 }  // namespace
@@ -103,9 +76,9 @@ int rr_store_open_with(const char* const* directories, const double* weights, si
   return guarded([&]() -> Status {
     ck::StoreOptions options;
     options.workers_per_mount = workers_per_directory;
-    options.io = RR_TRY(io_way_from(io));
-    options.patience = RR_TRY(patience_from(patience_ms));
-    for (std::string& path : RR_TRY(directories_from(directories, count))) {
+    options.io = RR_TRY(ck::io_way_from(io));
+    options.patience = RR_TRY(ck::patience_from(patience_ms));
+    for (std::string& path : RR_TRY(ck::directories_from(directories, count))) {
       const double weight = weights == nullptr ? 1 : weights[options.mounts.size()];
       if (!std::isfinite(weight) || weight <= 0) {
         return fail(Errc::kInvalidArgument, "cannot use " + path + " with a weight below 0");
@@ -209,7 +182,7 @@ void rr_save_close(rr_save* save) { delete save; }
 
 int rr_list(const char* const* directories, size_t count, rr_blob* catalogue) {
   return guarded([&]() -> Status {
-    const auto paths = RR_TRY(directories_from(directories, count));
+    const auto paths = RR_TRY(ck::directories_from(directories, count));
     const auto all = RR_TRY(ck::list_attempts(paths, nullptr, ck::Look::kSums));
     return give_blob(ck::encode_catalogue(all), catalogue);
   });
@@ -223,13 +196,14 @@ int rr_checkpoint_open(const char* const* directories, size_t count, const char*
 int rr_checkpoint_open_with(const char* const* directories, size_t count, const char* name,
                             rr_io_way io, uint64_t patience_ms, rr_checkpoint** checkpoint) {
   return guarded([&]() -> Status {
-    const ck::ReadOptions options{RR_TRY(io_way_from(io)), RR_TRY(patience_from(patience_ms))};
-    const auto paths = RR_TRY(directories_from(directories, count));
+    const ck::ReadOptions options{RR_TRY(ck::io_way_from(io)),
+                                  RR_TRY(ck::patience_from(patience_ms)), true};
+    const auto paths = RR_TRY(ck::directories_from(directories, count));
     ck::FoundAttempt found = RR_TRY(name == nullptr ? ck::newest_committed(paths, options.patience)
                                                     : find_named(paths, name, options.patience));
     auto reader = ck::CheckpointReader::open(std::move(found.manifest), found.folders, options);
     *checkpoint =
-        std::make_unique<rr_checkpoint>(rr_checkpoint{std::move(found), std::move(reader)})
+        std::make_unique<rr_checkpoint>(rr_checkpoint{std::move(found), std::move(reader), options})
             .release();
     return {};
   });
@@ -263,8 +237,13 @@ int rr_checkpoint_read(rr_checkpoint* checkpoint, const rr_read* reads, size_t c
 
 int rr_checkpoint_verify(rr_checkpoint* checkpoint, rr_blob* faults) {
   return guarded([&]() -> Status {
-    const auto found = checkpoint->reader.verify();
-    if (found.empty()) RR_TRY(ck::mark_verified(ck::posix_disk(), checkpoint->found));
+    // From shared storage first: that is what is marked.
+    const ck::FoundAttempt& all = checkpoint->found;
+    ck::ReadOptions options = checkpoint->options;
+    options.local_first = false;
+    const auto found =
+        ck::CheckpointReader::open(checkpoint->reader.manifest(), all.folders, options).verify();
+    if (found.empty()) RR_TRY(ck::mark_verified(ck::posix_disk(), all));
     return give_blob(ck::encode_texts(found), faults);
   });
 }
@@ -283,7 +262,7 @@ int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blo
     if (keep == 0) {
       return fail(Errc::kInvalidArgument, "cannot remove checkpoints: one at least is kept");
     }
-    const auto paths = RR_TRY(directories_from(directories, count));
+    const auto paths = RR_TRY(ck::directories_from(directories, count));
     const auto pruned = RR_TRY(ck::prune(ck::posix_disk(), paths, keep));
     std::vector<std::string> names;
     for (const auto& attempt : pruned.removed) names.push_back(ck::attempt_folder(attempt));
@@ -295,8 +274,8 @@ int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blo
 int rr_make_directories(const char* const* directories, size_t count, uint64_t patience_ms,
                         int* errors) {
   return guarded([&]() -> Status {
-    const auto paths = RR_TRY(directories_from(directories, count));
-    ck::MountThreads threads(paths, 1, RR_TRY(patience_from(patience_ms)));
+    const auto paths = RR_TRY(ck::directories_from(directories, count));
+    ck::MountThreads threads(paths, 1, RR_TRY(ck::patience_from(patience_ms)));
     std::vector<std::function<Status()>> works;
     for (const std::string& path : paths) {
       works.emplace_back([path] { return ck::posix_disk().make_folder(path); });

@@ -90,7 +90,8 @@ std::string encode_catalogue(std::span<const FoundAttempt> all) {
     out.number(found.attempt.generation);
     out.text(found.attempt.token);
     out.number(static_cast<std::uint32_t>(found.state));
-    out.number(std::uint32_t{(found.verified ? 1U : 0U) | (found.pinned ? 2U : 0U)});
+    out.number(std::uint32_t{(found.verified ? 1U : 0U) | (found.pinned ? 2U : 0U) |
+                             (found.is_local() ? 4U : 0U)});
     out.text(found.poisoned);
     out.number(found.manifest.head.sequence);
     out.number(found.manifest.head.wall_time_ns);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "checkpoint/c_blobs.h"
+#include "checkpoint/limits.h"
 
 namespace robustrun::checkpoint {
 
@@ -13,6 +14,10 @@ using base::fail;
 using base::Result;
 using base::Status;
 
+namespace {
+constexpr uint64_t kPatienceMsMax = 86'400'000;
+}  // namespace
+
 Status give_blob(std::string_view bytes, rr_blob* blob) {
   if (blob == nullptr) return {};
   blob->data = static_cast<char*>(std::malloc(std::max<std::size_t>(bytes.size(), 1)));
@@ -20,6 +25,31 @@ Status give_blob(std::string_view bytes, rr_blob* blob) {
   if (blob->data == nullptr) return fail(Errc::kLimit, "cannot answer: there is no memory");
   std::memcpy(blob->data, bytes.data(), bytes.size());
   return {};
+}
+
+Result<std::vector<std::string>> directories_from(const char* const* directories, size_t count) {
+  if (directories == nullptr || count == 0 || count > kMountsMax) {
+    return fail(Errc::kInvalidArgument,
+                "cannot use checkpoints: between 1 and 256 directories are needed");
+  }
+  return std::vector<std::string>(directories, directories + count);
+}
+
+Result<IoWay> io_way_from(rr_io_way io) {
+  switch (io) {
+    case RR_IO_AUTO: return IoWay::kAuto;
+    case RR_IO_RING: return IoWay::kRing;
+    case RR_IO_DIRECT: return IoWay::kDirect;
+    case RR_IO_BUFFERED: return IoWay::kBuffered;
+  }
+  return fail(Errc::kInvalidArgument, "cannot use checkpoints: no such way to read and write");
+}
+
+Result<std::chrono::milliseconds> patience_from(uint64_t ms) {
+  if (ms > kPatienceMsMax) {
+    return fail(Errc::kInvalidArgument, "cannot use checkpoints with more than a day of patience");
+  }
+  return ms == 0 ? kPatience : std::chrono::milliseconds(ms);
 }
 
 Result<PartContents> contents_from(std::string_view structure, const void* const* addresses,

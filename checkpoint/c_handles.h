@@ -2,6 +2,7 @@
 // What is behind the handles of the C interface, and what its functions share. Of this room's
 // c_*.cpp alone.
 
+#include <chrono>
 #include <new>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct rr_save {
 struct rr_checkpoint {
   robustrun::checkpoint::FoundAttempt found;  // its manifest is the reader's
   robustrun::checkpoint::CheckpointReader reader;
+  robustrun::checkpoint::ReadOptions options;
 };
 
 namespace robustrun::checkpoint {
@@ -60,6 +62,11 @@ int guarded(Body body) noexcept {
 }
 // To be freed by rr_blob_free(); null: nobody wants it.
 base::Status give_blob(std::string_view bytes, rr_blob* blob);
+// kInvalidArgument: none, or too many.
+base::Result<std::vector<std::string>> directories_from(const char* const* directories,
+                                                        size_t count);
+base::Result<IoWay> io_way_from(rr_io_way io);
+base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);  // 0: the default
 // What rr_save_write() is given.
 base::Result<PartContents> contents_from(std::string_view structure, const void* const* addresses,
                                          size_t count, std::string_view states);

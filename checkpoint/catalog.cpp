@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/core/text.h"
@@ -41,8 +42,9 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-bool says_verified(const std::string& folder, const std::string& digest) {
-  const auto words = read_control_line(folder + "/" + std::string(kVerifiedName));
+// VERIFIED and DRAINED are of one manifest.
+bool says(std::string_view name, const std::string& folder, const std::string& digest) {
+  const auto words = read_control_line(folder + "/" + std::string(name));
   return words && words->size() == 2 && words->back() == digest;
 }
 
@@ -117,7 +119,16 @@ struct Counted {
   Manifest manifest;
   std::uint64_t tensors = 0;
   std::uint64_t bytes = 0;
+  std::vector<std::string> nodes;
 };
+
+std::vector<std::string> nodes_of(const Manifest& manifest) {
+  std::set<std::string> names;
+  for (const DataFile& file : manifest.files) {
+    if (!file.node.empty()) names.insert(file.node);
+  }
+  return {names.begin(), names.end()};
+}
 
 Result<Counted> count_in(std::string_view bytes, Look look) {
   Counted all;
@@ -125,12 +136,14 @@ Result<Counted> count_in(std::string_view bytes, Look look) {
     all.manifest = RR_TRY(decode(Document::kManifest, bytes));
     all.tensors = all.manifest.shards.size();
     for (const Shard& shard : all.manifest.shards) all.bytes += shard.bytes;
+    all.nodes = nodes_of(all.manifest);
     return all;
   }
   Summary summary = RR_TRY(summarize(Document::kManifest, bytes));
   all.manifest.head = std::move(summary.head);
   all.tensors = summary.shards;
   all.bytes = summary.bytes;
+  all.nodes = std::move(summary.nodes);
   return all;
 }
 
@@ -162,6 +175,7 @@ void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
       found.manifest = std::move(copy->manifest);
       found.tensors = copy->tensors;
       found.data_bytes = copy->bytes;
+      found.nodes = std::move(copy->nodes);
       found.digest = digest_of(bytes);
     } else {
       add_note(found, path + ": it differs from the other copies");
@@ -169,7 +183,8 @@ void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
   }
   found.state = copies.state();
   for (const std::string& folder : found.folders) {
-    if (any_sound && !found.verified) found.verified = says_verified(folder, found.digest);
+    if (any_sound && !found.verified) found.verified = says(kVerifiedName, folder, found.digest);
+    if (any_sound && !found.drained) found.drained = says(kDrainedName, folder, found.digest);
   }
 }
 
@@ -220,7 +235,7 @@ Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& dir
 
 AttemptFacts FoundAttempt::facts() const {
   return {state,    attempt.step, attempt.generation, attempt.token, manifest.head.sequence,
-          verified, pinned,       !poisoned.empty()};
+          verified, pinned,       !poisoned.empty(),  is_local()};
 }
 
 std::vector<AttemptFacts> facts_of(std::span<const FoundAttempt> all) {
@@ -285,6 +300,7 @@ Status look_closer(FoundAttempt& found, MountThreads& threads) {
   closer.state = AttemptState::kIncomplete;
   closer.manifest = {};
   closer.digest.clear();
+  closer.nodes.clear();
   found = RR_TRY(threads.call(threads.mount_of(found.folders.front()),
                               [closer = std::move(closer)]() mutable -> Result<FoundAttempt> {
                                 std::string bytes;

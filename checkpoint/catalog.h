@@ -25,15 +25,18 @@ struct FoundAttempt : AttemptMarks {
   std::uint64_t tensors = 0;  // when committed, not by kHeads
   std::uint64_t data_bytes = 0;  // of all tensors; as above
   std::string digest;  // of the manifest's bytes, when committed
+  std::vector<std::string> nodes;  // on whose own disks it was saved; as above
+  bool drained = false;  // all of that is on shared storage, too
   std::vector<std::string> notes;  // damaged copies; directories that do not answer
 
+  [[nodiscard]] bool is_local() const { return !nodes.empty() && !drained; }
   [[nodiscard]] AttemptFacts facts() const;  // it outlives them
 };
 
 // How closely each is looked at. With kHeads a manifest is its head, whatever else of it may be
-// damaged; neither digest nor `verified` is known, and a commit among thousands stays cheap. With
-// kSums all of its bytes are read and their checksums looked at, but its tables are not kept: for
-// lists.
+// damaged; digest, `verified`, `nodes` and `drained` are not known, and a commit among thousands
+// stays cheap. With kSums all of its bytes are read and their checksums looked at, but its tables
+// are not kept: for lists.
 enum class Look : std::uint8_t { kHeads, kSums, kAll };
 
 // Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.

@@ -62,6 +62,10 @@ Result<Manifest> Store::gather_parts(const AttemptId& attempt) const {
     }
   }
   Manifest manifest = merged(intent, std::move(parts));
+  if (manifest.head.mounts.size() > kMountsMax) {
+    return fail(Errc::kLimit, "cannot commit " + folder +
+                                  ": its writers have more than 256 directories together");
+  }
   RR_TRY(check_consistent(manifest));
   // On a node's own disks they are not to be seen from here; where they can be, they must be whole.
   for (const DataFile& file : manifest.files) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/core/clock.h"
 #include "base/io/fd.h"
@@ -250,6 +251,16 @@ Status replace_file(Disk& disk, const std::string& path, std::string_view bytes)
 
 Status replace_shared_file(Disk& disk, const std::string& path, std::string_view bytes) {
   return write_and_rename(disk, path + ".tmp-" + std::to_string(base::system_seed()), path, bytes);
+}
+
+Result<std::vector<std::string>> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  return names;
 }
 
 }  // namespace robustrun::checkpoint

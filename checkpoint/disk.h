@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
@@ -76,6 +77,8 @@ base::Status replace_file(Disk& disk, const std::string& path, std::string_view 
 // By several at once: one of them wins. A crash may leave a file `path`.tmp-NUMBER behind, which
 // goes with its folder.
 base::Status replace_shared_file(Disk& disk, const std::string& path, std::string_view bytes);
+// Of all that is in a folder; none where there is no folder.
+base::Result<std::vector<std::string>> names_in(const std::string& folder);
 [[nodiscard]] std::string folder_of(const std::string& path);
 
 }  // namespace robustrun::checkpoint

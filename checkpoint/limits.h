@@ -16,6 +16,7 @@ inline constexpr std::size_t kControlBytesMax = 4096;           // LATEST, FENCE
 inline constexpr std::size_t kRunNameBytesMax = 256;            // of a session, in FENCE
 inline constexpr std::size_t kReasonBytesMax = 64;              // in POISONED
 inline constexpr std::size_t kNameBytesMax = 4096;
+inline constexpr std::size_t kNodeNameBytesMax = 256;
 inline constexpr std::size_t kDimensionsMax = 32;
 inline constexpr std::size_t kFilesMax = 1U << 20U;
 inline constexpr std::size_t kShardsMax = 1U << 24U;

@@ -11,6 +11,7 @@
 #include "checkpoint/byte_codec.h"
 #include "checkpoint/crc32c.h"
 #include "checkpoint/limits.h"
+#include "checkpoint/manifest_sections.h"
 
 namespace robustrun::checkpoint {
 namespace {
@@ -34,7 +35,8 @@ enum SectionKind : std::uint32_t {
   kFiles = 2,
   kShards = 3,
   kStates = 4,
-  kGroups = 6 | kMayBeSkipped
+  kGroups = 6 | kMayBeSkipped,
+  kNodes = 8 | kMayBeSkipped
 };
 
 std::unexpected<base::Error> damaged(std::string_view cause) {
@@ -204,39 +206,6 @@ bool decode_states(std::string_view bytes, std::vector<RankState>& states) {
   return in.ended();
 }
 
-std::string encode_groups(const std::vector<ParityGroup>& groups) {
-  ByteWriter out;
-  out.number(static_cast<std::uint32_t>(groups.size()));
-  for (const ParityGroup& group : groups) {
-    for (const auto* members : {&group.data, &group.parity}) {
-      out.number(static_cast<std::uint32_t>(members->size()));
-      for (const ParityMember& member : *members) {
-        out.number(member.file);
-        out.number(member.offset);
-        out.number(member.bytes);
-      }
-    }
-  }
-  return out.take();
-}
-
-bool decode_groups(std::string_view bytes, std::vector<ParityGroup>& groups) {
-  ByteReader in(bytes);
-  groups.resize(in.count(UINT32_MAX, 48));
-  for (ParityGroup& group : groups) {
-    for (auto* members : {&group.data, &group.parity}) {
-      members->resize(in.count(kGroupMembersMax, 20));
-      for (ParityMember& member : *members) {
-        member.file = in.number<std::uint32_t>();
-        member.offset = in.number<std::uint64_t>();
-        member.bytes = in.number<std::uint64_t>();
-      }
-    }
-    if (!in.ok()) return false;
-  }
-  return in.ended();
-}
-
 constexpr std::uint64_t kTailBytes = 4096;  // with the index in it, which has a row for each kind
 
 struct IndexRow {
@@ -306,6 +275,7 @@ Status decode_section(const IndexRow& row, std::string_view bytes, Manifest& man
     case kShards: good = decode_shards(bytes, manifest.shards); break;
     case kStates: good = decode_states(bytes, manifest.states); break;
     case kGroups: good = decode_groups(bytes, manifest.groups); break;
+    case kNodes: good = decode_nodes(bytes, manifest.files); break;
     default:
       if ((row.kind & kMayBeSkipped) == 0) {
         return fail(Errc::kUnavailable, "the document needs section " + std::to_string(row.kind) +
@@ -352,6 +322,7 @@ std::string encode(Document document, const Manifest& manifest) {
   add(kShards, encode_shards(manifest.shards));
   add(kStates, encode_states(manifest.states));
   if (!manifest.groups.empty()) add(kGroups, encode_groups(manifest.groups));
+  if (has_nodes(manifest.files)) add(kNodes, encode_nodes(manifest.files));
   index.number(count);
   out.raw(index.bytes());
   out.number(crc32c(index.bytes(), start_crc));
@@ -373,9 +344,11 @@ Result<Summary> summarize(Document document, std::string_view bytes) {
   Summary summary;
   for (const IndexRow& row : RR_TRY(sections_of(document, bytes))) {
     const std::string_view section = bytes.substr(row.offset, row.bytes);
-    const bool is_table = (row.kind >= kFiles && row.kind <= kStates) || row.kind == kGroups;
+    const bool is_table =
+        (row.kind >= kFiles && row.kind <= kStates) || row.kind == kGroups || row.kind == kNodes;
     RR_TRY(is_table ? check_section(row, section) : decode_section(row, section, manifest));
     if (row.kind == kShards && !sum_shards(section, summary)) return damaged("its shards");
+    if (row.kind == kNodes && !names_of_nodes(section, summary.nodes)) return damaged("its nodes");
   }
   summary.head = std::move(manifest.head);
   return summary;

@@ -49,6 +49,7 @@ struct DataFile {
   std::uint64_t header_bytes = 0;
   std::uint32_t header_crc = 0;
   std::vector<std::uint32_t> block_crcs;
+  std::string node{};  // it is on a disk of that machine alone; empty: on shared storage
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 
@@ -137,6 +138,7 @@ struct Summary {
   Head head;
   std::uint64_t shards = 0;
   std::uint64_t bytes = 0;  // of all shards
+  std::vector<std::string> nodes;  // on whose own disks files are
 };
 base::Result<Summary> summarize(Document document, std::string_view bytes);
 

@@ -38,6 +38,8 @@ std::optional<AttemptId> parse_attempt(std::string_view step_name, std::string_v
 
 std::string part_name(std::string_view writer) { return fmt::format("part-{}.rrp", writer); }
 
+std::string drained_name(std::string_view writer) { return fmt::format("drained-{}", writer); }
+
 std::string digest_of(std::string_view manifest_bytes) {
   return fmt::format("{:016x}", base::hash64(manifest_bytes));
 }

@@ -17,6 +17,7 @@ inline constexpr std::string_view kIntentName = "INTENT";
 inline constexpr std::string_view kVerifiedName = "VERIFIED";
 inline constexpr std::string_view kPinnedName = "PINNED";
 inline constexpr std::string_view kPoisonedName = "POISONED";
+inline constexpr std::string_view kDrainedName = "DRAINED";
 inline constexpr std::string_view kLatestName = "LATEST";
 inline constexpr std::string_view kFenceName = "FENCE";
 
@@ -26,6 +27,8 @@ inline constexpr std::string_view kFenceName = "FENCE";
 [[nodiscard]] std::optional<AttemptId> parse_attempt(std::string_view step_name,
                                                      std::string_view attempt_name);
 [[nodiscard]] std::string part_name(std::string_view writer);
+// Of a writer all of whose files are on shared storage now.
+[[nodiscard]] std::string drained_name(std::string_view writer);
 [[nodiscard]] std::string digest_of(std::string_view manifest_bytes);  // XXH3-64 in hex
 
 // Whether it may be a word of a control line: printable ASCII without spaces, not empty.

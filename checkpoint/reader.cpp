@@ -74,7 +74,13 @@ Result<ReadSource> CheckpointReader::source(std::size_t file) {
   const DataFile& wanted = manifest_.files[file];
   base::Error seen{Errc::kNotFound, 0,
                    wanted.name + " is missing; it was on " + manifest_.head.mounts[wanted.mount]};
-  for (std::size_t i = 0; i < folders_.size(); ++i) {
+  if (!wanted.node.empty()) {
+    seen.code = Errc::kUnavailable;
+    seen.what = wanted.name + " is not to be seen here; it is in " +
+                manifest_.head.mounts[wanted.mount] + " of " + base::printable(wanted.node);
+  }
+  for (const std::size_t i : places_of(wanted)) {
+    if (bad_.contains({file, i})) continue;
     const std::string path = folders_[i] + "/" + wanted.name;
     const auto bytes = threads().call(i, [path] { return size_of(path); });
     if (bytes && *bytes == wanted.bytes) {
@@ -84,13 +90,50 @@ Result<ReadSource> CheckpointReader::source(std::size_t file) {
     if (bytes) {
       seen = {Errc::kCorrupt, 0,
               fmt::format("{} has {} bytes instead of {}", path, *bytes, wanted.bytes)};
-    } else if (bytes.error().os_errno != ENOENT && seen.code == Errc::kNotFound) {
+    } else if (bytes.error().os_errno != ENOENT && seen.os_errno == 0 &&
+               seen.code != Errc::kCorrupt) {
       seen = bytes.error();
-      if (seen.os_errno == EIO) seen.code = Errc::kUnavailable;
+      if (seen.os_errno == EIO || !wanted.node.empty()) seen.code = Errc::kUnavailable;
       if (seen.os_errno == ETIMEDOUT) seen.what = "cannot read " + path + ": " + seen.what;
     }
   }
   return std::unexpected(std::move(seen));
+}
+
+// The folder of its own mount comes first or last.
+std::vector<std::size_t> CheckpointReader::places_of(const DataFile& file) const {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < folders_.size(); ++i) places.push_back(i);
+  if (file.node.empty() || !options_.local_first) return places;
+  const std::string& own = manifest_.head.mounts[file.mount];
+  std::ranges::stable_partition(
+      places, [&](std::size_t i) { return mount_of_attempt(folders_[i]) == own; });
+  return places;
+}
+
+bool CheckpointReader::look_elsewhere(std::size_t file) {
+  if (manifest_.files[file].node.empty() || found_[file].path.empty()) return false;
+  bad_.insert({file, found_[file].mount});
+  found_[file] = {};
+  return source(file).has_value();
+}
+
+std::vector<bool> CheckpointReader::present_shards() {
+  std::set<std::string> names;
+  if (std::ranges::any_of(manifest_.files, [](const auto& each) { return !each.node.empty(); })) {
+    for (std::size_t i = 0; i < folders_.size(); ++i) {
+      const auto found = threads().call(i, [folder = folders_[i]] { return names_in(folder); });
+      if (found) names.insert(found->begin(), found->end());
+    }
+  }
+  std::vector<bool> present;
+  for (const Shard& shard : manifest_.shards) {
+    present.push_back(std::ranges::all_of(shard.pieces, [&](const Piece& piece) {
+      const DataFile& file = manifest_.files[piece.file];
+      return file.node.empty() || names.contains(file.name);
+    }));
+  }
+  return present;
 }
 
 Result<std::string> CheckpointReader::read_bytes(std::size_t file, std::uint64_t offset,
@@ -111,12 +154,15 @@ Status CheckpointReader::read_piece(std::size_t shard, std::size_t piece,
   RR_ASSERT(shard < manifest_.shards.size() && piece < manifest_.shards[shard].pieces.size());
   const Piece& wanted = manifest_.shards[shard].pieces[piece];
   RR_ASSERT(destination.size() == wanted.bytes);
-  auto bytes = read_bytes(wanted.file, wanted.offset, wanted.bytes);
-  if (bytes && crc32c(*bytes) != wanted.crc) {
-    bytes = fail(Errc::kCorrupt,
-                 fmt::format("{} is damaged in bytes {} to {}", found_[wanted.file].path,
-                             wanted.offset, wanted.offset + wanted.bytes));
-  }
+  const auto read = [&]() -> Result<std::string> {
+    std::string found = RR_TRY(read_bytes(wanted.file, wanted.offset, wanted.bytes));
+    if (crc32c(found) == wanted.crc) return found;
+    return fail(Errc::kCorrupt,
+                fmt::format("{} is damaged in bytes {} to {}", found_[wanted.file].path,
+                            wanted.offset, wanted.offset + wanted.bytes));
+  };
+  auto bytes = read();
+  while (!bytes && look_elsewhere(wanted.file)) bytes = read();
   if (!bytes && !manifest_.groups.empty()) {
     auto rebuilt = read_file(wanted.file, wanted.offset, wanted.bytes, true);
     if (!rebuilt) bytes.error().what += "; " + rebuilt.error().what;
@@ -260,7 +306,7 @@ void CheckpointReader::verify_header(std::size_t file, std::vector<std::string>&
   }
 }
 
-std::vector<std::string> CheckpointReader::verify() {
+std::vector<std::string> CheckpointReader::verify(std::vector<std::string>* away) {
   std::vector<std::string> faults;
   std::vector<ReadSource> sources(manifest_.files.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -269,7 +315,10 @@ std::vector<std::string> CheckpointReader::verify() {
       sources[i] = *from;
       verify_header(i, faults);
     } else {
-      faults.push_back(from.error().what + tensors_at(i, 0, manifest_.files[i].bytes));
+      const bool is_away = away != nullptr && !manifest_.files[i].node.empty() &&
+                           from.error().code == Errc::kUnavailable && from.error().os_errno != EIO;
+      (is_away ? *away : faults)
+          .push_back(from.error().what + tensors_at(i, 0, manifest_.files[i].bytes));
     }
   }
   const std::vector<ReadRun> runs = plan_all_blocks(manifest_);

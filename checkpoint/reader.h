@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/core/result.h"
@@ -23,12 +25,15 @@ namespace robustrun::checkpoint {
 struct ReadOptions {
   IoWay io = IoWay::kAuto;
   std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
+  bool local_first = false;  // what is on a disk of this machine and elsewhere, too
 };
 
 class CheckpointReader {
  public:
   // `folders`: of the attempt, on all its mounts; files are looked for by name in each of them. The
-  // folders where they were when it was saved are looked at last.
+  // folders where they were when it was saved are looked at last. A file on another machine's own
+  // disk is kUnavailable; no file of that name is on a disk of this one (a writer of an attempt is
+  // on one machine, and the attempt's token is its own).
   static CheckpointReader open(Manifest manifest, std::vector<std::string> folders,
                                ReadOptions options = {});
 
@@ -43,8 +48,11 @@ class CheckpointReader {
   // All of one piece of a shard, by the piece's own CRC: what lies beside it does not matter.
   base::Status read_piece(std::size_t shard, std::size_t piece, std::span<char> destination);
   // Reads everything, headers, padding and parity too; a sentence for each fault, none when all is
-  // right. Parity is not used.
-  std::vector<std::string> verify();
+  // right. Parity is not used. `away`: files on other machines' own disks are told there, and are
+  // no faults; null: they are.
+  std::vector<std::string> verify(std::vector<std::string>* away = nullptr);
+  // For each shard whether its files can be found here, going by their names alone.
+  std::vector<bool> present_shards();
   // Bytes of a file, verified by the CRCs of its header and blocks, from parity where `rebuild`
   // allows it.
   base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
@@ -63,6 +71,9 @@ class CheckpointReader {
   base::Result<std::string> read_unit(std::size_t file, std::uint64_t begin, std::uint64_t end,
                                       std::uint32_t crc, bool rebuild);
   base::Status read_again(const ReadRun& run, const ReadFault& fault);
+  // From now on the file is read from another place than so far; false: there is none.
+  bool look_elsewhere(std::size_t file);
+  [[nodiscard]] std::vector<std::size_t> places_of(const DataFile& file) const;
   void verify_header(std::size_t file, std::vector<std::string>& faults);
   [[nodiscard]] std::string tensors_at(std::size_t file, std::uint64_t begin,
                                        std::uint64_t end) const;
@@ -71,6 +82,7 @@ class CheckpointReader {
   std::vector<std::string> folders_;
   ReadOptions options_;
   std::vector<ReadSource> found_;  // by the manifest's files; path is empty: not yet
+  std::set<std::pair<std::size_t, std::size_t>> bad_;  // file, and the folder where it is damaged
   std::unique_ptr<MountThreads> threads_;  // made when first wanted
   std::unique_ptr<BulkReader> bulk_;
   std::optional<Rebuilder> rebuilder_;  // made when first needed

@@ -116,7 +116,7 @@ Status verify_newest(Guard& guard, std::span<const std::string> directories, std
     if (sound.size() == keep) break;
     if (!may_start_from(found.facts())) continue;
     RR_TRY(look_closer(found, guard.threads));
-    if (found.state != AttemptState::kCommitted) continue;
+    if (found.state != AttemptState::kCommitted || found.is_local()) continue;
     if (!found.verified) {
       Status sound_now = verify_with(found, patience);
       if (!sound_now && is_gone(guard, found)) continue;

@@ -1,10 +1,11 @@
 #pragma once
 // Which checkpoints may go, and how one goes.
 //
-// Nothing is removed unless a newer one was read back whole (VERIFIED). One goes by renaming every
-// copy of its MANIFEST and syncing that, before any of its data is unlinked: a crash leaves one
-// that is not there, never one that is broken. A directory that does not answer is waited for as
-// long as the patience (mount_threads.h) alone.
+// Nothing is removed unless a newer one was read back whole (VERIFIED) and is on shared storage:
+// one on disks of single machines is lost with any of them, and counts for none. One goes by
+// renaming every copy of its MANIFEST and syncing that, before any of its data is unlinked: a crash
+// leaves one that is not there, never one that is broken. A directory that does not answer is
+// waited for as long as the patience (mount_threads.h) alone.
 
 #include <chrono>
 #include <cstdint>

@@ -109,19 +109,22 @@ Status check_contents(const PartContents& contents) {
 }
 
 Result<Store> Store::open(StoreOptions options) {
-  if (options.mounts.empty() || options.mounts.size() > kMountsMax ||
-      options.workers_per_mount == 0) {
+  std::vector<std::string>& local = options.local.directories;
+  std::vector<Mount> all = options.mounts;
+  for (const std::string& directory : local) all.push_back({directory, 1});
+  if (options.mounts.empty() || all.size() > kMountsMax || options.workers_per_mount == 0) {
     return fail(Errc::kInvalidArgument, "cannot save: between 1 and 256 directories are needed");
   }
   std::vector<std::string> paths;
-  for (const Mount& mount : options.mounts) paths.push_back(base::printable(mount.path));
+  for (const Mount& mount : all) paths.push_back(base::printable(mount.path));
   auto threads = std::make_unique<MountThreads>(paths, options.workers_per_mount,
                                                 options.first_patience.value_or(options.patience));
-  paths = RR_TRY(real_paths(*threads, options.mounts));
+  paths = RR_TRY(real_paths(*threads, all));
   threads->set_patience(options.patience);
   std::set<std::string> seen;
-  for (std::size_t i = 0; i < options.mounts.size(); ++i) {
-    options.mounts[i].path = paths[i];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_local = i >= options.mounts.size();
+    (is_local ? local[i - options.mounts.size()] : options.mounts[i].path) = paths[i];
     threads->rename(i, paths[i]);
     if (!seen.insert(paths[i]).second) {
       return fail(Errc::kInvalidArgument, "cannot use " + paths[i] + " twice for checkpoints");
@@ -129,7 +132,7 @@ Result<Store> Store::open(StoreOptions options) {
   }
   if (options.disk == nullptr) options.disk = &posix_disk(options.io);
   if (options.clock == nullptr) options.clock = &kSystemClock;
-  DataWriter writer = RR_TRY(DataWriter::make(*options.disk, *threads, options.mounts.size()));
+  DataWriter writer = RR_TRY(DataWriter::make(*options.disk, *threads, all.size()));
   return Store(std::move(options), std::move(threads), std::move(writer));
 }
 
@@ -149,6 +152,9 @@ Status Store::use_parity(std::uint32_t parity) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("cannot save with parity {} in {} director{}: {} or more are needed",
                             parity, mounts, mounts == 1 ? "y" : "ies", parity + 1));
+  }
+  if (parity > 0 && !options_.local.directories.empty()) {
+    return fail(Errc::kInvalidArgument, "cannot save with parity on local disks");
   }
   if (parity == rows_) return {};
   parity_.reset();
@@ -278,6 +284,23 @@ bool Store::has_part(const AttemptId& attempt, const std::string& writer) const 
   return std::filesystem::exists(at_home(attempt) + "/" + part_name(writer), error);
 }
 
+// On every mount, so that all of them have a place for copies of the manifest and for what is
+// drained to them.
+std::vector<MountFolder> Store::make_folders(Manifest& part, std::vector<std::string>& notes) {
+  std::vector<Mount> all = options_.mounts;
+  for (const std::string& directory : options_.local.directories) all.push_back({directory, 1});
+  std::vector<MountFolder> folders;
+  for (const Mount& mount : all) {
+    part.head.mounts.push_back(mount.path);
+    folders.push_back({mount.path + "/" + attempt_folder(part.head.attempt), mount.weight});
+    if (auto made = make_attempt(mount.path, part.head.attempt); !made) {
+      notes.push_back(made.error().what);
+      folders.back().folder.clear();
+    }
+  }
+  return folders;
+}
+
 Result<PreparedPart> Store::write_data(const AttemptId& attempt, const std::string& writer,
                                        const PartContents& contents) {
   RR_TRY(check_contents(contents));
@@ -298,18 +321,9 @@ Result<PreparedPart> Store::write_data(const AttemptId& attempt, const std::stri
   part.head.writers = {writer};
   part.states = contents.states;
   std::vector<std::string> notes;
-  std::vector<MountFolder> folders;
-  for (const Mount& mount : options_.mounts) {
-    part.head.mounts.push_back(mount.path);
-    folders.push_back({mount.path + "/" + attempt_folder(attempt), mount.weight});
-    if (auto made = make_attempt(mount.path, attempt); !made) {
-      notes.push_back(made.error().what);
-      folders.back().folder.clear();
-    }
-  }
+  std::vector<MountFolder> folders = make_folders(part, notes);
   const std::string tag = contents.file_tag.empty() ? "" : "-" + contents.file_tag;
-  DataSaved saved = RR_TRY(
-      writer_.save({contents.shards, contents.sources, folders, "d-" + writer + tag, rate_.get()}));
+  DataSaved saved = RR_TRY(save_data(contents, "d-" + writer + tag, folders, notes));
   RR_TRY(check_unchanged_since(contents, saved.shards));
   notes.insert(notes.end(), saved.notes.begin(), saved.notes.end());
   for (std::size_t i = 0; i < folders.size(); ++i) {

@@ -39,6 +39,14 @@ struct Mount {
   double weight = 1;  // its share of the data: its bandwidth, in any unit
 };
 
+// Directories on disks of this machine alone. Data goes there first, and to the mounts where they
+// have no room or fail; control files never do. local_drain.h copies it to the mounts later.
+struct LocalDisks {
+  std::vector<std::string> directories;
+  std::string node;  // this machine, for people: nothing is found by it
+  friend bool operator==(const LocalDisks&, const LocalDisks&) = default;
+};
+
 struct StoreOptions {
   std::vector<Mount> mounts;  // the first is the home: control files
   std::uint32_t workers_per_mount = 2;
@@ -49,6 +57,7 @@ struct StoreOptions {
   std::shared_ptr<std::atomic<std::uint64_t>> written{};  // bytes of data and parity are added
   Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
+  LocalDisks local{};
 };
 
 // What one writer (a node) saves. Sources must stay as they are until write_part() returns.
@@ -88,8 +97,11 @@ class Store {
   static base::Result<Store> open(StoreOptions options);
 
   // From now on any `parity` mounts may be lost or damaged; 0, as at first: none.
-  // kInvalidArgument: there are not more mounts than that.
+  // kInvalidArgument: there are not more mounts than that, or there are local disks.
   base::Status use_parity(std::uint32_t parity);
+  // From now on; none, as at first: data goes to the mounts. What is wrong with one of them each
+  // save does without, and says. kInvalidArgument: with parity, or one of the mounts is among them.
+  base::Status use_local(LocalDisks local);
   // From now on only `generation` or a later one commits. kConflict: a later one was admitted.
   base::Status admit(std::uint64_t generation);
   // The generation of a session: the same for all who name the same one. The first of them
@@ -121,7 +133,7 @@ class Store {
   // save of its generation is committed.
   base::Result<std::vector<Committed>> salvage(std::uint64_t generation);
 
-  [[nodiscard]] std::vector<std::string> directories() const;
+  [[nodiscard]] std::vector<std::string> directories() const;  // of the mounts
   // From now on data and parity are written at no more than this; 0, as at first: no limit. May be
   // called by another thread while a save goes on.
   void limit_writes(std::uint64_t bytes_per_s) { rate_->limit(bytes_per_s); }
@@ -139,6 +151,10 @@ class Store {
   [[nodiscard]] Manifest intent_of(AttemptId attempt, const WorldLayout& layout,
                                    std::vector<std::string> writers) const;
   base::Status make_attempt(const std::string& mount, const AttemptId& attempt);
+  std::vector<MountFolder> make_folders(Manifest& part, std::vector<std::string>& notes);
+  base::Result<DataSaved> save_data(const PartContents& contents, const std::string& name,
+                                    const std::vector<MountFolder>& folders,
+                                    std::vector<std::string>& notes);
   base::Result<Manifest> gather_parts(const AttemptId& attempt) const;
   // Both under the lock of the home.
   base::Result<Committed> publish(Manifest manifest);

@@ -52,9 +52,10 @@ int verify_checkpoints(const CkptLine& line, const std::vector<const FoundAttemp
     VerifiedCheckpoint& result = results.emplace_back();
     result.found = found;
     if (found->state == AttemptState::kCommitted) {
-      result.faults = checkpoint::CheckpointReader::open(found->manifest, found->folders).verify();
+      result.faults =
+          checkpoint::CheckpointReader::open(found->manifest, found->folders).verify(&result.away);
     }
-    sound = sound && result.faults.empty() && found->notes.empty() &&
+    sound = sound && result.faults.empty() && result.away.empty() && found->notes.empty() &&
             found->state == AttemptState::kCommitted;
   }
   print(line.json ? verified_json(results) : verified_text(results));

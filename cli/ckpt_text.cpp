@@ -34,10 +34,22 @@ std::string strings(const std::vector<std::string>& all) {
   return "[" + list + "]";
 }
 
+constexpr std::size_t kNodesNamedMax = 3;
+
+std::string some_of(const std::vector<std::string>& nodes) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(nodes.size(), kNodesNamedMax); ++i) {
+    text += (i == 0 ? "" : ", ") + base::printable(nodes[i]);
+  }
+  if (nodes.size() <= kNodesNamedMax) return text;
+  return text + fmt::format(" and {} more", nodes.size() - kNodesNamedMax);
+}
+
 std::string state_in_words(const FoundAttempt& found) {
   std::string words(checkpoint::word_for(found.state));
   if (found.verified) words += ", verified";
   if (found.pinned) words += ", pinned";
+  if (found.is_local()) words += ", on local disks alone: " + some_of(found.nodes);
   if (!found.poisoned.empty()) words += ", poisoned: " + base::printable(found.poisoned);
   return words;
 }
@@ -48,11 +60,12 @@ std::string head_json(const FoundAttempt& found) {
   return fmt::format(
       R"("step":{},"generation":{},"attempt":{},"state":{},"verified":{},"pinned":{},)"
       R"("poisoned":{},"sequence":{},"wall_time_ns":{},"bytes":{},"tensors":{},"digest":{},)"
-      R"("folders":{},"notes":{})",
+      R"("folders":{},"notes":{},"local":{},"drained":{})",
       found.attempt.step, found.attempt.generation, json_string(found.attempt.token),
       json_string(checkpoint::word_for(found.state)), found.verified, found.pinned,
       json_string(found.poisoned), head.sequence, head.wall_time_ns, found.data_bytes,
-      found.tensors, json_string(found.digest), strings(found.folders), strings(found.notes));
+      found.tensors, json_string(found.digest), strings(found.folders), strings(found.notes),
+      strings(found.nodes), found.drained);
 }
 
 std::string notes_text(const FoundAttempt& found) {
@@ -99,8 +112,9 @@ std::string checkpoint_text(const FoundAttempt& found) {
   }
   text += "\n" + notes_text(found) + "\nfiles\n";
   for (const checkpoint::DataFile& file : found.manifest.files) {
-    text += fmt::format("  {:>10}  {}  on {}\n", size_in_words(file.bytes),
-                        base::printable(file.name), base::printable(head.mounts[file.mount]));
+    text += fmt::format("  {:>10}  {}  on {}{}\n", size_in_words(file.bytes),
+                        base::printable(file.name), base::printable(head.mounts[file.mount]),
+                        file.node.empty() ? "" : " of " + base::printable(file.node));
   }
   text += "\ntensors\n";
   for (const Shard& shard : found.manifest.shards) {
@@ -126,8 +140,9 @@ std::string checkpoint_json(const FoundAttempt& found) {
     return fmt::format(R"("name":{},"size":{})", json_string(axis.name), axis.size);
   });
   const std::string files = list_json(manifest.files, [](const checkpoint::DataFile& file) {
-    return fmt::format(R"("name":{},"mount":{},"bytes":{},"header_bytes":{})",
-                       json_string(file.name), file.mount, file.bytes, file.header_bytes);
+    return fmt::format(R"("name":{},"mount":{},"bytes":{},"header_bytes":{},"node":{})",
+                       json_string(file.name), file.mount, file.bytes, file.header_bytes,
+                       json_string(file.node));
   });
   const std::string shards = list_json(manifest.shards, [](const Shard& shard) {
     const std::string pieces = list_json(shard.pieces, [](const checkpoint::Piece& piece) {
@@ -159,13 +174,18 @@ std::string verified_text(std::span<const VerifiedCheckpoint> all) {
     text += fmt::format("step {}, generation {}: ", found.attempt.step, found.attempt.generation);
     if (found.state == AttemptState::kDamaged) {
       text += "lost: no copy of its manifest can be read\n";
+    } else if (each.faults.empty() && !each.away.empty()) {
+      text += fmt::format("NOT REACHABLE from here in {} place{}; nothing is known to be damaged\n",
+                          each.away.size(), each.away.size() == 1 ? "" : "s");
     } else if (each.faults.empty()) {
       text += fmt::format("sound, {} read\n", size_in_words(found.data_bytes));
     } else {
       text += fmt::format("DAMAGED in {} place{}\n", each.faults.size(),
                           each.faults.size() == 1 ? "" : "s");
     }
-    for (const std::string& fault : each.faults) text += "  " + base::printable(fault) + "\n";
+    for (const auto* each_kind : {&each.faults, &each.away}) {
+      for (const std::string& one : *each_kind) text += "  " + base::printable(one) + "\n";
+    }
     text += notes_text(found);
   }
   return text;
@@ -174,7 +194,8 @@ std::string verified_text(std::span<const VerifiedCheckpoint> all) {
 std::string verified_json(std::span<const VerifiedCheckpoint> all) {
   return list_json(all,
                    [](const VerifiedCheckpoint& each) {
-                     return head_json(*each.found) + R"(,"faults":)" + strings(each.faults);
+                     return head_json(*each.found) + R"(,"faults":)" + strings(each.faults) +
+                            R"(,"away":)" + strings(each.away);
                    }) +
          "\n";
 }

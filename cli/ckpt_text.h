@@ -20,6 +20,7 @@ namespace robustrun::cli {
 struct VerifiedCheckpoint {
   const checkpoint::FoundAttempt* found = nullptr;
   std::vector<std::string> faults;
+  std::vector<std::string> away;  // what is on other machines' own disks
 };
 [[nodiscard]] std::string verified_text(std::span<const VerifiedCheckpoint> all);
 [[nodiscard]] std::string verified_json(std::span<const VerifiedCheckpoint> all);

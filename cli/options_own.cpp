@@ -244,7 +244,8 @@ constexpr auto kOwnRows = std::to_array<Option>({
            "disk has."},
   {.id = kImage, .name = "image", .values = "PATH|URL", .group = kWhat,
    .help = "A squashfs image with the workers' environment, mounted on each node and never "
-           "unpacked: a path that every node sees, or http(s)://… (docs/images.md)."},
+           "unpacked: a path that every node sees, or http(s)://…, with #sha256=HEX behind it if "
+           "its content is to be checked (docs/images.md)."},
   {.id = kImageMode, .name = "image-mode", .type = kChoice, .values = "auto|pagecache|blocks",
    .native = "auto", .compat = "auto", .group = kWhat,
    .help = "pagecache: mount it where it lies, and read ahead what starts read of it. blocks: "

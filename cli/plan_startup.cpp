@@ -9,6 +9,7 @@
 
 #include "agent/container_command.h"
 #include "base/core/text.h"
+#include "bootstrap/source_digest.h"
 
 namespace robustrun::cli {
 
@@ -84,6 +85,12 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
   }
   if (!is_url(image) && image.find("://") != std::string::npos) {
     return cannot_use(settings, OptionId::kImage, "an image is a path, or http:// or https://");
+  }
+  if (const auto parts = bootstrap::split_digest(image); !parts) {
+    return cannot_use(settings, OptionId::kImage, parts.error().what);
+  }
+  if (!is_url(image) && image.find("#sha256=") != std::string::npos) {
+    return cannot_use(settings, OptionId::kImage, "a digest is for an image at a URL");
   }
   if (!is_url(image) && is_here) RR_TRY(check_image_file(settings, around, workers.image));
   const bool has_blocks = mode == "blocks" || (mode == "auto" && is_url(image));

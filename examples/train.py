@@ -16,6 +16,10 @@ import time
 
 import torch
 import torch.distributed as dist
+
+# Before there is a process group, which its functions would keep until the interpreter has ended:
+# a thread of gloo that is late would abort it then (pytorch#190489).
+import torch.distributed.nn  # noqa: F401
 from torch.nn.parallel import DistributedDataParallel
 
 try:
@@ -180,6 +184,9 @@ def main():
         time.sleep(args.slow)
     if rank == 0:
         print(f"accuracy {accuracy(args, network):.1%} after {done} steps", flush=True)
+    # The model would be the last to hold the group, and wait for gloo's threads with the
+    # interpreter's lock, which one of them may want.
+    del model
     dist.destroy_process_group()
 
 

@@ -58,9 +58,9 @@ Status write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-Result<std::string> read_file(const std::string& path, std::size_t limit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail_errno("cannot read " + path, errno);
+namespace {
+
+Result<std::string> read_all(const Fd& fd, const std::string& path, std::size_t limit) {
   // Sizes of files in /proc and of growing files mean nothing: read until the end.
   constexpr std::size_t kChunk = std::size_t{64} << 10;
   std::string bytes;
@@ -76,6 +76,26 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
     }
     bytes.append(chunk, 0, static_cast<std::size_t>(got));
   }
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail_errno("cannot read " + path, errno);
+  return read_all(fd, path, limit);
+}
+
+Result<std::string> read_regular_file(const std::string& path, std::size_t limit, Links links) {
+  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | no_links));
+  if (!fd) return fail_errno("cannot read " + path, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot look at " + path, errno);
+  if (!S_ISREG(status.st_mode)) {
+    return fail(Errc::kCorrupt, "cannot read " + path + ": it is no regular file");
+  }
+  return read_all(fd, path, limit);
 }
 
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode) {

@@ -43,6 +43,10 @@ Status set_nonblocking(int fd, bool on);
 Status write_all(int fd, std::string_view bytes);
 // At most `limit` bytes of a file; kLimit when it is longer.
 Result<std::string> read_file(const std::string& path, std::size_t limit);
+// The same of a regular file alone, for paths that others may have made: a FIFO is not waited for,
+// a device not read. kCorrupt when it is something else; with kRefuse, ELOOP when it is a link.
+enum class Links : unsigned char { kFollow, kRefuse };
+Result<std::string> read_regular_file(const std::string& path, std::size_t limit, Links links);
 // Replaces `path` by way of a temporary file beside it and rename(): a reader sees the old bytes
 // or the new ones. Not synced to the disk.
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);

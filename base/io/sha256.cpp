@@ -5,14 +5,41 @@
 #include "base/core/result.h"
 
 namespace robustrun::base {
+namespace {
 
+constexpr std::size_t kSha256Bytes = 32;
+
+EVP_MD_CTX* context_of(void* context) { return static_cast<EVP_MD_CTX*>(context); }
+unsigned char* hash_bytes(std::string& hash) {
+  return reinterpret_cast<unsigned char*>(hash.data());
+}
+
+}  // namespace
+
+// What is asserted here fails for lack of memory alone.
 std::string sha256(std::string_view bytes) {
-  constexpr std::size_t kHashBytes = 32;
-  std::string hash(kHashBytes, '\0');
+  std::string hash(kSha256Bytes, '\0');
   const bool done =
-      EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(hash.data()), nullptr,
-                 EVP_sha256(), nullptr) == 1;
-  RR_ASSERT(done);  // fails for lack of memory alone
+      EVP_Digest(bytes.data(), bytes.size(), hash_bytes(hash), nullptr, EVP_sha256(), nullptr) == 1;
+  RR_ASSERT(done);
+  return hash;
+}
+
+void Sha256::End::operator()(void* context) const { EVP_MD_CTX_free(context_of(context)); }
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  RR_ASSERT(context_ && EVP_DigestInit_ex(context_of(context_.get()), EVP_sha256(), nullptr) == 1);
+}
+
+void Sha256::add(std::string_view bytes) {
+  const bool done = EVP_DigestUpdate(context_of(context_.get()), bytes.data(), bytes.size()) == 1;
+  RR_ASSERT(done);
+}
+
+std::string Sha256::finish() {
+  std::string hash(kSha256Bytes, '\0');
+  const bool done = EVP_DigestFinal_ex(context_of(context_.get()), hash_bytes(hash), nullptr) == 1;
+  RR_ASSERT(done);
   return hash;
 }
 

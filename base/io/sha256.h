@@ -1,7 +1,9 @@
 #pragma once
-// SHA-256 for names and trust (bundles that are pushed, commands that are compared). libcrypto
-// stays behind this header. For fast checks of integrity see base/core/hash.h.
+// SHA-256 for names and trust (bundles that are pushed, commands that are compared, images that are
+// asked for by their digest). libcrypto stays behind this header. For fast checks of integrity see
+// base/core/hash.h.
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,5 +13,20 @@ namespace robustrun::base {
 
 // 32 raw bytes; to_hex() of base/core/text.h makes them readable.
 [[nodiscard]] std::string sha256(std::string_view bytes);
+
+// The same of bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  void add(std::string_view bytes);
+  // 32 raw bytes; the last call.
+  [[nodiscard]] std::string finish();
+
+ private:
+  struct End {
+    void operator()(void* context) const;
+  };
+  std::unique_ptr<void, End> context_;
+};
 
 }  // namespace robustrun::base

@@ -40,7 +40,7 @@ START_RATIO_MAX = 1.05
 class Bench:
     def __init__(self):
         self.marker = uuid.uuid4().hex
-        self.cluster = Cluster(self.marker, NODES)
+        self.cluster = Cluster(self.marker, NODES, kill_wait_s=2, grace_s=3, requeue_after_s=5)
 
     def __enter__(self):
         self.cluster.start()

@@ -70,6 +70,7 @@ BlobReads::~BlobReads() {
 void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) {
   length = offset >= store_.length() ? 0 : std::min(length, store_.length() - offset);
   if (length == 0) return answer(std::span<const char>{});
+  supply_.note_read();
   auto read = std::make_shared<Read>();
   read->offset = offset;
   read->length = length;
@@ -77,8 +78,8 @@ void BlobReads::read(std::uint64_t offset, std::uint64_t length, Answer answer) 
   read->last = (offset + length - 1) / kBlockBytes;
   read->answer = std::move(answer);
   if (is_served_at_once(read)) return;
-  if (!enter(read)) {
-    return finish(read, base::fail(base::Errc::kLimit, "too many reads wait, or it is too long"));
+  if (const auto entered = enter(read); !entered) {
+    return finish(read, std::unexpected(entered.error()));
   }
   recorder_.touch(read->first, read->last);
   if (read->is_of_whole_blocks(store_.length())) {
@@ -112,15 +113,22 @@ bool BlobReads::is_served_at_once(const ReadPtr& read) {
   return true;
 }
 
-bool BlobReads::enter(const ReadPtr& read) {
-  if (read->length > kReadBytesMax) return false;
+base::Status BlobReads::enter(const ReadPtr& read) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= kReadsWaitingMax) return false;
+  if (refusal_) return std::unexpected(*refusal_);
+  if (read->length > kReadBytesMax || waiting_.size() >= kReadsWaitingMax) {
+    return base::fail(base::Errc::kLimit, "too many reads wait, or it is too long");
+  }
   read->number = next_number_++;
   read->due = clock_.now() + budget_;  // of all the same, so that their order is theirs
   if (waiting_.empty()) wake_.notify_one();
   waiting_.emplace(read->number, read);
-  return true;
+  return {};
+}
+
+void BlobReads::refuse(base::Error why) {
+  const std::lock_guard lock(mutex_);
+  refusal_ = std::move(why);
 }
 
 void BlobReads::serve_blocks(const ReadPtr& read) {

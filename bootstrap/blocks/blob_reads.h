@@ -45,6 +45,8 @@ class BlobReads {
   BlobReads& operator=(const BlobReads&) = delete;
 
   void read(std::uint64_t offset, std::uint64_t length, Answer answer);
+  // Every read from now on fails so.
+  void refuse(base::Error why);
   // The source answers again: what failed is tried anew.
   void forget_failures();
   // Called with why, before a read fails because its blocks cannot be had; at most once in
@@ -58,7 +60,7 @@ class BlobReads {
 
   [[nodiscard]] bool is_verified(const Read& read) const;
   bool is_served_at_once(const ReadPtr& read);
-  bool enter(const ReadPtr& read);  // false: too many wait
+  base::Status enter(const ReadPtr& read);  // kLimit: too many wait
   void serve_blocks(const ReadPtr& read);
   void serve_part(const ReadPtr& read);
   void gather(const ReadPtr& read);
@@ -88,6 +90,7 @@ class BlobReads {
   };
   std::map<std::uint64_t, Failed> failed_;  // by block; at most kFailedMax
   std::function<void(const std::string&)> failure_;
+  std::optional<base::Error> refusal_;
   base::Nanos tell_due_{};
   std::uint64_t next_number_ = 1;  // 0: none
   std::map<std::uint64_t, ReadPtr> waiting_;  // by number: the first one's time is over first

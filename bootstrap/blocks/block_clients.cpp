@@ -154,7 +154,9 @@ void BlockClients::accept_one() {
   const std::lock_guard lock(mutex_);
   if (clients_.size() >= kClientsMax) return;
   const auto client = std::make_shared<Client>(std::move(fd));
-  if (!event_.empty()) client->send(event_);
+  for (const std::string* each : {&lasting_, &event_}) {
+    if (!each->empty()) client->send(*each);
+  }
   clients_.push_back(client);
   threads_ += 2;
   const auto gone = [this] {
@@ -334,11 +336,25 @@ void BlockClients::leave(const ClientPtr& client) {
   if (were_peers) supply_.peers_gone();
 }
 
+namespace {
+
+std::string event_frame(const std::string& text, BlockEvent about) {
+  return encode_block_frame({BlockFrameKind::kEvent, 0, static_cast<std::uint64_t>(about),
+                             base::printable(text).substr(0, kEventBytesMax)});
+}
+
+}  // namespace
+
 void BlockClients::tell_event(const std::string& text, BlockEvent about) {
   const std::lock_guard lock(mutex_);
-  event_ = encode_block_frame({BlockFrameKind::kEvent, 0, static_cast<std::uint64_t>(about),
-                               base::printable(text).substr(0, kEventBytesMax)});
+  event_ = event_frame(text, about);
   for (const ClientPtr& client : clients_) client->send(event_, false);
+}
+
+void BlockClients::tell_lasting(const std::string& text, BlockEvent about) {
+  const std::lock_guard lock(mutex_);
+  lasting_ = event_frame(text, about);
+  for (const ClientPtr& client : clients_) client->send(lasting_, false);
 }
 
 std::optional<base::Nanos> BlockClients::idle_since() const {

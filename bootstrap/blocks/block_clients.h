@@ -46,6 +46,8 @@ class BlockClients {
 
   // To all that are connected, and to everybody who connects until the next one.
   void tell_event(const std::string& text, BlockEvent about = BlockEvent::kNews);
+  // The same of what stays as it is: no event takes its place but another one of these.
+  void tell_lasting(const std::string& text, BlockEvent about = BlockEvent::kNews);
   // Since when nobody has been connected; nothing: somebody is.
   [[nodiscard]] std::optional<base::Nanos> idle_since() const;
 
@@ -80,7 +82,7 @@ class BlockClients {
   std::list<ClientPtr> clients_;
   unsigned threads_ = 0;
   base::Nanos idle_since_{};
-  std::string event_;  // the last one, as a frame
+  std::string event_, lasting_;  // the last one of each, as a frame
   ClientPtr peers_;
   std::uint64_t next_want_ = 1;
   std::unordered_map<std::uint64_t, std::uint64_t> wants_;  // id of the question: block

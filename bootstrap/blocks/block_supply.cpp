@@ -26,6 +26,7 @@ BlockSupply::BlockSupply(BlockStore& store, Origin& origin, const base::Clock& c
       origin_(origin),
       clock_(clock),
       options_(options),
+      last_read_(clock.now()),
       plan_(profile, blocks_there(store)),
       prefetch_due_(clock.now() + options.await_peers) {
   for (unsigned i = 0; i < kLocalThreads; ++i) {
@@ -135,6 +136,11 @@ void BlockSupply::on_event(OnEvent event) {
   event_ = std::move(event);
 }
 
+void BlockSupply::on_unkept(std::function<void(const std::string&)> unkept) {
+  const std::lock_guard lock(mutex_);
+  unkept_ = std::move(unkept);
+}
+
 Flight& BlockSupply::start(std::uint64_t block, Urgency urgency) {
   Flight& flight = flights_.start(block, urgency, clock_.now());
   queue(block, flight);
@@ -228,6 +234,9 @@ void BlockSupply::top_up() {
 
 void BlockSupply::top_up_cold(Nanos now) {
   if (options_.cold_bytes_per_s == 0 || now < last_demand_ + kColdQuiet) return;
+  if (!cold_since_) cold_since_ = now;
+  // A start reads on: what it needs is here, but not yet on the other machines, perhaps.
+  if (now < last_read_.load() + kColdRest && now < *cold_since_ + kColdPatience) return;
   const Nanos pause(
       static_cast<std::int64_t>(kBlockBytes * 1'000'000'000 / options_.cold_bytes_per_s));
   while (now >= cold_due_ && flights_.prefetching() < kColdInFlight) {

@@ -9,6 +9,7 @@
 // origin, reading ahead leaves it room.
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -56,6 +57,8 @@ class BlockSupply {
   BlockSupply& operator=(const BlockSupply&) = delete;
 
   void want(std::uint64_t block, Urgency urgency, BlockReady ready);
+  // Somebody read from the image, whether it was there or not: what nobody asked for can wait.
+  void note_read() { last_read_ = clock_.now(); }
   // Runs on a thread for reads of the store.
   void run_local(std::move_only_function<void()> job);
 
@@ -74,6 +77,8 @@ class BlockSupply {
   // Called with a sentence when the origin begins to fail, and when it answers again.
   using OnEvent = std::function<void(const std::string&, bool is_well)>;
   void on_event(OnEvent event);
+  // Called with why, once: when a block cannot be kept in a store that has its files.
+  void on_unkept(std::function<void(const std::string&)> unkept);
 
  private:
   using Job = std::move_only_function<void()>;
@@ -97,6 +102,7 @@ class BlockSupply {
   void run_local_jobs();
   void look_into_store(std::uint64_t block);
   void keep_and_deliver(std::uint64_t block, std::span<const char> bytes);
+  void tell_unkept(const std::string& why);
   void deliver(std::uint64_t block, std::span<const char> bytes, bool is_kept,
                std::uint64_t from_store);
   void run_requests();
@@ -108,6 +114,7 @@ class BlockSupply {
   Origin& origin_;
   const base::Clock& clock_;
   const SupplyOptions options_;
+  std::atomic<base::Nanos> last_read_;  // a start follows, so the beginning counts as one
 
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable local_wake_;
@@ -121,12 +128,14 @@ class BlockSupply {
   std::array<std::deque<Job>, kUrgencies.size()> jobs_;
   AskPeers ask_;
   OnEvent event_;
+  std::function<void(const std::string&)> unkept_;  // none: nobody is told any more
   OriginMeter meter_;
   std::string trouble_;
   unsigned wants_ = 0;  // of peers, unanswered
   unsigned prefetch_requests_ = 0;  // threads with a request that nobody waits for
   base::Nanos prefetch_due_{};  // nothing is read ahead before
   base::Nanos cold_due_{};
+  std::optional<base::Nanos> cold_since_;  // the blocks of the profile were there
   base::Nanos last_demand_{};
   std::uint64_t store_bytes_ = 0;
   std::uint64_t peer_bytes_ = 0;

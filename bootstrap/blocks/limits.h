@@ -13,7 +13,9 @@ inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for the origin
 inline constexpr unsigned kColdInFlight = 2;
-inline constexpr std::chrono::milliseconds kColdQuiet{500};  // since a read had to wait
+inline constexpr std::chrono::milliseconds kColdQuiet{500};  // since a read had to wait,
+inline constexpr std::chrono::seconds kColdRest{5};          // and since any read at all,
+inline constexpr std::chrono::seconds kColdPatience{60};     // but no longer than that
 inline constexpr unsigned kWantsInFlight = 32;   // blocks that peers are asked for at once
 inline constexpr std::chrono::seconds kPeerDeadline{10};
 inline constexpr std::chrono::milliseconds kRetryFirst{100};  // doubled each time
@@ -31,6 +33,10 @@ inline constexpr std::size_t kReadBytesMax = std::size_t{4} << 20;
 inline constexpr std::chrono::seconds kFailureLogEvery{1};
 inline constexpr std::chrono::seconds kFailedFor{1};  // a block that could not be had
 inline constexpr std::size_t kFailedMax = 4096;       // such blocks
+
+// content_check
+inline constexpr std::chrono::seconds kCheckPause{30};  // when a block was missing after all
+inline constexpr int kCheckNice = 19;
 
 // http_origin
 inline constexpr long kConnectSeconds = 10;

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "base/core/text.h"
+#include "bootstrap/source_digest.h"
 
 namespace robustrun::bootstrap {
 namespace {
@@ -37,7 +39,8 @@ bool take_count(ServeOptions& options, const std::string& value) {
 
 constexpr std::uint64_t kSecondsMax = 365 * 86400;
 constexpr std::array kOptionRows = {
-    OptionRow{"--source", "PATH|URL", "the image, or what else is served (required)",
+    OptionRow{"--source", "PATH|URL",
+              "the image, or what else is served; URL#sha256=HEX: of that content (required)",
               take_text<&ServeOptions::source>},
     OptionRow{"--cache", "DIR", "the user's folder of caches (required)",
               take_text<&ServeOptions::cache>},
@@ -108,6 +111,9 @@ base::Result<ServeOptions> parse_serve_options(std::span<char* const> words) {
       return base::fail(base::Errc::kInvalidArgument, fmt::format("{} is required", name));
     }
   }
+  auto [source, sha256] = RR_TRY(split_digest(options.source));
+  options.source = std::move(source);
+  options.sha256 = std::move(sha256);
   if (options.retry_budget.count() == 0 || options.in_flight == 0) {
     return base::fail(base::Errc::kInvalidArgument, "--retry-budget and --in-flight must not be 0");
   }

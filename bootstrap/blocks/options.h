@@ -14,6 +14,7 @@ namespace robustrun::bootstrap {
 
 struct ServeOptions {
   std::string source;  // a path or an http(s) URL
+  std::string sha256;  // of its content, in hex; empty: whatever it is
   std::string cache;
   std::string mount;
   std::string socket;

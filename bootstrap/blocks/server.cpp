@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "base/io/log.h"
 #include "bootstrap/blocks/blob_reads.h"
 #include "bootstrap/blocks/block_clients.h"
+#include "bootstrap/blocks/content_check.h"
 #include "bootstrap/blocks/image_mount.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/blocks/source_opening.h"
@@ -50,9 +52,11 @@ struct Server {
   TouchRecorder& recorder;
   BlobReads& reads;
   ImageMount& mount;
+  ContentCheck* check;  // none: any content is right
   BlockClients* clients = nullptr;  // set before anything is asked
   std::mutex telling{};  // events go out in the order in which the flag changes
   bool are_reads_failing = false;
+  std::atomic<bool> is_wrong = false;  // its content is not what was asked for
 
   [[nodiscard]] BlockServerStatus status() const {
     BlockServerStatus status;
@@ -60,6 +64,7 @@ struct Server {
     status.length = store.length();
     status.is_mounted = !mount.is_gone();
     status.is_recording = recorder.is_recording();
+    status.is_checked = check != nullptr && check->is_right();
     status.touched_blocks = recorder.touched();
     supply.fill_status(status);
     reads.fill_status(status);
@@ -90,17 +95,35 @@ struct Server {
 
   // What is wrong from the beginning, for whoever connects.
   void tell_troubles(const std::string& of_source) const {
-    const auto tell = [this](const std::string& text) {
-      RR_LOG(kWarn, ({}), "{}", text);
-      clients->tell_event(text);
-    };
     if (!store.obstacle().empty()) {
-      tell("no block is kept on this machine, each is fetched when it is read: " +
-           store.obstacle());
+      tell_of_cache("no block is kept on this machine, each is fetched when it is read: " +
+                    store.obstacle());
     }
     if (of_source.empty()) return;
     supply.set_trouble(of_source);
-    tell(of_source);
+    RR_LOG(kWarn, ({}), "{}", of_source);
+    clients->tell_event(of_source);
+  }
+
+  void tell_of_cache(std::string text) const {
+    if (is_wrong) return;  // and so nothing is kept
+    if (check != nullptr) text += "; its content cannot be checked then";
+    RR_LOG(kWarn, ({}), "{}", text);
+    clients->tell_lasting(text);
+  }
+
+  void check_content() {
+    if (check == nullptr || is_wrong) return;
+    if (check->tick(status().is_all_done) != ContentCheck::State::kWrong) return;
+    is_wrong = true;
+    const std::string text =
+        fmt::format("the SHA-256 of its content is {}, and {} was asked for; it came from {}",
+                    check->found(), options.sha256, shown_source(options.source));
+    RR_LOG(kError, ({}), "{}", text);
+    reads.refuse({base::Errc::kConflict, 0, text});
+    const auto forgotten = store.forget_all();
+    if (!forgotten) RR_LOG(kWarn, ({}), "{}", forgotten.error().what);
+    clients->tell_lasting(text, BlockEvent::kWrongContent);
   }
 
   void on_source_event(const std::string& text, bool is_well) {
@@ -114,6 +137,7 @@ struct Server {
   }
 
   void on_read_failure(const std::string& why) {
+    if (is_wrong) return;
     {
       const std::lock_guard lock(telling);
       if (!std::exchange(are_reads_failing, true)) {
@@ -123,7 +147,7 @@ struct Server {
     supply.note_silence(why);  // the next success is news from here on, and finds the flag
   }
 
-  void run(int signals, int quit) const {
+  void run(int signals, int quit) {
     const base::Nanos begun = clock.now();
     while (!mount.is_gone() && !is_idle() && !is_abandoned()) {
       std::array<pollfd, 2> wanted = {{{signals, POLLIN, 0}, {quit, POLLIN, 0}}};
@@ -132,6 +156,7 @@ struct Server {
         if (wanted[0].revents != 0 && is_told_to_end(signals)) return;
       }
       if (clock.now() - begun > options.record_limit) static_cast<void>(settle());
+      check_content();
     }
   }
 
@@ -150,10 +175,21 @@ void remember_name(const ServeOptions& options, const std::string& key, const ba
   if (!saved) RR_LOG(kDebug, ({}), "{}", saved.error().what);
 }
 
-// Nothing is read ahead to where nothing is kept.
+// Nothing is read ahead to where nothing is kept; where a digest is to be checked, all is.
 SupplyOptions supply_options(const ServeOptions& options, const BlockStore& store) {
+  const bool is_wanted = options.is_prefetching || !options.sha256.empty();
   return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
-          options.is_prefetching && store.obstacle().empty(), options.await_peers};
+          is_wanted && store.obstacle().empty(), options.await_peers};
+}
+
+base::Result<std::unique_ptr<BlockStore>> open_store(const ServeOptions& options,
+                                                     const Blob& blob) {
+  return BlockStore::open({.cache = options.cache,
+                           .key = blob.key,
+                           .length = blob.length,
+                           .about = shown_source(options.source),
+                           .quota_bytes = options.cache_max_gib << 30,
+                           .needs_files = false});
 }
 
 }  // namespace
@@ -169,14 +205,8 @@ base::Status serve(const ServeOptions& options) {
   OpenedSource source = RR_TRY(open_source(options, clock, signals.get()));
   Origin& origin = *source.origin.release();
   const Blob& blob = origin.blob();
-  BlockStore& store = *RR_TRY(BlockStore::open({.cache = options.cache,
-                                                .key = blob.key,
-                                                .length = blob.length,
-                                                .about = shown_source(options.source),
-                                                .quota_bytes = options.cache_max_gib << 30,
-                                                .needs_files = false}))
-                           .release();
-  if (source.trouble.empty()) remember_name(options, blob.key, clock);
+  BlockStore& store = *RR_TRY(open_store(options, blob)).release();
+  if (source.is_looked_at) remember_name(options, blob.key, clock);
   const std::string profile =
       options.profile.empty() ? block_profile_path(options.cache, blob.key) : options.profile;
   auto& recorder = *std::make_unique<TouchRecorder>(profile, blob.length).release();
@@ -188,7 +218,11 @@ base::Status serve(const ServeOptions& options) {
       *std::make_unique<BlobReads>(store, supply, recorder, clock, options.retry_budget).release();
   ImageMount& mount = *RR_TRY(ImageMount::mount(options.mount, reads, blob.length)).release();
 
-  auto& server = *new Server{options, clock, store, supply, recorder, reads, mount};
+  ContentCheck* const check =
+      options.sha256.empty()
+          ? nullptr
+          : new ContentCheck(store, supply, clock, options.cache, options.sha256);
+  auto& server = *new Server{options, clock, store, supply, recorder, reads, mount, check};
   // A start whose blocks are all here need not be recorded, and what the kernel reads too far of
   // them costs no source.
   if (server.status().is_all_done) static_cast<void>(server.settle());
@@ -204,6 +238,9 @@ base::Status serve(const ServeOptions& options) {
   server.tell_troubles(source.trouble);
   supply.on_event(
       [&server](const std::string& text, bool is_well) { server.on_source_event(text, is_well); });
+  supply.on_unkept([&server](const std::string& why) {
+    server.tell_of_cache("blocks that come from now on may not be kept on this machine: " + why);
+  });
   reads.on_failure([&server](const std::string& why) { server.on_read_failure(why); });
   fmt::print("ready {}\n", blob.key);
   std::fflush(stdout);

@@ -17,6 +17,7 @@
 #include "bootstrap/block_store.h"
 #include "bootstrap/blocks/late_origin.h"
 #include "bootstrap/blocks/limits.h"
+#include "bootstrap/checked_blob.h"
 #include "bootstrap/source_name.h"
 
 namespace robustrun::bootstrap {
@@ -54,16 +55,19 @@ OriginResult open_within(const std::string& source, const base::Clock& clock, Na
                     fmt::format("cannot open '{}': it does not answer", shown_source(source)));
 }
 
+OpenedSource open_named(const ServeOptions& options, const base::Clock& clock,
+                        const NamedBlob& named) {
+  auto origin =
+      late_origin(Blob{named.key, named.length, {}}, shown_source(options.source),
+                  [source = options.source, &clock] { return open_origin(source, clock); });
+  return {std::move(origin), {}, false};
+}
+
 OpenedSource open_late(const ServeOptions& options, const base::Clock& clock,
                        const KnownBlob& known, const std::string& why) {
-  Blob blob{known.named.key, known.named.length, {}};
-  const std::string shown = shown_source(options.source);
-  OpenedSource opened;
+  OpenedSource opened = open_named(options, clock, known.named);
   opened.trouble = fmt::format("{}; goes on with what is kept of it: {} of {} blocks of {}", why,
-                               known.kept, blocks_of(blob.length), blob.key);
-  opened.origin = late_origin(std::move(blob), shown, [source = options.source, &clock] {
-    return open_origin(source, clock);
-  });
+                               known.kept, blocks_of(known.named.length), known.named.key);
   return opened;
 }
 
@@ -78,6 +82,11 @@ bool is_told_to_end(int signals) {
 // The storage may be slow to come back when everything starts at once.
 base::Result<OpenedSource> open_source(const ServeOptions& options, const base::Clock& clock,
                                        int signals) {
+  if (!options.sha256.empty()) {
+    if (const auto checked = find_checked_blob(options.cache, options.sha256)) {
+      return open_named(options, clock, *checked);
+    }
+  }
   const auto known = known_blob(options);
   const Nanos budget = options.retry_budget;
   const Nanos end = clock.now() + (known ? std::min<Nanos>(kNamedPatience, budget) : budget);
@@ -85,7 +94,7 @@ base::Result<OpenedSource> open_source(const ServeOptions& options, const base::
   while (true) {
     auto origin = known ? open_within(options.source, clock, end - clock.now())
                         : open_origin(options.source, clock);
-    if (origin) return OpenedSource{*std::move(origin), {}};
+    if (origin) return OpenedSource{*std::move(origin), {}, true};
     if (!is_worth_retrying(origin.error())) return std::unexpected(origin.error());
     if (clock.now() + pause > end) {
       if (known) return open_late(options, clock, *known, origin.error().what);

@@ -1,6 +1,7 @@
 #pragma once
 // Finds out at the server's start what its source is: from the source itself, or, when that cannot
-// be reached, from what it was when it was looked at last.
+// be reached, from what it was when it was looked at last. Nobody asks the source when all of the
+// content that is wanted of it is in the store, whatever source that came from.
 
 #include <memory>
 #include <string>
@@ -14,7 +15,8 @@ namespace robustrun::bootstrap {
 
 struct OpenedSource {
   std::unique_ptr<Origin> origin;
-  std::string trouble;  // why it is a late origin (late_origin.h); empty: the source answered
+  std::string trouble;  // why the source did not answer, and it is a late origin (late_origin.h)
+  bool is_looked_at = true;  // what it is, it has said now
 };
 
 // Asks again for options.retry_budget; for kNamedPatience only when the store knows a blob by this

@@ -50,8 +50,20 @@ void BlockSupply::look_into_store(std::uint64_t block) {
 
 void BlockSupply::keep_and_deliver(std::uint64_t block, std::span<const char> bytes) {
   const auto kept = store_.keep(block, bytes);
-  if (!kept) RR_LOG(kWarn, ({}), "{}", kept.error().what);
   deliver(block, bytes, kept && *kept, 0);
+  if (kept && *kept) return;
+  tell_unkept(kept ? "its cache is full: the disk, a quota, or --cache-max" : kept.error().what);
+}
+
+void BlockSupply::tell_unkept(const std::string& why) {
+  RR_LOG(kDebug, ({}), "a block is not kept: {}", why);
+  if (!store_.obstacle().empty()) return;  // that was told
+  std::function<void(const std::string&)> unkept;
+  {
+    const std::lock_guard lock(mutex_);
+    unkept = std::exchange(unkept_, nullptr);
+  }
+  if (unkept) unkept(why);
 }
 
 void BlockSupply::deliver(std::uint64_t block, std::span<const char> bytes, bool is_kept,

@@ -117,14 +117,14 @@ class Copies:
         """It is not to be used: its tensors changed while it was made."""
         self._library.rr_memory_discard(self._handle, handle._slot)
 
-    def drain(self, handle, then=None, rate=0):
+    def drain(self, handle, then=None, rate=0, after=None):
         """Saves it in the background, behind those before it and at no more than `rate` bytes a
         second unless that is 0 or somebody is in a hurry; `then(handle)` is called there when that
-        has committed it."""
+        has committed it, and `after(handle)` behind it, when this rank's part is on disk."""
         self._library.rr_memory_hold(self._handle, handle._slot, 1)
         before = list(self._running)[-1:]
         self._running.append(handle)
-        thread = threading.Thread(target=self._drain, args=(handle, then, rate, before),
+        thread = threading.Thread(target=self._drain, args=(handle, then, rate, after, before),
                                   daemon=True, name="robustrun-drain")
         thread.start()
 
@@ -143,7 +143,7 @@ class Copies:
         with self._rate_lock:
             self.engine.limit_writes(0 if self._hurried else rate)
 
-    def _drain(self, handle, then, rate, before):
+    def _drain(self, handle, then, rate, after, before):
         try:
             for each in before:  # what is committed later counts as newer
                 each._over.wait()
@@ -159,6 +159,8 @@ class Copies:
                 handle.committed = bool(committed.value)
                 if then is not None and handle.committed:
                     then(handle)
+            if after:
+                after(handle)
         except BaseException as error:
             handle.error = error
             self._failed.append(handle)
@@ -182,20 +184,26 @@ class Copies:
                       ctypes.byref(count))
         return [first.value, count.value]
 
+    def is_running(self):
+        return bool(self._running)
+
+    def settle(self):
+        """Until nothing is on its way to disk."""
+        for handle in list(self._running):
+            handle._over.wait()
+
     def raise_errors(self):
         while self._failed:
             self._failed.pop(0).raise_error()
 
     def wait(self):
         """Until nothing is on its way to disk; raises what went wrong."""
-        for handle in list(self._running):
-            handle._over.wait()
+        self.settle()
         self.raise_errors()
 
     def close(self):
         self.hurry()
-        for handle in list(self._running):
-            handle._over.wait()
+        self.settle()
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._library.rr_memory_close(handle)
@@ -291,7 +299,7 @@ def _load():
     return library
 
 
-_open_copies = weakref.WeakSet()
+_open_copies = weakref.WeakSet()  # and _local.Drains
 _user_of_agents_memory = None
 _was_said = False  # that the agent could not be asked
 
@@ -306,6 +314,7 @@ def hurry():
 def _finish():
     """What is on its way to disk gets there before the interpreter ends."""
     hurry()
-    for copies in list(_open_copies):
-        for handle in list(copies._running):
-            handle._over.wait()
+    # Whatever ends may be followed by its way from local disks to shared storage.
+    for _ in range(2):
+        for copies in list(_open_copies):
+            copies.settle()

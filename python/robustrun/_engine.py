@@ -21,7 +21,7 @@ STATES = ("committed", "incomplete", "damaged", "deleted")
 # One line of a catalogue. `attempt` names it: "step-000000001000/g7-3f9c...".
 Found = collections.namedtuple(
     "Found", "attempt step generation state verified pinned poisoned sequence wall_time_ns bytes "
-             "digest")
+             "digest local")
 Description = collections.namedtuple(
     "Description", "attempt step generation sequence wall_time_ns digest world_size axes mounts "
                    "writers shards states")
@@ -376,7 +376,7 @@ def catalogue(directories):
         sequence, wall_time_ns, size = fields.numbers("QQQ")
         found.append(Found(attempt_name(step, generation, token), step, generation, STATES[state],
                            bool(flags & 1), bool(flags & 2), poisoned, sequence, wall_time_ns,
-                           size, fields.text()))
+                           size, fields.text(), bool(flags & 4)))
     return found
 
 

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import warnings
 
-from . import _engine, _neutral, _ranks, _shares, _staged, _state, _tensors
+from . import _engine, _local, _neutral, _ranks, _shares, _staged, _state, _tensors
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Corrupt, NotFound, Unreadable
 from ._state import StateMismatch
@@ -88,7 +88,10 @@ class Loader:
                     checkpoint = stack.enter_context(
                         opened or _engine.Checkpoint(places, attempt))
                     plan, reads, replicated = self._planned(checkpoint, group)
-                    facts += [replicated, reads.digest(), self._in_memory(checkpoint)]
+                    held, away = self._in_memory(checkpoint), _local.away(checkpoint)
+                    facts += [replicated, reads.digest(), held, away]
+                    if not replicated:
+                        _check_present(checkpoint, reads, [held], [away])
             except Exception as failed:
                 error = failed
             try:
@@ -108,8 +111,10 @@ class Loader:
             share = None
             try:
                 if replicated and len({each[2] for each in said}) == 1:
+                    held, away = [each[3] for each in said], [each[4] for each in said]
+                    _check_present(checkpoint, reads, held, away)
                     parts = _shares.dealt(checkpoint.shards, reads.targets,
-                                          [each[3] for each in said], group.size)
+                                          held, group.size, away)
                     share = _shares.Sharing(group, parts, reads.targets)
                     read = share.own_bytes()
                     from_memory = share.read(lambda wanted: self._read(checkpoint, wanted))
@@ -210,6 +215,16 @@ class Loader:
         else:
             raise StateMismatch("cannot load '%s': a dict, a list or an object with "
                                 "load_state_dict() takes it" % name)
+
+
+def _check_present(checkpoint, reads, held, away):
+    """Before anything is read: with a machine what is on its own disks alone is lost, too."""
+    missing = _shares.nowhere(reads.targets, held, away)
+    if missing:
+        more = " and %d more" % (len(missing) - 1) if len(missing) > 1 else ""
+        raise Unreadable("unavailable", "tensor '%s'%s of %s is on a local disk of a machine that "
+                         "is not there" % (checkpoint.shards[missing[0]].name, more,
+                                           checkpoint.attempt))
 
 
 def _finish(plan):

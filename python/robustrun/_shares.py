@@ -1,7 +1,8 @@
 """Bytes that several ranks want, read once: each rank reads its share, and hands it on.
 
-Bytes that lie in a rank's own memory are that rank's to read; the rest is dealt out in the order of
-the checkpoint, so that neighbours in a file are read together. Who reads has checked them.
+Bytes that lie in a rank's own memory are that rank's to read, those on a disk of one machine its
+ranks' alone; the rest is dealt out in the order of the checkpoint, so that neighbours in a file are
+read together. Who reads has checked them.
 """
 
 import collections
@@ -21,15 +22,17 @@ Target = collections.namedtuple("Target", "index first bytes memory")
 Part = collections.namedtuple("Part", "target begin bytes owner")
 
 
-def dealt(shards, targets, in_memory, size):
+def dealt(shards, targets, in_memory, size, away=()):
     """[Part]: all bytes of the targets, in their order. `in_memory`: for each rank which shards lie
-    in its memory, (first, count). Pure: the same on every rank."""
+    in its memory, (first, count). `away`: for each rank what it cannot read, a list of (first,
+    count). Pure: the same on every rank."""
     parts = []
-    left = sum(each.bytes for each in targets if _keeper(each.index, in_memory) is None)
+    keepers = _keepers(targets, in_memory, away)
+    left = sum(each.bytes for each in targets if keepers[each.index] is None)
     rank, quota = 0, left / size
     goal = min(PART_BYTES, left // (4 * size))
     for number, target in enumerate(targets):
-        keeper = _keeper(target.index, in_memory)
+        keeper = keepers[target.index]
         whole = _cut_bytes(shards[target.index], target.bytes, goal if keeper is None
                            else PART_BYTES)
         for begin in range(0, target.bytes, whole):
@@ -42,7 +45,36 @@ def dealt(shards, targets, in_memory, size):
     return parts
 
 
-def _keeper(index, in_memory):
+def nowhere(targets, in_memory, away):
+    """Indices of shards that no rank can read."""
+    readers = _readers(away)
+    return [each.index for each in targets if _in_memory(each.index, in_memory) is None
+            and readers and not any(each.index not in hidden for hidden, _ in readers)]
+
+
+def _keepers(targets, in_memory, away):
+    """For each shard who has to read it; None: anybody can."""
+    readers = _readers(away)
+    keepers = {}
+    for target in targets:
+        index = target.index
+        keepers[index] = _in_memory(index, in_memory)
+        if keepers[index] is None and any(index in hidden for hidden, _ in readers):
+            able = [rank for hidden, ranks in readers if index not in hidden for rank in ranks]
+            keepers[index] = able[index % len(able)]
+    return keepers
+
+
+def _readers(away):
+    """Of ranks that cannot read the same, as those of one machine: (what, these ranks)."""
+    alike = {}
+    for rank, runs in enumerate(away):
+        alike.setdefault(tuple(map(tuple, runs)), []).append(rank)
+    return [({index for first, count in runs for index in range(first, first + count)}, ranks)
+            for runs, ranks in alike.items()]
+
+
+def _in_memory(index, in_memory):
     for rank, (first, count) in enumerate(in_memory):
         if first <= index < first + count:
             return rank

@@ -1,8 +1,9 @@
-"""What a saver does besides writing at once: copies in memory, a look at what all ranks saved."""
+"""What a saver does besides writing at once: copies in memory, local disks, and a look at what all
+ranks saved."""
 
 from time import monotonic_ns
 
-from . import _copies, _engine, _neutral, _session, _state, _tensors
+from . import _copies, _engine, _local, _neutral, _session, _state, _tensors
 from ._api import stop_requested
 from ._checkpoint_notes import note
 from ._engine import Corrupt
@@ -17,22 +18,57 @@ class ChangedWhileSaved(RuntimeError):
 
 
 class StagedSaves:
-    """Of a saver that has `engine`, `places`, `lock`, `copies`, _states() and _structure()."""
+    """Of a saver that has `engine`, `places`, `lock`, `copies`, `parity`, `local`, `drains`,
+    `local_saves`, _states() and _structure()."""
+
+    def use(self, parity, local):
+        if parity == self.parity and local == self.local:
+            return
+        if self.copies is not None:
+            self.copies.settle()  # they were made for what there was
+        with self.lock:
+            if local != self.local:
+                self.engine.use_parity(0)
+                _local.use(self.engine, local)
+            self.engine.use_parity(parity)
+        if self.drains is not None and local != self.local:
+            self.drains.close()
+            self.drains = None
+        if local and self.drains is None:
+            self.drains = _local.Drains(self.places, local)
+        self.parity, self.local = parity, local
 
     def make_copies(self):
         if self.copies is None:
             self.copies = _copies.Copies(self.engine, self.lock)
         return self.copies
 
-    def stage(self, *what, disk_every, rate):
+    def is_drained(self, drain_every):
+        """To be asked once for each save that is written, on every rank: whether it goes from local
+        disks to shared storage."""
+        if not self.local:
+            return False
+        number, self.local_saves = self.local_saves, self.local_saves + 1
+        return bool(stop_requested()) or number % drain_every == 0
+
+    def drain_local(self, attempt, rank, rate, keep):
+        if stop_requested():
+            self.drains.hurry()  # for good
+        self.drains.start(attempt, "rank-%d" % rank, rate, keep)
+
+    def stage(self, *what, disk_every, drain_every, rate):
         copies = self.make_copies()
         number = self.engine.saves_begun
+        written = number % disk_every == disk_every - 1
         try:
-            return self._stage(copies, number % disk_every == disk_every - 1, rate, *what)
+            drained = written and self.is_drained(drain_every)
+            if self.drains is not None:
+                self.drains.raise_errors()
+            return self._stage(copies, written, drained, rate, *what)
         finally:
             self.engine.saves_begun = number + 1  # on every rank, whatever became of it here
 
-    def _stage(self, copies, drained, rate, state, step, replicated, own, random, keep):
+    def _stage(self, copies, written, drained, rate, state, step, replicated, own, random, keep):
         rank, size = _session.world()
         began = monotonic_ns()
         writers = ["rank-%d" % each for each in range(size)]
@@ -57,9 +93,14 @@ class StagedSaves:
         took = monotonic_ns() - began
         note("saved", attempt=handle.attempt, directories=self.places, blocking_ns=took,
              bytes=sum(_tensors.byte_size(each) for each in memory))
-        if drained:
-            copies.drain(handle, lambda done: self._committed(done, replicated and size > 1, keep),
-                         0 if stop_requested() else rate)
+        if written:
+            # Retention follows a checkpoint on shared storage, and one on local disks is none yet.
+            now_kept = None if self.local else keep
+            copies.drain(handle,
+                         lambda done: self._committed(done, replicated and size > 1, now_kept),
+                         0 if self.local or stop_requested() else rate,
+                         drained and (lambda done: self.drain_local(done.attempt, rank, rate,
+                                                                    keep)))
         return handle
 
     def _committed(self, handle, compare, keep):

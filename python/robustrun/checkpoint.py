@@ -21,6 +21,7 @@ from time import monotonic_ns
 from . import (
     _engine,
     _load,
+    _local,
     _neutral,
     _ranks,
     _saves,
@@ -72,10 +73,13 @@ def wait():
     for saver in list(_savers.values()):
         if saver.copies is not None:
             saver.copies.wait()
+        if saver.drains is not None:
+            saver.drains.wait()
 
 
 def save(state, step, directories=None, replicated=False, own=None, dataloader=None, random=True,
-         keep=None, blocking=True, every_step=False, disk_every=100, parity=0, drain_rate=None):
+         keep=None, blocking=True, every_step=False, disk_every=100, parity=0, drain_rate=None,
+         local=None, drain_every=1):
     """Saves `state` at `step`; returns when this rank's part is on disk. The last rank commits.
 
     `state`: dicts, lists and tuples of tensors, plain values, and objects with state_dict().
@@ -95,26 +99,42 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
     ROBUSTRUN_CHECKPOINT_DRAIN_RATE; else no limit. None for what cannot wait: blocking saves and
     what goes before them, saves after a stop was asked for, the end of the process.
 
+    `local`: directories on disks of each machine's own; else the variable
+    ROBUSTRUN_CHECKPOINT_LOCAL. Data goes there, and `directories` get what names it; the first such
+    save and each `drain_every`-th behind it are copied to `directories` in the background, with
+    `drain_rate`. One at a time: a save that is to be copied waits until the one before is. `keep`
+    counts what is in `directories`. Where there is no room, data goes to `directories` at once.
+
     Raises ChangedWhileSaved, NotNeutral or CannotSave, all by name, and Conflict when a later
     attempt of the job has taken over.
     """
     if keep is not None and keep < 1:
         raise ValueError("keep=%r: one checkpoint at least is kept" % (keep,))
+    if drain_every < 1:
+        raise ValueError("drain_every=%r: every first one, second one, ..." % (drain_every,))
     with _lock:
         places = _directories(directories)
+        local = _local.directories(local)
+        if parity and local:
+            raise ValueError("parity= is for directories that all share, not for local ones")
+        rate = _rate(drain_rate)
         _make(places)
         saver = _saver(places)
-        saver.use_parity(parity)
+        saver.use(parity, local)
         what = (state, step, replicated, _own(own, dataloader), random, keep)
         # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
         # costs as much as all the rest.
         collecting = gc.isenabled()
         gc.disable()
         try:
-            if blocking and not every_step:
-                return saver.save(*what)
-            return saver.stage(*what, disk_every=disk_every if every_step else 1,
-                               rate=_rate(drain_rate))
+            if not blocking or every_step:
+                return saver.stage(*what, disk_every=disk_every if every_step else 1,
+                                   drain_every=drain_every, rate=rate)
+            drained = saver.is_drained(drain_every)
+            saved = saver.save(*what)
+            if drained:
+                saver.drain_local(saved.attempt, _session.world().rank, rate, keep)
+            return saved
         finally:
             if collecting:
                 gc.enable()
@@ -268,6 +288,8 @@ def _close():
         saver = _savers.popitem()[1]
         if saver.copies is not None:
             saver.copies.close()
+        if saver.drains is not None:
+            saver.drains.close()
         saver.engine.close()
 
 
@@ -280,34 +302,33 @@ class _Saver(_staged.StagedSaves):
         self.places = places
         self.engine = _engine.Engine(places, *session)
         self.lock = threading.Lock()  # of the engine's directories
-        self.copies = None
-        self.parity = 0
+        self.copies = self.drains = None
+        self.parity, self.local = 0, ()
         self.signature = self.structure = None
-        self.saves = 0
-
-    def use_parity(self, parity):
-        if parity != self.parity:
-            with self.lock:  # what is on its way to disk comes first
-                self.engine.use_parity(parity)
-            self.parity = parity
+        self.saves = self.local_saves = 0
 
     def save(self, *what):
-        if self.copies is None:
-            with self.lock:
-                return self._save(*what)
-        self.copies.hurry()
+        hurried = []
+        if self.copies is not None and self.copies.is_running():
+            hurried = [each for each in (self.copies, self.drains) if each is not None]
+        for each in hurried:
+            each.hurry()
         try:
-            self._wait_for_copies()
+            self._wait_for_others()
             with self.lock:
                 return self._save(*what)
         finally:
-            self.copies.relax()
+            for each in hurried:
+                each.relax()
 
-    def _wait_for_copies(self):
+    def _wait_for_others(self):
         """What goes before a save, and would count as newer behind it."""
         try:
-            self.copies.raise_errors()
-            self.copies.wait()
+            if self.drains is not None:
+                self.drains.raise_errors()
+            if self.copies is not None:
+                self.copies.raise_errors()
+                self.copies.wait()
         except BaseException:
             self.engine.saves_begun += 1  # as on the other ranks, whatever became of it here
             raise
@@ -342,7 +363,7 @@ class _Saver(_staged.StagedSaves):
                 note("committed", attempt=attempt.attempt, directories=self.places)
             if committed and replicated and size > 1:
                 self._compare_ranks(attempt.attempt)
-            if committed and keep:
+            if committed and keep and not self.local:
                 attempt.notes += _engine.prune(self.places, keep)[1]
             for each in attempt.notes:
                 warnings.warn("checkpoint of step %d: %s" % (step, each), RuntimeWarning,

@@ -25,7 +25,7 @@ using agent::ControlState;
 
 namespace {
 
-constexpr auto kDeadline = std::chrono::seconds(10);
+constexpr auto kDeadline = std::chrono::seconds(60);
 
 ControlState state() {
   return {"job-1", base::Rank{3}, base::Attempt{2}, wire::StopReason::kNone, base::Nanos{}};

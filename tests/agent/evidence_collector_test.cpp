@@ -216,7 +216,7 @@ TEST_CASE_FIXTURE(Node, "GPUs are those of the helper; one that hangs is missing
   context.executable = program("gpus", "echo refused nvmlInit failed with 9");
   CHECK(misses(collect(suspect(subject)), "GPUs: nvmlInit failed with 9"));
   context.executable = program("gpus", "exec sleep 1000");
-  const Evidence late = collect(suspect(subject), milliseconds(1500));
+  const Evidence late = collect(suspect(subject), milliseconds(3000));
   CHECK(late.gpus.empty());
   CHECK(late.has_process);
   CHECK(late.process.watched > base::Nanos{});

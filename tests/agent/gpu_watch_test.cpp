@@ -74,7 +74,9 @@ TEST_CASE("without a driver no helper is started") {
 }
 
 TEST_CASE("a helper that hangs is told of once") {
-  Machine machine(std::string("echo beat\n") + kPatient);
+  Machine machine(std::string("echo beat\ntouch $HOME/begun\n") + kPatient);
+  REQUIRE(machine.loop.run_until([&] { return std::filesystem::exists(machine.home / "begun"); }));
+  machine.loop.run_for(std::chrono::milliseconds(20));  // and its beat is heard
   REQUIRE(machine.loop.run_until([&] {
     machine.clock.time += std::chrono::seconds(1);
     return !machine.told.empty();

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -102,6 +103,31 @@ TEST_CASE("what lies beside an image is not trusted, and does not replace what t
   REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
   CHECK(take_hot_blocks(place.image, place.cache("b")).has_value());
   CHECK(Place::block_of(place.own("b")) == 3);
+}
+
+TEST_CASE("who writes a profile beside an image removes what a crash left there, and that alone") {
+  const Place place;
+  const auto left = [&](const std::string& name, const std::string& text, int hours) {
+    const std::string path = place.folder.write(name, text);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(hours));
+    return path;
+  };
+  const std::string torn = left("i.sqsh.hot.aB3xYz", "robustrun-blocks 3\nlen", 2);
+  const std::string empty = left("i.sqsh.hot.000000", "", 2);
+  const std::string fresh = left("i.sqsh.hot.bbbbbb", "robustrun-blocks 3\n", 0);
+  const std::string others = left("other.sqsh.hot.cccccc", "robustrun-blocks 3\n", 2);
+  const std::string notes = left("i.sqsh.hot.backup", "notes", 2);
+  const std::string longer = left("i.sqsh.hot.of-monday", "robustrun-blocks 3\n", 2);
+  fs::create_symlink(torn, place.folder / "i.sqsh.hot.dddddd");
+  place.learn("a", 7);
+  REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
+  CHECK_FALSE(fs::exists(torn));
+  CHECK_FALSE(fs::exists(empty));
+  for (const std::string& path : {fresh, others, notes, longer}) {
+    CAPTURE(path);
+    CHECK(fs::exists(path));
+  }
+  CHECK(fs::is_symlink(place.folder / "i.sqsh.hot.dddddd"));
 }
 
 TEST_CASE("a profile in the cache that cannot be used gives way to the one beside the image") {

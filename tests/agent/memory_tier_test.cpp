@@ -37,7 +37,7 @@ struct Node {
   std::unique_ptr<MemoryTier> tier = MemoryTier::make(node);
 
   void run_until(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done()) {
       REQUIRE(std::chrono::steady_clock::now() < end);
       loop.restart();

@@ -18,7 +18,9 @@
 namespace robustrun::agent {
 
 using Milliseconds = std::chrono::milliseconds;
-inline constexpr Milliseconds kPatience{10'000};
+inline constexpr Milliseconds kPatience{60'000};
+// Two seconds are promised, where nobody else uses the processors.
+inline constexpr Milliseconds kGoneWithin{10'000};
 
 // This process adopts orphans while one of these lives.
 class SubreaperScope {

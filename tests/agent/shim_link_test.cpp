@@ -285,7 +285,7 @@ TEST_CASE("destroying the link kills the tree and calls nobody") {
   const auto took = run.out.wait_for_end();
   REQUIRE(took);
   MESSAGE("20 processes gone ", took->count(), " ms after the lifeline closed");
-  CHECK(*took < Milliseconds{2000});
+  CHECK(*took < kGoneWithin);
   run.loop.restart();
   run.loop.poll();
   CHECK(run.calls == "s");

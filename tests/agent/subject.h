@@ -20,7 +20,7 @@ extern char** environ;
 
 namespace robustrun::agent {
 
-inline constexpr std::chrono::seconds kSubjectPatience{20};
+inline constexpr std::chrono::seconds kSubjectPatience{60};
 
 // Until `condition` holds; false when patience ends before.
 template <class Condition>
@@ -63,7 +63,7 @@ class Subject {
   bool says(const std::string& word) {
     while (text_.find(word) == std::string::npos) {
       pollfd watched{out_.first.get(), POLLIN, 0};
-      constexpr int kMilliseconds = 20'000;
+      constexpr int kMilliseconds = 60'000;
       char buffer[4096];
       if (::poll(&watched, 1, kMilliseconds) <= 0) return false;
       const ssize_t got = ::read(out_.first.get(), buffer, sizeof buffer);

@@ -70,6 +70,23 @@ TEST_CASE("read_file gives all bytes up to its limit") {
   CHECK_FALSE(read_file("/proc/self/status", 1 << 20).value().empty());
 }
 
+TEST_CASE("read_regular_file waits for no FIFO, reads no folder, and follows links if it may") {
+  const Scratch scratch;
+  const std::string path = scratch / "file";
+  REQUIRE(write_file_atomically(path, "text", 0600));
+  CHECK(read_regular_file(path, 4, Links::kRefuse).value() == "text");
+  CHECK(read_regular_file(path, 3, Links::kRefuse).error().code == Errc::kLimit);
+  REQUIRE(::symlink(path.c_str(), (scratch / "link").c_str()) == 0);
+  CHECK(read_regular_file(scratch / "link", 4, Links::kFollow).value() == "text");
+  CHECK(read_regular_file(scratch / "link", 4, Links::kRefuse).error().os_errno == ELOOP);
+  REQUIRE(::mkfifo((scratch / "fifo").c_str(), 0600) == 0);
+  for (const std::string& other : {scratch / "fifo", scratch.path(), std::string("/dev/null")}) {
+    CAPTURE(other);
+    CHECK(read_regular_file(other, 4, Links::kFollow).error().code == Errc::kCorrupt);
+  }
+  CHECK(read_regular_file(scratch / "none", 4, Links::kFollow).error().os_errno == ENOENT);
+}
+
 TEST_CASE("write_file_atomically replaces the file, sets its mode and leaves nothing behind") {
   const Scratch scratch;
   const std::string path = scratch / "file";

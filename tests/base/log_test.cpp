@@ -134,7 +134,7 @@ TEST_CASE("a stderr that nobody reads costs one short wait, then lines are dropp
   REQUIRE(set_nonblocking(STDERR_FILENO, false));
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) RR_LOG(kInfo, (), "lost {}", i);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));  // not one for each
   static_cast<void>(capture.text());
   RR_LOG(kInfo, (), "heard");
   const std::string text = capture.text();

@@ -11,7 +11,7 @@
 
 namespace robustrun::test {
 
-inline constexpr std::chrono::seconds kDeadline{20};
+inline constexpr std::chrono::seconds kDeadline{60};
 
 class Scratch {
  public:

@@ -147,6 +147,17 @@ TEST_CASE("the part of a block that was checked and is in memory is answered at 
   CHECK(server.status().waiting == 0);
 }
 
+TEST_CASE("once reads are refused none is answered, whatever is there") {
+  Fixture server;
+  REQUIRE(server.read(0, kLength) == bytes_at(0, kLength));
+  server.reads.refuse({base::Errc::kConflict, 0, "it is another content"});
+  REQUIRE(server.store->forget_all());
+  for (const std::uint64_t length : {std::uint64_t{10}, kBlockBytes, kLength}) {
+    CHECK(server.read(0, length) == "it is another content");
+  }
+  CHECK(server.origin.asked[0] == 1);
+}
+
 TEST_CASE("a block that could not be had is not asked for again at once, and it is told") {
   Fixture server;
   StillClock clock;

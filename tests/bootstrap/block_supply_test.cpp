@@ -1,174 +1,14 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <filesystem>
-#include <future>
-#include <map>
-#include <mutex>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "base/io/fd.h"
-#include "bootstrap/blocks/blob_reads.h"
-#include "bootstrap/blocks/block_supply.h"
-#include "bootstrap/blocks/touch_recorder.h"
-#include "tests/support/scratch.h"
+#include "tests/bootstrap/block_supply_fixture.h"
 
-namespace block_supply_test {
+namespace robustrun::bootstrap::block_supply_test {
 
-using namespace robustrun;
-using namespace robustrun::bootstrap;
 using namespace std::chrono_literals;
-
-namespace {
-
-constexpr std::uint64_t kBlocks = 12;
-constexpr std::uint64_t kLength = (kBlocks - 1) * kBlockBytes + 4321;
-constexpr auto kSoon = 20s;  // for what must happen; far from what it takes
-
-char byte_at(std::uint64_t offset) { return static_cast<char>((offset * 2654435761U) >> 24); }
-
-std::string bytes_at(std::uint64_t offset, std::uint64_t length) {
-  std::string bytes(length, '\0');
-  for (std::uint64_t i = 0; i < length; ++i) bytes[i] = byte_at(offset + i);
-  return bytes;
-}
-
-// A source that does what the test wants: fails, hangs, or serves.
-class FakeOrigin final : public Origin {
- public:
-  FakeOrigin() { blob_ = {std::string(32, 'a'), kLength, "v1"}; }
-
-  [[nodiscard]] const Blob& blob() const override { return blob_; }
-
-  base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) override {
-    const std::uint64_t block = offset / kBlockBytes;
-    std::unique_lock lock(mutex_);
-    ++asked_[block];
-    order_.push_back(block);
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return !hanging_.contains(block) && !all_hang_; });
-    if (fails_left_ > 0) {
-      --fails_left_;
-      return std::unexpected(failure_);
-    }
-    lock.unlock();
-    const std::string right = bytes_at(offset, bytes.size());
-    std::ranges::copy(right, bytes.begin());
-    return base::Nanos(1000);
-  }
-
-  void fail(int times, base::Errc code) {
-    const std::lock_guard lock(mutex_);
-    fails_left_ = times;
-    failure_ = {code, 0, "cannot read 'fake': it fails"};
-  }
-  void hang(std::uint64_t block) {
-    const std::lock_guard lock(mutex_);
-    hanging_.insert(block);
-  }
-  void hang_all(bool on) {
-    const std::lock_guard lock(mutex_);
-    all_hang_ = on;
-    hanging_.clear();
-    changed_.notify_all();
-  }
-  [[nodiscard]] int asked(std::uint64_t block) {
-    const std::lock_guard lock(mutex_);
-    return asked_[block];
-  }
-  [[nodiscard]] std::vector<std::uint64_t> order() {
-    const std::lock_guard lock(mutex_);
-    return order_;
-  }
-  bool wait_asked(std::uint64_t block, int times) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kSoon, [&] { return asked_[block] >= times; });
-  }
-
- private:
-  Blob blob_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::uint64_t, int> asked_;
-  std::vector<std::uint64_t> order_;
-  std::set<std::uint64_t> hanging_;
-  bool all_hang_ = false;
-  int fails_left_ = 0;
-  base::Error failure_;
-};
-
-struct Outcome {
-  bool is_there = false;
-  std::string bytes;
-  base::Error error;
-};
-
-// A server without its mount and its socket.
-class Fixture {
- public:
-  explicit Fixture(SupplyOptions options = {60s, 4, 0, false}, BlockProfile profile = {}) {
-    start(options, profile);
-  }
-  ~Fixture() {
-    origin.hang_all(false);
-    supply.reset();
-  }
-
-  void start(SupplyOptions options, const BlockProfile& profile) {
-    store =
-        BlockStore::open({scratch.path("cache"), origin.blob().key, kLength, "fake", 0}).value();
-    supply.emplace(*store, origin, clock, options, profile);
-    reads.emplace(*store, *supply, recorder, clock, options.retry_budget);
-  }
-  void restart(SupplyOptions options, const BlockProfile& profile) {
-    supply.reset();
-    reads.reset();
-    store.reset();
-    start(options, profile);
-  }
-
-  std::future<Outcome> read(std::uint64_t offset, std::uint64_t length) {
-    auto promise = std::make_shared<std::promise<Outcome>>();
-    reads->read(offset, length, [promise](const base::Result<std::span<const char>>& bytes) {
-      if (!bytes) return promise->set_value({false, {}, bytes.error()});
-      promise->set_value({true, {bytes->begin(), bytes->end()}, {}});
-    });
-    return promise->get_future();
-  }
-  [[nodiscard]] BlockServerStatus status() const {
-    BlockServerStatus status;
-    supply->fill_status(status);
-    reads->fill_status(status);
-    return status;
-  }
-  template <class Condition>
-  [[nodiscard]] bool wait_until(Condition&& condition) const {
-    const auto end = std::chrono::steady_clock::now() + kSoon;
-    while (!condition(status())) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(2ms);
-    }
-    return true;
-  }
-
-  test::Scratch scratch;
-  base::SystemClock clock;
-  FakeOrigin origin;
-  TouchRecorder recorder{scratch.path("profile"), kLength};
-  std::unique_ptr<BlockStore> store;
-  std::optional<BlockSupply> supply;
-  std::optional<BlobReads> reads;
-};
-
-Outcome outcome_of(std::future<Outcome> future) {
-  REQUIRE(future.wait_for(kSoon) == std::future_status::ready);
-  return future.get();
-}
-
-}  // namespace
 
 TEST_CASE("reads of any place have the source's bytes, from the store when they come again") {
   Fixture server;
@@ -273,6 +113,8 @@ TEST_CASE("a damaged block of the store is fetched again") {
 TEST_CASE("what the profile names is fetched in its order, the rest when it is there") {
   BlockProfile profile{kLength, 1, {{7, 0}, {2, 0}, {9, 1}, {0, 0}}};
   Fixture server({60s, 1, 1ULL << 30, true}, profile);
+  REQUIRE(server.wait_until([](const auto& status) { return status.is_hot_done; }));
+  server.clock.go_on(kColdRest);
   REQUIRE(server.wait_until([](const auto& status) { return status.is_all_done; }));
   const auto order = server.origin.order();
   REQUIRE(order.size() == kBlocks);
@@ -286,6 +128,28 @@ TEST_CASE("what the profile names is fetched in its order, the rest when it is t
     CHECK(outcome_of(server.read(block * kBlockBytes, 10)).is_there);
   }
   CHECK(server.status().demand_fetches == 0);
+}
+
+TEST_CASE("what no profile names waits until the image is left alone, but not for ever") {
+  const auto is_whole = [](const BlockServerStatus& status) { return status.is_all_done; };
+  SUBCASE("left alone") {
+    Fixture server({60s, 1, 1ULL << 30, false}, {});
+    CHECK(outcome_of(server.read(0, 10)).is_there);
+    server.restart({60s, 1, 1ULL << 30, true}, {});
+    CHECK(outcome_of(server.read(0, 10)).is_there);  // nobody waited for the source
+    server.clock.go_on(kColdQuiet);
+    CHECK_FALSE(server.origin.wait_more_than(1, 10 * kSupplyTick));
+    server.clock.go_on(kColdRest);
+    CHECK(server.wait_until(is_whole));
+  }
+  SUBCASE("read all the time") {
+    Fixture server({60s, 1, 1ULL << 30, true}, {});
+    CHECK(server.wait_until([&](const BlockServerStatus& status) {
+      CHECK(outcome_of(server.read(0, 10)).is_there);
+      server.clock.go_on(kColdQuiet);
+      return is_whole(status);
+    }));
+  }
 }
 
 TEST_CASE("a read goes before what is read ahead") {
@@ -380,4 +244,4 @@ TEST_CASE("the order of the first touch is kept until the start is over") {
   CHECK(load_block_profile(server.scratch.path("profile"), kLength + 1).blocks.empty());
 }
 
-}  // namespace block_supply_test
+}  // namespace robustrun::bootstrap::block_supply_test

@@ -163,6 +163,19 @@ TEST_CASE("one requirement without a version makes all of it unpinned, wherever 
   CHECK(gather_inputs(DepsKind::kUvLock, folder / "uv.lock", "/")->digest != lock->digest);
 }
 
+TEST_CASE("a FIFO in the place of a named package's project is refused, and not waited for") {
+  const test::ScratchFolder folder;
+  folder.write("package/setup.py", "");
+  folder.write("requirements.txt", "./package\n");
+  REQUIRE(::mkfifo((folder / "package/pyproject.toml").c_str(), 0600) == 0);
+  const auto inputs =
+      gather_inputs(DepsKind::kRequirements, folder / "requirements.txt", folder.path());
+  REQUIRE_FALSE(inputs.has_value());
+  CHECK(inputs.error().what == "cannot use the dependencies of " +
+                                   (folder / "package/pyproject.toml") + ": cannot read " +
+                                   (folder / "package/pyproject.toml") + ": it is no regular file");
+}
+
 TEST_CASE("what is missing, endless or no text is an error that names the file") {
   const test::ScratchFolder folder;
   const auto error_of = [&](const std::string& text) {

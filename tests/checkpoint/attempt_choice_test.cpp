@@ -166,6 +166,26 @@ TEST_CASE("only what is older than enough whole ones may go, and what nobody wil
   CHECK_FALSE(choice.may_go(incomplete(5, 9), false));  // it may be under way
 }
 
+TEST_CASE("one on disks of single machines lets nothing go, and goes behind the first that does") {
+  const auto local = [](AttemptFacts facts) {
+    facts.is_local = true;
+    return facts;
+  };
+  RetentionChoice choice(2, 1);
+  CHECK_FALSE(choice.may_go(local(committed(1, 9, 9)), true));
+  CHECK_FALSE(choice.may_go(local(committed(1, 8, 8)), true));
+  CHECK_FALSE(choice.may_go(local(committed(1, 7, 7)), true));
+  CHECK_FALSE(choice.may_go(committed(1, 6, 6), false));
+  CHECK_FALSE(choice.may_go(local(committed(1, 5, 5)), true));  // nobody has read 6 back
+  CHECK_FALSE(choice.may_go(committed(1, 4, 4), true));
+  CHECK(choice.may_go(local(committed(1, 3, 3)), true));
+  AttemptFacts pinned = local(committed(1, 3, 2));
+  pinned.pinned = true;
+  CHECK_FALSE(choice.may_go(pinned, true));
+  CHECK_FALSE(choice.may_go(committed(1, 2, 2), true));
+  CHECK(choice.may_go(committed(1, 1, 1), true));
+}
+
 TEST_CASE("when the home was emptied, the next session's commits are newer than all that is left") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();

@@ -80,7 +80,7 @@ class FaultyDisk final : public checkpoint::Disk {
   };
 
   static bool is_data(const std::string& path) {
-    return path.ends_with(".safetensors") || path.ends_with(".rrparity");
+    return path.find(".safetensors") != std::string::npos || path.ends_with(".rrparity");
   }
   static std::unexpected<base::Error> dead() {
     return base::fail(base::Errc::kCancelled, "the process is dead");

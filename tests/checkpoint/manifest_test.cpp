@@ -40,6 +40,13 @@ Manifest with_parity() {
   return manifest;
 }
 
+Manifest with_nodes() {
+  Manifest manifest = sample();
+  manifest.files.push_back({"p-n0-m1.rrparity", 1, 4096, 0, 0, {0x9abc}, "node 7"});
+  manifest.files[0].node = "node 3";
+  return manifest;
+}
+
 // Reads the stored document; writes it first when there is none and that is asked for.
 Manifest golden(const std::string& name, const Manifest& manifest) {
   const std::string path = RR_SOURCE_DIR "/tests/golden/" + name;
@@ -60,6 +67,11 @@ TEST_CASE("a document says what was put into it, and is none of the other kinds"
     const auto groups = decode(document, encode(document, with_parity()));
     REQUIRE(groups);
     CHECK(*groups == with_parity());
+    const auto nodes = decode(document, encode(document, with_nodes()));
+    REQUIRE(nodes);
+    CHECK(*nodes == with_nodes());
+    CHECK(summarize(document, encode(document, with_nodes()))->nodes ==
+          std::vector<std::string>{"node 3", "node 7"});
     const std::string bytes = encode(document, sample());
     const auto back = decode(document, bytes);
     REQUIRE(back);
@@ -142,6 +154,7 @@ TEST_CASE("a manifest that contradicts itself is refused, though its checksums a
 TEST_CASE("a manifest that was stored when the format was young is still read") {
   CHECK(golden("checkpoint-manifest-v1.bin", sample()) == sample());
   CHECK(golden("checkpoint-manifest-v1-parity.bin", with_parity()) == with_parity());
+  CHECK(golden("checkpoint-manifest-v1-nodes.bin", with_nodes()) == with_nodes());
 }
 
 }  // namespace manifest_test

@@ -39,6 +39,8 @@ TEST_CASE("an image at a path is mounted where it lies, one at a URL is fetched 
   REQUIRE(url);
   CHECK(url->image == "https://h/a.sqsh");
   CHECK(url->image_mode == wire::ImageMode::kBlocks);
+  const std::string digested = "https://h/a.sqsh#sha256=" + std::string(64, 'a');
+  CHECK(workers_of(world, {"--image", digested, "train.py"})->image == digested);
   const auto both = workers_of(world, {"--image=/job/a.sqsh", "--image-mode=blocks", "train.py"});
   CHECK(both->image_mode == wire::ImageMode::kBlocks);
 }
@@ -68,6 +70,11 @@ TEST_CASE("what does not go together with an image is said before anything start
         "cannot use --image=gone.sqsh: No such file or directory; check the path");
   CHECK(image_error(world, {"--image=ftp://h/a", "train.py"}) ==
         "cannot use --image=ftp://h/a: an image is a path, or http:// or https://");
+  CHECK(image_error(world, {"--image=http://h/a#sha256=12", "train.py"}) ==
+        "cannot use --image=http://h/a#sha256=12: behind #sha256= stand 64 hexadecimal digits, as "
+        "sha256sum prints them");
+  CHECK(image_error(world, {"--image=a.sqsh#sha256=" + std::string(64, 'a'), "train.py"})
+            .ends_with("a digest is for an image at a URL"));
   CHECK(image_error(world, {"--image=http://h/a", "--image-mode=pagecache", "train.py"})
             .starts_with("cannot use --image-mode=pagecache: an image at a URL"));
   CHECK(image_error(world, {"--container-runtime=bwrap", "train.py"}) ==

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import threading
 
-from conftest import BUILD, wait_for
+from conftest import BUILD, HeldPort, wait_for
 
 PROGRAM = BUILD / "bin" / "robustrun-blocks"
 BLOCK = 128 << 10  # docs/formats/block-store.md
@@ -126,12 +126,6 @@ class Server:
             self.client.close()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Nginx:
     """`certificate`: of https, with its key in the same file."""
 
@@ -139,7 +133,8 @@ class Nginx:
         assert shutil.which("nginx"), "no nginx: scripts/install-deps.sh test installs it"
         self.folder = folder / "nginx"
         self.folder.mkdir()
-        self.port = free_port()
+        self.held = HeldPort()
+        self.port = self.held.number
         self.scheme = "https" if certificate else "http"
         tls = (f"ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate}"
                if certificate else "")
@@ -159,7 +154,7 @@ class Nginx:
     def start(self):
         self.process = subprocess.Popen(
             ["nginx", "-e", self.folder / "error.log", "-c", self.config])
-        wait_for(self.answers, 20, "nginx")
+        wait_for(self.answers, what="nginx")
 
     def answers(self):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
@@ -169,6 +164,10 @@ class Nginx:
     def stop(self):
         self.process.terminate()
         self.process.wait(30)
+
+    def close(self):
+        self.stop()
+        self.held.close()
 
     def url(self, name):
         return f"{self.scheme}://127.0.0.1:{self.port}/{name}"

@@ -8,6 +8,7 @@ import sys
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # noqa: F401  before there is a group: see faulty_job.py
 from robustrun import checkpoint
 
 
@@ -71,6 +72,8 @@ def main():
                 dist.broadcast(parameter.data, 0)
         checkpoint.save(state, step, replicated=not args.own, dataloader=loader, keep=3)
         print("saved", step, digest(state, rank), loader, file=out, flush=True)
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -87,6 +87,8 @@ def read_manifest(path):
 
     said["shards"] = shards.list(shard)
     said["states"] = states.list(lambda: (states.u32(), states.text(), states.bytes()))
+    nodes = Fields(sections.get(8 | 1 << 31, bytes(4)))
+    said["nodes"] = dict(nodes.list(lambda: (nodes.text(), nodes.list(nodes.u32))))
     return said
 
 

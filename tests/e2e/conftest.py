@@ -4,11 +4,13 @@ Each test has a marker in the environment of everything it starts: `marked()` fi
 of it wherever it hid (setsid, double fork), and the end of a test kills by pid what is left.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,9 +28,9 @@ FOREIGN = (
 )
 
 
-def wait_for(condition, deadline_s=20.0, what="the condition"):
-    """The condition's first true value; fails after the deadline. Polls, because the conditions
-    are about other processes and files."""
+def wait_for(condition, deadline_s=60.0, what="the condition"):
+    """The condition's first true value; fails after the deadline, which is generous: other tests
+    use the processors, too. Polls, because the conditions are about other processes and files."""
     end = time.monotonic() + deadline_s
     while True:
         value = condition()
@@ -65,6 +67,41 @@ def command_of(pid):
 def program_of(pid):
     """Empty when the process has ended."""
     return b"".join(command_of(pid)[:1])
+
+
+def children_of(pid):
+    """Of all threads of a process; none when it has ended."""
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                listed = pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text()
+                found += map(int, listed.split())
+    return found
+
+
+def open_files_of(pid):
+    """What the descriptors of a process lead to; without those that it closes meanwhile."""
+    found = []
+    with contextlib.suppress(OSError):
+        for entry in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(f"/proc/{pid}/fd/{entry}"))
+    return found
+
+
+class HeldPort:
+    """A TCP port that nobody else is given until close(): bound here, but not listened on, which
+    leaves it to servers that set SO_REUSEADDR, as all do that may be started again at once."""
+
+    def __init__(self, address=""):
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((address, 0))
+        self.number = self._socket.getsockname()[1]
+
+    def close(self):
+        self._socket.close()
 
 
 def is_standby(pid):
@@ -104,14 +141,7 @@ class Running:
         return self.process.pid
 
     def children(self, pid=None):
-        pid = pid or self.pid
-        found = []
-        for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                found += [int(child) for child in task.read_text().split()]
-            except OSError:
-                pass
-        return found
+        return children_of(pid or self.pid)
 
     def agent(self):
         def find():
@@ -136,7 +166,7 @@ class Running:
 
         return wait_for(find, what=f"the start of {count} workers")
 
-    def finish(self, timeout=60):
+    def finish(self, timeout=180):
         out, err = self.process.communicate(timeout=timeout)
         return Finished(self.process.returncode, out, err)
 
@@ -173,7 +203,7 @@ class Runner:
         self.started.append(process)
         return Running(self, process)
 
-    def run(self, *arguments, timeout=60, **options):
+    def run(self, *arguments, timeout=180, **options):
         return self.start(*arguments, **options).finish(timeout)
 
     def marked(self):
@@ -187,7 +217,7 @@ class Runner:
             and is_alive(entry.name)
         ]
 
-    def expect_nothing_left(self, within_s=2.0):
+    def expect_nothing_left(self, within_s=20.0):
         wait_for(lambda: not self.marked(), within_s, "the end of all descendants")
 
     def newest_run(self):

@@ -1,5 +1,6 @@
 """A storage that a lab's machines share, and caches that they do not."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -8,6 +9,24 @@ import pytest
 from conftest import wait_for
 
 SUM_BYTES = 16  # docs/formats/block-store.md
+
+
+def give_folder(machine, folder):
+    """One of its own in the place of `folder`, in memory, for as long as the machine runs."""
+    subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "-o",
+                    "mode=700", "none", folder], check=True)
+
+
+def blocks_kept(machine, cache):
+    """Their numbers, of all blobs in that folder of the machine."""
+    found = []
+    for path in pathlib.Path(f"/proc/{machine.init}/root{cache}").glob("blocks/*/sums"):
+        data = b""
+        with contextlib.suppress(FileNotFoundError):  # a cache that is just being laid out
+            data = path.read_bytes()
+        found += [at // SUM_BYTES for at in range(0, len(data), SUM_BYTES)
+                  if any(data[at:at + SUM_BYTES])]
+    return found
 
 
 class Far:
@@ -24,8 +43,7 @@ class Far:
         for folder in (self.below, self.path, self.cache, self.counts):
             folder.mkdir()
         for machine in machines.machines.values():
-            subprocess.run([*self.within(machine), "mount", "-t", "tmpfs", "-o", "mode=700", "none",
-                            self.cache], check=True)
+            give_folder(machine, self.cache)
         self.mount()
 
     @staticmethod
@@ -57,8 +75,5 @@ class Far:
                    for name in self.machines.machines)
 
     def blocks_at(self, machine):
-        """That the machine's cache has."""
-        found = pathlib.Path(f"/proc/{machine.init}/root{self.cache}").glob("blocks/*/sums")
-        data = b"".join(path.read_bytes() for path in found)
-        sums = [data[at:at + SUM_BYTES] for at in range(0, len(data), SUM_BYTES)]
-        return len([one for one in sums if any(one)])
+        """How many the machine's cache has."""
+        return len(blocks_kept(machine, self.cache))

@@ -11,9 +11,19 @@ import pathlib
 import random
 import signal
 import struct
+import subprocess
 
 import pytest
-from conftest import Running, is_alive, is_standby, program_of, read_environ, wait_for
+from conftest import (
+    Running,
+    children_of,
+    is_alive,
+    is_standby,
+    open_files_of,
+    program_of,
+    read_environ,
+    wait_for,
+)
 
 HEADER = 64
 AGENT_JOINED, AGENT_LOST, WORKER_STARTED, DECISION, FINISH, GROUP_FORMED = 2, 3, 5, 64, 65, 66
@@ -158,12 +168,7 @@ def read_journal(path):
 
 
 def descendants(pid):
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, task.read_text().split()):
-                found += [child, *descendants(child)]
-    return found
+    return [each for child in children_of(pid) for each in (child, *descendants(child))]
 
 
 def kill_at_once(pids, how=signal.SIGKILL):
@@ -176,10 +181,7 @@ def kill_at_once(pids, how=signal.SIGKILL):
 
 def listening_ports(pid):
     """TCP ports on which this very process listens, whatever network namespace it is in."""
-    inodes = set()
-    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            inodes.add(os.readlink(entry).removeprefix("socket:[").removesuffix("]"))
+    inodes = {file.removeprefix("socket:[").removesuffix("]") for file in open_files_of(pid)}
     ports = set()
     for name in ("tcp", "tcp6"):
         for line in pathlib.Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
@@ -276,9 +278,10 @@ class Job(Running):
         """The lockstep job's steps so far: (attempt, step, world size)."""
         path = self.runner.folder / "steps"
         text = path.read_text() if path.exists() else ""
-        return [tuple(map(int, line.split())) for line in text.splitlines() if line.count(" ") == 2]
+        whole = text[: text.rfind("\n") + 1].splitlines()
+        return [tuple(map(int, line.split())) for line in whole if line.count(" ") == 2]
 
-    def moves(self, deadline_s=30, more=3, world=None):
+    def moves(self, deadline_s=90, more=3, world=None):
         """Waits until the job has done some more steps (of a group of that many ranks)."""
         before = len(self.lines())
 
@@ -288,11 +291,11 @@ class Job(Running):
 
         self.wait(moved, f"{more} more steps", deadline_s)
 
-    def says(self, text, deadline_s=30):
+    def says(self, text, deadline_s=60):
         """Waits for words of robustrun itself."""
         self.wait(lambda: text in self.err(), f"the words {text!r}", deadline_s)
 
-    def wait(self, condition, what, deadline_s=30):
+    def wait(self, condition, what, deadline_s=60):
         """As wait_for, but fails at once when the run has ended, and shows what it said."""
 
         def checked():
@@ -311,17 +314,21 @@ class Job(Running):
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.err()[-4000:]}") from None
 
-    def finish(self, timeout=60):
+    def finish(self, timeout=180):
         code = self.end(timeout)
         return Ended(code, self.out(), self.err())
 
-    def end(self, timeout=60):
+    def end(self, timeout=180):
         try:
             return self.process.wait(timeout)
-        except Exception as error:
-            raise AssertionError(f"{error}\n{self.err()[-4000:]}") from None
+        except subprocess.TimeoutExpired as error:
+            shown = self.runner.run("status", str(self.run), timeout=20)
+            raise AssertionError(
+                f"{error}\n{self.err()[-4000:]}\nits status, now:\n{shown.text}{shown.errors}\n"
+                f"the last lines of its workers:\n{self.out()[-1000:]}"
+            ) from None
 
-    def stop(self, timeout=60):
+    def stop(self, timeout=180):
         if self.process.poll() is None:
             self.process.terminate()
         return self.finish(timeout)

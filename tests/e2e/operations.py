@@ -68,10 +68,10 @@ class Detached:
             now = self.status()
             return now["state"] == state and now
 
-        return wait_for(look, 30, f"the state {state}")
+        return wait_for(look, what=f"the state {state}")
 
     def steps(self, count=5):
-        return wait_for(lambda: self.status()["steps"] >= count, 60, f"{count} steps")
+        return wait_for(lambda: self.status()["steps"] >= count, 120, f"{count} steps")
 
     def console(self):
         return (self.directory / "console.log").read_text(errors="replace")
@@ -85,5 +85,5 @@ class Detached:
         temporary.rename(self.folder / "enough")
 
     def wait_end(self):
-        wait_for(lambda: self.status()["supervisor"] == "ended", 30, "the run's end")
-        self.robustrun.expect_nothing_left(within_s=10)
+        wait_for(lambda: self.status()["supervisor"] == "ended", what="the run's end")
+        self.robustrun.expect_nothing_left()

@@ -42,6 +42,7 @@ def serve(folder, address, world):
                 self.wfile.write(b"SERVER PROTOCOL 2\n" if hello else b"OK\n")
 
     host, port = address.rsplit(":", 1)
+    socketserver.ThreadingTCPServer.allow_reuse_address = True
     with socketserver.ThreadingTCPServer((host, int(port)), Client) as server:
         (folder / "serving").touch()
         server.serve_forever()

@@ -23,7 +23,7 @@ import time
 
 import pytest
 import slurm_conf
-from conftest import MARKER, is_alive, read_environ, wait_for
+from conftest import MARKER, HeldPort, is_alive, read_environ, wait_for
 from nodes import descendants, kill_at_once
 
 DAEMONS = ("/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd")
@@ -34,7 +34,7 @@ ENDED = (
     "PREEMPTED", "TIMEOUT",
 )
 # A command that takes longer hangs.
-COMMAND_S = 30
+COMMAND_S = 120
 
 
 def need_slurm():
@@ -46,14 +46,6 @@ def need_slurm():
 def can_track_by_cgroup():
     """The freezer of cgroup v1, in which Slurm 22.05 keeps what a step started."""
     return os.geteuid() == 0 and os.access(FREEZER, os.W_OK)
-
-
-def draw_ports(address, count):
-    with contextlib.ExitStack() as stack:
-        return [
-            stack.enter_context(socket.create_server((address, 0))).getsockname()[1]
-            for _ in range(count)
-        ]
 
 
 class Node:
@@ -108,8 +100,8 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, marker, count, cpus=8, gpus=0, proctrack="linuxproc", kill_wait_s=2,
-                 grace_s=3, requeue_after_s=5, options=(), files=None):
+    def __init__(self, marker, count, cpus=8, gpus=0, proctrack="linuxproc", kill_wait_s=5,
+                 grace_s=5, requeue_after_s=60, options=(), files=None):
         """`count` nodes with `cpus` CPUs and `gpus` GPUs each. A job that must end gets SIGTERM
         and, `kill_wait_s` later, SIGKILL. The partition "low", the default, is preempted by
         "high": its jobs get SIGTERM, and after `grace_s` they are requeued; `requeue_after_s` is
@@ -125,7 +117,8 @@ class Cluster:
         network = f"127.{1 + (pid >> 8) % 250}.{pid % 256}"
         self.controller = f"{network}.254"
         # slurmd listens on all addresses, so that ports and not addresses tell nodes apart.
-        self.port, *ports = draw_ports("", count + 1)
+        self.held = [HeldPort() for _ in range(count + 1)]
+        self.port, *ports = [port.number for port in self.held]
         # The freezer's folders are named after nodes alone.
         prefix = f"p{self.port}n" if proctrack == "cgroup" else "n"
         self.nodes = [
@@ -231,7 +224,7 @@ class Cluster:
                    for word in read_environ(pid).split(b"\0"))
         ]
 
-    def expect_empty(self, within_s=5.0):
+    def expect_empty(self, within_s=30.0):
         """No job has left a process on any node."""
         wait_for(lambda: not self.job_processes(), within_s, "the end of everything on the nodes")
 
@@ -252,6 +245,8 @@ class Cluster:
                 for folder in [*sorted(root.rglob("*/"), reverse=True), root]:
                     with contextlib.suppress(OSError):
                         folder.rmdir()
+        for port in self.held:
+            port.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         assert not self.folder.exists(), f"cannot remove {self.folder}"
 
@@ -289,7 +284,7 @@ class Cluster:
     def state(self, job):
         return self.show(job)["JobState"]
 
-    def wait_state(self, job, *states, within_s=20.0):
+    def wait_state(self, job, *states, within_s=60.0):
         """Gives back which of the states it was."""
         seen = []
 
@@ -304,7 +299,7 @@ class Cluster:
                 f"{error}: it is {seen}\n{self.output(job)}\n{self.logs()}"
             ) from None
 
-    def wait_end(self, job, within_s=20.0):
+    def wait_end(self, job, within_s=60.0):
         return self.wait_state(job, *ENDED, within_s=within_s)
 
     def cancel(self, job, *options):
@@ -325,19 +320,19 @@ class Cluster:
     def resume(self, name):
         """Not before Slurm has come to terms with what the node was."""
         words = ("scontrol", "update", f"NodeName={name}", "State=RESUME")
-        wait_for(lambda: self.run(*words, check=False).returncode == 0, 20, f"{name} to resume")
+        wait_for(lambda: self.run(*words, check=False).returncode == 0, 60, f"{name} to resume")
 
     def node_state(self, name):
         return self.run("sinfo", "--noheader", "--nodes", name, "--partition=low",
                         "--format=%T").stdout.strip()
 
-    def wait_node(self, name, *states, within_s=20.0):
+    def wait_node(self, name, *states, within_s=60.0):
         """States as sinfo has them: idle, mixed, allocated, draining, drained, down, …; a node
         that does not answer has a star behind it."""
         return wait_for(lambda: self.node_state(name).rstrip("*") in states, within_s,
                         f"{name} in {states}")
 
-    def wait_idle(self, within_s=20.0):
+    def wait_idle(self, within_s=60.0):
         def idle():
             self._go_on()
             out = self.run("sinfo", "--noheader", "--partition=low", "--states=idle",

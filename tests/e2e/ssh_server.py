@@ -15,7 +15,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import MARKER, is_alive, wait_for
+from conftest import MARKER, HeldPort, is_alive, wait_for
 from nodes import descendants, kill_at_once
 
 SSHD = "/usr/sbin/sshd"
@@ -146,7 +146,7 @@ class Host:
         if self.process.poll() is not None:
             raise AssertionError(f"sshd of {self.name} ended: {self.log.read_text()}")
         try:
-            with socket.create_connection((self.address, self.farm.port), 1) as connection:
+            with socket.create_connection((self.address, self.farm.port), 5) as connection:
                 return connection.recv(16).startswith(BANNER)
         except OSError:
             return False
@@ -214,8 +214,8 @@ class Farm:
         # Addresses and port are this process's own, so that tests can run side by side.
         pid = os.getpid()
         self.network = f"127.{1 + (pid >> 8) % 250}.{pid % 256}"
-        with socket.create_server((f"{self.network}.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.held = HeldPort()
+        self.port = self.held.number
 
     def __getitem__(self, name):
         return self.hosts[name]
@@ -230,7 +230,7 @@ class Farm:
             self.hosts[host.name] = host.boot()
         return self
 
-    def expect_empty(self, within_s=2.0):
+    def expect_empty(self, within_s=20.0):
         """No agent and no worker is left on any host."""
         def left():
             return [pid for host in self.hosts.values() for pid in host.strays() if is_alive(pid)]
@@ -240,3 +240,4 @@ class Farm:
     def close(self):
         for host in self.hosts.values():
             host.shut_down()
+        self.held.close()

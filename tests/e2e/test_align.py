@@ -10,7 +10,7 @@ from conftest import ROOT
 pytest.importorskip("torch")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 OUTVOTED, UNDECIDED = 10, 11
-WITHIN_S = 240
+WITHIN_S = 400
 
 
 def align(robustrun, *options, flip=None, ranks=3, align_options=()):

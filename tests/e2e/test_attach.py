@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import wait_for
+from conftest import Finished, wait_for
 from operations import BARRIER, FLOOD, SCRIPT, Detached
 
 
@@ -19,11 +19,27 @@ def detached(robustrun):
     return lambda *arguments, **options: Detached(robustrun, *arguments, **options)
 
 
+class Shown:
+    """An attach whose output can be looked at while it goes on."""
+
+    def __init__(self, run, *words):
+        self.out, self.err = run.folder / "shown.out", run.folder / "shown.err"
+        with open(self.out, "wb") as out, open(self.err, "wb") as err:
+            self.attached = run.attach(*words, stdout=out, stderr=err)
+
+    def wait(self, words):
+        wait_for(lambda: words in self.out.read_bytes() + self.err.read_bytes(), what=repr(words))
+
+    def finish(self):
+        code = self.attached.finish().code
+        return Finished(code, self.out.read_bytes(), self.err.read_bytes())
+
+
 def test_attach_shows_what_the_command_would_and_ends_with_its_code(detached):
     run = detached("--nproc-per-node=2", "--ranks-filter=1", "--max-restarts=0")
     run.steps()
-    attached = run.attach("--lines=3")
-    run.steps(30)
+    attached = Shown(run, "--lines=3")
+    attached.wait(b"err 1 ")  # of every tenth step
     run.enough(code=7)
     done = attached.finish()
     assert done.code == 7, done.errors
@@ -59,7 +75,8 @@ def test_attach_comes_and_goes(detached):
 def test_history_comes_first(detached):
     run = detached()
     run.steps(30)
-    attached = run.attach("--lines", "1000")
+    attached = Shown(run, "--lines", "1000")
+    attached.wait(b"out 0 30")
     run.enough()
     done = attached.finish()
     assert "hello from 0, attempt 0" in done.text
@@ -71,8 +88,8 @@ def test_history_comes_first(detached):
 def test_lines_are_folded_for_whoever_attaches(detached):
     alike = SCRIPT.replace("{rank} {n}", "{n}").replace("n = 0\n", BARRIER + "n = 0\n")
     run = detached("--nproc-per-node=3", "--fold-lines", script=alike)
-    attached = run.attach("--lines=1000")
-    run.steps(10)
+    attached = Shown(run, "--lines=1000")
+    attached.wait(b"out 10")
     run.enough()
     done = attached.finish()
     assert "[ranks 0-2] out 5\n" in done.text
@@ -104,10 +121,10 @@ def test_readers_that_do_not_read_hold_up_nobody(detached):
         return int((run.folder / "count").read_text()) if (run.folder / "count").exists() else 0
 
     begin = wait_for(count, what="output")
-    wait_for(lambda: count() > begin + 200_000, 60, "200,000 more lines")
+    wait_for(lambda: count() > begin + 200_000, 180, "200,000 more lines")
     with open(run.folder / "quick", "wb") as out, open(run.folder / "quick.err", "wb") as err:
         quick = run.attach(stdout=out, stderr=err)
-    wait_for(lambda: (run.folder / "quick").stat().st_size > 1_000_000, 30, "a quick reader")
+    wait_for(lambda: (run.folder / "quick").stat().st_size > 1_000_000, what="a quick reader")
     rss = int(re.search(r"VmRSS:\s+(\d+)",
                         pathlib.Path(f"/proc/{run.status()['pid']}/status").read_text())[1])
     assert rss < 100_000, f"{rss} KiB"

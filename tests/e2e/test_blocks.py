@@ -63,7 +63,7 @@ def site(tmp_path_factory):
 def nginx(tmp_path, site):
     server = Nginx(tmp_path, site)
     yield server
-    server.stop()
+    server.close()
 
 
 def test_a_squashfs_from_a_web_server_has_the_same_files(tmp_path, site, nginx):
@@ -111,7 +111,7 @@ def test_https_is_read_from_who_has_a_certificate_that_is_trusted(tmp_path, site
         with Server(tmp_path, server.url("image"), name="trusted") as trusted:
             assert digest(trusted.image) == digest(site / "image")
     finally:
-        server.stop()
+        server.close()
 
 
 def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
@@ -369,6 +369,6 @@ def test_a_read_fails_when_the_source_is_silent_for_longer_than_its_budget(tmp_p
         with pytest.raises(OSError) as failed:
             server.read(2 * BLOCK, 10)
         assert failed.value.errno == errno.EIO
-        assert 1.5 < time.monotonic() - began < 15
+        assert 1.5 < time.monotonic() - began < 45  # of the 60 s of its silence
         assert server.read(100, 10) == bytes(10)
         wait_for(lambda: server.status()["waiting"] == 0, 20, "no read waits")

@@ -51,7 +51,7 @@ def fails_in_time(server, offset):
     with pytest.raises(OSError) as failed:
         server.read(offset, 10)
     assert failed.value.errno == errno.EIO
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30
 
 
 def test_what_is_kept_is_served_and_the_rest_when_the_source_is_back(restarted, odd):

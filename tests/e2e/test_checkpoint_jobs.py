@@ -5,13 +5,12 @@ import pathlib
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
 import pytest
-from conftest import BUILD, FOREIGN, ROOT, wait_for
+from conftest import BUILD, FOREIGN, ROOT, HeldPort, wait_for
 
 pytest.importorskip("torch")
 JOB = pathlib.Path(__file__).with_name("checkpoint_job.py")
@@ -29,9 +28,7 @@ class Job:
     """Ranks that are started together, without a launcher."""
 
     def __init__(self, folder, ranks, *words):
-        with socket.socket() as chosen:
-            chosen.bind(("127.0.0.1", 0))
-            port = str(chosen.getsockname()[1])
+        self.port = HeldPort()
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.lines_before = [len(lines_of(folder, rank)) for rank in range(ranks)]
@@ -41,7 +38,7 @@ class Job:
                 env={**{name: value for name, value in os.environ.items()
                         if not name.startswith(FOREIGN)},
                      "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                     "MASTER_PORT": port, "OMP_NUM_THREADS": "1",
+                     "MASTER_PORT": str(self.port.number), "OMP_NUM_THREADS": "1",
                      "PYTHONPATH": str(ROOT / "python"),
                      "ROBUSTRUN_BUILD_DIR": str(BUILD.resolve()),
                      "ROBUSTRUN_CHECKPOINT_DIR": f"{folder / 'a'}:{folder / 'b'}"})
@@ -51,7 +48,7 @@ class Job:
         return lines_of(self.folder, rank)[self.lines_before[rank]:]
 
     def wait_for_lines(self, count):
-        wait_for(lambda: len(self.new_lines(0)) > count or self.ranks[0].poll() is not None, 200,
+        wait_for(lambda: len(self.new_lines(0)) > count or self.ranks[0].poll() is not None, 400,
                  "some saves")
 
     def kill(self):
@@ -61,7 +58,8 @@ class Job:
 
     def finish(self):
         """(exit codes, what all of them said)"""
-        said = [each.communicate(timeout=250)[1].decode() for each in self.ranks]
+        said = [each.communicate(timeout=500)[1].decode() for each in self.ranks]
+        self.port.close()
         return [each.returncode for each in self.ranks], "".join(said)
 
 
@@ -142,9 +140,9 @@ def test_under_robustrun_a_killed_worker_costs_no_step_that_was_saved(robustrun,
     running = robustrun.start(
         "--nproc-per-node=2", str(JOB), "--steps", "30", "--log", str(folder),
         env={"ROBUSTRUN_CHECKPOINT_DIR": f"{folder / 'a'}:{folder / 'b'}"})
-    wait_for(lambda: len(lines_of(folder, 1)) > 4, 200, "some saves")
+    wait_for(lambda: len(lines_of(folder, 1)) > 4, 400, "some saves")
     os.kill(running.workers(2)[1], signal.SIGKILL)
-    finished = running.finish(250)
+    finished = running.finish(500)
     assert finished.code == 0, finished.errors
     for rank in range(2):
         lines = lines_of(folder, rank)
@@ -167,6 +165,6 @@ def test_the_example_of_the_documentation_goes_on_where_it_was(shm):
                    "ROBUSTRUN_CHECKPOINT_DIR": f"{shm / 'a'}:{shm / 'b'}"}
     for last in (10, 20):
         subprocess.run([sys.executable, "-c", script + f"\nassert step == {last}, step"],
-                       env=environment, check=True, timeout=250)
+                       env=environment, check=True, timeout=500)
     assert sorted(each.parent.parent.name for each in (shm / "b").glob("*/*/MANIFEST")) == [
         f"step-{step:012}" for step in (10, 15, 20)]

@@ -1,12 +1,11 @@
 """Copies in the agent's memory: what a killed worker had not saved is saved, and read back."""
 
 import os
-import pathlib
 import random
 import signal
 
 import pytest
-from conftest import wait_for
+from conftest import open_files_of, wait_for
 
 torch = pytest.importorskip("torch")
 
@@ -16,6 +15,7 @@ SCRIPT = r"""
 import os, signal, time
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before there is a group: see faulty_job.py
 import robustrun
 from robustrun import checkpoint
 
@@ -60,6 +60,7 @@ while step + 1 < last:
         time.sleep(60)
 checkpoint.wait()
 dist.barrier()
+dist.destroy_process_group()
 """
 
 
@@ -86,7 +87,7 @@ def start_job(robustrun, mode, last, *options, **environment):
 
 def test_a_step_that_was_only_in_memory_is_resumed_from_it(robustrun):
     running = start_job(robustrun, "kill", 12)
-    finished = running.finish(120)
+    finished = running.finish(250)
     assert finished.code == 0, finished.errors
     resumed = read_notes(robustrun.folder, "resumed.1")
     for step, from_memory, size in resumed:
@@ -101,7 +102,7 @@ def test_a_step_that_was_only_in_memory_is_resumed_from_it(robustrun):
 def test_a_rate_for_copies_does_not_hold_up_what_the_agent_saves(robustrun):
     """The worker would write step 4 for weeks; it dies at step 7."""
     running = start_job(robustrun, "kill-drain", 9, ROBUSTRUN_CHECKPOINT_DRAIN_RATE="20")
-    finished = running.finish(120)
+    finished = running.finish(250)
     assert finished.code == 0, finished.errors
     assert [step for step, _, _ in read_notes(robustrun.folder, "resumed.1")] == [7, 7]
     assert "saved the copy in memory of step 7, which is committed" in finished.errors
@@ -115,37 +116,30 @@ def test_workers_killed_at_any_moment_lose_no_step_that_all_had_copied(robustrun
     folder = robustrun.folder
     for attempt in range(1, 4):
         target = copied_by_all(folder) + chance.randrange(2, 12)
-        wait_for(lambda least=target: copied_by_all(folder) >= least, 60, "more steps")
+        wait_for(lambda least=target: copied_by_all(folder) >= least, 150, "more steps")
         os.kill(read_notes(folder, f"pid.{attempt - 1}")[chance.randrange(2)][0], signal.SIGKILL)
-        resumed = wait_for(lambda name=f"resumed.{attempt}": read_notes(folder, name), 60,
+        resumed = wait_for(lambda name=f"resumed.{attempt}": read_notes(folder, name), 150,
                            "a resumption")
         steps = {step for step, _, _ in resumed}
         assert len(steps) == 1, "all ranks resume from one step"
         assert steps.pop() >= target
     running.process.send_signal(signal.SIGTERM)
-    running.finish(60)
-    robustrun.expect_nothing_left(10)
+    running.finish()
+    robustrun.expect_nothing_left()
 
 
 def holders_of_copies(robustrun):
     """Pids that have memory for copies open."""
-    found = set()
-    for pid in robustrun.marked():
-        for link in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
-            try:
-                if "robustrun-copies" in os.readlink(link):
-                    found.add(pid)
-            except OSError:  # closed meanwhile
-                pass
-    return found
+    return {pid for pid in robustrun.marked()
+            if any("robustrun-copies" in file for file in open_files_of(pid))}
 
 
 def test_memory_of_copies_is_gone_with_the_run(robustrun):
     before = set(os.listdir("/dev/shm"))
     running = start_job(robustrun, "none", 100_000)
-    wait_for(lambda: holders_of_copies(robustrun), 60, "memory for copies")
+    wait_for(lambda: holders_of_copies(robustrun), 150, "memory for copies")
     running.process.send_signal(signal.SIGTERM)
-    running.finish(60)
-    robustrun.expect_nothing_left(10)
+    running.finish()
+    robustrun.expect_nothing_left()
     left = {name for name in set(os.listdir("/dev/shm")) - before if "robustrun" in name}
     assert not {name for name in left if not name.startswith("robustrun-test-")}  # of others' tests

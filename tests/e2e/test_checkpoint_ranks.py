@@ -40,7 +40,7 @@ def job(folder, mode, ranks, launcher=(), code=0):
     if not launcher:
         words.append(str(ranks))
     done = subprocess.run(words, cwd=work, env=environment(), capture_output=True, text=True,
-                          timeout=250)
+                          timeout=600)
     assert done.returncode == code, done.stdout + done.stderr
     (work / "errors").write_text(done.stderr)
     return told(work, ranks)
@@ -160,7 +160,7 @@ def test_a_rank_that_only_looks_waits_for_nobody_and_reads_all_of_it(folder):
 def under(robustrun, mode, **options):
     (robustrun.folder / "saves").mkdir(exist_ok=True)
     running = robustrun.start("--nproc-per-node=2", str(JOB), str(robustrun.folder / "saves"), mode)
-    finished = running.finish(200)
+    finished = running.finish(400)
     assert finished.code == 0, finished.errors
     return told(robustrun.folder, 2)
 

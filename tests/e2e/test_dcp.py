@@ -26,14 +26,14 @@ def environment(**more):
 def job(world, command, folder, *words, code=0, script=JOB, **more):
     """What it said on stderr."""
     done = subprocess.run([PYTHON, script, str(world), command, str(folder), *words],
-                          capture_output=True, text=True, timeout=240, env=environment(**more))
+                          capture_output=True, text=True, timeout=600, env=environment(**more))
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
 
 
 def ckpt(*words, code=0):
     done = subprocess.run([BUILD / "bin" / "robustrun", "ckpt", *words], capture_output=True,
-                          text=True, timeout=240, env=environment())
+                          text=True, timeout=600, env=environment())
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -41,7 +41,7 @@ def ckpt(*words, code=0):
 def plain_python(program, *words):
     """Without robustrun: no environment, no site folders but the interpreter's own."""
     done = subprocess.run([sys.executable, "-I", "-W", "ignore", "-c", program, *words],
-                          capture_output=True, text=True, timeout=240, env={})
+                          capture_output=True, text=True, timeout=600, env={})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

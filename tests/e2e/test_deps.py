@@ -4,7 +4,6 @@ from wheels that the test makes."""
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from deps_site import (
     setup_command,
     write_package,
 )
+from nodes import kill_at_once
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,17 @@ def test_what_is_not_pinned_is_installed_anew_after_its_time(site):
     assert len(site.snapshots()) == 1
 
 
+def count_of(site):
+    """One character for each run of the --setup-cmd."""
+    count = site.folder / "count"
+    return count.read_text() if count.exists() else ""
+
+
 def test_two_jobs_at_once_install_once(pip_site):
     option = setup_command(pip_site)
     with open(pip_site.folder / "errors", "wb") as errors:
         first = pip_site.start(option)
-        wait_for(lambda: (pip_site.folder / "count").exists(), what="the first installation")
+        wait_for(lambda: count_of(pip_site) == "x", what="the first installation")
         second = pip_site.start(option, stderr=errors)
         wait_for(lambda: b"waiting for it" in (pip_site.folder / "errors").read_bytes(),
                  what="the wait of the second")
@@ -131,11 +137,10 @@ def test_two_jobs_at_once_install_once(pip_site):
 def test_after_a_kill_in_the_middle_the_next_run_starts_over(pip_site):
     option = setup_command(pip_site)
     running = pip_site.start(option)
-    wait_for(lambda: (pip_site.folder / "count").exists(), what="the installation")
-    for pid in [running.agent(), running.pid]:
-        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: count_of(pip_site) == "x", what="the installation")
+    kill_at_once([running.pid, running.agent()])
     running.finish()
-    pip_site.robustrun.expect_nothing_left(20)
+    pip_site.robustrun.expect_nothing_left()
     assert pip_site.snapshots() == []
     (pip_site.folder / "go").touch()
     done = pip_site.run(option)

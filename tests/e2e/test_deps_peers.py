@@ -37,7 +37,7 @@ def train(runner, machines, cache, hosts):
         "--preflight=off", f"--setup-cmd={sys.executable} build.py", "train.py",
         env=machines.home.environment(), prefix=machines.prefix,
     )
-    finished = job.finish(180)
+    finished = job.finish(300)
     assert finished.code == 0, finished.errors
     return finished
 

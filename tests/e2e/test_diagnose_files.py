@@ -81,7 +81,7 @@ def dumps(robustrun):
         assert job.process.poll() is None, job.process.communicate()[1]
         return len(list(robustrun.folder.glob("pickle/trace_*"))) == WORLD
 
-    wait_for(are_written, 120, "the dump of every rank")
+    wait_for(are_written, 300, "the dump of every rank")
     job.process.terminate()
     job.finish()
     return robustrun.folder

@@ -47,7 +47,7 @@ def shown(robustrun):
         finished = robustrun.start(
             *command[1:], "--nproc-per-node", str(count), *arguments, "show.py", "a", "--b=c d",
             argv0=command[0], env={"OUT": str(out), **(env or {})},
-        ).finish(120)
+        ).finish(300)
         assert finished.code == 0, finished.errors
         return collect(out, count), finished
 
@@ -89,7 +89,7 @@ def test_arguments_are_substituted_as_torchrun_does(robustrun, shown):
     robustrun.write("args.py", "import sys; print(sys.argv[1:])\n")
     plain = ["$other", "a 'b' \"c\"", "", "--nnodes=2", "-m"]
     arguments = ["${local_rank}", "$local_rank", "$$", *plain]
-    theirs = robustrun.run(*TORCHRUN[1:], "args.py", *arguments, argv0=TORCHRUN[0], timeout=120)
+    theirs = robustrun.run(*TORCHRUN[1:], "args.py", *arguments, argv0=TORCHRUN[0])
     ours = robustrun.run("args.py", *arguments)
     assert ours.text == theirs.text
     assert ours.text.strip() == str(["0", "0", "$", *plain])
@@ -149,7 +149,7 @@ def test_closed_standard_descriptors_do_no_harm(robustrun):
     for closing in ("", "<&- >&- 2>&-"):
         script = f"exec {robustrun.binary} fds.py {closing}"
         running = robustrun.start("-c", script, argv0="/bin/sh")
-        assert running.finish(30).code == 0
+        assert running.finish().code == 0
         seen.append((robustrun.folder / "fds").read_text())
     assert seen[0] == seen[1]
 
@@ -178,7 +178,7 @@ def test_memory_policy(robustrun, arguments, policies):
     robustrun.write("memory.py", MEMORY)
     finished = robustrun.start(
         "--nproc-per-node", "2", *arguments, "memory.py", env={"OUT": str(robustrun.folder)}
-    ).finish(60)
+    ).finish()
     assert finished.code == 0, finished.errors
     for rank in range(2):
         policy, has_nodes = (robustrun.folder / str(rank)).read_text().split()

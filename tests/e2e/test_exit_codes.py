@@ -55,7 +55,7 @@ def test_compat_restarts_as_often_as_told(robustrun):
 
 def test_time_limit_ends_the_run(robustrun):
     robustrun.write("wait.py", "import time; time.sleep(100)\n")
-    finished = robustrun.run("--time-limit", "1s", "wait.py", timeout=20)
+    finished = robustrun.run("--time-limit", "1s", "wait.py", timeout=80)
     assert finished.code == 124
     assert "time limit" in finished.errors
 
@@ -86,7 +86,7 @@ def test_a_signal_ends_the_run_with_128_plus_n(robustrun, name):
     running = robustrun.start("wait.py")
     wait_for((robustrun.folder / "ready").exists)
     running.process.send_signal(number)
-    finished = running.finish(20)
+    finished = running.finish(80)
     assert finished.code == 128 + number
     assert "got it" in finished.text
 
@@ -97,12 +97,12 @@ def test_a_second_signal_kills_at_once(robustrun):
         "import signal, time\nsignal.signal(signal.SIGINT, lambda *_: open('asked', 'w').close())\n"
         "open('ready', 'w').close()\nwhile True: time.sleep(1)\n",
     )
-    running = robustrun.start("stubborn.py")
+    running = robustrun.start("--shutdown-timeout=600", "stubborn.py")
     wait_for((robustrun.folder / "ready").exists)
     running.process.send_signal(signal.SIGINT)
     wait_for((robustrun.folder / "asked").exists)
     running.process.send_signal(signal.SIGINT)
-    assert running.finish(5).code == 130
+    assert running.finish(80).code == 130
     robustrun.expect_nothing_left()
 
 
@@ -116,7 +116,7 @@ def test_sighup_under_nohup_is_ignored(robustrun):
     wait_for((robustrun.folder / "ready").exists)
     running.process.send_signal(signal.SIGHUP)
     (robustrun.folder / "go").touch()
-    finished = running.finish(20)
+    finished = running.finish(80)
     assert (finished.code, "done" in finished.text) == (0, True)
 
 
@@ -132,4 +132,4 @@ def test_user_signals_are_passed_on(robustrun, name):
     running = robustrun.start("wait.py")
     wait_for((robustrun.folder / "ready").exists)
     running.process.send_signal(getattr(signal, name))
-    assert running.finish(20).code == 0
+    assert running.finish(80).code == 0

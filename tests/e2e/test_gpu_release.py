@@ -33,7 +33,7 @@ def test_gpu_memory_of_the_dead_is_waited_for_and_its_holder_named(robustrun, nv
 
     def worker(attempt):
         note = robustrun.folder / f"pid.{attempt}"
-        job.wait(note.exists, note.name, 60)
+        job.wait(note.exists, note.name)
         return int(note.read_text())
 
     looked = robustrun.folder / "looked"

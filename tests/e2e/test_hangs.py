@@ -12,7 +12,7 @@ from nodes import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 RANKS = 3
-NAMED_WITHIN_S = 60   # generous: what is measured is in bench/, here others use the processors
+NAMED_WITHIN_S = 150  # generous: what is measured is in bench/, here others use the processors
 
 
 def start(robustrun, *fault, options=(), steps=100000, pace=0.05, env=None):
@@ -55,7 +55,7 @@ def test_a_rank_that_does_not_enter_is_named(robustrun, fault, words):
 def test_a_stopped_rank_is_named_and_forgiven_when_it_goes_on(robustrun):
     job = start(robustrun)
     job.wait(lambda: steps_done(job) > 20, "steps", NAMED_WITHIN_S)
-    subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2", "--for=8s"],
+    subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2", "--for=11s"],
                    check=True, capture_output=True)
     hang_said(job, ["rank 2 ", "stopped"])
     job.says("the hang is over", NAMED_WITHIN_S)
@@ -79,13 +79,14 @@ def test_two_groups_in_opposite_order_are_an_inversion(robustrun):
 def test_a_proved_hang_ends_the_attempt_and_the_next_one_goes_on(robustrun):
     job = start(robustrun, "order", 1, 30, steps=200, pace=0.02,
                 options=["--summary-json", "summary.json"])
-    ended = job.finish(180)
+    ended = job.finish(300)
     assert ended.code == 0, ended.errors
     assert re.search(r"hang: rank 1 .*different order", ended.errors)
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 2
-    assert [hang["stage"] for hang in report["hangs"]][-1] == "convicted"
-    assert report["hangs"][-1]["culprits"] == [1]
+    # Where others use the processors, a look may find some rank late that only waits for them.
+    convicted = [hang for hang in report["hangs"] if hang["stage"] == "convicted"]
+    assert [hang["culprits"] for hang in convicted] == [[1]]
 
 
 def test_a_rank_that_stays_stopped_ends_the_attempt(robustrun):
@@ -93,7 +94,7 @@ def test_a_rank_that_stays_stopped_ends_the_attempt(robustrun):
     job.wait(lambda: steps_done(job) > 20, "steps", NAMED_WITHIN_S)
     subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2", "--for=1h"],
                    check=True, capture_output=True)
-    job.wait(lambda: "restart, not counted" in job.err(), "another attempt", 120)
+    job.wait(lambda: "restart, not counted" in job.err(), "another attempt", 180)
     job.stop()
 
 
@@ -101,7 +102,7 @@ def test_healthy_pauses_are_no_hangs(robustrun):
     job = start(robustrun, steps=120, pace=0.01, options=["--summary-json", "summary.json"],
                 env={"PAUSES": "checkpoint,evaluation,straggler,pause", "PAUSE_EVERY": "25",
                      "PAUSE_S": "4"})
-    ended = job.finish(240)
+    ended = job.finish(400)
     assert ended.code == 0, ended.errors
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 1

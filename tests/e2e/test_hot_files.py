@@ -53,7 +53,9 @@ class Storage:
                        check=True)
 
     def unmount(self):
-        subprocess.run(["umount", self.path], check=True)
+        # Who read it last may still be on its way out.
+        wait_for(lambda: subprocess.run(["umount", self.path]).returncode == 0,
+                 what="the end of its readers")
 
     def resident(self, name):
         """Pages of the file that are in memory."""

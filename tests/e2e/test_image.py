@@ -13,8 +13,9 @@ import time
 
 import pytest
 from block_server import BLOCK
-from conftest import BUILD, command_of, is_alive, program_of, wait_for
+from conftest import BUILD, HeldPort, command_of, is_alive, program_of, wait_for
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
+from nodes import kill_at_once
 
 pytestmark = NEEDS_MOUNTS
 needs_bwrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")
@@ -88,9 +89,8 @@ def run(robustrun):
 
 @contextlib.contextmanager
 def nginx(folder, root):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    held = HeldPort()
+    port = held.number
     configuration = folder / "nginx.conf"
     configuration.write_text(f"""
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
@@ -106,6 +106,7 @@ http {{ access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folde
     finally:
         server.kill()
         server.wait()
+        held.close()
 
 
 def test_a_tree_of_packages_comes_first_on_path(run, packages_image):
@@ -188,8 +189,7 @@ def test_mounts_of_an_agent_that_was_killed_are_gone_after_the_next_start(run, p
     wait_for((run.folder / "ready").exists, what="the first step")
     left = run.mounts()
     assert left
-    for pid in [running.agent(), running.pid]:  # without the second the first is found no more
-        os.kill(pid, signal.SIGKILL)
+    kill_at_once([running.pid, running.agent()])  # else another agent takes them down
     running.finish()
     assert run.mounts() == left
     done = run.run(f"--image={packages_image}", run.write("train.py", SCRIPT))
@@ -360,7 +360,7 @@ read("after")
         os.kill(server, signal.SIGSTOP)
         began = time.monotonic()
         os.kill(running.pid, signal.SIGTERM)
-        done = running.finish(timeout=30)
+        done = running.finish(timeout=90)
         print(f"gone after {time.monotonic() - began:.2f} s")
         assert not is_alive(worker)
         assert "left behind" not in done.errors

@@ -67,7 +67,7 @@ def test_each_block_of_an_image_leaves_the_storage_about_once(far, robustrun):
             for machine in far.machines.machines.values():
                 shutil.rmtree(f"/proc/{machine.init}/root{far.cache}/blocks")
             far.mount()
-        finished = start(robustrun, far).finish(120)
+        finished = start(robustrun, far).finish(300)
         assert finished.code == 0, finished.errors
         assert finished.text.count(f"sum {far.right}") == 4, finished.text
         read = far.bytes_read()
@@ -81,12 +81,12 @@ def test_those_who_are_there_share_while_one_machine_is_late(far, robustrun):
     late = far.machines["h4"]
     late.drop("input")
     began = time.monotonic()
-    job = start(robustrun, far, "--ssh-timeout=60")
-    job.wait(lambda: have_all(far, "h1", "h2", "h3"), "all blocks elsewhere", 60)
+    job = start(robustrun, far, "--ssh-timeout=180")
+    job.wait(lambda: have_all(far, "h1", "h2", "h3"), "all blocks elsewhere", 150)
     # Each by itself has them sooner than a machine that comes when others wait no longer.
     time.sleep(max(0.0, WAITS_FOR_PEERS_S + 1 - (time.monotonic() - began)))
     late.pass_all()
-    finished = job.finish(120)
+    finished = job.finish(300)
     assert finished.code == 0, finished.errors
     assert finished.text.count(f"sum {far.right}") == 4, finished.text
     read = far.bytes_read()
@@ -100,7 +100,7 @@ def under_way(robustrun, far):
     come."""
     job = start(robustrun, far, "--peers-rate=4")
     job.wait(lambda: all(far.blocks_at(m) >= 8 for m in far.machines.machines.values()),
-             "the first blocks", 60)
+             "the first blocks", 150)
     return job
 
 
@@ -112,12 +112,12 @@ def test_a_stopped_server_holds_no_other_machine_up(far, robustrun):
     os.kill(server, signal.SIGSTOP)
     stopped = time.monotonic()
     try:
-        job.wait(lambda: have_all(far, "h1", "h3", "h4"), "all blocks elsewhere", 60)
+        job.wait(lambda: have_all(far, "h1", "h3", "h4"), "all blocks elsewhere", 150)
         print(f"the others had all {time.monotonic() - stopped:.1f} s later")
         assert not have_all(far, "h2"), "it was stopped too late to hold anybody up"
     finally:
         os.kill(server, signal.SIGCONT)
-    finished = job.finish(120)
+    finished = job.finish(300)
     assert finished.code == 0, finished.errors
     assert finished.text.count(f"sum {far.right}") == 4, finished.text
 
@@ -128,7 +128,7 @@ def test_what_dies_while_it_passes_blocks_on_is_replaced(far, robustrun, victim)
     job = under_way(robustrun, far)
     machine = far.machines["h3"]
     os.kill(server_of(machine) if victim == "server" else machine.agents()[0], signal.SIGKILL)
-    finished = job.finish(120)
+    finished = job.finish(300)
     assert finished.code == 0, finished.errors
     assert finished.text.count(f"sum {far.right}") >= 4, finished.text
     read = far.bytes_read()

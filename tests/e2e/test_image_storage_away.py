@@ -63,7 +63,7 @@ def training(nodes, image):
                         env={"XDG_RUNTIME_DIR": str(runtime),
                              "ROBUSTRUN_IMAGE_RETRY_S": str(BUDGET_S)})
             job.wait(lambda: all((runner.folder / f"ready{rank}").exists() for rank in (0, 1)),
-                     "the first step", 60)
+                     "the first step", 150)
             return job
 
         start.storage = storage
@@ -96,10 +96,10 @@ def test_a_job_that_needs_what_nobody_gives_ends_with_the_node_and_the_cause(tra
     go_away(training)
     job.runner.write("away", "")
     began = time.monotonic()
-    finished = job.finish(60)
+    finished = job.finish(120)
     assert finished.code != 0
     print(f"ended after {time.monotonic() - began:.1f} s")
-    assert time.monotonic() - began < 20  # a few budgets: not one for each page of a block
+    assert time.monotonic() - began < 50  # and not a budget for each page: 32 of a block alone
     assert "sum" not in finished.text
     node = job.group_names()[1]
     (told,) = [record for record in job.records(NODE_HEALTH) if not record.number(5)]
@@ -139,7 +139,7 @@ with open""")
     job.wait((job.runner.folder / "failed").exists, "a read that fails")
     training.storage.behave = lambda request, first, last: False
     job.runner.write("back", "")
-    finished = job.finish(60)
+    finished = job.finish()
     assert finished.code == 0, finished.errors
     assert [record.number(5) for record in job.records(NODE_HEALTH)] == [0, 1]
     assert f"image {training.storage.url}: the source answers again" in finished.errors
@@ -149,10 +149,10 @@ def test_a_job_whose_nodes_have_all_of_it_does_not_notice(training, image):
     bytes_of_it, right = image
     job = training()
     blocks = -(-len(bytes_of_it) // BLOCK)
-    wait_for(lambda: kept_blocks(job.runner.folder) == blocks, 60, "all of the image")
+    wait_for(lambda: kept_blocks(job.runner.folder) == blocks, 150, "all of the image")
     go_away(training)
     job.runner.write("away", "")
-    finished = job.finish(60)
+    finished = job.finish()
     assert finished.code == 0, finished.errors
     assert f"sum {right}" in finished.text
     assert not job.records(NODE_HEALTH)

@@ -67,7 +67,7 @@ def test_an_image_needs_no_root(nobody, image, mode, runtime):
          "train.py"],
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder),
              "XDG_RUNTIME_DIR": str(folder / "runtime")},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     interpreter = f"{folder}/runtime/robustrun" if runtime == "none" else "/usr/bin/python3"
     assert f"uid {NOBODY} interpreter {interpreter}" in done.stdout

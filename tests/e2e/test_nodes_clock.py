@@ -5,12 +5,15 @@ import time
 import pytest
 from conftest import wait_for
 from fake_clock import HOUR_S, FakeClock, is_under, log_offset
-from nodes import QUICK, lockstep, start_job
+from nodes import lockstep, start_job
 
+# Short, and yet long enough for a machine that has much else to do.
+LEASE = ("--heartbeat-interval=0.2", "--node-suspect-after=2", "--node-lost-after=3",
+         "--orphan-grace=3")
 JUMPS = (HOUR_S, -HOUR_S, 0)
-# Longer than any lease of QUICK, at the pace of lockstep().
-STEPS_PER_JUMP = 130
-STEPS = 600
+# Longer than any lease of these, at the pace of lockstep().
+STEPS_PER_JUMP = 170
+STEPS = 1000
 
 
 @pytest.fixture
@@ -37,8 +40,8 @@ def run_through_jumps(job, clock, world, supervisor_is_off):
     job.moves(world=world)
     for jump in JUMPS:
         clock.set(jump)
-        assert abs(clock.seen_by_programs() - jump) < 5
-        assert abs(note_the_time(job) - (jump if supervisor_is_off else 0)) < 5
+        assert abs(clock.seen_by_programs() - jump) < 60
+        assert abs(note_the_time(job) - (jump if supervisor_is_off else 0)) < 60
         job.moves(world=world, more=STEPS_PER_JUMP)
     finished = job.finish()
     taken = time.monotonic() - begun
@@ -46,8 +49,8 @@ def run_through_jumps(job, clock, world, supervisor_is_off):
     assert (job.attempt(), job.losses(), job.joins()) == (0, [], world)
     report = job.runner.report(job.run)
     assert report["incidents"] == []
-    assert STEPS_PER_JUMP * len(JUMPS) * 0.02 < report["duration_s"] < taken + 10
-    assert abs(report["started_s"] - begun_at) < 15
+    assert STEPS_PER_JUMP * len(JUMPS) * 0.02 < report["duration_s"] < taken + HOUR_S / 10
+    assert abs(report["started_s"] - begun_at) < HOUR_S / 10
     assert [fault["kind"] for fault in report["injected"]] == ["stop"] * len(JUMPS)
     times = [fault["at_s"] for fault in report["injected"]]
     assert times == sorted(times) and 0 < times[0] and times[-1] < report["duration_s"]
@@ -57,7 +60,7 @@ def run_through_jumps(job, clock, world, supervisor_is_off):
 
 def test_the_clock_of_one_machine_jumps(nodes, clock):
     """Under the supervisor and all agents."""
-    job = nodes("--nnodes=3", *QUICK, *lockstep(nodes.runner, STEPS), env=clock.environment())
+    job = nodes("--nnodes=3", *LEASE, *lockstep(nodes.runner, STEPS), env=clock.environment())
     job.moves(world=3)
     assert all(map(is_under, [job.pid, *job.agents().values()]))
     run_through_jumps(job, clock, 3, supervisor_is_off=True)
@@ -69,7 +72,7 @@ def test_the_clock_of_one_of_many_machines_jumps(farm, robustrun, clock, where):
     if where == "node":
         hosts["h2"].restart_with(clock.environment())
     more = clock.environment() if where == "supervisor" else {}
-    job = start_job(robustrun, "--hosts=h[1-3]", *QUICK, *lockstep(robustrun, STEPS),
+    job = start_job(robustrun, "--hosts=h[1-3]", *LEASE, *lockstep(robustrun, STEPS),
                     env={**hosts.home.environment(), **more})
     job.moves(world=3)
     off = [job.pid] if where == "supervisor" else [job.agents()[1]]
@@ -85,7 +88,7 @@ def test_an_agent_is_let_in_whose_clock_is_an_hour_off(farm, robustrun, clock, j
     hosts = farm(2)
     clock.set(jump)
     hosts["h2"].restart_with(clock.environment())
-    job = start_job(robustrun, "--hosts=h[1-2]", *QUICK, *lockstep(robustrun, 20),
+    job = start_job(robustrun, "--hosts=h[1-2]", *LEASE, *lockstep(robustrun, 20),
                     env=hosts.home.environment())
     job.moves(world=2)
     assert is_under(job.agents()[1]) and not is_under(job.agents()[0])

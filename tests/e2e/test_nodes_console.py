@@ -4,13 +4,15 @@ import os
 
 import pytest
 
-# What everybody says at the same moment, what some say, and what only one says.
-TALK = """
-import os, time
+TOGETHER = """
+import os, sys, time
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 open(f"ready.{rank}", "w").close()
 while len([f for f in os.listdir(".") if f.startswith("ready.")]) < world:
     time.sleep(0.005)
+"""
+# What everybody says at the same moment, what some say, and what only one says.
+TALK = TOGETHER + """
 print("all of us", flush=True)
 print("half", rank % 2, flush=True)
 print("only", rank, flush=True)
@@ -60,7 +62,7 @@ def test_lines_that_ranks_of_all_nodes_print_alike_are_shown_once(talk):
 
 
 def test_what_ranks_say_on_stderr_is_folded_there(nodes):
-    nodes.runner.write("e.py", "import sys\nprint('trouble', file=sys.stderr)\n")
+    nodes.runner.write("e.py", TOGETHER + "print('trouble', file=sys.stderr)\n")
     finished = nodes(*ALL, "--fold-lines", "e.py").finish()
     assert (finished.code, finished.text) == (0, ""), finished.errors
     assert finished.errors.count("trouble") == 1

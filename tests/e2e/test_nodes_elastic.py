@@ -1,4 +1,5 @@
-"""Which nodes form the group when machines come and go: spares, shrinking, growing, waiting."""
+"""Which nodes form the group when machines come and go: spares, shrinking, growing, waiting. How
+soon is measured in bench/."""
 
 import time
 
@@ -21,10 +22,10 @@ def test_survivors_keep_their_ranks_when_a_spare_comes_in(farm, over, robustrun)
     assert job.group_names() == ["h1", "h2", "h3", "h4"]
     job.wait(job.spares, "the spare")
     hosts["h2"].die()
-    began = time.monotonic()
-    job.wait(lambda: job.group_names() == ["h1", "h5", "h3", "h4"], "the spare in its place", 5)
-    job.moves(world=4, deadline_s=5)
-    assert time.monotonic() - began < 5
+    job.wait(lambda: job.group_names() == ["h1", "h5", "h3", "h4"], "the spare in its place")
+    job.moves(world=4)
+    # It was asked, and not waited for until its lease was over.
+    assert "said nothing" not in job.losses()[0][1], job.losses()
     job.stop()
 
 
@@ -49,11 +50,11 @@ def test_without_a_spare_the_group_shrinks_and_grows_back(farm, over, robustrun)
     job = over(hosts, "--hosts=h[1-3]", "--nnodes=2:3", *lockstep(robustrun))
     job.moves(world=3)
     hosts["h2"].die()
-    job.moves(world=2, deadline_s=15)
+    job.moves(world=2)
     assert job.group_names() == ["h1", "h3"]
     job.says("no spare is there: the group goes on with 2 of 3 nodes")
     hosts["h2"].boot()
-    job.moves(world=3, deadline_s=30)
+    job.moves(world=3, deadline_s=150)
     assert sorted(job.group_names()) == ["h1", "h2", "h3"]
     job.says("grows from 2 to 3 nodes")
     finished = job.stop()
@@ -68,13 +69,13 @@ def test_with_too_few_nodes_it_waits_and_says_for_what(farm, over, robustrun):
     job = over(hosts, "--hosts=h[1-3]", "--nnodes=3", *lockstep(robustrun))
     job.moves(world=3)
     hosts["h3"].die()
-    job.says("2 of the 3 nodes that are needed are there", 20)
+    job.says("2 of the 3 nodes that are needed are there")
     said = job.err()
     assert "h3" in said and "waiting for more, at most" in " ".join(said.split())
     assert robustrun.marked()
     count = len(job.lines())
     hosts["h3"].boot()
-    job.moves(world=3, deadline_s=60)
+    job.moves(world=3, deadline_s=150)
     assert job.group_names() == ["h1", "h2", "h3"]
     assert job.lines()[count][0] > job.lines()[count - 1][0], "a new attempt"
     job.stop()
@@ -89,7 +90,7 @@ def test_it_does_not_wait_longer_than_told(farm, over, robustrun, wait):
     job.moves(world=2)
     hosts["h2"].die()
     began = time.monotonic()
-    finished = job.finish(30)
+    finished = job.finish(90)
     assert finished.code == 94, finished.errors
     assert time.monotonic() - began >= (2 if wait == "2s" else 0)
     assert "h2" in finished.errors
@@ -105,7 +106,7 @@ def test_hosts_beyond_nnodes_are_spares(farm, over, robustrun):
     job.moves(world=1)
     job.wait(lambda: len(job.spares()) == 2, "two spares")
     hosts["h1"].die()
-    job.moves(world=1, deadline_s=10)
+    job.moves(world=1)
     assert job.group_names() in (["h2"], ["h3"])
     job.stop()
 
@@ -124,9 +125,9 @@ def test_a_lost_spare_disturbs_nobody_and_comes_back(farm, over, robustrun):
     job.moves(world=2)
     job.wait(job.spares, "the spare")
     hosts["h3"].die()
-    job.wait(lambda: not job.spares(), "the loss of the spare", 20)
+    job.wait(lambda: not job.spares(), "the loss of the spare")
     hosts["h3"].boot()
-    job.wait(job.spares, "the spare again", 30)
+    job.wait(job.spares, "the spare again", 150)
     job.moves(world=2)
     assert (job.attempt(), job.groups_formed()) == (0, 1)
     job.stop()

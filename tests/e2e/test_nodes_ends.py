@@ -57,7 +57,7 @@ def test_one_signal_ends_it_all(nodes, how):
     for rank in range(3):
         job.wait((nodes.runner.folder / f"ready.{rank}").exists, f"rank {rank}")
     job.process.send_signal(how)
-    finished = job.finish(20)
+    finished = job.finish()
     assert finished.code == 128 + how
     assert sorted(finished.text.split("\n")[:-1]) == [f"{r} got {int(how)}" for r in range(3)]
     nodes.runner.expect_nothing_left()
@@ -75,7 +75,7 @@ def test_user_signals_reach_every_node(nodes):
     for rank in range(3):
         job.wait((nodes.runner.folder / f"ready.{rank}").exists, f"rank {rank}")
     job.process.send_signal(signal.SIGUSR1)
-    assert job.finish(20).code == 0
+    assert job.finish().code == 0
 
 
 def test_every_line_of_every_node_is_on_the_console_and_in_its_nodes_file(nodes):

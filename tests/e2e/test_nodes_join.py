@@ -116,7 +116,7 @@ def test_compat_ends_everywhere_with_1(meeting, robustrun):
 
 def test_native_without_a_secret_is_refused_with_two_lines(meeting, robustrun):
     robustrun.write("t.py", "print('ran')\n")
-    finished = meeting.join("t.py", secret=False).finish(20)
+    finished = meeting.join("t.py", secret=False).finish(90)
     assert finished.code == 2 and "ran" not in finished.text
     lines = finished.errors.strip().splitlines()
     assert any("--secret-file" in line for line in lines)
@@ -150,7 +150,7 @@ def test_a_wrong_secret_is_refused_and_others_go_on(meeting, robustrun):
     wrong = robustrun.write("wrong", "another secret of sixteen bytes or more\n")
     wrong.chmod(0o600)
     stranger = meeting.join(f"--secret-file={wrong}", "t.py", secret=False, nnodes="2")
-    refused = stranger.finish(40)
+    refused = stranger.finish(120)
     assert refused.code not in (0, 137), refused.errors
     assert "secret" in refused.errors
     assert first.process.poll() is None
@@ -162,7 +162,7 @@ def test_another_run_id_is_refused(meeting, robustrun):
     robustrun.write("t.py", "print('ran')\n")
     first = meeting.join("t.py", nnodes="2")
     meeting.leader()
-    refused = meeting.join("t.py", nnodes="2", rdzv_id="another").finish(40)
+    refused = meeting.join("t.py", nnodes="2", rdzv_id="another").finish(120)
     assert refused.code not in (0, 137)
     assert "another" in refused.errors or "together" in refused.errors
     second = meeting.join("t.py", nnodes="2")
@@ -174,7 +174,7 @@ def test_another_command_is_refused(meeting, robustrun):
     robustrun.write("u.py", "print('other')\n")
     first = meeting.join("t.py", nnodes="2")
     meeting.leader()
-    refused = meeting.join("u.py", nnodes="2").finish(40)
+    refused = meeting.join("u.py", nnodes="2").finish(120)
     assert refused.code not in (0, 137)
     second = meeting.join("t.py", nnodes="2")
     assert (first.finish().code, second.finish().code) == (0, 0)
@@ -188,7 +188,7 @@ def test_a_bad_secret_file_is_named(meeting, robustrun, bad):
     if bad != "missing":
         path.write_text("short\n" if bad == "short" else SECRET)
         path.chmod(0o644 if bad == "readable" else 0o600)
-    finished = meeting.join(f"--secret-file={path}", "t.py", secret=False).finish(20)
+    finished = meeting.join(f"--secret-file={path}", "t.py", secret=False).finish(90)
     assert finished.code == 2
     assert "bad-secret" in finished.errors
 
@@ -222,15 +222,15 @@ def test_a_guest_that_dies_is_replaced_by_the_next_that_joins(meeting, robustrun
     below = [pid for pid in robustrun.marked() if pid not in (leader.pid,)]
     guest.process.kill()
     guest.end()
-    leader.wait(leader.losses, "the loss", 20)
+    leader.wait(leader.losses, "the loss")
     assert below
     meeting.join(*lockstep(robustrun), nnodes="2")
-    leader.moves(world=2, deadline_s=40)
+    leader.moves(world=2)
     for job in meeting.jobs:
         if job.process.poll() is None:
             job.process.send_signal(signal.SIGTERM)
-    assert leader.end(40) == 143
-    robustrun.expect_nothing_left(10)
+    assert leader.end() == 143
+    robustrun.expect_nothing_left()
 
 
 def test_one_interrupt_at_the_leader_ends_every_command(meeting, robustrun):
@@ -239,7 +239,7 @@ def test_one_interrupt_at_the_leader_ends_every_command(meeting, robustrun):
     leader = meeting.leader()
     leader.moves(world=3)
     leader.process.send_signal(signal.SIGINT)
-    assert [job.end(40) for job in meeting.jobs] == [130, 130, 130]
+    assert [job.end() for job in meeting.jobs] == [130, 130, 130]
     robustrun.expect_nothing_left()
 
 
@@ -249,9 +249,9 @@ def test_guests_do_not_outlive_the_leader_beyond_the_grace(meeting, robustrun):
     leader = meeting.leader()
     leader.moves(world=3)
     leader.process.kill()
-    robustrun.expect_nothing_left(8)
+    robustrun.expect_nothing_left(30)
     for job in meeting.jobs:
-        code = job.end(10)
+        code = job.end()
         assert code == -signal.SIGKILL if job is leader else code not in (0,)
 
 
@@ -266,7 +266,7 @@ def test_fewer_than_nnodes_start_after_the_last_call(meeting, robustrun):
 
 def test_nobody_comes(meeting, robustrun):
     robustrun.write("t.py", "print('ran')\n")
-    finished = meeting.join("--rdzv-conf=join_timeout=2", "t.py", nnodes="2").finish(40)
+    finished = meeting.join("--rdzv-conf=join_timeout=2", "t.py", nnodes="2").finish(120)
     assert finished.code not in (0, 137), finished.errors
     assert "1 of the 2 nodes" in " ".join(finished.errors.split())
     robustrun.expect_nothing_left()
@@ -297,9 +297,9 @@ def test_munge_lets_own_user_in_without_a_secret(meeting, robustrun, tmp_path):
                   robustrun.folder)
         for _ in range(2):
             meeting.join("t.py", secret=False, nnodes="2", prefix=prefix)
-        ends = [job.finish(20) for job in meeting.jobs]
+        ends = [job.finish(90) for job in meeting.jobs]
         assert [end.code for end in ends] == [0, 0], "\n".join(end.errors for end in ends)
     finally:
         daemon.terminate()
-        daemon.wait(timeout=10)
+        daemon.wait(timeout=60)
     assert not is_alive(daemon.pid)

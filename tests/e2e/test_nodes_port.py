@@ -38,11 +38,11 @@ def expect_unharmed(job):
     job.moves(world=2)
     assert (job.attempt(), job.losses()) == (0, [])
     kill_at_once([job.agents()[job.group()[1]]])
-    job.wait(lambda: job.attempt() == 1, "the next attempt", 25)
+    job.wait(lambda: job.attempt() == 1, "the next attempt")
     job.moves(world=2)
 
 
-def is_closed(connection, within_s=15):
+def is_closed(connection, within_s=60):
     connection.settimeout(within_s)
     try:
         while connection.recv(4096):
@@ -58,7 +58,7 @@ def stranger(port):
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10))
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), 60))
 
 
 def frame(kind, payload, size=None, flags=0):
@@ -77,7 +77,7 @@ def test_garbage_closes_that_connection_and_nothing_else(job, port, seed):
         frame(1, b"", size=2**32 - 1),
     ]
     for piece in pieces:
-        with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        with socket.create_connection(("127.0.0.1", port), 60) as connection:
             with contextlib.suppress(OSError):  # closed before we are through
                 connection.sendall(piece)
                 connection.shutdown(socket.SHUT_WR)
@@ -117,7 +117,7 @@ def test_old_tls_is_refused(job, port):
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.maximum_version = ssl.TLSVersion.TLSv1_2
-    with socket.create_connection(("127.0.0.1", port), 5) as plain:
+    with socket.create_connection(("127.0.0.1", port), 60) as plain:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             context.wrap_socket(plain)
     job.moves(world=2)
@@ -128,11 +128,11 @@ def test_hundreds_who_say_nothing_keep_nobody_out_for_long(job, port):
     silent = []
     try:
         for _ in range(300):
-            connection = socket.create_connection(("127.0.0.1", port), 5)
+            connection = socket.create_connection(("127.0.0.1", port), 60)
             silent.append(connection)
         expect_unharmed(job)
         for connection in silent[:250]:
-            assert is_closed(connection, 30)
+            assert is_closed(connection)
     finally:
         for connection in silent:
             connection.close()
@@ -150,7 +150,7 @@ def test_descriptors_that_run_out_end_nothing(nodes):
     (port,) = listening_ports(job.pid)
     silent = []
     for _ in range(150):
-        silent.append(socket.create_connection(("127.0.0.1", port), 5))
+        silent.append(socket.create_connection(("127.0.0.1", port), 60))
     for _ in range(5):
         job.moves(world=2)
     assert (job.attempt(), job.losses()) == (0, [])
@@ -224,7 +224,7 @@ def test_a_credential_that_was_used_is_not_taken_again(nodes):
     # A torn line and an empty one say so at once.
     for line in (b"", b"\n", b"robustrun-credential-1 !!!\n", credential(b"x", port)[:40] + b"\n"):
         done = subprocess.run(
-            [BINARY, "agent", "--stdin-credential"], input=line, capture_output=True, timeout=10,
+            [BINARY, "agent", "--stdin-credential"], input=line, capture_output=True, timeout=60,
             env=runner.environment,
         )
         assert done.returncode == 1 and b"credential" in done.stderr
@@ -247,7 +247,7 @@ def test_the_port_is_closed_after_the_run(nodes):
     job.moves(world=2)
     (port,) = listening_ports(job.pid)
     assert job.finish().code == 0
-    end = time.monotonic() + 2
+    end = time.monotonic() + 20
     while time.monotonic() < end:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from conftest import BINARY, wait_for
-from nodes import QUICK, fields, kill_at_once, lockstep, start_job, varint
+from nodes import fields, kill_at_once, lockstep, start_job, varint
 
 PREFIX = b"robustrun-credential-1 "
 RUN_ID, NODE, GENERATION, TOKEN, FINGERPRINT, ENDPOINTS = 2, 3, 4, 5, 6, 7
@@ -143,7 +143,7 @@ def heist(farm, robustrun):
     def start(*arguments):
         nonlocal count
         count += 1
-        return Heist(robustrun, hosts, count, "--hosts=h[1-2]", *QUICK, *arguments,
+        return Heist(robustrun, hosts, count, "--hosts=h[1-2]", *arguments,
                      *lockstep(robustrun))
 
     return start
@@ -153,7 +153,7 @@ def end(robustrun, *heists):
     for one in heists:
         finished = one.job.stop()
         assert finished.code == 143, finished.errors
-    robustrun.expect_nothing_left(5)
+    robustrun.expect_nothing_left()
 
 
 def test_the_thief_is_no_other_than_ssh(heist, robustrun):
@@ -183,7 +183,7 @@ def test_a_credential_of_an_agent_that_was_replaced_lets_nobody_in(heist, robust
     one = heist()
     one.moves()
     kill_at_once(one.job.node_processes(1))
-    one.job.wait(lambda: one.job.joins() == 3, "the next agent of node 1", 5)
+    one.job.wait(lambda: one.job.joins() == 3, "the next agent of node 1")
     one.job.started(2, attempt=1)
     assert "does not answer" not in one.job.err()  # asked through the wrapper, as it must be
     one.moves()

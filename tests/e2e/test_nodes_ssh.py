@@ -1,5 +1,6 @@
 """Agents over SSH, with real sshds: both transports, hosts that do not work, and the end of it."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -132,8 +133,9 @@ def test_hosts_that_do_not_work_are_named_while_others_go_on(farm, over, robustr
     assert job.group_names() == ["h1", "h3"]
     # Each is named with its own cause.
     for host, cause in (("h2", "refused"), ("nowhere", "name"), ("locked", "key")):
-        lines = [line for line in job.err().splitlines() if host in line.split()]
-        assert any(cause in line.lower() for line in lines), job.err()
+        job.wait(lambda host=host, cause=cause: any(
+            host in line.split() and cause in line.lower() for line in job.err().splitlines()
+        ), f"why {host} does not work")
     job.stop()
     robustrun.expect_nothing_left()
 
@@ -159,7 +161,7 @@ def test_many_connections_get_through_a_stingy_server(farm, over, robustrun, tra
     robustrun.write("show.py", "import os\nprint(os.environ['RANK'])\n")
     finished = over(
         hosts, "--hosts=h[1-8]", f"--ssh-transport={transport}", "show.py"
-    ).finish(90)
+    ).finish(300)
     assert finished.code == 0, finished.errors
     assert sorted(finished.text.split()) == [str(rank) for rank in range(8)]
     hosts.expect_empty()
@@ -175,8 +177,8 @@ def test_the_end_of_the_command_ends_everything_on_the_hosts(
                f"--ssh-transport={transport}", *lockstep(robustrun))
     job.moves(world=2)
     job.process.send_signal(how)
-    assert job.end(20) == (130 if how == signal.SIGINT else -how)
-    hosts.expect_empty(within_s=2 if how == signal.SIGINT else 5)
+    assert job.end() == (130 if how == signal.SIGINT else -how)
+    hosts.expect_empty()
     robustrun.expect_nothing_left()
 
 
@@ -185,7 +187,7 @@ def test_a_broken_ssh_session_alone_changes_nothing(farm, over, robustrun, trans
     hosts = farm(2)
     job = over(hosts, "--hosts=h[1-2]", f"--ssh-transport={transport}", *lockstep(robustrun))
     job.moves(world=2)
-    wait_until_gone(hosts["h2"].hang_up(), 2, "the session")
+    wait_until_gone(hosts["h2"].hang_up(), 20, "the session")
     for _ in range(10):
         job.moves(world=2)
     assert (job.attempt(), job.losses()) == (0, [])
@@ -196,16 +198,17 @@ def test_a_broken_ssh_session_alone_changes_nothing(farm, over, robustrun, trans
 
 
 @TRANSPORTS
-def test_a_machine_that_dies_is_replaced_within_seconds(farm, over, robustrun, transport):
+def test_a_machine_that_dies_is_replaced_before_its_lease_is_over(farm, over, robustrun, transport):
     hosts = farm(3)
     job = over(hosts, "--hosts=h[1-3]", "--nnodes=2", f"--ssh-transport={transport}",
                *lockstep(robustrun))
     job.moves(world=2)
     job.wait(job.spares, "the spare")
     hosts["h1"].die()
-    job.wait(lambda: job.group_names() == ["h3", "h2"], "the spare in its place", 5)
-    job.moves(world=2, deadline_s=5)
+    job.wait(lambda: job.group_names() == ["h3", "h2"], "the spare in its place")
+    job.moves(world=2)
     assert job.attempt() == 1
+    assert "said nothing" not in job.losses()[0][1], job.losses()
     finished = job.stop()
     assert "h3 takes the place of h1" in finished.errors
     robustrun.expect_nothing_left()
@@ -218,7 +221,7 @@ def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, rob
         job.moves(world=1)
         job.wait(job.spares, "the spare")
         hosts["h1"].die()
-        job.wait(lambda job=job: job.group_names() == ["h2"], "the spare in its place", 5)
+        job.wait(lambda job=job: job.group_names() == ["h2"], "the spare in its place")
         assert job.stop().code == 143
 
     listed = robustrun.run("nodes")
@@ -234,7 +237,7 @@ def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, rob
     assert "h1 has failed earlier runs (lost in 2 runs" in finished.errors
 
     checked = robustrun.run("check", "--preflight=full", "--hosts=h[1-2]",
-                            env=hosts.home.environment(), timeout=60)
+                            env=hosts.home.environment())
     assert checked.code == 0, checked.errors
     assert re.match("h1 +cleared by a full check", robustrun.run("nodes", "h1").text)
 
@@ -326,7 +329,7 @@ def test_a_host_without_robustrun_gets_it_pushed(farm, over, robustrun, transpor
     hosts = farm(1)
     hide(hosts, "h1", BUILD / "bin", BUILD / "share", home / ".cache")
     job = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", *lockstep(robustrun))
-    job.moves(deadline_s=30)
+    job.moves(deadline_s=150)
     agent = job.agents()[0]
     program = os.readlink(f"/proc/{agent}/exe")
     assert "/.cache/robustrun/" in program, program
@@ -355,8 +358,9 @@ def test_the_credential_is_nowhere_to_be_seen(farm, over, robustrun):
             assert b"robustrun-credential" not in text
             assert b"PRIVATE KEY" not in text
     for path in robustrun.folder.rglob("*"):
-        if path.is_file() and path.stat().st_mode & 0o077:
-            assert b"robustrun-credential-" not in path.read_bytes(), path
+        with contextlib.suppress(FileNotFoundError):  # the job renames files all along
+            if path.is_file() and path.stat().st_mode & 0o077:
+                assert b"robustrun-credential-" not in path.read_bytes(), path
     assert oct(job.run.stat().st_mode & 0o777) == "0o700"
     job.stop()
 
@@ -387,7 +391,7 @@ def test_sessions_and_agents_die_together_at_random(farm, over, robustrun, trans
         sessions = [p for p in hosts[f"h{node + 1}"].processes()[1:] if p not in pids]
         attempt = job.attempt()
         kill_at_once([*sessions, *pids])
-        wait_until_gone(pids, 2)
+        wait_until_gone(pids, 20)
         job.wait(lambda before=attempt: job.attempt() > before, "another attempt")
         job.moves(world=2)
     job.stop()

@@ -7,10 +7,11 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
-from conftest import is_alive, wait_for
+from conftest import Runner, is_alive, wait_for
 from nodes import lockstep, start_job
 from operations import FLOOD, SCRIPT, SEVERAL, Detached
 
@@ -49,12 +50,12 @@ def test_status_says_who_is_who(detached):
     assert [n["name"] for n in status["nodes"]] == ["alpha", "beta", "gamma"]
     assert [n["node_rank"] for n in status["nodes"]] == [0, 1, None]
     assert [n["first_rank"] for n in status["nodes"][:2]] == [0, 2]
-    assert all(n["agent"] == "joined" and n["heard_s"] < 5 for n in status["nodes"])
+    assert all(n["agent"] == "joined" and n["heard_s"] < 30 for n in status["nodes"])
     assert all(is_alive(n["pid"]) for n in status["nodes"])
     assert status["workers"] == 4 and status["restarts"] == 0
     assert status["run_directory"] == str(run.directory)
     assert status["command"][0] == "--detach"
-    wait_for(lambda: run.status()["steps_per_second"], 20, "a speed")
+    wait_for(lambda: run.status()["steps_per_second"], what="a speed")
     text = run.do("status").text
     assert re.search(r"^job\.py: running, attempt 0, up ", text)
     assert re.search(r"^  0 +alpha +\S+ +0-1 +joined +.* ago$", text, re.MULTILINE)
@@ -66,12 +67,12 @@ def test_status_tells_restarts_and_a_lost_agent(detached):
     run = detached(*SEVERAL, "--max-restarts=3")
     run.steps()
     (run.folder / "fail.1").touch()
-    status = wait_for(lambda: (s := run.status())["restarts"] == 1 and s, 30, "a restart")
+    status = wait_for(lambda: (s := run.status())["restarts"] == 1 and s, what="a restart")
     assert "rank 1" in status["last_restarts"][0]["cause"]
     run.wait_state("running")
     lost = next(n for n in run.status()["nodes"] if n["name"] == "beta")
     os.kill(lost["pid"], signal.SIGKILL)
-    status = wait_for(lambda: (s := run.status())["restarts"] == 2 and s, 60, "a second restart")
+    status = wait_for(lambda: (s := run.status())["restarts"] == 2 and s, 150, "a second restart")
     beta = next(n for n in status["nodes"] if n["name"] == "beta")
     assert beta["losses"] == 1 and beta["trouble"]
     assert run.wait_state("running")["attempt"] == 2
@@ -106,7 +107,7 @@ def test_a_supervisor_that_is_stopped_does_not_answer_and_is_not_waited_for(deta
     try:
         began = time.monotonic()
         done = run.do("status", "--json")
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 40
         assert done.code == 1
         assert json.loads(done.text)["supervisor"] == "silent"
         assert run.do("stop").code == 1
@@ -249,7 +250,7 @@ def test_the_console_is_bounded_by_rotation(detached):
     # What rotates, and when, is a matter of unit tests; here: the standard descriptors follow.
     run = detached(script=FLOOD)
     log = run.directory / "console.log"
-    wait_for(lambda: (run.directory / "console.log.1").exists(), 300, "a full console")
+    wait_for(lambda: (run.directory / "console.log.1").exists(), 600, "a full console")
     pid = run.status()["pid"]
     assert os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2") == str(log)
     size = (run.directory / "console.log.1").stat().st_size
@@ -277,13 +278,22 @@ def test_stop_reaches_a_supervisor_on_another_machine(lab, robustrun):
     assert again.code == 0 and "exit code 143" in again.errors
 
 
+@pytest.fixture
+def open_runner():
+    """In a folder that stays open to others: sessions of pytest that begin shut the one of all."""
+    with tempfile.TemporaryDirectory(prefix="rr-open-", dir="/tmp") as folder:
+        runner = Runner(pathlib.Path(folder))
+        yield runner
+        runner.close()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's shell needs root")
-def test_the_run_of_another_user_is_out_of_reach(detached, tmp_path_factory):
-    run = detached()
+def test_the_run_of_another_user_is_out_of_reach(open_runner):
+    run = Detached(open_runner)
     pid = run.wait_state("running")["pid"]
     # As somebody else who, by mistake, may enter the folders: the socket still serves its owner.
     for folder in [run.directory, *run.directory.parents]:
-        if str(folder).startswith(str(run.folder.parents[1])):
+        if folder.is_relative_to(run.folder):
             folder.chmod(folder.stat().st_mode | 0o055)
     for name in ("control", "journal"):
         (run.directory / name).chmod(0o644)
@@ -291,7 +301,8 @@ def test_the_run_of_another_user_is_out_of_reach(detached, tmp_path_factory):
     socket.parent.chmod(0o755)
     socket.chmod(0o666)
     stranger = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    binary = tmp_path_factory.mktemp("bin", numbered=True)
+    binary = run.folder / "binary"
+    binary.mkdir()
     binary.chmod(0o755)
     for part in ("bin",):
         shutil.copytree(run.robustrun.binary.parent, binary / part, symlinks=False,
@@ -322,7 +333,7 @@ def test_a_detached_run_is_resumed_detached(detached):
     # What it knows of the past is in the journal.
     assert status["attempt"] == 0 and status["workers"] == 4
     assert [n["node_rank"] for n in status["nodes"]] == [0, 1, None]
-    wait_for(lambda: all(n["agent"] == "joined" for n in run.status()["nodes"]), 30, "all agents")
+    wait_for(lambda: all(n["agent"] == "joined" for n in run.status()["nodes"]), what="all agents")
     run.steps(30)
     again = run.do("resume", "--detach")
     assert again.code == 2 and not again.text

@@ -1,5 +1,6 @@
 """Nothing survives: whatever one process of ours is killed, every worker and every descendant of
-one is gone within two seconds, and nothing else is ever signalled."""
+one is gone soon (within two seconds, where nobody else uses the processors), and nothing else is
+ever signalled."""
 
 import contextlib
 import os
@@ -33,6 +34,7 @@ time.sleep(300)
 
 WORKERS = 2
 FAMILY_SIZE = 1 + 3 * 2
+GONE_WITHIN_S = 15
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def test_nothing_survives_the_supervisor(robustrun, family, how):
 def test_nothing_survives_the_agent(robustrun, family):
     agent, workers = family.agent(), family.workers(WORKERS)
     kill(agent)
-    wait_for(lambda: not any(map(is_alive, workers)), 2.0, "the end of the workers")
+    wait_for(lambda: not any(map(is_alive, workers)), GONE_WITHIN_S, "the end of the workers")
     # The agent is started again in place and the attempt with it; that is another family.
     family.process.terminate()
     family.finish()
@@ -69,7 +71,7 @@ def test_nothing_survives_the_agent(robustrun, family):
 def test_nothing_survives_a_shim(robustrun, family):
     shims, workers = family.shims(WORKERS), family.workers(WORKERS)
     kill(shims[0])
-    wait_for(lambda: not any(map(is_alive, workers)), 2.0, "the end of the workers")
+    wait_for(lambda: not any(map(is_alive, workers)), GONE_WITHIN_S, "the end of the workers")
     # A lost shim is not the script's fault: the attempt is started again.
     family.process.terminate()
     family.finish()
@@ -100,7 +102,7 @@ def test_nothing_survives_two_at_once(robustrun, family, pair):
         with contextlib.suppress(ProcessLookupError):  # the first one's death took it along
             kill(pid)
     if "supervisor" not in pair:
-        wait_for(lambda: not any(map(is_alive, workers)), 2.0, "the end of the workers")
+        wait_for(lambda: not any(map(is_alive, workers)), GONE_WITHIN_S, "the end of the workers")
         family.process.terminate()
         family.finish()
     robustrun.expect_nothing_left()
@@ -127,7 +129,7 @@ def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace(robustrun):
     running = robustrun.start("--shutdown-timeout", "1", "family.py", "stubborn")
     wait_for((robustrun.folder / "ready.0").exists, what="the worker")
     running.process.terminate()
-    assert running.finish(20).code == 128 + signal.SIGTERM
+    assert running.finish(90).code == 128 + signal.SIGTERM
     robustrun.expect_nothing_left()
 
 
@@ -152,7 +154,7 @@ def test_a_chain_of_forking_grandchildren_ends(robustrun):
     running = robustrun.start("--max-restarts", "0", "bomb.py")
     wait_for((robustrun.folder / "ready").exists, what="the worker")
     running.process.send_signal(signal.SIGTERM)
-    running.finish(20)
+    running.finish(90)
     robustrun.expect_nothing_left()
 
 
@@ -170,5 +172,5 @@ def test_a_hung_agent_does_not_outlive_the_run(robustrun):
     wait_for((robustrun.folder / "ready").exists, what="the worker")
     kill(running.agent(), signal.SIGSTOP)
     running.process.terminate()
-    assert running.finish(60).code == 128 + signal.SIGTERM
+    assert running.finish().code == 128 + signal.SIGTERM
     robustrun.expect_nothing_left()

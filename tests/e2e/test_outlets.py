@@ -32,18 +32,18 @@ class Job:
         return self.log.read_text(errors="replace")
 
     def url(self):
-        found = wait_for(lambda: re.search(r"metrics at (http://\S+/metrics)", self.said()), 30,
-                         "the metrics' address")
+        found = wait_for(lambda: re.search(r"metrics at (http://\S+/metrics)", self.said()),
+                         what="the metrics' address")
         return found.group(1)
 
     def metrics(self):
-        with urllib.request.urlopen(self.url(), timeout=10) as answer:
+        with urllib.request.urlopen(self.url(), timeout=60) as answer:
             assert answer.status == 200
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             return parse(answer.read().decode())[0]
 
     def wait_metrics(self, condition, what):
-        return wait_for(lambda: condition(now := self.metrics()) and now, 60, what)
+        return wait_for(lambda: condition(now := self.metrics()) and now, 150, what)
 
     def fail(self, rank):
         (self.folder / f"fail.{rank}").touch()
@@ -68,7 +68,7 @@ def lines_of(path):
 def assert_in_order(events):
     """An event that waited while another one was handled may be a little older."""
     since = [e["since_start_s"] for e in events]
-    assert all(later > earlier - 0.5 for earlier, later in itertools.pairwise(since)), since
+    assert all(later > earlier - 2 for earlier, later in itertools.pairwise(since)), since
 
 
 def running(metrics):
@@ -110,7 +110,7 @@ def test_the_server_answers_nothing_else_and_nobody_holds_the_run_up(robustrun):
     for wrong, code in ((url.replace("/metrics", "/"), 404), (url, 405)):
         data = b"x" if code == 405 else None
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(wrong, data=data, timeout=10)
+            urllib.request.urlopen(wrong, data=data, timeout=60)
         assert refused.value.code == code
     port = int(re.search(r":(\d+)/", url).group(1))
     rude = []
@@ -128,10 +128,10 @@ def test_the_server_answers_nothing_else_and_nobody_holds_the_run_up(robustrun):
 def test_events_tell_every_decision_of_the_journal(robustrun):
     job = Job(robustrun, "--events=events.jsonl", "--max-restarts=1")
     events_file = job.folder / "events.jsonl"
-    wait_for(lambda: events_file.exists() and '"event":"progress"' in events_file.read_text(), 60,
+    wait_for(lambda: events_file.exists() and '"event":"progress"' in events_file.read_text(), 150,
              "progress")
     job.fail(0)
-    wait_for(lambda: '"rule":"restart"' in events_file.read_text(), 60, "the restart")
+    wait_for(lambda: '"rule":"restart"' in events_file.read_text(), 150, "the restart")
     job.end()
     events = lines_of(events_file)
     run = robustrun.newest_run()
@@ -172,9 +172,9 @@ def test_events_into_a_descriptor_whose_reader_leaves(robustrun):
 
 def test_a_full_disk_for_events_is_said_once_and_harms_nothing(robustrun):
     job = Job(robustrun, "--events=/dev/full")
-    wait_for(lambda: "cannot write /dev/full" in job.said(), 30, "the warning")
+    wait_for(lambda: "cannot write /dev/full" in job.said(), what="the warning")
     job.fail(1)
-    wait_for(lambda: "restart 1 of 3" in job.said(), 60, "the restart")
+    wait_for(lambda: "restart 1 of 3" in job.said(), 150, "the restart")
     job.end()
     assert job.said().count("cannot write /dev/full") == 1
 
@@ -183,9 +183,9 @@ def test_the_command_gets_the_incident(robustrun):
     hook = robustrun.write("hook", "#!/bin/sh\ncat >> incidents\necho paged $1\n")
     hook.chmod(0o755)
     job = Job(robustrun, "--on-incident=./hook 'the team; $HOME'")
-    wait_for(lambda: len(list(job.folder.glob("robustrun-runs/*"))) == 1, 30, "the run")
+    wait_for(lambda: len(list(job.folder.glob("robustrun-runs/*"))) == 1, what="the run")
     job.fail(1)
-    wait_for(lambda: "paged the team; $HOME" in job.said(), 60, "the command's output")
+    wait_for(lambda: "paged the team; $HOME" in job.said(), 150, "the command's output")
     job.end()
     (incident,) = lines_of(job.folder / "incidents")
     assert incident["incident"] is True and incident["rule"] == "worker_failed"
@@ -210,16 +210,16 @@ def test_a_command_that_hangs_delays_neither_restart_nor_end(robustrun):
     assert len(hooks) == 1 and is_alive(hooks[0])
     began = time.monotonic()
     job.end()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 90
     assert "has not ended with the run and is killed" in job.said()
     robustrun.expect_nothing_left()
 
 
 def test_a_command_that_fails_is_said_and_harms_nothing(robustrun):
     job = Job(robustrun, "--on-incident=false")
-    wait_for(lambda: len(list(job.folder.glob("robustrun-runs/*"))) == 1, 30, "the run")
+    wait_for(lambda: len(list(job.folder.glob("robustrun-runs/*"))) == 1, what="the run")
     job.fail(1)
-    wait_for(lambda: "false ended with exit code 1" in job.said(), 60, "the warning")
+    wait_for(lambda: "false ended with exit code 1" in job.said(), 150, "the warning")
     job.end()
 
 
@@ -245,11 +245,11 @@ def test_a_supervisor_that_takes_over_goes_on_counting(robustrun):
     run.steps()
     (run.folder / "fail.0").touch()
     status = wait_for(lambda: (s := run.status())["restarts"] == 1 and s["state"] == "running"
-                      and s["steps"] >= 2 and s, 60, "the restart")
+                      and s["steps"] >= 2 and s, 150, "the restart")
     os.kill(status["pid"], signal.SIGKILL)
     wait_for(lambda: not is_alive(status["pid"]), what="the supervisor's death")
     resumed = robustrun.start("resume", run.name)
-    wait_for(lambda: run.status()["supervisor"] == "answers", 60, "the successor")
+    wait_for(lambda: run.status()["supervisor"] == "answers", 150, "the successor")
     run.steps()
     run.enough()
     assert resumed.finish().code == 0

@@ -109,7 +109,7 @@ def test_torchruns_routing(robustrun, arguments, expected):
 def test_a_stopped_terminal_holds_nobody_for_ever(robustrun):
     """Nobody reads our output: workers wait a while, then go on; what was dropped is said."""
     running = robustrun.start("--no-python", SOURCE, "400000", "64")
-    wait_for(lambda: running.process.poll() is not None, 60, "the end without a reader")
+    wait_for(lambda: running.process.poll() is not None, 180, "the end without a reader")
     assert running.process.returncode == 0
     assert (logs_of(robustrun) / "stdout.log").read_bytes().count(b"\n") == 400_000
     assert "not shown" in running.finish().errors

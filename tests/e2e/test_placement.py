@@ -100,7 +100,7 @@ def test_sizes_that_do_not_fit_a_smaller_group_are_said(placed):
     job = placed("--include=h[1-4]", "--nnodes=3:4")
     before = job.group_names()
     placed.hosts[before[1]].die()
-    job.moves(world=3, deadline_s=20)
+    job.moves(world=3)
     assert job.group_names() == [host for host in before if host != before[1]]
     job.says("the topology does not decide who gets which place")
     job.stop()

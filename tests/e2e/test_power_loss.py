@@ -53,7 +53,7 @@ def record(shm, mode, mounts, lies=None):
     if lies is not None:
         env["DISK_RECORDER_LIES"] = lies
     done = subprocess.run([sys.executable, SAVER, mode, str(STEPS), *places], env=env,
-                          capture_output=True, text=True, timeout=240)
+                          capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return power_loss.read_log(shm / "log"), places
 

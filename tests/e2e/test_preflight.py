@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from test_resume import kill_supervisor, resume
 HELLO = "import os; print('rank', os.environ['RANK'])\n"
 
 
-def check(runner, *arguments, prefix=(), env=None, timeout=120):
+def check(runner, *arguments, prefix=(), env=None, timeout=180):
     program, *rest = map(str, (*prefix, runner.binary, "check", *arguments))
     return runner.run(*rest, argv0=program, env=env, timeout=timeout)
 
@@ -143,7 +144,7 @@ def test_a_broken_direction_is_named_and_it_alone(lab, robustrun, name):
     began = time.monotonic()
     done = check(robustrun, "--hosts=h[1-4]", "--iface=eth0", prefix=machines.prefix,
                  env=machines.home.environment())
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert done.code == 94, done.errors
     assert only(done, "unfit") == ("h2", f"unfit: {words}")
     verdicts = {node: verdict for node, (verdict, _) in rows(done).items()}
@@ -227,7 +228,9 @@ def test_a_clock_that_is_an_hour_off_is_a_warning(farm, robustrun):
     finished = job.finish()
     assert finished.code == 0, finished.errors
     warnings = [line for line in finished.errors.splitlines() if "its clock is" in line]
-    assert len(warnings) == 1 and "pre-flight: h2: its clock is 3600 s ahead" in warnings[0]
+    assert len(warnings) == 1
+    ahead = re.search(r"pre-flight: h2: its clock is (\d+) s ahead", warnings[0])[1]
+    assert abs(int(ahead) - HOUR_S) < 60
 
 
 @contextlib.contextmanager
@@ -256,12 +259,12 @@ def sluggish(pid):
 
 def finish_with_a_slow_node(nodes, spares):
     """A checked run whose second agent is slow, and its lines that say so of that one alone."""
-    job = nodes("--nnodes=4", f"--spares={spares}", "--preflight=full", "--time-limit=100",
+    job = nodes("--nnodes=4", f"--spares={spares}", "--preflight=full", "--time-limit=400",
                 *lockstep(nodes.runner, 3))
     agent = job.wait(lambda: job.agents().get(1), "the second agent")
     with sluggish(agent):
-        job.wait(lambda: job.groups_formed(), "the group", 90)
-    finished = job.finish()
+        job.wait(lambda: job.groups_formed(), "the group", 300)
+    finished = job.finish(500)
     assert finished.code == 0, finished.errors
     named = "-1 left out:" if spares else "-1:"
     return job, finished, [line for line in finished.errors.splitlines()
@@ -283,10 +286,10 @@ def test_a_stopped_agent_is_named_and_nobody_waits_for_it_for_long(nodes):
                 *lockstep(nodes.runner, 3))
     agent = job.wait(lambda: job.agents().get(1), "the second agent")
     os.kill(agent, signal.SIGSTOP)
-    finished = job.finish(90)
+    finished = job.finish(300)
     assert finished.code == 0, finished.errors
     assert job.losses()[0][0] == 1 and "it said nothing for" in job.losses()[0][1]
-    nodes.runner.expect_nothing_left(5)
+    nodes.runner.expect_nothing_left()
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +327,7 @@ def test_a_host_whose_gpus_differ_is_named(lab, robustrun, nvml, says, words):
     done = check(robustrun, "--hosts=h[1-3]", "--iface=eth0", "--nproc-per-node=8",
                  prefix=machines.prefix,
                  env={**machines.home.environment(), **with_gpus(nvml, file)})
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert done.code == 94, done.errors
     node, found = only(done, "unfit")
     assert node == "h2" and words in found
@@ -363,7 +366,7 @@ def test_another_supervisor_checks_again_and_goes_on(nodes, nvml):
     assert "pre-flight (fast): 3 nodes checked" in finished.errors
     assert "GPUs cannot be counted" not in finished.errors
     assert job.losses() == [] and job.joins() == 3
-    nodes.runner.expect_nothing_left(5)
+    nodes.runner.expect_nothing_left()
 
 
 def test_a_host_that_does_not_come_is_in_the_table(farm, robustrun):

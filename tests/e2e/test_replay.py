@@ -67,7 +67,7 @@ def test_two_faulty_machines_are_among_the_candidates(robustrun):
 
 def test_a_hang_counts_as_a_failure_and_is_bounded(robustrun):
     robustrun.write("job.py", JOB)
-    finished = replay(robustrun, *SIX, "--time-limit=6", "job.py", "-", "n3")
+    finished = replay(robustrun, *SIX, "--time-limit=20", "job.py", "-", "n3")
     assert finished.code == SUSPECT, finished.errors
     assert finished.text == "n3\n"
 
@@ -85,11 +85,11 @@ def test_an_interrupt_ends_all_groups(robustrun):
     robustrun.write("job.py", JOB)
     running = robustrun.start("replay", *SIX, "job.py", "-", "n1,n2,n3,n4,n5,n6")
     machines = robustrun.folder / "machines"
-    wait_for(lambda: machines.exists() and machines.read_text().count("\n") == 6, 60, "the start")
+    wait_for(lambda: machines.exists() and machines.read_text().count("\n") == 6, 150, "the start")
     os.kill(running.pid, signal.SIGINT)
-    finished = running.finish(60)
+    finished = running.finish()
     assert finished.code == 128 + signal.SIGINT
-    robustrun.expect_nothing_left(10)
+    robustrun.expect_nothing_left()
 
 
 @pytest.mark.parametrize("words, why", [

@@ -30,7 +30,7 @@ def replayed():
         if b"small.py" in words and any(word.startswith(here) for word in words):
             yield words
 
-end = time.monotonic() + 5
+end = time.monotonic() + 20
 while list(replayed()):
     assert time.monotonic() < end, list(replayed())
     time.sleep(0.05)
@@ -99,7 +99,7 @@ def test_what_fails_everywhere_is_no_machines_fault(robustrun):
 
 
 def test_a_group_that_hangs_has_failed_and_nothing_of_it_is_left(robustrun):
-    policy = POLICY + '[replay]\nlimit = "6s"\n'
+    policy = POLICY + '[replay]\nlimit = "15s"\n'
     finished, _ = run(robustrun, "hang", "--nnodes=4", "--spares=1", policy=policy)
     (found,) = lines(finished, "is in the groups that failed in both phases")
     assert re.search(r"replay: \S*2 is in", found)
@@ -140,7 +140,7 @@ def diverge(robustrun, attempts, *options, policy=ACT, flip=None):
     robustrun.write("site.toml", policy)
     env = {"ROBUSTRUN_ALIGN_FLIP": flip} if flip else None
     return robustrun.run(*NODES, "--policy=site.toml", *options, "job.py", str(attempts), env=env,
-                         timeout=150)
+                         timeout=400)
 
 
 def test_a_loss_that_is_not_a_number_leads_to_the_machine_that_computes_wrongly(robustrun):

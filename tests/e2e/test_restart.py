@@ -47,8 +47,8 @@ def test_a_killed_rank_restarts_the_whole_group(robustrun):
     assert "SIGKILL" in incident["ended"]
     assert incident["stderr_tail"] == ["trouble on rank 1"]
     phases = {phase["name"]: phase["duration_s"] for phase in incident["phases"]}
-    assert phases["stop the others"] < 5
-    assert sum(phases.values()) < 20
+    assert phases["stop the others"] < 25  # and not the 30 s that stubborn ones have
+    assert sum(phases.values()) < 60
     # What the user sees at the end names it as well.
     for words in ("rank 1", "SIGKILL", "trouble on rank 1"):
         assert words in finished.errors
@@ -127,7 +127,7 @@ def test_stale_shared_memory_goes_before_the_next_attempt(robustrun, segment, ke
         f"name = {name!r}\n"
         "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '1':\n"
         "    print('present' if os.path.exists(name) else 'gone'); sys.exit()\n"
-        "os.close(os.open(name, os.O_CREAT | os.O_RDWR, 0o600))\nopen('ready', 'w').close()\n"
+        "os.open(name, os.O_CREAT | os.O_RDWR, 0o600)\nopen('ready', 'w').close()\n"
         "while not os.path.exists('go'): time.sleep(0.01)\n"
         "sys.exit(1)\n",
     )

@@ -11,7 +11,7 @@ SMALL = ("--nodes", "32", "--preset", "rsc-1", "--days", "60", "--seeds", "3")
 
 
 def sim(*options, code=0):
-    done = subprocess.run([BINARY, "sim", *options], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([BINARY, "sim", *options], capture_output=True, text=True, timeout=400)
     assert done.returncode == code, done.stderr
     return done
 

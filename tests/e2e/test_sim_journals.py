@@ -11,7 +11,7 @@ from conftest import BINARY
 
 def sim(*options, code=0):
     done = subprocess.run([BINARY, "sim", *map(str, options)], capture_output=True, text=True,
-                          timeout=100)
+                          timeout=400)
     assert done.returncode == code, done.stderr
     return done
 

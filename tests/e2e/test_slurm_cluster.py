@@ -5,7 +5,7 @@ import pathlib
 import signal
 
 import pytest
-from conftest import is_alive, wait_for
+from conftest import command_of, is_alive, wait_for
 from nodes import kill_at_once
 from slurm_cluster import can_track_by_cgroup
 
@@ -35,7 +35,7 @@ def lines(cluster, job, word):
 
 
 def wait_started(cluster, job, times=1):
-    wait_for(lambda: len(lines(cluster, job, "started")) == 4 * times, 30, "the tasks' start")
+    wait_for(lambda: len(lines(cluster, job, "started")) == 4 * times, 150, "the tasks' start")
 
 
 def test_srun_reaches_every_node(slurm):
@@ -92,7 +92,7 @@ def test_a_signal_reaches_tasks_or_the_script(slurm):
 
 
 def test_a_requeued_job_starts_again(slurm):
-    cluster = slurm(4, kill_wait_s=1)
+    cluster = slurm(4, requeue_after_s=5)
     job = submit(cluster, TELLING)
     wait_started(cluster, job)
     cluster.run("scontrol", "requeue", job)
@@ -102,21 +102,21 @@ def test_a_requeued_job_starts_again(slurm):
 
 
 def test_the_time_limit_ends_a_job(slurm):
-    cluster = slurm(4, kill_wait_s=1)
+    cluster = slurm(4)
     job = submit(cluster, TELLING, "--time=60")
     wait_started(cluster, job)
     cluster.end_in(job, 1)
-    assert cluster.wait_end(job, within_s=60) == "TIMEOUT"
+    assert cluster.wait_end(job, within_s=150) == "TIMEOUT"
     assert set(lines(cluster, job, "TERM")) == set(cluster.names)
     cluster.expect_empty()
 
 
 def test_a_job_is_preempted_and_comes_back(slurm):
-    cluster = slurm(4, kill_wait_s=1, grace_s=1)
+    cluster = slurm(4, kill_wait_s=3, grace_s=3, requeue_after_s=5)
     job = submit(cluster, STUBBORN)
     wait_started(cluster, job)
     urgent = submit(cluster, "#!/bin/sh\nexit 0", "--partition=high", "--exclusive")
-    assert cluster.wait_end(urgent, within_s=60) == "COMPLETED"
+    assert cluster.wait_end(urgent, within_s=150) == "COMPLETED"
     assert set(lines(cluster, job, "TERM")) == set(cluster.names)
     wait_started(cluster, job, times=2)
     assert lines(cluster, job, "run") == ["0", "1"]
@@ -164,8 +164,7 @@ def test_steps_outlive_a_slurmd(slurm):
 
 
 def sruns(cluster):
-    return [pid for pid in cluster.processes()
-            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "srun\n"]
+    return sorted(pid for pid in cluster.processes() if b"srun" in command_of(pid)[:1])
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -175,7 +174,7 @@ def test_killing_srun_ends_its_tasks_unless_its_helper_dies_as_well(slurm, whole
     job = cluster.sbatch("#!/bin/sh\nsrun --overlap /bin/sleep 1000\nexec sleep 1000",
                          "--nodes=2", "--ntasks-per-node=1")
     wait_for(lambda: all(len(node.processes()) >= 3 for node in cluster.nodes), what="the tasks")
-    script, helper = wait_for(lambda: sorted(sruns(cluster)), what="srun")
+    script, helper = wait_for(lambda: len(found := sruns(cluster)) == 2 and found, what="srun")
     tasks = cluster[2].processes()
     if not whole:
         os.kill(script, signal.SIGKILL)

@@ -70,7 +70,7 @@ def facts(robustrun, attempt):
         files = [robustrun.folder / f"facts.{rank}.{attempt}" for rank in range(WORKERS)]
         return all(f.exists() for f in files) and [json.loads(f.read_text()) for f in files]
 
-    return wait_for(read, 120, f"attempt {attempt} on {WORKERS} ranks")
+    return wait_for(read, 300, f"attempt {attempt} on {WORKERS} ranks")
 
 
 def standbys(robustrun):
@@ -94,7 +94,7 @@ def waiting(robustrun, besides=()):
         pids = [pid for pid in standbys(robustrun) if pid not in besides and is_waiting(pid)]
         return len(pids) == WORKERS and pids
 
-    return wait_for(find, 120, "two standby workers")
+    return wait_for(find, 300, "two standby workers")
 
 
 def start(robustrun, *options, script=SCRIPT):

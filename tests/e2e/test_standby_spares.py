@@ -2,7 +2,7 @@
 
 
 import pytest
-from conftest import is_alive, is_standby, program_of
+from conftest import is_standby, program_of
 from nodes import LOCKSTEP, kill_at_once, wait_until_gone
 
 RANKS = 2  # of each of two nodes
@@ -41,7 +41,7 @@ class Warm:
     def who(self, attempt):
         """By rank: pid, whether it started warm, and its LR."""
         files = [self.runner.folder / f"who.{attempt}.{rank}" for rank in range(2 * RANKS)]
-        self.job.wait(lambda: all(file.exists() for file in files), f"attempt {attempt}", 60)
+        self.job.wait(lambda: all(file.exists() for file in files), f"attempt {attempt}", 150)
         words = [file.read_text().split(" ") for file in files]
         return [(int(pid), warm == "True", lr) for pid, warm, lr in words]
 
@@ -55,7 +55,7 @@ class Warm:
                     if pid not in besides and sleeps_on_its_socket(pid)]
             return len(pids) == RANKS and pids
 
-        return self.job.wait(there, f"standbys of node {node}", 60)
+        return self.job.wait(there, f"standbys of node {node}", 150)
 
     def lose(self, node):
         """The second time the spare takes its place (decisions.md 5); the next attempt."""
@@ -101,7 +101,7 @@ def test_an_update_makes_others_of_them(nodes):
     updated = run.runner.run("update", str(run.job.run), "--env", "LR=0.5", "--now")
     assert updated.code == 0, updated.errors
     run.who(1)
-    wait_until_gone(before, 20, "standbys out of date")
+    wait_until_gone(before, 90, "standbys out of date")
     run.waiting(run.spare, besides=before)
     after = run.who(run.lose_for_good(run.job.group()[1]))
     assert run.job.group()[1] == run.spare
@@ -149,5 +149,4 @@ def test_a_spare_that_comes_back_keeps_them_again(nodes):
     again = run.waiting(run.spare)
     assert not set(again) & set(before)
     run.job.stop()
-    assert not any(map(is_alive, again))
     run.runner.expect_nothing_left()

@@ -57,7 +57,7 @@ def test_code_that_the_launcher_alone_has_runs_on_every_machine(lab, robustrun):
     write_code(code, size=3 << 20)
     own_caches(machines, cache)
     hide(machines, code)
-    finished = start(robustrun, machines, code, cache).finish(120)
+    finished = start(robustrun, machines, code, cache).finish(300)
     assert finished.code == 0, finished.errors
     for rank in range(3):
         assert f"rank {rank} one True {3 << 20}" in finished.text, finished.text
@@ -79,7 +79,7 @@ def test_a_restart_keeps_the_code_that_the_run_was_started_with(robustrun):
         f"    open({str(original)!r}, 'w').write('VALUE = \"changed\"')\n"
         "    sys.exit(3)\n")
     finished = start_job(robustrun, "--sync-code=.", f"--cache-dir={cache}", "--max-restarts=1",
-                         "train.py", cwd=code).finish(60)
+                         "train.py", cwd=code).finish()
     assert finished.code == 0, finished.errors
     assert "attempt 0 one False" in finished.text
     assert "attempt 1 one False" in finished.text
@@ -91,7 +91,7 @@ def test_a_folder_with_a_link_that_leads_out_is_refused(robustrun):
     write_code(code)
     (code / "data").symlink_to("/etc")
     finished = start_job(robustrun, "--sync-code=.", f"--cache-dir={robustrun.folder / 'cache'}",
-                         "train.py", cwd=code).finish(60)
+                         "train.py", cwd=code).finish()
     assert finished.code == 2
     assert "data" in finished.errors and "outside" in finished.errors
 
@@ -106,7 +106,7 @@ def test_what_git_ignores_stays_behind(robustrun):
     (code / "out/big.bin").write_text("x")
     (code / "train.py").write_text("import os\nprint(sorted(os.listdir('.')))\n")
     finished = start_job(robustrun, "--sync-code=.", f"--cache-dir={cache}",
-                         "train.py", cwd=code).finish(60)
+                         "train.py", cwd=code).finish()
     assert finished.code == 0, finished.errors
     assert "['.gitignore', 'helper.py', 'lib', 'train.py']" in finished.text, finished.text
 
@@ -120,15 +120,15 @@ def test_a_successor_gives_the_code_to_machines_that_lost_it(lab, robustrun):
     own_caches(machines, cache)
     hide(machines, code)
     job = start(robustrun, machines, code, cache, "--max-restarts=3")
-    wait_for(lambda: job.out().count(" one True ") == 2, 60, "the workers")
+    wait_for(lambda: job.out().count(" one True ") == 2, 150, "the workers")
     kill_supervisor(job)
     for machine in machines.machines.values():
         kill_at_once(machine.agents())
-        wait_for(lambda m=machine: not m.workers("train.py"), 30, "the end of the workers")
-        subprocess.run(["nsenter", "-t", str(machine.init), "-m", "sh", "-c", f"rm -r {cache}/*"],
+        wait_for(lambda m=machine: not m.workers("train.py"), what="the end of the workers")
+        subprocess.run(["nsenter", "-t", str(machine.init), "-m", "sh", "-c", f"rm -rf {cache}/*"],
                        check=True)
     again = resume(job, env=machines.home.environment(), prefix=machines.prefix)
-    finished = again.finish(90)
+    finished = again.finish()
     assert finished.code == 0, finished.errors
     for rank in range(2):
         assert f"rank {rank} one True 0" in finished.text, finished.text
@@ -159,7 +159,7 @@ class TestInAnImage:
             robustrun.environment["XDG_RUNTIME_DIR"] = runtime_folder
             done = start_job(robustrun, "--sync-code=.", f"--cache-dir={cache}",
                              f"--image={image}", f"--container-runtime={runtime}", "train.py",
-                             cwd=code).finish(60)
+                             cwd=code).finish()
             assert done.code == 0, done.errors
             assert "rank 0 one True 7" in done.text, done.text
             mounts = pathlib.Path("/proc/self/mountinfo").read_text()

@@ -32,7 +32,7 @@ def curve(robustrun, name):
 
 
 def test_a_killed_rank_does_not_change_the_loss_curve(robustrun):
-    calm = robustrun.run(*arguments(robustrun, "calm"), timeout=240)
+    calm = robustrun.run(*arguments(robustrun, "calm"), timeout=400)
     assert calm.code == 0, calm.errors
 
     running = robustrun.start(
@@ -44,9 +44,9 @@ def test_a_killed_rank_does_not_change_the_loss_curve(robustrun):
         steps = written.read_text().count("\n") if written.exists() else 0
         return steps > EVERY and EVERY // 3 <= steps % EVERY <= 2 * EVERY // 3
 
-    wait_for(is_between_checkpoints, 120)
+    wait_for(is_between_checkpoints, 300)
     os.kill(int((robustrun.folder / "killed" / "rank-1.pid").read_text()), signal.SIGKILL)
-    finished = running.finish(240)
+    finished = running.finish(400)
     assert finished.code == 0, finished.errors
     assert curve(robustrun, "killed") == curve(robustrun, "calm")
 
@@ -62,12 +62,12 @@ def test_a_killed_rank_does_not_change_the_loss_curve(robustrun):
 
 
 def test_an_unmodified_torchrun_script_runs_under_compat(robustrun):
-    finished = robustrun.run("--compat=torchrun", *arguments(robustrun, "compat"), timeout=240)
+    finished = robustrun.run("--compat=torchrun", *arguments(robustrun, "compat"), timeout=400)
     assert finished.code == 0, finished.errors
     # The same script under the real torchrun: the same curve.
     theirs = robustrun.run(
         "-m", "torch.distributed.run", *arguments(robustrun, "theirs"), argv0=sys.executable,
-        timeout=240,
+        timeout=400,
     )
     assert theirs.code == 0, theirs.errors
     assert curve(robustrun, "compat") == curve(robustrun, "theirs")

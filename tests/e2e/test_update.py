@@ -49,10 +49,10 @@ class Updated(Detached):
     def said(self, attempt):
         """What attempt N was: code, LR, API_KEY, arguments, working directory."""
         note = self.folder / f"is.{attempt}"
-        return wait_for(lambda: note.exists() and note.read_text().split("|"), 60, note.name)
+        return wait_for(lambda: note.exists() and note.read_text().split("|"), 150, note.name)
 
     def state_of(self, number, state):
-        wait_for(lambda: self.versions()[number]["state"] == state, 60, f"{number} is {state}")
+        wait_for(lambda: self.versions()[number]["state"] == state, 150, f"{number} is {state}")
 
     def new_code(self, name, **files):
         folder = self.folder / name
@@ -189,7 +189,7 @@ def test_another_supervisor_goes_on_with_the_version(robustrun):
     run.said(1)
     run.state_of(1, "proven")
     os.kill(run.status()["pid"], signal.SIGKILL)
-    wait_for(lambda: run.status()["supervisor"] == "silent", 30, "the supervisor's end")
+    wait_for(lambda: run.status()["supervisor"] == "silent", what="the supervisor's end")
     resumed = run.robustrun.run("resume", run.name, "--detach")
     assert resumed.code == 0, resumed.errors
     assert run.said(2)[1] == "3"

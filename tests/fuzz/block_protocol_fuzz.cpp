@@ -12,6 +12,7 @@
 #include "base/core/text.h"
 #include "bootstrap/block_profile.h"
 #include "bootstrap/block_protocol.h"
+#include "bootstrap/checked_blob.h"
 #include "bootstrap/http_answer.h"
 #include "bootstrap/store_files.h"
 
@@ -63,6 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto about = parse_about(bytes)) {
     if (!parse_about(about_text(*about))) std::abort();
+  }
+  if (const auto checked = parse_checked(bytes)) {
+    if (checked_text(*checked) != bytes) std::abort();
   }
   return 0;
 }

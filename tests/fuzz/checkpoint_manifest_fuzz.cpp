@@ -14,8 +14,8 @@ using namespace robustrun::checkpoint;
 
 namespace {
 
-// One document whose four sections are the input, cut at places that the input names, so that what
-// is behind the checksums is reached.
+// One document whose four sections are the input, cut at places that the input names, and those
+// that may be left out if it goes on: so that what is behind the checksums is reached.
 std::string with_checksums(std::string_view input) {
   ByteWriter out;
   out.raw("RRMANIFE");
@@ -24,7 +24,10 @@ std::string with_checksums(std::string_view input) {
   const std::uint32_t start = crc32c(out.bytes());
   ByteReader in(input);
   ByteWriter index;
-  for (std::uint32_t kind = 1; kind <= 4; ++kind) {
+  std::uint32_t count = 0;
+  for (const std::uint32_t kind : {1U, 2U, 3U, 4U, 6U | 1U << 31U, 8U | 1U << 31U}) {
+    if (count >= 4 && in.ended()) break;
+    ++count;
     const std::string_view section = in.raw(in.number<std::uint16_t>());
     index.number(kind);
     index.number(std::uint64_t{out.bytes().size()});
@@ -32,7 +35,7 @@ std::string with_checksums(std::string_view input) {
     index.number(crc32c(section));
     out.raw(section);
   }
-  index.number(std::uint32_t{4});
+  index.number(count);
   out.raw(index.bytes());
   out.number(crc32c(index.bytes(), start));
   out.raw("RRCK-END");

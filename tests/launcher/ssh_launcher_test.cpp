@@ -147,7 +147,8 @@ TEST_CASE_TEMPLATE("a key that the server does not take is an error in words", O
 
 TEST_CASE_TEMPLATE("where nobody listens the machine does not answer", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
-  rig.make_launcher(1, free_port());
+  const HeldPort nobody;
+  rig.make_launcher(1, nobody.port);
   const auto agent = rig.launch("wait");
   REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
   INFO(agent->end->why);

@@ -39,8 +39,7 @@ class SshRig {
  public:
   using Transport = launcher::SshTransport;
 
-  explicit SshRig(Transport transport, const SshRigOptions& rig = {})
-      : port(free_port()), pool(loop.executor(), 4, 256) {
+  explicit SshRig(Transport transport, const SshRigOptions& rig = {}) {
     make_key("host_key", rig.host_key_type);
     make_key("user_key", rig.user_key_type);
     make_program("here/bin/robustrun", stand_in_script(folder.path()));
@@ -161,8 +160,9 @@ class SshRig {
 
   ScratchFolder folder;
   Loop loop;
-  std::uint16_t port;
-  base::BlockingPool pool;
+  HeldPort held_port;
+  std::uint16_t port = held_port.port;
+  base::BlockingPool pool{loop.executor(), 4, 256};
   launcher::SshOptions options;
   std::unique_ptr<launcher::AgentLauncher> launcher;
 

@@ -45,23 +45,37 @@ inline std::string run(std::vector<std::string> argv) {
   return result->out;
 }
 
+inline std::uint16_t bind_somewhere(int fd) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  socklen_t size = sizeof address;
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return ntohs(address.sin_port);
+}
+
 // A listening socket of our own; `serves` nothing.
 struct Listener {
   Listener() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    port = bind_somewhere(fd.get());
     REQUIRE(::listen(fd.get(), 64) == 0);
-    socklen_t size = sizeof address;
-    REQUIRE(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    port = ntohs(address.sin_port);
   }
   base::Fd fd;
   std::uint16_t port = 0;
 };
 
-inline std::uint16_t free_port() { return Listener().port; }
+// A port at which nobody listens, and that nobody else is given while this lives; a server that
+// sets SO_REUSEADDR, as sshd, can have it.
+struct HeldPort {
+  HeldPort() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int yes = 1;
+    REQUIRE(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0);
+    port = bind_somewhere(fd.get());
+  }
+  base::Fd fd;
+  std::uint16_t port = 0;
+};
 
 // The stand-in for an agent says what it got, by the address that it was reached at; then it does
 // as its credential tells it.

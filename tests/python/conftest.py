@@ -102,7 +102,7 @@ class Ranks:
 
     def finish(self):
         """(exit code, standard output, standard error) of every rank."""
-        ends = [(*process.communicate(timeout=120), process.returncode)
+        ends = [(*process.communicate(timeout=300), process.returncode)
                 for process in self.processes]
         return [(code, out, error) for out, error, code in ends]
 
@@ -144,6 +144,6 @@ def boot(tmp_path):
     def run(mode, program, *args, env=None, interpreter=sys.executable):
         command = [interpreter, "-u", str(BOOT), mode, program, *args]
         return subprocess.run(command, cwd=tmp_path, env=env or clean_environment(),
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 
     return run

@@ -55,7 +55,7 @@ def exception(time=NOON, message="RuntimeError: bööm", callstack=CALLSTACK):
 def ours(program, workers):
     arguments = [argument for worker in workers for argument in worker.arguments()]
     return subprocess.run([HELPER, program, socket.getfqdn(), *arguments], check=True,
-                          stdout=subprocess.PIPE, timeout=30).stdout.decode()
+                          stdout=subprocess.PIPE, timeout=120).stdout.decode()
 
 
 def theirs(program, workers):

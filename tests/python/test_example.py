@@ -15,7 +15,7 @@ TRAIN = ROOT / "examples" / "train.py"
 def train(folder, *args, ranks=2, **environment):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
                "--nproc-per-node", str(ranks), str(TRAIN), *args]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200,
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600,
                           env=clean_environment(OMP_NUM_THREADS="1", **environment))
     assert done.returncode == 0, done.stderr
     return done.stdout

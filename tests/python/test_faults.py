@@ -28,7 +28,7 @@ go_on = False; thread.join(); print(gap)
 """
 
 
-def wait_for(condition, deadline_s=20):
+def wait_for(condition, deadline_s=60):
     end = time.monotonic() + deadline_s
     while not condition():
         assert time.monotonic() < end
@@ -64,7 +64,7 @@ class Worker:
             wait_for(lambda: not self.order_file.exists())
 
     def finish(self, text="\n"):
-        out, error = self.process.communicate(text, timeout=60)
+        out, error = self.process.communicate(text, timeout=180)
         return out.strip(), error, self.process.returncode
 
 
@@ -96,7 +96,7 @@ def test_the_gil_is_held_for_its_time(worker):
     one.fault("gil-lock", 0.6)
     out, error, code = one.finish()
     assert code == 0, error
-    assert 0.6 <= float(out) < 3
+    assert 0.6 <= float(out) < 15
 
 
 @pytest.mark.parametrize("kind", ["collective-sleep", "data-stall"])
@@ -191,8 +191,8 @@ USES = {
 def test_exactly_the_next_batch_or_collective_is_late(worker, case):
     pytest.importorskip("torch")
     one = worker(DATA if case == "data" else COLLECTIVE.replace("USE", USES[case]))
-    one.fault("data-stall" if case == "data" else "collective-sleep", 1.0)
+    one.fault("data-stall" if case == "data" else "collective-sleep", 3.0)
     out, error, code = one.finish()
     assert code == 0, error
     first, second = map(float, out.split())
-    assert 1.0 <= first < 8 and second < 0.9
+    assert 3.0 <= first < 30 and second < 2.7

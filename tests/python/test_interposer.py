@@ -118,6 +118,7 @@ print(x.tolist())
 y = torch.empty(2 * size)
 dist.all_gather(list(y.split(2)), torch.tensor([rank, 7.0]))
 print(y.tolist())
+dist.destroy_process_group()
 """)
     assert job.finish() == [(0, "[3.0, 3.0, 3.0]\n[0.0, 7.0, 1.0, 7.0]\n", "")] * 2
 

@@ -49,7 +49,8 @@ def test_a_program_that_fails_leaves_what_it_called(ranks, end, code, words):
 ])
 def test_nobody_else_leaves_anything(ranks, end):
     job = ranks(CALLS + end + "\n", size=1)
-    assert job.finish()[0][0] == 0
+    # torch may abort by itself when an interpreter ends with a group (pytorch#190489).
+    assert job.finish()[0][0] in (0, -6)
     assert left_by(job) == {}
 
 

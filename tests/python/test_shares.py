@@ -14,11 +14,14 @@ from robustrun import _shares  # noqa: E402
 Shard = collections.namedtuple("Shard", "shape")
 
 
-def dealt(sizes, in_memory):
+def targets_of(sizes):
+    return [_shares.Target(index, 0, size, None) for index, size in enumerate(sizes)]
+
+
+def dealt(sizes, in_memory, away=()):
     """Rows of 4 bytes."""
     shards = [Shard((size // 4,)) for size in sizes]
-    targets = [_shares.Target(index, 0, size, None) for index, size in enumerate(sizes)]
-    return _shares.dealt(shards, targets, in_memory, len(in_memory))
+    return _shares.dealt(shards, targets_of(sizes), in_memory, len(in_memory), away)
 
 
 def test_every_byte_has_one_reader_and_none_has_much_more_than_another():
@@ -52,6 +55,24 @@ def test_what_lies_in_a_ranks_memory_is_that_ranks_and_the_rest_is_shared():
         rest = sum(part.bytes for part in parts if part.owner == rank and
                    part.target not in range(2, 6))
         assert abs(rest - (4 * 64 << 20) / 3) <= 16 << 20
+
+
+def test_what_is_on_a_machines_disk_is_read_by_its_ranks_unless_it_is_in_a_memory():
+    sizes = [4000] * 12
+    nowhere = [(0, 0)] * 4
+    away = [[[8, 4]], [[8, 4]], [[0, 4]], [[0, 4]]]  # two machines of two ranks
+    owners = collections.defaultdict(set)
+    for part in dealt(sizes, nowhere, away):
+        owners[part.target].add(part.owner)
+    assert set.union(*(owners[number] for number in range(4))) == {0, 1}
+    assert set.union(*(owners[number] for number in range(8, 12))) == {2, 3}
+    kept = [(0, 0), (9, 1), (0, 0), (0, 0)]
+    assert {part.owner for part in dealt(sizes, kept, away) if part.target == 9} == {1}
+    assert _shares.nowhere(targets_of(sizes), nowhere, away) == []
+    lost = [[[8, 4]], [[8, 4]], [[0, 4], [9, 2]], [[0, 4], [9, 2]]]
+    assert _shares.nowhere(targets_of(sizes), nowhere, lost) == [9, 10]
+    assert _shares.nowhere(targets_of(sizes), kept, lost) == [10]
+    assert _shares.nowhere(targets_of(sizes), nowhere, [[]] * 4) == []
 
 
 def test_messages_are_of_one_owner_and_device_and_bounded():

@@ -34,7 +34,7 @@ def test_imports_end_with_the_last_one_that_the_script_asks_for(run, tmp_path):
         "import time\ntime.sleep(0.2)\nimport inner\ndone = time.monotonic()\n")
     (tmp_path / "inner.py").write_text("import json.tool\n")
     (tmp_path / "named.py").write_text("import time\ntime.sleep(0.2)\ndone = time.monotonic()\n")
-    (tmp_path / "late.py").write_text("import wave, time\ntime.sleep(0.2)\n")
+    (tmp_path / "late.py").write_text("import wave, time\ntime.sleep(1.5)\n")
     found = run(
         "import time, zlib\nimport slow\n"
         "def work():\n    from slow import done\n    import chunked\n"
@@ -46,7 +46,7 @@ def test_imports_end_with_the_last_one_that_the_script_asks_for(run, tmp_path):
     done, asked = map(float, run.said[0].split())
     assert done <= found["imports_done"]
     # robustrun is there already, and what is imported after the first step is no start any more.
-    assert found["imports_done"] <= asked + 0.15
+    assert found["imports_done"] <= asked + 1.4
     assert found["group_begin"] == found["load_begin"] == found["optimizer"] == 0
 
 
@@ -125,14 +125,14 @@ def test_a_load_before_the_first_step_leaves_its_time(run):
     pytest.importorskip("torch")
     found = run(
         "import time, robustrun\nfrom robustrun import _stages\nbegan = time.monotonic()\n"
-        "with _stages.loading():\n    time.sleep(0.05)\n"
+        "with _stages.loading():\n    time.sleep(1)\n"
         "with _stages.loading():\n    pass\n"
         "done = time.monotonic()\nrobustrun.step(1)\n"
         "with _stages.loading():\n    pass\n"
         "print(began, done)\n")
     began, done = map(float, run.said[0].split())
-    assert began <= found["load_begin"] <= began + 0.04
-    assert found["load_begin"] + 0.05 <= found["load_done"] <= done
+    assert began <= found["load_begin"] <= began + 0.9
+    assert found["load_begin"] + 1 <= found["load_done"] <= done
 
 
 def test_a_forked_child_leaves_nothing(run):

@@ -82,7 +82,7 @@ class Standby:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(str(folder / "sock"))
         self.socket.listen()
-        self.socket.settimeout(30)
+        self.socket.settimeout(120)
         self.process = subprocess.Popen(
             [sys.executable, "-u", str(BOOT), mode, script, *arguments], cwd=folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -92,7 +92,7 @@ class Standby:
     def ready(self):
         """Field -> values of its first message."""
         self.peer, _ = self.socket.accept()
-        self.peer.settimeout(30)
+        self.peer.settimeout(120)
         size = int.from_bytes(self.peer.recv(4, socket.MSG_WAITALL), "little")
         head, *fields = self.peer.recv(size, socket.MSG_WAITALL).split(b"\0")
         assert head == b"ready 1"
@@ -108,7 +108,7 @@ class Standby:
         return self.finish()
 
     def finish(self):
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=180)
         return self.process.returncode, out.decode(), err.decode()
 
     def close(self):

@@ -12,7 +12,7 @@ class Loop {
 
   template <class Condition>
   [[nodiscard]] bool run_until(Condition condition,
-                               std::chrono::milliseconds deadline = std::chrono::seconds(20)) {
+                               std::chrono::milliseconds deadline = std::chrono::seconds(60)) {
     const auto end = std::chrono::steady_clock::now() + deadline;
     while (!condition()) {
       if (std::chrono::steady_clock::now() > end) return false;
@@ -28,8 +28,11 @@ class Loop {
     io_.run();
   }
 
+  // At least what was due within this time, also when the process slept for longer than that.
   void run_for(std::chrono::milliseconds time) {
     static_cast<void>(run_until([] { return false; }, time));
+    if (io_.stopped()) io_.restart();
+    io_.poll();
   }
 
  private:

@@ -158,7 +158,7 @@ TEST_CASE("endpoints are tried in order until one is the run's supervisor") {
   Credential credential = house.credential();
   credential.endpoints = {deserted(), "nonsense", blackhole.endpoint(), other.endpoint(),
                           house.endpoint()};
-  const DialerLimits limits{.connect_max = 50ms, .handshake_max = 5s};
+  const DialerLimits limits{.connect_max = 400ms, .handshake_max = 10s};
   Caller caller(loop, credential, self_example(), {}, limits);
   REQUIRE(caller.call());
   REQUIRE(run_until(loop, [&] { return house.agents.size() == 1; }));

@@ -16,7 +16,7 @@ using robustrun::base::write_all;
 
 TEST_CASE("who finds the door crowded waits outside until silent peers are put out") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 2, .handshake_max = 60ms}});
+  House house(loop, {.limits = {.handshakes_max = 2, .handshake_max = 400ms}});
   std::vector<Fd> crowd;
   for (int i = 0; i < 5; ++i) crowd.push_back(tcp_to(house.listener->port()));
   Caller caller(loop, house.credential());
@@ -43,7 +43,7 @@ TEST_CASE("silent strangers in all places hold up an agent for a moment only") {
   const auto start = std::chrono::steady_clock::now();
   CHECK(caller.call());
   REQUIRE(run_until(loop, [&] { return house.listener->counters().admitted == 1; }));
-  CHECK(std::chrono::steady_clock::now() - start < kHandshakeMax / 4);
+  CHECK(std::chrono::steady_clock::now() - start < kHandshakeMax / 2);
   // One place for the enrolment, which gives it back, and one for the agent.
   CHECK(house.listener->counters().refused <= 2);
   CHECK(house.listener->counters().refused >= 1);
@@ -98,9 +98,9 @@ TEST_CASE("a full house puts nobody out before others come, nor before its time"
     House house(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = patience}});
     const Fd first = tcp_to(house.listener->port());
     const Fd second = tcp_to(house.listener->port());
+    REQUIRE(run_until(loop, [&] { return house.listener->counters().accepted == 2; }));
     loop.restart();
     loop.run_for(60ms);
-    CHECK(house.listener->counters().accepted == 2);
     CHECK(house.listener->counters().refused == 0);
     const Fd third = tcp_to(house.listener->port());
     if (patience == 20ms) {

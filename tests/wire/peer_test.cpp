@@ -163,7 +163,7 @@ TEST_CASE("visitors that say nothing are let wait in bounded numbers, and do not
   ends.loop.run_for(milliseconds(100));
   // Until the first of them have had their time.
   const auto outcome =
-      ends.call(kNonce, kCallee, ends.door->port(), PeerPurpose::kReach, milliseconds(5000));
+      ends.call(kNonce, kCallee, ends.door->port(), PeerPurpose::kReach, milliseconds(20'000));
   CHECK(outcome.reached);
 }
 
