@@ -95,8 +95,7 @@ class StagedFileImpl final : public StagedFile,
   std::shared_ptr<BlockStore> store_;
   std::vector<Part> parts_;
   std::map<std::uint64_t, std::vector<BlockAnswered>> waiting_;
-  std::uint64_t next_ = 0, here_ = 0;
-  std::size_t sought_ = 0;
+  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // blocks
   StagedFrom from_;
   Done done_;
   // Of pools that other files use: not from the same number on.
@@ -204,8 +203,9 @@ void StagedFileImpl::be_described(StagedAbout about) {
 
 void StagedFileImpl::get_description(wire::BlockScope scope, BlockAnswered answer) {
   if (about_) return answer(make_block(bootstrap::to_text(*about_)));
-  if (scope == wire::BlockScope::kAny) return waiting_for_about_.push_back(std::move(answer));
-  if (unreadable_ || scope == wire::BlockScope::kStored) return answer(nullptr);
+  // Once our own search is over, nothing will come of it.
+  if (scope == wire::BlockScope::kAny && done_) return waiting_for_about_.push_back(answer);
+  if (unreadable_ || scope != wire::BlockScope::kOwn) return answer(nullptr);
   // Not after our own search: who asks may be whom that one waits for.
   waiting_for_about_.push_back(answer);
   describe_from_file([weak = weak_from_this(), answer = std::move(answer)] {
@@ -376,10 +376,10 @@ bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
   };
   if (!parts_.empty() && parts_[name.block].stage == Stage::kHere) {
     read_store(name.block, give);
-  } else if (scope == wire::BlockScope::kStored) {
-    answer(nullptr);
   } else if (scope == wire::BlockScope::kOwn) {
     unreadable_ ? answer(nullptr) : read_origin(name.block, give);
+  } else if (scope == wire::BlockScope::kStored || (parts_.empty() && !done_)) {
+    answer(nullptr);  // or there is no store to bring it to
   } else {
     waiting_[name.block].push_back(std::move(answer));
     if (!parts_.empty()) seek(name.block);

@@ -292,8 +292,8 @@ void BlockClients::become_peers(const ClientPtr& client, const BlockFrame& frame
     wants_.clear();
   }
   supply_.peers_gone();
-  client->reply(BlockFrameKind::kOk, frame, "");
   supply_.set_peers([this](std::uint64_t block) { return ask_peers(block); });
+  client->reply(BlockFrameKind::kOk, frame, "");  // from here on it is asked
 }
 
 // Called by the supply, under its lock.

@@ -152,6 +152,18 @@ TEST_CASE("what nobody can read is said, with the path and what to do; and may b
   CHECK(two.end(1));
 }
 
+TEST_CASE("who asks a node whose search is over is told so, and waits for nobody") {
+  for (const std::size_t first : {0UZ, 1UZ}) {
+    Staging two(2);
+    for (const std::size_t i : {first, 1 - first}) {
+      two.begin(i);
+      const auto status = two.end(i);
+      REQUIRE_FALSE(status);
+      CHECK(status.error().what.find("no node of the run can read it") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("the parts together link what is staged, and a start waits for it") {
   Staging one(1);
   write_file(one.path);

@@ -57,7 +57,7 @@ class Client:
             kind, id, _, data = self.receive()
             if kind == EVENT:
                 self.events.append(data.decode())
-            elif id == wanted:
+            elif kind != WANT and id == wanted:  # questions of the server have ids of their own
                 return kind, data
 
     def status(self):
