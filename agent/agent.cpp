@@ -192,6 +192,7 @@ class Agent {
       own_workers_->checkpoints = welcome.workers.checkpoints;
       own_workers_->share_blocks = welcome.workers.share_blocks;
       own_workers_->stages = welcome.workers.stages;
+      own_workers_->overlap_saves = welcome.workers.overlap_saves;
       if (!own_workers_->log_directory.empty()) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }

@@ -12,15 +12,21 @@ namespace {
 
 class ControlSocketImpl final : public ControlSocket {
  public:
-  ControlSocketImpl(ControlState state, NoteHandler on_note, GiveMemory give_memory)
+  ControlSocketImpl(ControlState state, NoteHandler on_note, GiveMemory give_memory,
+                    AwaitSaves await_saves)
       : state_(std::move(state)),
         on_note_(std::move(on_note)),
-        give_memory_(std::move(give_memory)) {}
+        give_memory_(std::move(give_memory)),
+        await_saves_(std::move(await_saves)) {}
 
   base::Status serve(const boost::asio::any_io_executor& executor, const std::string& path) {
     base::RequestSocket::Handlers handlers;
     handlers.on_message = [this](std::string_view message,
                                  const base::RequestSocket::Reply& reply) {
+      if (await_saves_ && asks_for_saves(message)) {
+        return await_saves_(
+            [reply, answer = answer_control_message(message, state_)] { reply(answer, nullptr); });
+      }
       const auto bytes = give_memory_ ? memory_wanted(message) : std::nullopt;
       if (!bytes) {
         reply(answer_control_message(message, state_), nullptr);
@@ -54,6 +60,7 @@ class ControlSocketImpl final : public ControlSocket {
   ControlState state_;
   NoteHandler on_note_;
   GiveMemory give_memory_;
+  AwaitSaves await_saves_;
   std::unique_ptr<base::RequestSocket> socket_;
 };
 
@@ -61,9 +68,9 @@ class ControlSocketImpl final : public ControlSocket {
 
 base::Result<std::unique_ptr<ControlSocket>> ControlSocket::open(
     boost::asio::any_io_executor executor, const std::string& path, ControlState state,
-    NoteHandler on_note, GiveMemory give_memory) {
+    NoteHandler on_note, GiveMemory give_memory, AwaitSaves await_saves) {
   auto socket = std::make_unique<ControlSocketImpl>(std::move(state), std::move(on_note),
-                                                    std::move(give_memory));
+                                                    std::move(give_memory), std::move(await_saves));
   RR_TRY(socket->serve(executor, path));
   return socket;
 }

@@ -22,11 +22,14 @@ class ControlSocket {
   using NoteHandler = std::function<void(wire::CheckpointNote)>;
   // Who grants memory to this worker; empty: nobody does.
   using GiveMemory = std::function<void(std::uint64_t bytes, MemoryTier::Answer answer)>;
+  // Calls `go` when the worker may load and save checkpoints; empty: at once.
+  using AwaitSaves = std::function<void(std::function<void()> go)>;
   // Makes `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
   static base::Result<std::unique_ptr<ControlSocket>> open(boost::asio::any_io_executor executor,
                                                            const std::string& path,
                                                            ControlState state, NoteHandler on_note,
-                                                           GiveMemory give_memory = {});
+                                                           GiveMemory give_memory = {},
+                                                           AwaitSaves await_saves = {});
   // Closes all connections and removes `path`; no reply is written afterwards.
   virtual ~ControlSocket() = default;
   // From now on the answer to "stop_reason".

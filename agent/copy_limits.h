@@ -8,11 +8,13 @@
 namespace robustrun::agent {
 
 inline constexpr std::chrono::seconds kBreakpointSaveMax{8};  // less than kLeaveMax
-// The next workers wait longer, as long as something is written: for what takes as long as that,
-// and less than the supervisor waits for them (Deadlines::workers_started, and kGpuFreeMax).
+// What the next workers load or save waits longer, as long as something is written: for what takes
+// as long as that.
 inline constexpr std::chrono::seconds kRescueLook{4};
 inline constexpr std::uint64_t kRescueBytesPerSecond = 200'000'000;
 inline constexpr std::chrono::seconds kRescueMax{45};
+// From StartWorkers on, which comes after each rescue has begun; a worker waits for 90 s.
+inline constexpr std::chrono::seconds kSavesGateMax{50};
 // Of which a directory that hangs takes no more than this; later on, for one call, twice as much.
 inline constexpr std::chrono::seconds kRescueFirstPatience{2};
 inline constexpr std::chrono::seconds kRescuePatience{4};

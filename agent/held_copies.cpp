@@ -125,7 +125,8 @@ class HeldCopiesImpl final : public HeldCopies,
   void serve(const wire::BulkVisitor& visitor);
   void answer(const std::shared_ptr<wire::BulkStream>& stream, wire::BulkVerdict verdict);
   void on_arrived(base::Rank rank, const std::shared_ptr<Arrival>& arrival);
-  void finish_saving(HeldSaving& saving, const RescueRun::Lines& lines, bool late);
+  void finish_saving(HeldSaving& saving, const RescueRun::Lines& lines);
+  void go_on_saving(HeldSaving& saving);
   void free_unwanted();
 
   NodeContext& node_;
@@ -292,10 +293,10 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
         if (held.rounds[slot] == held.complete) secured = slot;
       }
       bytes += slot_bytes_of(held.given);
-      saving->memories.push_back({rank, std::move(same->memory), secured});
+      saving->memories.push_back({rank, std::move(same->memory), 0, secured});
     }
   }
-  if (saving->memories.empty()) return finish_saving(*saving, {}, false);
+  if (saving->memories.empty()) return finish_saving(*saving, {});
   if (!saver_) saver_.emplace(node_.executor, 1, kCopiesWaitingMax);
   auto run = RescueRun::start(node_.executor, node_.clock, *saver_, rescue_limits(bytes),
                               [saving](const RescueWatch& watch) {
@@ -303,14 +304,13 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
                                 return rescue_copies(std::move(saving->memories), clock, watch);
                               },
                               {[weak = weak_from_this(), saving] {
-                                 if (const auto self = weak.lock())
-                                   self->finish_saving(*saving, {}, true);
+                                 if (const auto self = weak.lock()) self->go_on_saving(*saving);
                                },
                                [weak = weak_from_this(), saving](const RescueRun::Lines& lines) {
                                  if (const auto self = weak.lock())
-                                   self->finish_saving(*saving, lines, false);
+                                   self->finish_saving(*saving, lines);
                                }});
-  if (!run) return finish_saving(*saving, {}, true);
+  if (!run) return finish_saving(*saving, {{order.ranks.front(), true, run.error().what}});
   std::erase_if(runs_, [](const auto& each) { return !each->is_waited_for(); });
   runs_.push_back(*std::move(run));
 }
@@ -323,9 +323,23 @@ void HeldCopiesImpl::after_saving(std::function<void()> go) {
   });
 }
 
-void HeldCopiesImpl::finish_saving(HeldSaving& saving, const RescueRun::Lines& lines, bool late) {
+// The next attempt begins, and its workers wait before they load or save.
+void HeldCopiesImpl::go_on_saving(HeldSaving& saving) {
   wire::HeldCopiesSaved answer{saving.order.attempt, saving.order.order, 0, {}};
-  if (late) answer.errors.emplace_back("copies of a lost node are still being saved; not waiting");
+  answer.saving = node_.workers.overlap_saves;
+  if (!answer.saving) {
+    answer.errors.emplace_back("copies of a lost node are still being saved; not waiting");
+  }
+  saving.answered = true;
+  node_.send(answer);
+  if (!answer.saving) return;
+  after_saving([weak = weak_from_this(), over = wire::SavingOver{answer.attempt, answer.order}] {
+    if (const auto self = weak.lock()) self->node_.send(over);
+  });
+}
+
+void HeldCopiesImpl::finish_saving(HeldSaving& saving, const RescueRun::Lines& lines) {
+  wire::HeldCopiesSaved answer{saving.order.attempt, saving.order.order, 0, {}};
   for (const RescueLine& line : lines) {
     base::log_line(line.failed ? base::LogLevel::kWarn : base::LogLevel::kInfo, {.rank = line.rank},
                    line.text);

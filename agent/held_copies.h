@@ -34,7 +34,8 @@ class HeldCopies {
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
   // For a rank that runs here from now on; nullopt when there is no complete copy of it.
   virtual std::optional<GivenMemory> hand_over(base::Rank rank) = 0;
-  // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest.
+  // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest; by SavingOver, too, when
+  // it says that saving goes on.
   virtual void save(const wire::SaveHeldCopies& order) = 0;
   // Calls `go` when nothing that was to be saved is waited for any more.
   virtual void after_saving(std::function<void()> go) = 0;

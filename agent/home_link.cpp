@@ -76,8 +76,13 @@ class NetworkLink final : public HomeLink {
   void send(const wire::Message& message) override {
     std::visit(
         [this](const auto& report) {
-          if constexpr (kIsReport<std::decay_t<decltype(report)>>) {
+          using Report = std::decay_t<decltype(report)>;
+          if constexpr (kIsReport<Report>) {
             if (report.attempt == hello_.attempt) reports_.emplace_back(report);
+          }
+          if constexpr (std::is_same_v<Report, wire::SavingOver>) {
+            if (saved_.size() == kSavedToldMax) saved_.erase(saved_.begin());
+            saved_.push_back(report);
           }
         },
         message);
@@ -161,6 +166,7 @@ class NetworkLink final : public HomeLink {
     hello_.at = clock_.now();
     channel.send(hello_);
     for (const wire::Message& report : reports_) channel.send(report);
+    for (const wire::SavingOver& over : saved_) channel.send(over);
   }
 
   // Somebody connects to us. A supervisor that is not the one we are connected to has to show that
@@ -304,6 +310,7 @@ class NetworkLink final : public HomeLink {
   std::shared_ptr<wire::Channel> rival_;  // of one that has not welcomed us yet
   std::uint32_t incarnation_ = 0;  // the highest of a supervisor that welcomed us
   std::vector<wire::Message> reports_;  // of hello_.attempt: at most a few per worker
+  std::vector<wire::SavingOver> saved_;  // the newest, whatever attempt they are of
   std::vector<wire::Message> unheard_;  // about this machine, said while nobody was there
   base::Nanos lost_at_, progress_at_, heard_at_{};
   std::chrono::milliseconds wait_ = kRedialFirst;

@@ -29,6 +29,7 @@ inline constexpr std::chrono::milliseconds kRedialMax{1000};
 inline constexpr std::chrono::milliseconds kHomeWatchInterval{500};
 inline constexpr std::chrono::seconds kCredentialMax{30};     // to read it from stdin
 inline constexpr std::size_t kUnheardMax = 64;  // findings kept while the supervisor is away
+inline constexpr std::size_t kSavedToldMax = 8;  // words that saving is over, said again
 
 // worker
 inline constexpr std::size_t kStderrTailLines = 50;   // kept for the report

@@ -38,7 +38,7 @@ class MemoryTierImpl final : public MemoryTier,
   void abandon() {
     if (run_) run_->abandon();
     pool_.reset();
-    done_ = nullptr;
+    done_.clear();
   }
 
  private:
@@ -63,8 +63,9 @@ class MemoryTierImpl final : public MemoryTier,
   std::optional<base::BlockingPool> pool_;  // made when it is needed for the first time
   std::set<base::Rank> refused_;  // and it was said
   std::shared_ptr<RescueRun> run_;
-  std::function<void()> done_;
+  std::vector<std::function<void()>> done_;  // who waits for it, until it is late
   bool saving_ = false;
+  bool is_late_ = false;
   PeerMemory* peers_ = nullptr;
   std::uint64_t serials_ = 0;
 };
@@ -154,17 +155,19 @@ void MemoryTierImpl::keep_new(base::Rank rank, Result<GivenMemory> memory, const
 }
 
 void MemoryTierImpl::save_copies(std::function<void()> done) {
+  if (saving_ && !is_late_) return done_.push_back(std::move(done));
   if (saving_ || areas_.empty()) return done();
   auto memories = std::make_shared<std::vector<RescuedMemory>>();
   std::uint64_t bytes = 0;
   for (const auto& [rank, area] : areas_) {
-    auto copy = same_memory(area.given);
-    if (!copy) continue;
+    auto left = rescued_memory(rank, area.given);
+    if (!left) continue;
     bytes += slot_bytes_of(area.given);
-    memories->push_back({rank, std::move(copy->memory)});
+    memories->push_back(*std::move(left));
   }
   saving_ = true;
-  done_ = std::move(done);
+  is_late_ = false;
+  done_.push_back(std::move(done));
   const auto ended = [self = weak_from_this()](const RescueRun::Lines& lines) {
     const auto tier = self.lock();
     if (!tier) return;
@@ -176,7 +179,10 @@ void MemoryTierImpl::save_copies(std::function<void()> done) {
     tier->finish_saving();
   };
   const auto late = [self = weak_from_this()] {
-    if (const auto tier = self.lock()) tier->finish_saving();
+    const auto tier = self.lock();
+    if (!tier) return;
+    tier->is_late_ = true;
+    tier->finish_saving();
   };
   auto run = RescueRun::start(node_.executor, node_.clock, pool(), rescue_limits(bytes),
                               [memories, &clock = node_.clock](const RescueWatch& watch) {
@@ -197,7 +203,7 @@ void MemoryTierImpl::after_saving(std::function<void()> go) {
 }
 
 void MemoryTierImpl::finish_saving() {
-  if (done_) std::exchange(done_, nullptr)();
+  for (const auto& done : std::exchange(done_, {})) done();
 }
 
 // What the owner holds: its end is the end of all that was asked.

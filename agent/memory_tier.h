@@ -50,9 +50,10 @@ class MemoryTier {
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
   // Saves the newest complete copies that are not on disk, and commits where they are the last
   // parts. No worker may live. `done` is called once, after kBreakpointSaveMax at the latest; what
-  // is not done by then goes on, and cannot commit once the next attempt has begun to save.
+  // is not done by then goes on, and cannot commit once the next attempt has begun to save. While
+  // it goes on nobody is given memory, so that another call only waits for it.
   virtual void save_copies(std::function<void()> done) = 0;
-  // Calls `go` when new workers may begin to save: what goes on, here and of copies of other nodes'
+  // Calls `go` when new workers may load and save: what goes on, here and of copies of other nodes'
   // ranks, has ended, or is not waited for any more (rescue_run.h). Perhaps at once.
   virtual void after_saving(std::function<void()> go) = 0;
   // All other ranks run elsewhere now: their memory is given to the peers, or back.

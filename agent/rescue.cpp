@@ -34,12 +34,11 @@ using ByAttempt =
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, LeftStep, std::greater<>>;
 
 // Of two that are held the older one is of the last complete round (round_part.h).
-std::optional<std::size_t> secured_slot(const checkpoint::MemoryArea& area,
+std::optional<std::size_t> secured_slot(std::uint32_t held_slots,
                                         const std::vector<checkpoint::FoundCopy>& newest_first) {
-  const auto board = area.board();
   std::optional<std::size_t> oldest;
   for (const checkpoint::FoundCopy& found : newest_first) {
-    if (board && board->is_held(found.slot)) oldest = found.slot;
+    if ((held_slots >> found.slot & 1U) != 0) oldest = found.slot;
   }
   return oldest;
 }
@@ -119,6 +118,16 @@ bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock,
 
 }  // namespace
 
+Result<RescuedMemory> rescued_memory(base::Rank rank, const GivenMemory& given) {
+  GivenMemory same = RR_TRY(same_memory(given));
+  RescuedMemory rescued{rank, std::move(same.memory)};
+  auto board = checkpoint::MappedBoard::of(given.memory, given.bytes);
+  for (std::size_t slot = 0; board && slot < (*board)->slots(); ++slot) {
+    if ((*board)->is_held(slot)) rescued.held_slots |= 1U << slot;
+  }
+  return rescued;
+}
+
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
                                       const RescueWatch& watch) {
   std::vector<RescueLine> lines;
@@ -131,7 +140,7 @@ std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const
       continue;
     }
     std::vector<checkpoint::FoundCopy> all = checkpoint::complete_copies(*area);
-    const auto secured = each.secured_slot ? each.secured_slot : secured_slot(*area, all);
+    const auto secured = each.secured_slot ? each.secured_slot : secured_slot(each.held_slots, all);
     for (checkpoint::FoundCopy& found : all) {
       const checkpoint::AttemptId id = found.copy.manifest.head.attempt;
       LeftStep& step = steps[{id.generation, id.step, id.token}];

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "agent/copy_memory.h"
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "base/core/result.h"
 #include "base/io/fd.h"
 
 namespace robustrun::agent {
@@ -18,10 +20,14 @@ namespace robustrun::agent {
 struct RescuedMemory {
   base::Rank rank;
   base::Fd memory;
-  // Whose copy is of a step of which there are all ranks' copies somewhere; none: as the memory's
-  // board says.
+  std::uint32_t held_slots = 0;  // a bit each: that its board held when its worker was gone
+  // Whose copy is of a step of which there are all ranks' copies somewhere; none: the older one of
+  // two that are held.
   std::optional<std::size_t> secured_slot{};
 };
+
+// That rank's, as it is now: the next attempt begins with a board on which nothing is held.
+base::Result<RescuedMemory> rescued_memory(base::Rank rank, const GivenMemory& given);
 
 // Between a rescue and whoever waits for it (rescue_run.h).
 struct RescueWatch {

@@ -69,8 +69,8 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
     if (looks_ == limits_.wait / limits_.look) {
       if (goes_on && !is_over) {
         RR_LOG(kWarn, {},
-               "copies in memory are still being saved; as long as that goes on, the next workers "
-               "wait for it, until it has taken {:.0f} s",
+               "copies in memory are still being saved; as long as that goes on, what the next "
+               "workers load or save waits for it, until it has taken {:.0f} s",
                std::chrono::duration<double>(limits_.most).count());
       } else {
         RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");

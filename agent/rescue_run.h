@@ -1,8 +1,8 @@
 #pragma once
 // A rescue (rescue.h) on a thread of a pool, and how long it is waited for. Whoever ordered it
-// hears that it has ended, or after `wait` that it goes on. The next workers may wait longer, so
-// that none of them takes the directories over meanwhile: as long as something was written between
-// two looks, and not beyond `most`. Then nothing more is begun.
+// hears that it has ended, or after `wait` that it goes on. The next workers' loads and saves wait
+// longer, so that none of them takes the directories over meanwhile: as long as something was
+// written between two looks, and not beyond `most`. Then nothing more is begun.
 //
 // Owned by whoever ordered it, on the agent's loop.
 

@@ -150,7 +150,7 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
         note.local_rank = slot_.local_rank;
         checkpoints_.take(std::move(note));
       },
-      memory_for(plan)));
+      memory_for(plan), plan.await_saves));
   if (!node_.workers.trace) return {};
   if (chooses_events(node_.workers)) {
     events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));

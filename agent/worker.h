@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "agent/attempt_dirs.h"
+#include "agent/control_socket.h"
 #include "agent/hot_files.h"
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
@@ -32,6 +33,7 @@ class Worker : public Victim {
     unsigned usable_cpus = 1;        // of this node, for all its workers together
     std::string memory{};            // policy, as in ShimOptions
     MemoryTier* copies = nullptr;    // memory for its state; null: it gets none
+    ControlSocket::AwaitSaves await_saves{};  // of workers before it
     std::string ras_address{};       // for NCCL_RAS_ADDR; empty: it is left as it is
   };
   struct Gone {

@@ -139,6 +139,11 @@ std::string answer_ping(const json&, ControlState&) {
   return written(json::object({{"type", "ping"}}));
 }
 
+// Once that is so: whoever has to wait is answered later.
+std::string answer_await_saves(const json&, ControlState&) {
+  return written(json::object({{"type", "await_saves"}}));
+}
+
 // Those that can be granted are answered where the memory is.
 std::string refuse_memory(const json&, ControlState&) {
   return control_error("memory needs bytes, a whole number, and a node that keeps copies");
@@ -250,6 +255,7 @@ constexpr std::array kMessages = {
     MessageRow{"checkpoint", answer_checkpoint},
     MessageRow{"save_on_stop", answer_save_on_stop},
     MessageRow{"memory", refuse_memory},
+    MessageRow{"await_saves", answer_await_saves},
 };
 
 }  // namespace
@@ -298,6 +304,11 @@ std::optional<std::uint64_t> memory_wanted(std::string_view request) {
   const json* const bytes = member(document, "bytes");
   if (bytes == nullptr || !bytes->is_number_unsigned()) return std::nullopt;
   return bytes->get<std::uint64_t>();
+}
+
+bool asks_for_saves(std::string_view request) {
+  const json document = parse(request);
+  return document.is_object() && text_of(member(document, "type")) == "await_saves";
 }
 
 std::string memory_answer(std::uint64_t bytes) {

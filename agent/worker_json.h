@@ -39,6 +39,8 @@ std::string control_error(std::string_view what);
 // Bytes of memory that a message asks for; nullopt: it is another message, or malformed.
 std::optional<std::uint64_t> memory_wanted(std::string_view request);
 std::string memory_answer(std::uint64_t bytes);
+// It asks to be answered when the worker may load and save checkpoints.
+bool asks_for_saves(std::string_view request);
 
 // What `py-spy dump --json` (0.3 and newer) printed: a list of threads. The thread whose number is
 // `pid` is the main one. Limits as of parse_faulthandler(). kCorrupt when it is something else.

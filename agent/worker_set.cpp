@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "agent/attempt_dirs.h"
+#include "agent/attempt_end.h"
+#include "agent/copy_limits.h"
 #include "agent/gpu_release.h"
 #include "agent/limits.h"
 #include "agent/memory_tier.h"
 #include "agent/node_ras.h"
 #include "agent/numa.h"
 #include "agent/preparation.h"
-#include "agent/shm_sweep.h"
+#include "agent/saves_gate.h"
 #include "agent/spare_standbys.h"
 #include "agent/standby_set.h"
 #include "agent/worker.h"
@@ -39,9 +41,10 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
-        sweep_pool_(node.executor, 1, 1),
         check_pool_(node.executor, 1, 1),
-        ras_(node) {}
+        ras_(node),
+        end_(AttemptEnd::make(node, copies)),
+        saves_(SavesGate::make(node.executor, kSavesGateMax)) {}
 
   [[nodiscard]] bool takes(const wire::StartWorkers& order) const {
     return gone_ && !leaving_ && (!order_ || order.is_newer_than(*order_));
@@ -66,12 +69,12 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void check_and_start();
   void kill_workers();
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
-  void start_when_free(base::Attempt attempt);
   void start_next();
   void give_up_start(const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
   void finish_if_empty();
-  void sweep_shared_memory();
+  void await_saves(std::function<void()> go);
+  void end_attempt(std::vector<std::string> shm_removed);
   void report_gone();
   [[nodiscard]] bool empty() const;
 
@@ -81,20 +84,19 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
-  // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
-  base::BlockingPool sweep_pool_;
   base::BlockingPool check_pool_;
   std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
   AttemptPaths paths_;
   NumaPlan bindings_;
   NodeRas ras_;
+  std::shared_ptr<AttemptEnd> end_;
+  std::shared_ptr<SavesGate> saves_;
   std::optional<base::Nanos> looked_at_;   // by the supervisor, last
   std::set<std::string> notices_;      // of bindings, that were said
   const unsigned usable_cpus_ = usable_cpus();
   std::size_t next_slot_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
   bool stopping_ = false;
-  bool sweeping_ = false;
   bool gone_ = true;           // nothing of order_'s attempt is left
   bool congested_ = false;
   base::Nanos started_wall_time_{};
@@ -104,11 +106,14 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 void WorkerSet::Impl::start(wire::StartWorkers order) {
-  if (!takes(order)) return;
+  const bool is_release = order_ && order.is_same_as(*order_) && !order.saving;
+  if (!takes(order)) return is_release ? saves_->open() : void();
   order_ = std::move(order);
   workers_.clear();
   next_slot_ = 0;
   stopping_ = gone_ = false;
+  end_->begin_attempt();
+  saves_->begin_attempt(order_->saving);
   summary_ = {};
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
@@ -150,8 +155,9 @@ void WorkerSet::Impl::check_and_start() {
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
     if (!found->program) return set->give_up_start(found->program.error());
-    set->copies_.after_saving([self, attempt] {
-      if (const auto now = self.lock()) now->start_when_free(attempt);
+    set->gpus_->when_free([self, attempt] {
+      const auto now = self.lock();
+      if (now && now->is_to_start(attempt)) now->start_next();
     });
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
@@ -165,15 +171,6 @@ void WorkerSet::Impl::check_and_start() {
 
 bool WorkerSet::Impl::is_to_start(base::Attempt attempt) const {
   return !gone_ && !stopping_ && order_->attempt == attempt;
-}
-
-// The first worker of the attempt, unless that is over already.
-void WorkerSet::Impl::start_when_free(base::Attempt attempt) {
-  if (!is_to_start(attempt)) return;
-  gpus_->when_free([self = weak_from_this(), attempt] {
-    const auto set = self.lock();
-    if (set && set->is_to_start(attempt)) set->start_next();
-  });
 }
 
 AttemptPaths WorkerSet::Impl::make_paths() const {
@@ -203,6 +200,7 @@ void WorkerSet::Impl::start_next() {
   Worker::Plan plan{standbys_, preparation_.hot_files(), *order_, slot, paths_, {}, usable_cpus_};
   plan.ras_address = ras_.address();
   plan.copies = &copies_;
+  plan.await_saves = std::bind_front(&Impl::await_saves, this);
   const std::size_t local = slot.local_rank.value;
   if (local < bindings_.cpus.size()) plan.cpus = bindings_.cpus[local];
   if (local < bindings_.memory.size()) plan.memory = bindings_.memory[local];
@@ -241,6 +239,8 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
       if (const auto set = error ? nullptr : self.lock()) set->kill_workers();
     });
   }
+  const bool goes_on = order.reason == wire::StopReason::kRestart;
+  end_->set_goes_on(goes_on && node_.workers.overlap_saves);
   finish_if_empty();
 }
 
@@ -291,35 +291,35 @@ void WorkerSet::Impl::finish_if_empty() {
   if (!empty()) return;
   grace_.cancel();
   preparation_.image().workers_gone();
-  if (!gone_ && !sweeping_) {
-    sweeping_ = true;
+  if (!gone_ && !end_->has_begun()) {
     preparation_.end_attempt();
     tell(node_.stages.end_attempt());
-    copies_.save_copies(std::bind_front(&Impl::sweep_shared_memory, this));
-  } else if (gone_ && on_empty_ && standbys_.empty()) {
+    end_->begin(
+        order_->attempt, started_wall_time_,
+        {std::bind_front(&Impl::end_attempt, this), std::bind_front(&Impl::finish_if_empty, this)});
+  } else if (gone_ && !end_->is_waited_for() && on_empty_ && standbys_.empty()) {
     preparation_.end(std::exchange(on_empty_, nullptr));
   }
 }
 
-void WorkerSet::Impl::sweep_shared_memory() {
-  auto removed = std::make_shared<std::vector<std::string>>();
-  const auto done = [self = weak_from_this(), removed] {
-    auto set = self.lock();
-    if (!set) return;
-    set->sweeping_ = false;
-    set->gone_ = true;
-    if (!set->on_empty_) set->gpus_->workers_gone(set->order_->slots.size());
-    set->summary_.shm_removed = std::move(*removed);
-    // Their last progress and output were sent before; the objects go with the next start.
-    set->report_gone();
-    set->finish_if_empty();
-  };
-  const auto submitted = sweep_pool_.submit(
-      kSingleLane, [removed, since = started_wall_time_] { *removed = sweep_shm(since); }, done);
-  if (!submitted) asio::post(node_.executor, done);
+void WorkerSet::Impl::end_attempt(std::vector<std::string> shm_removed) {
+  gone_ = true;
+  if (!on_empty_) gpus_->workers_gone(order_->slots.size());
+  summary_.shm_removed = std::move(shm_removed);
+  // Their last progress and output were sent before; the objects go with the next start.
+  report_gone();
+  finish_if_empty();
 }
 
-void WorkerSet::Impl::report_gone() { node_.send(summary_); }
+void WorkerSet::Impl::report_gone() {
+  summary_.saving = end_->is_saving();
+  node_.send(summary_);
+}
+
+// Here copies may still be saved that an older supervisor knows nothing of.
+void WorkerSet::Impl::await_saves(std::function<void()> go) {
+  saves_->when_open([this, go = std::move(go)] { copies_.after_saving(go); });
+}
 
 void WorkerSet::Impl::set_congested(bool congested) {
   congested_ = congested;

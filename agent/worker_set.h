@@ -3,7 +3,8 @@
 //
 // Owned by the Agent, on its loop. Starts one worker per turn of the loop, stops them all
 // (signal, grace, kill), and reports WorkersGone when nothing of the attempt is left, stale
-// /dev/shm segments included.
+// /dev/shm segments included. What they left in memory is saved before that, or, if another attempt
+// follows, while that starts: then SavingOver says when, and its workers' loads and saves wait.
 
 #include <functional>
 #include <memory>

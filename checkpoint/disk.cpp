@@ -91,6 +91,15 @@ Status read_at(int fd, std::uint64_t offset, std::span<char> into, const std::st
   return {};
 }
 
+// Room for so many bytes, or why not. posix_fallocate() would write a byte into each block where a
+// file system cannot do that.
+int reserve(int fd, std::uint64_t bytes) {
+  while (::fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
 bool wants_ring(IoWay way) { return way == IoWay::kRing; }
 
 class PosixFile final : public OutputFile {
@@ -136,7 +145,7 @@ class PosixDisk final : public Disk {
     if (!file) return refused_write("cannot make " + path, errno);
     // Reserved now: no write behind this can run out of space (or, in /dev/shm, end in SIGBUS).
     if (bytes > 0) {
-      const int cause = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+      const int cause = reserve(file.get(), bytes);
       if (cause != 0 && cause != EOPNOTSUPP && cause != EINVAL) {
         ::unlink(path.c_str());
         return refused_write("cannot reserve " + std::to_string(bytes) + " bytes for " + path,

@@ -49,7 +49,8 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
                              std::is_same_v<T, wire::NodeHealth> ||
                              std::is_same_v<T, wire::CheckpointDemoted> ||
-                             std::is_same_v<T, wire::HeldCopiesSaved>) {
+                             std::is_same_v<T, wire::HeldCopiesSaved> ||
+                             std::is_same_v<T, wire::SavingOver>) {
           dispatch(to_event(report), node);
         } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
                              std::is_same_v<T, wire::NodeChecked> ||

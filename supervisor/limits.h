@@ -35,8 +35,9 @@ inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
 // that those who come together are in one.
 inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
-// From the core's Finish to our exit: agents say goodbye, the console drains.
-inline constexpr std::chrono::seconds kFarewellMax{5};
+// From the core's Finish to our exit: agents say goodbye, the console drains. Longer than they save
+// copies of an attempt that nobody goes on from (agent/copy_limits.h).
+inline constexpr std::chrono::seconds kFarewellMax{10};
 // From SIGKILL of what is left to our exit.
 inline constexpr std::chrono::seconds kKillMax{2};
 // Looks at leases per heartbeat of ours: a lease ends at most a fraction of an interval late.

@@ -95,7 +95,8 @@ WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank) {
 }
 
 WorkersGone to_event(const wire::WorkersGone& message) {
-  return {message.attempt, message.descendants_killed, message.unkillable, message.shm_removed};
+  return {message.attempt, message.descendants_killed, message.unkillable, message.shm_removed,
+          message.saving};
 }
 
 PortReserved to_event(const wire::PortReserved& message) {
@@ -140,6 +141,7 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
   message.master_addr = action.master_addr;
   message.master_port = action.master_port;
   message.ordered_by = action.ordered_by;
+  message.saving = action.saving;
   for (const Assignment worker : action.workers) {
     wire::WorkerSlot slot;
     slot.rank = worker.rank;
@@ -163,13 +165,15 @@ CheckpointDemoted to_event(const wire::CheckpointDemoted& message) {
 }
 
 HeldCopiesSaved to_event(const wire::HeldCopiesSaved& message) {
-  HeldCopiesSaved event{message.attempt, message.order, message.saved, {}};
+  HeldCopiesSaved event{message.attempt, message.order, message.saved, {}, message.saving};
   for (const std::string& error : message.errors) {
     if (event.errors.size() == kEvidenceMax) break;
     event.errors.push_back(wire::short_text(error, wire::kHealthLineBytesMax));
   }
   return event;
 }
+
+SavingOver to_event(const wire::SavingOver& message) { return {message.attempt, message.order}; }
 
 wire::PlaceCopies to_message(const PlaceCopies& action) {
   const auto routes = [](const std::vector<CopyRoute>& from) {

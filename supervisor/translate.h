@@ -26,6 +26,7 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
 wire::StopWorkers to_message(const StopWorkers& action);
 wire::DemoteCheckpoint to_message(const DemoteCheckpoint& action);
 HeldCopiesSaved to_event(const wire::HeldCopiesSaved& message);
+SavingOver to_event(const wire::SavingOver& message);
 wire::PlaceCopies to_message(const PlaceCopies& action);
 wire::SaveHeldCopies to_message(const SaveHeldCopies& action);
 

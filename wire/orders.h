@@ -88,11 +88,18 @@ struct StartWorkers {
   // The supervisor that ordered the attempt, by its incarnation, whoever says it again; 0: not
   // said.
   std::uint32_t ordered_by = 0;
+  // Copies of workers before are still being saved, here or elsewhere: these workers wait before
+  // they load or save (worker-socket.md), until the order is said again without it.
+  bool saving = false;
   // Attempts of two supervisors may have the same numbers: those of the later one follow.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
     const bool are_of_two =
         ordered_by != 0 && other.ordered_by != 0 && ordered_by != other.ordered_by;
     return are_of_two ? ordered_by > other.ordered_by : attempt > other.attempt;
+  }
+  // Perhaps said again.
+  [[nodiscard]] bool is_same_as(const StartWorkers& other) const {
+    return attempt == other.attempt && ordered_by == other.ordered_by;
   }
   template <class V>
   void fields(V& v) {
@@ -105,6 +112,7 @@ struct StartWorkers {
     v(7, "master_port", master_port);
     v(8, "version", version);
     v(9, "ordered_by", ordered_by);
+    v(10, "saving", saving);
   }
 };
 

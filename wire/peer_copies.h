@@ -67,12 +67,26 @@ struct HeldCopiesSaved {
   std::uint64_t order = 0;
   std::uint32_t saved = 0;  // copies that are on disk now and were not before
   std::vector<std::string> errors;  // for the log
+  bool saving = false;  // it goes on: SavingOver follows
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "order", order);
     v(3, "saved", saved);
     v(4, "errors", errors);
+    v(5, "saving", saving);
+  }
+};
+
+// Agent to supervisor, if its template says `overlap_saves`: what WorkersGone or HeldCopiesSaved
+// said to go on has ended, or is not waited for any more. Said again on every connection.
+struct SavingOver {
+  base::Attempt attempt;  // as there: whose workers made the copies
+  std::uint64_t order = 0;  // as SaveHeldCopies; 0: copies of the node's own workers
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "order", order);
   }
 };
 

@@ -100,6 +100,9 @@ struct WorkerTemplate {
   // that were in it lead there. The supervisor answers CodeWanted.
   std::optional<SyncedCode> code{};
   std::uint64_t cache_max_gib = 0;  // of each kind that a cache holds; 0: nobody said
+  // The supervisor knows SavingOver: an agent that is told to restart need not wait with
+  // WorkersGone until copies in memory are saved.
+  bool overlap_saves = false;
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -145,6 +148,7 @@ struct WorkerTemplate {
     v(43, "share_blocks", share_blocks);
     v(44, "code", code);
     v(45, "cache_max_gib", cache_max_gib);
+    v(46, "overlap_saves", overlap_saves);
   }
 };
 

@@ -63,6 +63,10 @@ class Agent:
             return -1
         return self._passed.pop()
 
+    def await_saves(self):
+        """Returns when nothing of attempts before is being saved any more, within 50 s."""
+        self.request("await_saves")
+
     def ping(self):
         self.request("ping")
 

@@ -17,7 +17,7 @@ from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import WriteItemType
 from torch.distributed.checkpoint.storage import WriteResult
 
-from . import _dcp_memory, _engine, _neutral, _staged, _state, _tensors
+from . import _dcp_memory, _engine, _neutral, _saves, _staged, _state, _tensors
 from ._api import stop_requested
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
@@ -307,6 +307,7 @@ def claim(directories, session):
 
 def store(directories, session, weights, workers, parity):
     """The same for all writers of this process into these directories."""
+    _saves.settle()
     key = tuple(directories), session
     with _stores_lock:
         if key not in _stores:

@@ -18,7 +18,19 @@ import threading
 import warnings
 from time import monotonic_ns
 
-from . import _engine, _load, _local, _neutral, _ranks, _session, _staged, _stages, _state, _tensors
+from . import (
+    _engine,
+    _load,
+    _local,
+    _neutral,
+    _ranks,
+    _saves,
+    _session,
+    _staged,
+    _stages,
+    _state,
+    _tensors,
+)
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._load import Loaded, WorldChanged
@@ -150,6 +162,7 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     """
     group = None if read_only else _ranks.group()
     with _stages.loading(), _lock:
+        _saves.settle()
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap)
         places = _directories(directories)
@@ -284,6 +297,7 @@ class _Saver(_staged.StagedSaves):
     """An engine and what one save leaves for the next."""
 
     def __init__(self, places):
+        _saves.settle()
         session = _session.session()
         self.places = places
         self.engine = _engine.Engine(places, *session)

@@ -33,6 +33,7 @@ from . import (
     _dcp_save,
     _engine,
     _ranks,
+    _saves,
     _session,
     _stages,
 )
@@ -222,6 +223,7 @@ class RobustReader(StorageReader):
         return RobustWriter.validate_checkpoint_id(checkpoint_id)
 
     def _take_over(self):
+        _saves.settle()
         if not self.read_only and (_session.under_robustrun() or _session.world().size > 1):
             _dcp_save.claim(self.directories, _session.session())
 

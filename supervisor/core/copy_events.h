@@ -62,12 +62,25 @@ struct HeldCopiesSaved {
   std::uint64_t order = 0;
   std::uint32_t saved = 0;  // copies that are on disk now and were not before
   std::vector<std::string> errors;
+  bool saving = false;  // it goes on: SavingOver follows
   template <class V>
   void fields(V& v) {
     v(1, "made_in", made_in);
     v(2, "order", order);
     v(3, "saved", saved);
     v(4, "errors", errors);
+    v(5, "saving", saving);
+  }
+};
+
+// What was said to be saved still, by WorkersGone or HeldCopiesSaved, has ended.
+struct SavingOver {
+  base::Attempt made_in;  // as HeldCopiesSaved
+  std::uint64_t order = 0;  // as there; 0: copies of the node's own workers
+  template <class V>
+  void fields(V& v) {
+    v(1, "made_in", made_in);
+    v(2, "order", order);
   }
 };
 

@@ -73,6 +73,7 @@ bool CopyMap::take(const HeldCopiesSaved& answer, base::NodeId from) {
   if (found == saves.end() || found->keeper.node != from || found->is_over) return false;
   found->is_over = true;
   found->saved = answer.saved;
+  found->goes_on = answer.saving;
   found->errors.assign(answer.errors.begin(),
                        answer.errors.begin() + static_cast<std::ptrdiff_t>(
                                                    std::min(answer.errors.size(), kEvidenceMax)));
@@ -85,6 +86,29 @@ void CopyMap::give_up(const CopyHolder& keeper, const std::string& why) {
     save.is_over = true;
     save.errors.push_back(why);
   }
+}
+
+void CopyMap::goes_on(const CopyHolder& holder, base::Attempt made_in, std::uint64_t order) {
+  going_on.push_back({holder, made_in, order});
+}
+
+// Copies of one attempt are saved at a time: a word of a later one is of those before, too.
+bool CopyMap::take(const SavingOver& over, base::NodeId from) {
+  return std::erase_if(going_on, [&](const GoingSave& save) {
+           return save.holder.node == from && save.order == over.order &&
+                  save.made_in <= over.made_in;
+         }) > 0;
+}
+
+void CopyMap::lose(base::NodeId node) {
+  const auto lost =
+      std::erase_if(going_on, [&](const GoingSave& save) { return save.holder.node == node; });
+  is_cut_off = is_cut_off || lost > 0;
+}
+
+bool CopyMap::saves_its_own(const CopyHolder& holder) const {
+  return std::ranges::any_of(
+      going_on, [&](const GoingSave& save) { return save.holder == holder && save.order == 0; });
 }
 
 bool CopyMap::is_saving() const {

@@ -51,6 +51,7 @@ struct SaveOrder {
   bool is_over = false;
   std::uint32_t saved = 0;
   std::vector<std::string> errors;
+  bool goes_on = false;  // it was not done in time, and workers wait for it
   template <class V>
   void fields(V& v) {
     v(1, "order", order);
@@ -60,6 +61,20 @@ struct SaveOrder {
     v(5, "over", is_over);
     v(6, "saved", saved);
     v(7, "errors", errors);
+    v(8, "goes_on", goes_on);
+  }
+};
+
+// Copies that an agent still saves while the next attempt begins.
+struct GoingSave {
+  CopyHolder holder;
+  base::Attempt made_in;
+  std::uint64_t order = 0;  // as SavingOver
+  template <class V>
+  void fields(V& v) {
+    v(1, "holder", holder);
+    v(2, "made_in", made_in);
+    v(3, "order", order);
   }
 };
 
@@ -78,6 +93,10 @@ struct CopyMap {
   std::uint64_t orders = 0;  // numbers given so far
   std::vector<SaveOrder> saves;  // since the last attempt ended; all of them are told together
 
+  std::vector<GoingSave> going_on;
+  bool is_awaited = false;  // workers of the attempt were told to wait for all of them
+  bool is_cut_off = false;  // one ended with its agent: others may have what that had
+
   // True: the answer is to this question, and says something else than what is known.
   bool take(const BackupSolved& answer, std::size_t places);
   void begin_attempt(base::Attempt now, std::vector<CopyHolder> members, std::size_t world);
@@ -85,6 +104,11 @@ struct CopyMap {
   void take(const CopiesKept& kept, std::uint32_t place, std::uint32_t first, std::uint32_t slots);
   bool take(const HeldCopiesSaved& answer, base::NodeId from);  // false: no order waits for it
   void give_up(const CopyHolder& keeper, const std::string& why);  // it will not answer
+  void goes_on(const CopyHolder& holder, base::Attempt made_in, std::uint64_t order);
+  bool take(const SavingOver& over, base::NodeId from);  // false: that is no news
+  void lose(base::NodeId node);  // and what it still saves
+  // It saves copies of its own workers.
+  [[nodiscard]] bool saves_its_own(const CopyHolder& holder) const;
   [[nodiscard]] bool is_saving() const;
   [[nodiscard]] bool has_copies() const;  // somebody makes some
   // Ranks with a copy on their node and none elsewhere, ascending.
@@ -106,6 +130,9 @@ struct CopyMap {
     v(10, "ranks", ranks);
     v(11, "orders", orders);
     v(12, "saves", saves);
+    v(13, "going_on", going_on);
+    v(14, "awaited", is_awaited);
+    v(15, "cut_off", is_cut_off);
   }
 };
 

@@ -109,6 +109,8 @@ std::vector<base::Rank> orphaned_ranks(const JobMemory& job) {
     if (!copies.is_any() || copies.is_ordered) continue;
     const bool is_out =
         copies.owner.node.value < job.nodes.size() && job.at(copies.owner.node).unfit;
+    // Two that save the same would write the same files.
+    if (is_out && job.copies.saves_its_own(copies.owner)) continue;
     if (is_out || !is_there(job, copies.owner)) ranks.push_back({rank});
   }
   return ranks;
@@ -171,7 +173,12 @@ Decision saved_in_words(const JobMemory& job) {
   const std::string whose = names_in_words(owners);
   const std::string where = keepers_of(job);
   Decision decision{Rule::kCopiesSaved, job.attempt, {}, errors.lines(), {}, {}, {}};
-  if (saved > 0) {
+  if (std::ranges::any_of(job.copies.saves, &SaveOrder::goes_on)) {
+    decision.text = fmt::format(
+        "what the memory of {} held for {} is still being saved: workers start and wait for it "
+        "before they load",
+        where, whose);
+  } else if (saved > 0) {
     decision.text =
         fmt::format("what the memory of {} held for {} was saved: {} cop{} of {} rank{}{}", where,
                     whose, saved, saved == 1 ? "y" : "ies", ranks, ranks == 1 ? "" : "s",

@@ -18,7 +18,8 @@ namespace robustrun::supervisor {
 // For every node that sends, holds or fetches, the group's in their order; the others hold what is
 // fetched from them.
 [[nodiscard]] std::vector<PlaceCopies> copy_orders(const JobMemory& job);
-// Ranks whose node is lost or takes no part any more, and that were not ordered to be saved.
+// Ranks whose node is lost, or takes no part any more and does not save them itself just now, and
+// that were not ordered to be saved.
 [[nodiscard]] std::vector<base::Rank> orphaned_ranks(const JobMemory& job);
 // "n1 and n3", of which ranks were or are the nodes.
 [[nodiscard]] std::string owners_in_words(const JobMemory& job,

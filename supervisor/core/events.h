@@ -187,7 +187,7 @@ using EventBody =
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
                  PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm,
                  NodesReplayed, CheckpointNoted, CheckpointDemoted, BackupSolved, CopiesKept,
-                 HeldCopiesSaved, StartStages>;
+                 HeldCopiesSaved, StartStages, SavingOver>;
 
 struct Event {
   base::Nanos at{};

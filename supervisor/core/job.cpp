@@ -14,7 +14,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-static_assert(static_cast<std::size_t>(Stimulus::kStartStages) + 1 == kStimuli);
+static_assert(static_cast<std::size_t>(Stimulus::kSavingOver) + 1 == kStimuli);
 static_assert(static_cast<std::size_t>(JobState::kReplaying) + 1 == kJobStates);
 // The first stimuli are the first types of an event, in the same order.
 constexpr auto kLikeTheirTypes = static_cast<std::size_t>(Stimulus::kEndSignal);
@@ -29,7 +29,8 @@ constexpr bool kFromNode =
     std::is_same_v<Body, WorkersGone> || std::is_same_v<Body, NodeEnding> ||
     std::is_same_v<Body, NodeHealth> || std::is_same_v<Body, CheckpointNoted> ||
     std::is_same_v<Body, CheckpointDemoted> || std::is_same_v<Body, CopiesKept> ||
-    std::is_same_v<Body, HeldCopiesSaved> || std::is_same_v<Body, StartStages>;
+    std::is_same_v<Body, HeldCopiesSaved> || std::is_same_v<Body, StartStages> ||
+    std::is_same_v<Body, SavingOver>;
 
 }  // namespace
 
@@ -55,15 +56,13 @@ const char* to_string(JobState state) {
 // purpose: it comes too late, twice, or cannot come.
 Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   using I = Impl;
-  constexpr Handler no = &I::ignore;
-  constexpr Handler run = &I::run_started;
+  constexpr Handler no = &I::ignore, run = &I::run_started;
   constexpr Handler join = &I::agent_joined, la = &I::agent_lost_idle;
   constexpr Handler lw = &I::agent_lost_working, ls = &I::agent_lost_stopping;
   constexpr Handler lf = &I::agent_lost_finishing, lb = &I::agent_lost_waiting;
   constexpr Handler port = &I::port_reserved, up = &I::worker_started, bad = &I::start_failed;
-  constexpr Handler bads = &I::start_failed_stopping;
-  constexpr Handler exit = &I::worker_exited, exs = &I::worker_exited_stopping;
-  constexpr Handler exf = &I::worker_exited_finishing;
+  constexpr Handler bads = &I::start_failed_stopping, exit = &I::worker_exited;
+  constexpr Handler exs = &I::worker_exited_stopping, exf = &I::worker_exited_finishing;
   constexpr Handler gone = &I::workers_gone, gos = &I::workers_gone_stopping;
   constexpr Handler gof = &I::workers_gone_finishing;
   constexpr Handler prog = &I::progress, goal = &I::step_goal;
@@ -81,7 +80,8 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler upd = &I::update_requested, slo = &I::slow_timer;
   constexpr Handler rep = &I::nodes_replayed, tr = &I::replay_overdue;
   constexpr Handler ckp = &I::checkpoint_noted, dem = &I::checkpoint_demoted;
-  constexpr Handler bak = &I::backup_solved, kep = &I::copies_kept, hel = &I::held_copies_saved;
+  constexpr Handler bak = &I::backup_solved, kep = &I::copies_kept;
+  constexpr Handler hel = &I::held_copies_saved, sav = &I::saving_over;
   static constexpr Handler kTable[kStimuli][kJobStates] = {
       // idle joining reserving starting running stopping backoff finishing finished checking
       // placing replaying
@@ -120,6 +120,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, kep, kep, kep, no, no, no, no, no, no},  // CopiesKept
       {no, no, no, no, no, no, hel, no, no, no, no, no},  // HeldCopiesSaved
       {no, no, no, no, no, no, no, no, no, no, no, no},  // StartStages: for the report alone
+      {no, sav, sav, sav, sav, sav, sav, no, no, sav, sav, sav},  // SavingOver
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -150,8 +151,9 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<BackupSolved>(body)) return Stimulus::kBackupSolved;
   if (std::holds_alternative<CopiesKept>(body)) return Stimulus::kCopiesKept;
   if (std::holds_alternative<HeldCopiesSaved>(body)) return Stimulus::kHeldCopiesSaved;
-  RR_ASSERT(std::holds_alternative<StartStages>(body));
-  return Stimulus::kStartStages;
+  if (std::holds_alternative<StartStages>(body)) return Stimulus::kStartStages;
+  RR_ASSERT(std::holds_alternative<SavingOver>(body));
+  return Stimulus::kSavingOver;
 }
 
 bool Job::Impl::is_current(const Event& event) const {

@@ -48,6 +48,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   }
   set_presence(dropped, Agent::kLost, dropped.unfit);
   dropped.trouble = why;
+  copies.lose(node);
   if (!dropped.gone) {
     dropped.gone = true;  // without their agent the shims kill what they hold
     --running_nodes;
@@ -127,12 +128,13 @@ void Job::Impl::agent_lost_idle(const Event& event) {
 // lost at once. An agent that dies again and again is started again after the wait, not before it.
 void Job::Impl::agent_lost_waiting(const Event& event) {
   const auto& lost = body<AgentLost>(event);
+  const bool waited = awaits_answers();
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
   NodeState& node = at(event.node);
   if (node.losses > kAgentLossesForgiven) node.retry_at = std::max(node.retry_at, backoff_until);
   report_loss(event.node, std::move(text));
-  copies_after_loss(event.node);
+  copies_after_loss(event.node, waited);
 }
 
 void Job::Impl::agent_lost_working(const Event& event) {
@@ -140,10 +142,13 @@ void Job::Impl::agent_lost_working(const Event& event) {
   const bool had_done_its_part = at(event.node).ended == plan.slots(event.node);
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
-  if (!in_group(event.node)) return report_loss(event.node, std::move(text));
+  if (!in_group(event.node)) {
+    report_loss(event.node, std::move(text));
+    return tell_saved();
+  }
   // Its workers have all ended well, or the attempt would not be running: it is only needed again
   // for a restart.
-  if (had_done_its_part) return;
+  if (had_done_its_part) return tell_saved();
   break_down(infrastructure_fault(Rule::kAgentLost, std::move(text), context(event.node)));
 }
 

@@ -1,5 +1,10 @@
 // Copies in the memory of other nodes: who keeps whose, before the workers start; and saving those
 // of nodes that are lost, before the next attempt.
+//
+// What agents still save when that begins, of their own workers or of a lost node's, does not hold
+// it up: its workers start, and wait only before they load or save. Whoever claims the directories
+// ends what sessions before may commit (checkpoint/fence.h), and these copies are of one before.
+// Agents bound that wait, too, so that it needs no deadline here.
 
 #include <fmt/core.h>
 
@@ -70,6 +75,7 @@ void Job::Impl::copies_kept(const Event& event) {
 // Those of nodes that are gone, or that take no part any more and may not have saved them all. Only
 // when nothing runs: then it is known who is gone.
 void Job::Impl::save_held_copies() {
+  copies.is_cut_off = false;
   std::vector<base::Rank> gone;
   std::vector<SaveOrder> fresh;
   for (const base::Rank rank : orphaned_ranks(*this)) {
@@ -82,7 +88,8 @@ void Job::Impl::save_held_copies() {
     }
     auto save = std::ranges::find(fresh, of_rank.keeper, &SaveOrder::keeper);
     if (save == fresh.end()) {
-      save = fresh.insert(fresh.end(), {++copies.orders, of_rank.keeper, {}, {}, false, 0, {}});
+      save =
+          fresh.insert(fresh.end(), {++copies.orders, of_rank.keeper, {}, {}, false, 0, {}, false});
     }
     save->ranks.push_back(rank);
     auto& owners = save->owners;
@@ -111,7 +118,11 @@ void Job::Impl::order_saves_again() {
 
 // In kBackoff: nothing runs.
 void Job::Impl::held_copies_saved(const Event& event) {
-  if (!copies.take(body<HeldCopiesSaved>(event), event.node)) return;
+  const auto& answer = body<HeldCopiesSaved>(event);
+  if (!copies.take(answer, event.node)) return;
+  if (answer.saving) {
+    copies.goes_on({event.node, event.generation}, answer.made_in, answer.order);
+  }
   say_saved();
   go_on_if_ready();
 }
@@ -123,14 +134,13 @@ void Job::Impl::say_saved() {
 }
 
 // A node was lost in kBackoff: it may be one that should answer, or have copies elsewhere.
-void Job::Impl::copies_after_loss(base::NodeId node) {
-  const bool waited = copies.is_saving();
+void Job::Impl::copies_after_loss(base::NodeId node, bool waited) {
   for (const SaveOrder& save : std::vector(copies.saves)) {
     if (save.keeper.node == node) copies.give_up(save.keeper, "it was lost, too");
   }
   save_held_copies();
   say_saved();
-  if (copies.is_saving() && !waited) arm_backoff();
+  if (awaits_answers() && !waited) arm_backoff();
   if (waited) go_on_if_ready();
 }
 
@@ -140,6 +150,34 @@ void Job::Impl::end_saving() {
     copies.give_up(save.keeper, "no answer within " + seconds_in_words(kHeldSaveMax));
   }
   say_saved();
+}
+
+// Of a node that takes no part any more its own copies come first, then what its keeper has of it.
+bool JobQuestions::awaits_answers() const {
+  return resume.is_demoting() || copies.is_saving() ||
+         std::ranges::any_of(copies.going_on, [this](const GoingSave& save) {
+           return save.order == 0 && at(save.holder.node).unfit;
+         });
+}
+
+void Job::Impl::saving_over(const Event& event) {
+  const bool waited = state == JobState::kBackoff && awaits_answers();
+  if (!copies.take(body<SavingOver>(event), event.node)) return;
+  if (waited) {
+    save_held_copies();
+    go_on_if_ready();
+  }
+  tell_saved();
+}
+
+// The order is said again; agents know that they have carried it out.
+void Job::Impl::tell_saved() {
+  if (state != JobState::kStarting && state != JobState::kRunning) return;
+  if (!copies.is_awaited || !copies.going_on.empty()) return;
+  copies.is_awaited = false;
+  for (std::uint32_t i = 0; i < group.size(); ++i) {
+    if (!at(group[i]).gone) out.emplace_back(start_order_of(i));
+  }
 }
 
 }  // namespace robustrun::supervisor

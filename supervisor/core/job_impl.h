@@ -162,9 +162,11 @@ struct Job::Impl : JobQuestions {
   void say_keepers();
   void save_held_copies();  // of nodes that are gone
   void order_saves_again();
-  void copies_after_loss(base::NodeId node);  // in kBackoff
+  void copies_after_loss(base::NodeId node, bool waited);  // in kBackoff
   void say_saved();
   void end_saving();  // without an answer
+  void saving_over(const Event& event);
+  void tell_saved();  // workers that wait
   // job_end.cpp
   void end_signal(const Event& event);
   void end_signal_again(const Event& event);  // while the run is ending

@@ -48,6 +48,8 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] bool is_of_present_agent(const NodeCheck& answer) const;
   // job_checkpoint.cpp
   [[nodiscard]] DemoteCheckpoint demotion_order() const;
+  // job_copies.cpp
+  [[nodiscard]] bool awaits_answers() const;  // in kBackoff
   // job_end.cpp
   [[nodiscard]] StopCause end_cause() const;
 };

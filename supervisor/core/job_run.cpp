@@ -44,6 +44,7 @@ bool Job::Impl::note_gone(base::NodeId node, const WorkersGone& what) {
   if (at(node).gone) return false;
   at(node).gone = true;
   --running_nodes;
+  if (what.saving) copies.goes_on({node, at(node).generation}, what.attempt, 0);
   for (const std::string& process : what.unkillable) {
     if (unkillable.size() == kEvidenceMax) break;
     unkillable.push_back(fmt::format("{} on {} cannot be killed", process, name(node)));

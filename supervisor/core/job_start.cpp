@@ -54,6 +54,10 @@ void Job::Impl::run_started(const Event& event) {
 }
 
 void Job::Impl::begin_attempt() {
+  if (copies.is_cut_off) {
+    save_held_copies();
+    if (copies.is_saving()) return wait_before_restart({});
+  }
   ask_backup();
   if (spec.master_port != 0) {
     port = spec.master_port;
@@ -95,8 +99,7 @@ void Job::Impl::setback(Rule rule, std::string text) {
 
 void Job::Impl::wait_before_restart(base::Nanos delay) {
   save_held_copies();
-  const bool is_awaited = resume.is_demoting() || copies.is_saving();
-  if (delay == base::Nanos{} && !is_awaited) return join_agents();
+  if (delay == base::Nanos{} && !awaits_answers()) return join_agents();
   enter(JobState::kBackoff);
   backoff_until = now + delay;
   answers_until = now + std::max(kDemotionMax, kHeldSaveMax);
@@ -104,13 +107,13 @@ void Job::Impl::wait_before_restart(base::Nanos delay) {
 }
 
 void Job::Impl::arm_backoff() {
-  const bool is_awaited = resume.is_demoting() || copies.is_saving();
-  set_timer(TimerId::kBackoff, is_awaited ? std::max(backoff_until, answers_until) : backoff_until);
+  set_timer(TimerId::kBackoff,
+            awaits_answers() ? std::max(backoff_until, answers_until) : backoff_until);
 }
 
 // Something that was awaited is there.
 void Job::Impl::go_on_if_ready() {
-  if (resume.is_demoting() || copies.is_saving()) return;
+  if (awaits_answers()) return;
   if (now < backoff_until) return set_timer(TimerId::kBackoff, backoff_until);
   launch_due();
   join_agents();
@@ -141,6 +144,7 @@ void Job::Impl::start_workers() {
   }
   use_version();
   begin_copies();
+  copies.is_awaited = !copies.going_on.empty();
   out.reserve(out.size() + group.size() + 1);
   for (std::uint32_t i = 0; i < group.size(); ++i) {
     at(group[i]).gone = false;
@@ -157,6 +161,7 @@ StartWorkers JobQuestions::start_order_of(std::uint32_t group_rank) const {
   StartWorkers order = start_order(plan, group_rank, attempt, master, port);
   order.version = versions.present;
   order.ordered_by = attempt_orders.by(attempt);
+  order.saving = copies.is_awaited;
   return order;
 }
 

@@ -43,7 +43,8 @@ enum class Stimulus : std::uint8_t {
   kCopiesKept,
   kHeldCopiesSaved,
   kStartStages,
+  kSavingOver,
 };
-inline constexpr std::size_t kStimuli = 35;
+inline constexpr std::size_t kStimuli = 36;
 
 }  // namespace robustrun::supervisor

@@ -90,12 +90,14 @@ struct WorkersGone {
   std::uint32_t descendants_killed = 0;
   std::vector<std::string> unkillable;
   std::vector<std::string> shm_removed;
+  bool saving = false;  // their copies still are being saved: SavingOver follows
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "descendants_killed", descendants_killed);
     v(3, "unkillable", unkillable);
     v(4, "shm_removed", shm_removed);
+    v(5, "saving", saving);
   }
 };
 

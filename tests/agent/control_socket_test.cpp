@@ -308,6 +308,34 @@ TEST_CASE("descriptors of the socket are closed in children") {
   }
 }
 
+TEST_CASE("a worker that may not load yet is answered later, and other questions meanwhile") {
+  Fixture f;
+  f.socket.reset();
+  std::vector<std::function<void()>> waiting;
+  auto opened = ControlSocket::open(
+      f.loop.get_executor(), f.path, state(), [](const wire::CheckpointNote&) {}, {},
+      [&](std::function<void()> go) { waiting.push_back(std::move(go)); });
+  REQUIRE(opened);
+  f.socket = *std::move(opened);
+  Client one(f), other(f), gone(f);
+  one.send(frame(R"({"type":"await_saves"})"));
+  gone.send(frame(R"({"type":"await_saves"})"));
+  REQUIRE(f.run_until([&] { return waiting.size() == 2; }));
+  gone.fd = base::Fd();
+  CHECK(other.ask(R"({"type":"ping"})") == R"({"type":"ping"})");
+  one.receive();
+  CHECK(one.received.empty());
+  for (const auto& go : std::exchange(waiting, {})) go();
+  CHECK(one.reply() == R"({"type":"await_saves"})");
+  CHECK(one.ask(R"({"type":"ping"})") == R"({"type":"ping"})");
+  one.send(frame(R"({"type":"await_saves"})"));
+  REQUIRE(f.run_until([&] { return waiting.size() == 1; }));
+  f.socket.reset();
+  waiting.front()();  // whose answer nobody hears
+  ControlState s = state();  // nobody is waited for
+  CHECK(answer_control_message(R"({"type":"await_saves"})", s) == R"({"type":"await_saves"})");
+}
+
 TEST_CASE("memory comes as a descriptor with the answer, and a refusal without one") {
   Fixture f;
   f.socket.reset();

@@ -242,13 +242,24 @@ TEST_CASE("with time for one more step only, that of the last complete round is 
   agent::RescueWatch watch;
   watch.until = std::chrono::hours(1);
   std::vector<std::uint64_t> wanted{5, 4, 3, 1};
+  bool has_next_begun = false;
   SUBCASE("there is enough") {}
   SUBCASE("there is not") {
     watch.until = std::chrono::seconds(7);
     wanted = {5, 1};
+    SUBCASE("while nothing else happens") {}
+    SUBCASE("while the next attempt begins") { has_next_begun = true; }
   }
+  const auto given = owner.node.give(0, 0);
+  REQUIRE(given);
+  const std::uint64_t bytes = given->bytes;
   std::vector<agent::RescuedMemory> memories;
-  memories.push_back({base::Rank{0}, std::move(owner.node.give(0, 0).value().memory)});
+  memories.push_back(agent::rescued_memory(base::Rank{0}, *given).value());
+  if (has_next_begun) {
+    auto board = checkpoint::MappedBoard::of(memories.front().memory, bytes);
+    REQUIRE(board);
+    (*board)->clear();
+  }
   const auto lines = agent::rescue_copies(std::move(memories), clock, watch);
   REQUIRE(lines.size() == wanted.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {

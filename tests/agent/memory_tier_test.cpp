@@ -169,6 +169,24 @@ TEST_CASE("a directory that hangs leaves enough of the time to save on the other
   CHECK(test::wrong_in(*newest) == "");
 }
 
+TEST_CASE("who ends while copies are being saved waits for that, and they are saved once") {
+  const TwoMounts mounts("/dev/shm");
+  Node node;
+  for (const std::uint32_t rank : {0U, 1U}) stage_as(node, rank, 6, mounts.directories);
+  std::string order;
+  node.tier->save_copies([&] { order += "first "; });
+  node.tier->save_copies([&] { order += "second "; });
+  node.tier->after_saving([&] { order += "workers "; });
+  CHECK(order.empty());
+  const auto refused = node.give(0, 0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == base::Errc::kConflict);
+  node.run_until([&] { return order.ends_with("workers "); });
+  CHECK(order == "first second workers ");
+  CHECK(checkpoint::newest_committed(mounts.directories)->attempt.step == 6);
+  CHECK(node.give(0, 0));
+}
+
 TEST_CASE("what no worker of ours would leave in its memory is not saved and harms nobody") {
   const TwoMounts mounts("/dev/shm");
   Node node;

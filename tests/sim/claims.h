@@ -37,6 +37,9 @@ class Claims {
     if (so)
       violate("no_rank_lives_twice", fmt::format("rank {} on n{}, too", rank.value, node.value));
   }
+  void nobody_loads_before_copies_are_saved(bool so, base::NodeId node) {
+    if (!so) violate("nobody_loads_before_copies_are_saved", fmt::format("n{}", node.value));
+  }
   void the_past_is_not_obeyed(bool so, const core::Event& event) {
     if (!so) violate("the_past_is_not_obeyed", words_of(event));
   }

@@ -111,6 +111,8 @@ class Cluster {
   [[nodiscard]] bool has_disks() const { return scenario_.seed % 2 != 0; }
   std::uint64_t wall_clock(std::uint32_t place);
   void plan_disk_troubles();
+  void begin_to_load(const core::StartWorkers& start);
+  void end_wait_to_load(const core::StartWorkers& order_of);
   void load_checkpoint(const core::StartWorkers& start);
   std::optional<Disks::Writer> claim(const ckpt::Session& session);
   void check_admission(const ckpt::Session& session);
@@ -157,8 +159,7 @@ class Cluster {
   std::deque<NodeClock> clocks_;
 
   std::uint32_t incarnation_ = 1;  // of supervisors
-  bool is_down_ = false;           // there is none
-  bool dies_now_ = false;          // it has written what the scenario wants it to
+  bool is_down_ = false, dies_now_ = false;  // there is none; it has written all that it was to
   bool is_new_ = false;            // it has said nothing of progress yet
   std::shared_ptr<Former> former_;  // the one before, if it lives on
   core::Job job_;
@@ -171,15 +172,14 @@ class Cluster {
   core::HangWatch hang_watch_{core::HangPolicy{}};
   base::Attempt followed_;
   std::uint32_t world_size_ = 0;   // of that attempt
-  std::uint64_t steps_ = 0;
-  std::uint64_t saved_ = 0;   // step that was saved last, or loaded
+  std::uint64_t steps_ = 0, saved_ = 0;  // the second: that was saved last, or loaded
   std::map<base::NodeId, ToldCopies> told_copies_;  // newest of each
-  std::uint64_t copy_orders_ = 0;
   Disks disks_{mutation_};
+  std::optional<core::StartWorkers> waits_to_load_;  // its workers do
   ckpt::Session session_;                // of the newest attempt
   std::optional<Disks::Writer> writer_;  // of it, once it has claimed
   std::pair<std::uint64_t, std::uint64_t> admitted_;  // newest that has: incarnation and attempt
-  std::uint64_t saves_ = 0;  // that were committed
+  std::uint64_t copy_orders_ = 0, saves_ = 0;  // that were given, that were committed
   Outcome outcome_;
 };
 

@@ -26,10 +26,34 @@ inline void Cluster::plan_disk_troubles() {
   queue_.at(begins + dice->between({}, hours(1)), [this] { disks_.end_trouble(); });
 }
 
+// Workers wait while copies of those before are being saved: as long as their agents wait at most.
+inline void Cluster::begin_to_load(const core::StartWorkers& start) {
+  session_ = session_of(start.attempt, start.ordered_by);
+  waits_to_load_ = start;
+  end_wait_to_load(start);
+  queue_.after(seconds(50), [this, over = start]() mutable {
+    over.saving = false;
+    end_wait_to_load(over);
+  });
+}
+
+// The order was said, perhaps again.
+inline void Cluster::end_wait_to_load(const core::StartWorkers& order_of) {
+  if (order_of.saving || !waits_to_load_ || waits_to_load_->attempt != order_of.attempt) return;
+  const core::StartWorkers start = *std::exchange(waits_to_load_, std::nullopt);
+  const bool runs =
+      job_.state() == core::JobState::kStarting || job_.state() == core::JobState::kRunning;
+  if (runs && job_.attempt() == start.attempt) load_checkpoint(start);
+}
+
 // The workers of a new attempt claim the home, so that nobody of before commits any more, and read
 // the newest that there is. The node that says so is anybody.
 inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
-  session_ = session_of(start.attempt, start.ordered_by);
+  for (const VirtualNode& node : nodes_) {
+    const bool counts = invariants_.groups().is_admitted(node.id());
+    invariants_.nobody_loads_before_copies_are_saved(!counts || !node.saves_for(start.attempt),
+                                                     node.id());
+  }
   if (!has_disks()) return;
   begin_session();
   auto newest = disks_.newest();

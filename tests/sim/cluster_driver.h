@@ -2,7 +2,6 @@
 // The driver's half of a virtual cluster: journal, core, actions, crashes.
 
 #include "tests/sim/cluster.h"
-#include "tests/sim/cluster_copies.h"
 
 namespace robustrun::sim {
 
@@ -88,7 +87,8 @@ inline void Cluster::begin_workers(const core::StartWorkers& start) {
   links_[start.node.value].orders.clear();
   links_[start.node.value].started = start;
   order_for_good(start.node, [start, &lives](VirtualNode& node) { node.start(start, lives); });
-  if (start.group_rank != 0 || followed_ == base::Attempt{start.attempt.value + 1}) return;
+  if (start.group_rank != 0) return;
+  if (followed_ == base::Attempt{start.attempt.value + 1}) return end_wait_to_load(start);
   followed_ = base::Attempt{start.attempt.value + 1};
   steps_ = 0;
   hang_.reset();
@@ -96,7 +96,7 @@ inline void Cluster::begin_workers(const core::StartWorkers& start) {
   world_size_ = start.world_size;
   outcome_.attempts = followed_.value;
   queue_.after(seconds(20), [this, a = start.attempt] { follow_progress(a); });
-  load_checkpoint(start);
+  begin_to_load(start);
 }
 
 inline void Cluster::perform(const core::Action& action) {
@@ -168,7 +168,8 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
   }
   tell_copies(attempt);
   if (alive == world_size_) follow_hang(attempt);
-  const bool goes_on = alive == world_size_ && !is_down_ && !world_.hangs(attempt);
+  const bool goes_on =
+      alive == world_size_ && !is_down_ && !world_.hangs(attempt) && !waits_to_load_;
   if (scenario_.reports_steps && goes_on) {
     const bool is_first = steps_ == 0 || std::exchange(is_new_, false);
     const auto mark = is_first ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;

@@ -103,6 +103,9 @@ struct EventWords {
   std::string operator()(const core::HeldCopiesSaved& e) const {
     return fmt::format("saved {} by order {}, {} errors", e.saved, e.order, e.errors.size());
   }
+  std::string operator()(const core::SavingOver& e) const {
+    return fmt::format("a{} copies are saved, order {}", e.made_in.value, e.order);
+  }
   std::string operator()(const core::StartStages& e) const {
     return fmt::format("a{} {} stages", e.attempt.value, e.stages.size());
   }

@@ -86,8 +86,10 @@ enum class Mishap : std::uint8_t {
   kManifestDamaged,
   kDataDamaged,
   kPruneCutOff,
+  // Of what agents save while the next attempt begins; `where`: the node.
+  kSavesLong,
 };
-inline constexpr std::size_t kMishaps = 63;
+inline constexpr std::size_t kMishaps = 64;
 
 struct MishapId {
   Mishap what{};
@@ -165,6 +167,7 @@ inline constexpr std::array<const char*, kMishaps> kMishapWords = {
     "a manifest is damaged",
     "a checkpoint's data is damaged",
     "retention dies in the middle",
+    "n{} saves copies for long",
 };
 
 // "a message to n2 is lost (#3)"

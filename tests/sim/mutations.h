@@ -79,6 +79,7 @@ enum class Mutation : std::uint8_t {
   kStaysOnRungs,       // and that each rung is taken once more
   kBlamesMachines,     // workers that end by themselves are said to have been killed
   kSeatsTheEvicted,    // somebody who was evicted is in the group
+  kHidesSaving,        // workers are not told that copies are still being saved
 };
 
 // What becomes of the core's actions; none of it is visible to the core.
@@ -91,6 +92,7 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kSameAttempt) start->attempt = {};
       if (mutation == Mutation::kRemembersWrong && is_takeover) ++start->version;
       if (mutation == Mutation::kOldVersion) start->version = 0;
+      if (mutation == Mutation::kHidesSaving) start->saving = false;
       if (mutation == Mutation::kRankTwice) start->workers = {{}, start->workers.size()};
       const bool last = start->group_rank > 0 && start->group_rank + 1 == start->group_world_size;
       if (mutation == Mutation::kOtherPort && last) ++start->master_port;

@@ -88,6 +88,7 @@ constexpr Broken kBroken[] = {
     {Mutation::kBlamesMachines, "free_restarts_have_a_reason"},
     {Mutation::kStaysOnRungs, "rungs_are_taken_so_often"},
     {Mutation::kSeatsTheEvicted, "group_is_of_admitted_nodes"},
+    {Mutation::kHidesSaving, "nobody_loads_before_copies_are_saved"},
 };
 
 TEST_CASE("a driver that is broken on purpose is caught, by the right invariant") {

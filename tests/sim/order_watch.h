@@ -38,9 +38,11 @@ class OrderWatch {
     }
     if (const auto* decision = std::get_if<core::Decision>(&action)) on_decision(*decision);
     const auto* start = std::get_if<core::StartWorkers>(&action);
-    const bool is_news = start != nullptr && !(is_takeover_ && start->attempt == attempt_);
-    if (!is_news) return nullptr;
+    if (start == nullptr) return nullptr;
+    const bool is_release = waits_ && !start->saving;  // of workers that are there
+    if ((is_takeover_ || is_release) && start->attempt == attempt_) return nullptr;
     attempt_ = start->attempt;
+    waits_ = start->saving;
     if (ends_by_) return "stopped_runs_start_nothing";
     if (wanted_ && start->version != *wanted_) return "updates_are_used";
     if (given_up_.contains(start->version)) return "given_up_versions_stay_so";
@@ -67,6 +69,7 @@ class OrderWatch {
 
   const core::JobSpec& spec_;
   bool began_ = false, is_takeover_ = false;
+  bool waits_ = false;  // that attempt was told to
   std::optional<base::Attempt> attempt_;  // that was started last
   std::optional<Nanos> ends_by_;  // somebody has told the run to end
   std::optional<std::uint32_t> asked_;  // by the event

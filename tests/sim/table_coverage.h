@@ -27,6 +27,7 @@ inline constexpr std::array<const char*, core::kStimuli> kStimulusWords = {
     "NodeEnding",        "NodesChecked", "PlacementSolved", "Diagnosed",       "NodeHealth",
     "UpdateRequested",   "MetricAlarm",  "slow timer",      "NodesReplayed",   "CheckpointNoted",
     "CheckpointDemoted", "BackupSolved", "CopiesKept",      "HeldCopiesSaved", "StartStages",
+    "SavingOver",
 };
 
 // "NodeEnding while replaying"

@@ -18,9 +18,13 @@ class TakeoverWatch {
     is_now_ = std::holds_alternative<core::SupervisorResumed>(event.body);
   }
   [[nodiscard]] bool is_now() const { return is_now_; }
-  // True: they are of the attempt that was under way.
-  [[nodiscard]] bool is_repetition(const StartOrders& starts) const {
-    return is_now_ && starts.front()->attempt == attempt_;
+  // True: they are of the attempt that was under way. Its own supervisor says them again once, when
+  // its workers need not wait with their checkpoints any more.
+  [[nodiscard]] bool is_repetition(const StartOrders& starts) {
+    const bool is_known = starts.front()->attempt == attempt_;
+    const bool is_release = is_known && waits_ && !starts.front()->saving;
+    if (is_release) waits_ = false;
+    return is_release || (is_now_ && is_known);
   }
   [[nodiscard]] bool are_the_same(const StartOrders& starts) const {
     return std::ranges::all_of(starts, [this](const core::StartWorkers* start) {
@@ -30,6 +34,7 @@ class TakeoverWatch {
   }
   void ordered(const StartOrders& starts) {
     attempt_ = starts.front()->attempt;
+    waits_ = starts.front()->saving;
     ordered_.clear();
     for (const auto* start : starts) ordered_[start->node] = words_of(*start);
   }
@@ -40,7 +45,7 @@ class TakeoverWatch {
   }
 
  private:
-  bool is_now_ = false;
+  bool is_now_ = false, waits_ = false;
   std::optional<base::Attempt> attempt_;
   std::map<base::NodeId, std::string> ordered_;  // who is to start what
   std::optional<int> exit_code_;

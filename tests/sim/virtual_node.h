@@ -76,12 +76,7 @@ class VirtualNode {
   [[nodiscard]] bool has_agent() const { return agent_ && agent_->alive && !agent_->mute; }
   [[nodiscard]] bool can_call() const { return has_agent() && agent_->ready; }
   // Who it is, and what it has reported of the attempt so far.
-  void say_again() {
-    say_hello();
-    for (const core::EventBody& report : agent_->reports) {
-      world_.say(id_, agent_->generation, report);
-    }
-  }
+  void say_again();
   // It gives up, and its workers with it.
   void abandon(const char* why) {
     if (agent_) die(agent_, why);
@@ -109,19 +104,15 @@ class VirtualNode {
     const auto found = alive_.find(attempt);
     return found == alive_.end() ? 0 : found->second;
   }
-  [[nodiscard]] std::vector<base::Rank> ranks_alive(base::Attempt attempt) const {
-    std::vector<base::Rank> ranks;
-    if (!agent_) return ranks;
-    for (const auto& worker : agent_->workers) {
-      if (worker->state == Worker::kAlive && worker->attempt == attempt) {
-        ranks.push_back(worker->rank);
-      }
-    }
-    return ranks;
-  }
+  [[nodiscard]] std::vector<base::Rank> ranks_alive(base::Attempt attempt) const;
   [[nodiscard]] bool runs(base::Attempt attempt, base::Rank rank) const {
     const std::vector<base::Rank> ranks = ranks_alive(attempt);
     return std::ranges::find(ranks, rank) != ranks.end();
+  }
+  // Copies of an attempt before this one.
+  [[nodiscard]] bool saves_for(base::Attempt attempt) const {
+    return agent_ && agent_->alive && queue_.now() < agent_->saves_until &&
+           agent_->saves_of < attempt;
   }
   [[nodiscard]] bool runs_older_than(base::Attempt attempt) const {
     return !alive_.empty() && alive_.begin()->first < attempt;
@@ -149,6 +140,11 @@ class VirtualNode {
     Nanos kill_at = Nanos::max();
     std::vector<std::shared_ptr<Worker>> workers;
     std::vector<core::EventBody> reports;  // of the newest attempt
+    bool goes_on = false;  // with another attempt, said whoever stopped the newest
+    bool is_gone = false;  // nothing of that is left, which was said
+    base::Attempt saves_of;  // whose copies it saves until then
+    Nanos saves_until{};
+    std::optional<core::SavingOver> saved;  // the last such word
     // Or will soon.
     [[nodiscard]] bool anything_lives() const {
       return std::ranges::any_of(workers, [](const auto& worker) {
@@ -175,6 +171,7 @@ class VirtualNode {
   void end(const AgentPtr& agent, const WorkerPtr& worker, base::ExitStatus::Kind kind, int code);
   void kill_workers(const AgentPtr& agent);
   void say_if_gone(const AgentPtr& agent);
+  bool saves_copies(const AgentPtr& agent);
   void forget(const WorkerPtr& worker);
   void die(const AgentPtr& agent, const char* why, bool node_answers = true);
   void cut_off(const AgentPtr& agent);

@@ -3,10 +3,22 @@
 
 #include <csignal>
 #include <string>
+#include <utility>
 
 #include "tests/sim/virtual_node.h"
 
 namespace robustrun::sim {
+
+inline std::vector<base::Rank> VirtualNode::ranks_alive(base::Attempt attempt) const {
+  std::vector<base::Rank> ranks;
+  if (!agent_) return ranks;
+  for (const auto& worker : agent_->workers) {
+    if (worker->state == Worker::kAlive && worker->attempt == attempt) {
+      ranks.push_back(worker->rank);
+    }
+  }
+  return ranks;
+}
 
 inline void VirtualNode::launch(base::Generation generation) {
   if (agent_ && agent_->generation >= generation) return;  // told twice
@@ -118,7 +130,27 @@ inline void VirtualNode::say_if_gone(const AgentPtr& agent) {
     }
   }
   gone.attempt = agent->order->attempt;
+  gone.saving = saves_copies(agent);
   report(agent, gone);
+}
+
+// While the next attempt begins, if there is one.
+inline bool VirtualNode::saves_copies(const AgentPtr& agent) {
+  const bool is_first = !std::exchange(agent->is_gone, true);
+  auto dice = fates_.draw(queue_.now(), Mishap::kSavesLong, id_.value,
+                          is_first && agent->goes_on ? 0.25 : 0);
+  if (dice) {
+    const Nanos until = queue_.now() + dice->between({}, seconds(45));
+    agent->saves_until = std::max(agent->saves_until, until);
+    queue_.at(until, [this, agent] {
+      if (!agent->alive || queue_.now() < agent->saves_until) return;
+      agent->saved = core::SavingOver{agent->saves_of, 0};
+      world_.say(id_, agent->generation, *agent->saved);
+    });
+  }
+  if (queue_.now() >= agent->saves_until) return false;
+  agent->saves_of = agent->order->attempt;
+  return true;
 }
 
 inline void VirtualNode::forget(const WorkerPtr& worker) {

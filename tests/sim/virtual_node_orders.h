@@ -13,6 +13,14 @@ inline void VirtualNode::accept(std::uint32_t incarnation) {
   agent_->stopped.reset();  // by another one, which may have counted further
 }
 
+inline void VirtualNode::say_again() {
+  say_hello();
+  for (const core::EventBody& report : agent_->reports) {
+    world_.say(id_, agent_->generation, report);
+  }
+  if (agent_->saved) world_.say(id_, agent_->generation, *agent_->saved);
+}
+
 inline void VirtualNode::reserve_port(base::Attempt attempt) {
   if (!agent_ || !agent_->alive) return;
   const bool fails = strikes(Mishap::kNoPort, scenario_.port_fails);
@@ -35,6 +43,7 @@ inline void VirtualNode::start(const core::StartWorkers& order,
   }
   agent_->order = order;
   agent_->kill_at = Nanos::max();
+  agent_->goes_on = agent_->is_gone = false;
   agent_->workers.clear();
   agent_->reports.clear();
   for (const core::Assignment place : order.workers) {
@@ -56,6 +65,7 @@ inline void VirtualNode::stop(const core::StopWorkers& order) {
     if (!agent_->order || agent_->order->attempt < order.attempt) agent_->stopped = order.attempt;
     return world_.say(id_, agent_->generation, core::WorkersGone{order.attempt, 0, {}, {}});
   }
+  agent_->goes_on = order.cause == core::StopCause::kRestart;
   agent_->kill_at = std::min(agent_->kill_at, queue_.now() + order.grace);
   for (const auto& worker : agent_->workers) {
     if (worker->state == Worker::kPending) worker->state = Worker::kDead;

@@ -165,6 +165,8 @@ const Row kRows[] = {
      }},
     {"HeldCopiesSaved", "............",
      [](const Harness& h) -> EventBody { return HeldCopiesSaved{h.job.attempt(), 1, 1, {}}; }},
+    // Only what is still being saved can be over: job_saving_test.cpp.
+    {"SavingOver", "............", [](const Harness&) -> EventBody { return SavingOver{{0}, 0}; }},
     {"StartStages", "............",
      [](const Harness& h) -> EventBody {
        return StartStages{h.job.attempt(), {{Stage::kImports, h.now, h.now, {}, base::Rank{0}}}};
@@ -232,6 +234,7 @@ TEST_CASE("events of another attempt, generation, node or rank are ignored in ev
       ignored(CopiesKept{wrong, {{base::Rank{0}, true, true, 7}}}, {node}, current);
       ignored(CopiesKept{h.job.attempt(), {{base::Rank{77}, true, true, 7}}}, {node}, current);
       ignored(HeldCopiesSaved{h.job.attempt(), 1, 1, {}}, {node}, {current.value + 1});
+      ignored(SavingOver{h.job.attempt(), 0}, {node}, {current.value + 1});
       ignored(AgentJoined{1, {}, 0}, {node}, {0});
     }
     ignored(AgentLost{"x", true}, {9}, {1});

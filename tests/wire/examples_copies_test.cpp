@@ -19,8 +19,9 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
        PlaceCopies{{2}, {route, route}, {route}, {route}, 100 << 20}},
       {"SaveHeldCopies", "SaveHeldCopies",
        SaveHeldCopies{.attempt = {2}, .order = 4, .ranks = {Rank{8}, Rank{9}}}},
-      {"HeldCopiesSaved", "HeldCopiesSaved",
-       HeldCopiesSaved{.attempt = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}}},
+      {"HeldCopiesSaved", "HeldCopiesSaved-2",
+       HeldCopiesSaved{
+           .attempt = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}, .saving = true}},
       {"CopiesKept", "CopiesKept-2",
        CopiesKept{{2}, {{Rank{8}, true, true, 1004, RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
       {"CopyRound", "CopyRound", CopyRound{{2}, 7, 1002, 6}},
@@ -36,5 +37,13 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
       {"CodeBlock", "CodeBlock",
        CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
       {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}},
+      {"KeepStandbys", "KeepStandbys-3",
+       KeepStandbys{.like = {.attempt = {2},
+                             .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,
+                                        StreamRoute::kFileAndConsole}},
+                             .group_rank = 1,
+                             .master_addr = ""},
+                    .list = "robustrun-modules 1\nmodule json\n"}},
+      {"SavingOver", "SavingOver", SavingOver{.attempt = {2}, .order = 4}},
   };
 }

@@ -60,7 +60,8 @@ WorkerTemplate worker_template() {
           .stage = {"/data/tokenizer.json", "/data/index"},
           .share_blocks = true,
           .code = SyncedCode{std::string(64, 'a'), 5'000'000, "/home/user/job"},
-          .cache_max_gib = 200};
+          .cache_max_gib = 200,
+          .overlap_saves = true};
 }
 
 WorkerExited worker_exited() {
@@ -122,7 +123,7 @@ std::vector<Example> first_kinds() {
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s,
              .ordered_by = 2}},
-      {"Welcome", "Welcome-12",
+      {"Welcome", "Welcome-13",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -135,7 +136,7 @@ std::vector<Example> first_kinds() {
       {"ReservePort", "ReservePort", ReservePort{.attempt = Attempt{300}}},
       {"PortReserved", "PortReserved",
        PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
-      {"StartWorkers", "StartWorkers-3",
+      {"StartWorkers", "StartWorkers-4",
        StartWorkers{.attempt = Attempt{1},
                     .slots = {{.rank = Rank{8},
                                .local_rank = LocalRank{0},
@@ -160,7 +161,8 @@ std::vector<Example> first_kinds() {
                                              .code_digest = "ab12",
                                              .has_arguments = true,
                                              .arguments = {"--lr", "\xff not UTF-8", ""}},
-                    .ordered_by = 2}},
+                    .ordered_by = 2,
+                    .saving = true}},
       {"WorkerStarted", "WorkerStarted-3",
        WorkerStarted{.attempt = Attempt{1},
                      .local_rank = LocalRank{2},
@@ -196,11 +198,12 @@ std::vector<Example> middle_kinds() {
                       .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}},
                       .lines = 7}},
       {"WorkerExited", "WorkerExited", worker_exited()},
-      {"WorkersGone", "WorkersGone",
+      {"WorkersGone", "WorkersGone-2",
        WorkersGone{.attempt = Attempt{1},
                    .descendants_killed = 7,
                    .unkillable = {"pid 12 (python), D state in nfs_wait"},
-                   .shm_removed = {"torch_1", "torch_2"}}},
+                   .shm_removed = {"torch_1", "torch_2"},
+                   .saving = true}},
       {"Heartbeat", "Heartbeat-2", Heartbeat{.sequence = 9, .loop_lag = 1500us, .at = 7s}},
       {"Notice", "Notice", Notice{.level = 2, .rank = Rank{3}, .text = "slow disk"}},
       {"Output", "Output",
@@ -340,13 +343,6 @@ std::vector<Example> standby_kinds() {
   return {
       {"StandbyModules", "StandbyModules",
        StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
-      {"KeepStandbys", "KeepStandbys-2",
-       KeepStandbys{.like = {.attempt = {2},
-                             .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,
-                                        StreamRoute::kFileAndConsole}},
-                             .group_rank = 1,
-                             .master_addr = ""},
-                    .list = "robustrun-modules 1\nmodule json\n"}},
   };
 }
 

@@ -1,0 +1,29 @@
+#pragma once
+// Whether workers may load and save checkpoints by now: not while copies of workers before them are
+// still being saved, here or on another node. A claim of theirs would end that
+// (checkpoint/fence.h). The supervisor says whether the gate is shut (StartWorkers::saving), and
+// when it opens; after `most` it does so without a word.
+//
+// Owned by the WorkerSet, on the agent's loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+
+#include "base/core/clock.h"
+
+namespace robustrun::agent {
+
+class SavesGate {
+ public:
+  static std::shared_ptr<SavesGate> make(const boost::asio::any_io_executor& executor,
+                                         base::Nanos most);
+  virtual ~SavesGate() = default;
+  // Nobody of the attempt before is answered any more.
+  virtual void begin_attempt(bool is_shut) = 0;
+  virtual void open() = 0;
+  // Calls `go` when it is open, perhaps at once.
+  virtual void when_open(std::function<void()> go) = 0;
+};
+
+}  // namespace robustrun::agent

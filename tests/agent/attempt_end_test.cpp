@@ -1,0 +1,145 @@
+#include "agent/attempt_end.h"
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <utility>
+
+namespace attempt_end_test {
+
+using namespace robustrun;
+using agent::AttemptEnd;
+
+namespace {
+
+// Saves when the test says so.
+struct PlayedTier final : agent::MemoryTier {
+  std::function<void()> done;
+  std::vector<std::function<void()>> waiting;
+  bool has_copies = true;
+
+  void give(base::Rank, std::uint64_t, Answer) override {}
+  void save_copies(std::function<void()> then) override {
+    if (!has_copies) return then();
+    done = std::move(then);
+  }
+  void after_saving(std::function<void()> go) override { waiting.push_back(std::move(go)); }
+  void keep(const std::vector<wire::WorkerSlot>&) override {}
+  void use_peers(agent::PeerMemory*) override {}
+  [[nodiscard]] std::vector<Own> memories() const override { return {}; }
+  [[nodiscard]] std::optional<agent::GivenMemory> same_memory_of(base::Rank) const override {
+    return std::nullopt;
+  }
+
+  void late() { std::exchange(done, nullptr)(); }
+  void over() {
+    if (done) late();
+    for (const auto& go : std::exchange(waiting, {})) go();
+  }
+};
+
+struct End {
+  boost::asio::io_context loop;
+  base::SystemClock clock;
+  base::BlockingPool pool{loop.get_executor(), 1, 4};
+  std::string heard;  // in order
+  agent::NodeContext node{loop.get_executor(),
+                          clock,
+                          pool,
+                          [this](const wire::Message& message) {
+                            const auto& over = std::get<wire::SavingOver>(message);
+                            CHECK(over.order == 0);
+                            heard += "over " + std::to_string(over.attempt.value) + " ";
+                          },
+                          {},
+                          {},
+                          {}};
+  PlayedTier tier;
+  std::shared_ptr<AttemptEnd> end = AttemptEnd::make(node, tier);
+
+  void begin(std::uint32_t attempt) {
+    end->begin({attempt}, clock.wall_time(),
+               {[this](const std::vector<std::string>&) {
+                  heard += end->is_saving() ? "gone and saving " : "gone ";
+                },
+                [this] { heard += "saved "; }});
+  }
+  // Until /dev/shm has been looked through.
+  void run() {
+    loop.restart();
+    loop.run();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an attempt ends when its copies are saved if no other one follows") {
+  End one;
+  one.begin(0);
+  one.run();
+  CHECK(one.heard.empty());
+  CHECK(one.end->has_begun());
+  one.tier.late();
+  CHECK(one.heard == "gone ");
+  one.tier.over();
+  CHECK(one.heard == "gone ");
+  CHECK_FALSE(one.end->is_waited_for());
+}
+
+TEST_CASE("where another attempt follows it ends at once, and its copies are told of") {
+  End one;
+  SUBCASE("which is known before") { one.end->set_goes_on(true); }
+  SUBCASE("which is known afterwards") {}
+  one.begin(4);
+  one.run();
+  one.end->set_goes_on(true);
+  CHECK(one.heard == "gone and saving ");
+  CHECK(one.end->is_waited_for());
+  one.tier.late();
+  CHECK(one.heard == "gone and saving saved ");
+  CHECK_FALSE(one.end->is_waited_for());
+  CHECK(one.end->is_saving());
+  one.tier.over();
+  CHECK(one.heard == "gone and saving saved over 4 ");
+  CHECK_FALSE(one.end->is_saving());
+}
+
+TEST_CASE("without copies there is nothing to tell") {
+  End one;
+  one.tier.has_copies = false;
+  one.end->set_goes_on(true);
+  one.begin(0);
+  one.run();
+  one.tier.over();
+  CHECK(one.heard == "gone ");
+}
+
+TEST_CASE("a run that ends after all waits for the copies") {
+  End one;
+  one.end->set_goes_on(true);
+  one.end->set_goes_on(false);
+  one.begin(0);
+  one.run();
+  CHECK(one.heard.empty());
+  one.tier.over();
+  CHECK(one.heard == "gone ");
+}
+
+TEST_CASE("the next attempt hears nothing of the one before, and the supervisor does") {
+  End one;
+  one.end->set_goes_on(true);
+  one.begin(0);
+  one.run();
+  one.end->begin_attempt();
+  CHECK_FALSE(one.end->has_begun());
+  CHECK_FALSE(one.end->is_saving());
+  one.tier.over();
+  CHECK(one.heard == "gone and saving over 0 ");
+  one.heard.clear();
+  one.begin(1);  // nobody has said that another one follows
+  one.run();
+  CHECK(one.heard.empty());
+}
+
+}  // namespace attempt_end_test
