@@ -50,7 +50,7 @@ if attempt == 0:
         checkpoint.save(state_of(step), step, directories=saves, every_step=True,
                         disk_every=1_000_000)
         robustrun.step(step)  # it gets on: what comes next is no crash loop
-        note("copied", step)
+    note("copied")
     await_note("copied")
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -205,5 +205,5 @@ def test_workers_that_die_again_meanwhile_lose_nothing(robustrun, slow_disk):
     assert not is_committed(saves)
     finished = running.finish(120)
     assert finished.code == 0, finished.errors
-    assert [step for _, step, _ in notes(folder, "loaded", 2)] == [2, 2]
+    assert [step for _, step, _ in notes(folder, "loaded", 2)] == [2, 2], finished.errors
     robustrun.expect_nothing_left(10)
