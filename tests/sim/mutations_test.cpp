@@ -68,7 +68,7 @@ constexpr Broken kBroken[] = {
     {Mutation::kConvictsNeighbours, "the_right_machine_goes"},
     {Mutation::kOrdersByClock, "the_newest_is_found"},
     {Mutation::kOrdersByStep, "the_newest_is_found"},
-    {Mutation::kLooksForMarksOnce, "the_newest_is_found"},
+    {Mutation::kLooksForMarksOnce, "the_newest_is_found", 3'001},
     {Mutation::kPrunesUnverified, "retention_spares_the_newest"},
     {Mutation::kTrustsTheFence, "the_newest_is_found"},
     {Mutation::kSalvagesTheOld, "the_newest_is_found"},

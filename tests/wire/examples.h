@@ -16,7 +16,8 @@ struct Example {
 };
 
 std::vector<Example> example_messages();
-std::vector<Example> example_copy_messages();  // a part of these
+std::vector<Example> example_standby_messages();  // a part of these, as are the next
+std::vector<Example> example_copy_messages();
 // Those of a connection's beginning, which are signed.
 wire::Enrol example_enrol();
 wire::Enrolled example_enrolled();

@@ -1,4 +1,5 @@
-// Messages about what goes from node to node (copies of states, blocks, code), and about starts.
+// Messages about standbys, about what goes from node to node (copies of states, blocks, code), and
+// about starts.
 #include "tests/wire/examples.h"
 
 #include <doctest/doctest.h>
@@ -11,6 +12,20 @@ using robustrun::base::Generation;
 using robustrun::base::LocalRank;
 using robustrun::base::NodeId;
 using robustrun::base::Rank;
+
+std::vector<robustrun::test::Example> robustrun::test::example_standby_messages() {
+  return {
+      {"StandbyModules", "StandbyModules",
+       StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
+      {"KeepStandbys", "KeepStandbys-3",
+       KeepStandbys{.like = {.attempt = {2},
+                             .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,
+                                        StreamRoute::kFileAndConsole}},
+                             .group_rank = 1,
+                             .master_addr = ""},
+                    .list = "robustrun-modules 1\nmodule json\n"}},
+  };
+}
 
 std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
   const CopyRoute route{Rank{9}, NodeId{3}, Generation{2}, "10.0.0.3:40123"};
@@ -37,13 +52,6 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
       {"CodeBlock", "CodeBlock",
        CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
       {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}},
-      {"KeepStandbys", "KeepStandbys-3",
-       KeepStandbys{.like = {.attempt = {2},
-                             .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,
-                                        StreamRoute::kFileAndConsole}},
-                             .group_rank = 1,
-                             .master_addr = ""},
-                    .list = "robustrun-modules 1\nmodule json\n"}},
       {"SavingOver", "SavingOver", SavingOver{.attempt = {2}, .order = 4}},
   };
 }

@@ -339,13 +339,6 @@ std::vector<Example> replay_kinds() {
   };
 }
 
-std::vector<Example> standby_kinds() {
-  return {
-      {"StandbyModules", "StandbyModules",
-       StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
-  };
-}
-
 std::vector<Example> checkpoint_kinds() {
   return {
       {"CheckpointNote", "CheckpointNote",
@@ -379,9 +372,10 @@ std::vector<Example> checkpoint_kinds() {
 
 std::vector<robustrun::test::Example> robustrun::test::example_messages() {
   std::vector<Example> all;
-  for (const auto& part : {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(),
-                           observation_kinds(), replay_kinds(), standby_kinds(), checkpoint_kinds(),
-                           robustrun::test::example_copy_messages()}) {
+  for (const auto& part :
+       {first_kinds(), middle_kinds(), last_kinds(), preflight_kinds(), observation_kinds(),
+        replay_kinds(), robustrun::test::example_standby_messages(), checkpoint_kinds(),
+        robustrun::test::example_copy_messages()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
