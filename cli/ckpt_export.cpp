@@ -44,6 +44,7 @@ int export_checkpoint(const CkptLine& line, const Surroundings& around) {
   options.executable = *interpreter;
   options.argv = {*interpreter, "-m", "robustrun.export", "--to", *line.form};
   if (line.step) options.argv.push_back("--step=" + std::to_string(*line.step));
+  if (line.rank) options.argv.push_back("--rank=" + std::to_string(*line.rank));
   options.argv.push_back("--");
   options.argv.insert(options.argv.end(), line.directories.begin(), line.directories.end());
   options.argv.push_back(line.out);

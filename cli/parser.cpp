@@ -174,6 +174,7 @@ base::Status check_ckpt_line(const CkptLine& line) {
     return refuse(line.form ? "--to is for ckpt export"
                             : "ckpt export needs --to FORMAT: safetensors, dcp or torch");
   }
+  if (line.rank && !line.form) return refuse("--rank is for ckpt export");
   if (line.form && std::ranges::find(kForms, *line.form) == kForms.end()) {
     return refuse("cannot export to " + *line.form +
                   ": the formats are safetensors, dcp and torch");
@@ -192,6 +193,7 @@ Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
   app.add_option("--step", line.step)->check(CLI::NonNegativeNumber);  // else -1 is a large one
   app.add_option("--keep", line.keep)->check(CLI::PositiveNumber);
   app.add_option("--to", line.form);
+  app.add_option("--rank", line.rank)->check(CLI::NonNegativeNumber);
   app.add_flag("--all", line.all);
   app.add_flag("--json", line.json);
   app.add_flag("-h,--help", line.help);

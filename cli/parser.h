@@ -85,7 +85,8 @@ struct NodesLine {
   bool help = false;
 };
 
-// `robustrun ckpt VERB DIRECTORY... [--step N] [--all] [--keep N] [--to FORMAT OUT] [--json]`
+// `robustrun ckpt VERB DIRECTORY... [--step N] [--all] [--keep N] [--to FORMAT OUT [--rank N]]
+// [--json]`
 struct CkptLine {
   std::string verb;
   std::vector<std::string> directories;  // at least one
@@ -93,6 +94,7 @@ struct CkptLine {
   std::optional<std::uint64_t> keep;  // there, and not 0, when it is prune
   std::optional<std::string> form;  // there when it is export: safetensors, dcp or torch
   std::string out;  // for export: where to
+  std::optional<std::uint64_t> rank;  // for export: whose, where each rank saved a state of its own
   bool all = false;
   bool json = false;
   bool help = false;

@@ -70,65 +70,82 @@ class Tensor:
         return whole
 
 
+def own_ranks(checkpoint):
+    """The ranks that each saved a state of their own; none where it is one state of all of them."""
+    about = next((value for rank, name, value in checkpoint.states if (rank, name) == (0, ABOUT)),
+                 None)
+    if about is None or decoded(about)["replicated"]:
+        return range(0)
+    return range(checkpoint.world_size)
+
+
 class Contents:
     """`tensors`: {name: Tensor}, `objects`: {name: value}, `paths`: {name: path in the state}.
-    Names are those of torch.distributed.checkpoint, whoever saved it."""
+    Names are those of torch.distributed.checkpoint, whoever saved it. `rank`: the state of that
+    one, of own_ranks(); else the one that all ranks saved."""
 
-    def __init__(self, checkpoint):
-        self.step = checkpoint.step
+    def __init__(self, checkpoint, rank=None):
         self.tensors, self.objects, self.paths, self._tree = {}, {}, {}, None
+        self._checkpoint, self._clash = checkpoint, None
         self._stored = {}  # name in the checkpoint: its shards, with their numbers
         for number, shard in enumerate(checkpoint.shards):
-            self._stored.setdefault(shard.name, []).append((number, shard))
-        kept = {(rank, name): value for rank, name, value in checkpoint.states}
-        if (0, TREE) in kept:
-            self._take_tree(checkpoint, kept)
+            if rank is None or shard.rank == rank:
+                self._stored.setdefault(shard.name, []).append((number, shard))
+        trees = [value for each, name, value in checkpoint.states
+                 if (each, name) == (rank or 0, TREE)]
+        if trees:
+            self._tree = _neutral.decode(trees[0])
+            self._walk(self._tree, ())
+        elif rank is not None:
+            raise ValueError("step %d has no state of rank %d" % (checkpoint.step, rank))
         else:
             self._take_dcp(checkpoint)
 
+    def check_names(self):
+        """For who knows tensors by their names alone: {"a": {"b": …}, "a.b": …} has one twice."""
+        if self._clash is not None:
+            raise ValueError("the state has two items that are both named '%s' there; use "
+                             "--to torch" % self._clash)
+
     def _take_dcp(self, checkpoint):
         for name in self._stored:
-            self._add(checkpoint, name, name)
+            self.tensors[name] = self._tensor(name, name)
         for _, name, value in checkpoint.states:
             if name.startswith(OBJECT):
                 self.objects[name[len(OBJECT):]] = decoded(value)
             elif name == COMMON:
                 self.paths = decoded(value)["planner_data"] or {}
 
-    def _take_tree(self, checkpoint, kept):
-        """What robustrun.checkpoint.save made of a state that is the same on every rank."""
-        if checkpoint.world_size > 1 and not decoded(kept[0, ABOUT])["replicated"]:
-            raise ValueError("each of %d ranks saved a state of its own in step %d; what can be "
-                             "exported is the same for all (replicated=True) or sharded "
-                             "(robustrun.dcp)" % (checkpoint.world_size, checkpoint.step))
-        self._tree = _neutral.decode(kept[0, TREE])
-        self._walk(checkpoint, self._tree, ())
-
-    def _walk(self, checkpoint, value, path):
-        name = ".".join(map(str, path))
-        if type(value) is _neutral.Ref:
-            self._add(checkpoint, name, value.name)
-        elif isinstance(value, dict) and value:
+    def _walk(self, value, path):
+        if isinstance(value, dict) and value:
             for key, each in value.items():
-                self._walk(checkpoint, each, (*path, str(key)))
+                self._walk(each, (*path, str(key)))
         elif type(value) in (list, tuple) and value:
             for index, each in enumerate(value):
-                self._walk(checkpoint, each, (*path, index))
+                self._walk(each, (*path, index))
         else:
-            self.objects[name] = _state.outline(value)
-        if name in self.tensors or name in self.objects:
+            name = ".".join(map(str, path))
+            if name in self.paths:
+                self._clash = name
             self.paths[name] = path
+            if type(value) is _neutral.Ref:
+                self.tensors[name] = self._tensor(name, value.name)
+            else:
+                self.objects[name] = _state.outline(value)
 
-    def _add(self, checkpoint, name, stored):
+    def _tensor(self, name, stored):
+        if stored not in self._stored:
+            raise ValueError("the state has a tensor '%s' that is not in the checkpoint" % stored)
         _, first = self._stored[stored][0]
-        self.tensors[name] = Tensor(checkpoint, name, first.dtype, first.global_shape)
+        tensor = Tensor(self._checkpoint, name, first.dtype, first.global_shape)
         for number, shard in self._stored[stored]:
-            self.tensors[name].add(number, shard)
+            tensor.add(number, shard)
+        return tensor
 
     def nested(self):
         """The state as it was, all of it."""
         if self._tree is not None:
-            return self._rebuilt(self._tree, ())
+            return self._rebuilt(self._tree)
         flat = {name: tensor.read() for name, tensor in self.tensors.items()}
         flat.update(self.objects)
         if not self.paths:
@@ -137,12 +154,11 @@ class Contents:
 
         return unflatten_state_dict(flat, self.paths)
 
-    def _rebuilt(self, value, path):
+    def _rebuilt(self, value):
         if type(value) is _neutral.Ref:
-            return self.tensors[".".join(map(str, path))].read()
+            return self._tensor(value.name, value.name).read()
         if isinstance(value, dict):
-            return {key: self._rebuilt(each, (*path, str(key))) for key, each in value.items()}
+            return {key: self._rebuilt(each) for key, each in value.items()}
         if type(value) in (list, tuple):
-            return type(value)(self._rebuilt(each, (*path, index))
-                               for index, each in enumerate(value))
+            return type(value)(self._rebuilt(each) for each in value)
         return _state.outline(value)

@@ -1,11 +1,15 @@
 """`robustrun ckpt export`: a checkpoint in formats that others read without robustrun.
 
-    python -m robustrun.export --to safetensors|dcp|torch [--step N] -- DIRECTORY... OUT
+    python -m robustrun.export --to safetensors|dcp|torch [--step N] [--rank N] -- DIRECTORY... OUT
 
 safetensors  a folder: model.safetensors, or several of at most 4 GB and their index as Hugging
              Face has it, and objects.json with what is no tensor. One tensor at a time in memory.
 dcp          a folder that torch.distributed.checkpoint loads, cut as it was saved.
 torch        one file for torch.load(weights_only=True); all of it in memory.
+
+Where each rank saved a state of its own: safetensors and torch make a folder with files of each
+rank, rank-N.safetensors and rank-N.objects.json, or rank-N.pt, one rank after the other; or --rank
+says whose state it is.
 
 Every byte is checked on the way. OUT appears when all of it is there and synced.
 """
@@ -36,23 +40,35 @@ _SAFETENSORS = {"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "I16", "U16", "F16", "
 
 
 def to_safetensors(contents, out):
+    os.mkdir(out)
+    _fill_safetensors(contents, out, "model", "objects.json")
+
+
+def ranks_to_safetensors(checkpoint, ranks, out):
+    os.mkdir(out)
+    for rank in ranks:
+        _fill_safetensors(_contents.Contents(checkpoint, rank), out, "rank-%d" % rank,
+                          "rank-%d.objects.json" % rank)
+
+
+def _fill_safetensors(contents, folder, stem, objects):
+    contents.check_names()
     strange = [name for name, tensor in contents.tensors.items()
                if tensor.dtype_name not in _SAFETENSORS]
     if strange:
         raise ValueError("safetensors has no type %s, which '%s' is of; use --to torch or dcp"
                          % (contents.tensors[strange[0]].dtype_name, strange[0]))
-    os.mkdir(out)
     groups = _groups(contents.tensors)
-    names = ["model.safetensors"] if len(groups) == 1 else [
-        "model-%05d-of-%05d.safetensors" % (i + 1, len(groups)) for i in range(len(groups))]
+    names = [stem + ".safetensors"] if len(groups) == 1 else [
+        "%s-%05d-of-%05d.safetensors" % (stem, i + 1, len(groups)) for i in range(len(groups))]
     for name, group in zip(names, groups):
-        _write_safetensors(os.path.join(out, name), group)
+        _write_safetensors(os.path.join(folder, name), group)
     if len(groups) > 1:
-        _write_json(os.path.join(out, "model.safetensors.index.json"), {
+        _write_json(os.path.join(folder, stem + ".safetensors.index.json"), {
             "metadata": {"total_size": sum(t.bytes for t in contents.tensors.values())},
             "weight_map": {t.name: name for name, group in zip(names, groups) for t in group}})
     if contents.objects:
-        _write_json(os.path.join(out, "objects.json"),
+        _write_json(os.path.join(folder, objects),
                     {name: _plain(value) for name, value in sorted(contents.objects.items())})
 
 
@@ -102,17 +118,36 @@ def to_torch(contents, out):
         torch.save(contents.nested(), file)
 
 
+def ranks_to_torch(checkpoint, ranks, out):
+    os.mkdir(out)
+    for rank in ranks:
+        to_torch(_contents.Contents(checkpoint, rank), os.path.join(out, "rank-%d.pt" % rank))
+
+
+def ranks_to_dcp(checkpoint, ranks, out):
+    raise ValueError("each of %d ranks saved a state of its own in step %d, and DCP has one tensor "
+                     "of a name; use --to torch or safetensors, or --rank N for that one's state"
+                     % (len(ranks), checkpoint.step))
+
+
 def to_dcp(contents, out):
     import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.api import CheckpointException
 
+    contents.check_names()
     planner = _planner(contents)
-    writer = dcp.FileSystemWriter(out)
+    writer, failed = dcp.FileSystemWriter(out), None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that this is one process alone
-        if hasattr(dcp, "save"):
-            dcp.save({}, storage_writer=writer, planner=planner)
-        else:  # torch 2.1
-            dcp.save_state_dict({}, writer, no_dist=True, planner=planner)
+        try:
+            if hasattr(dcp, "save"):
+                dcp.save({}, storage_writer=writer, planner=planner)
+            else:  # torch 2.1
+                dcp.save_state_dict({}, writer, no_dist=True, planner=planner)
+        except CheckpointException as error:  # of no kind that others catch
+            failed = next(iter(error.failures.values()))[0]
+    if failed is not None:
+        raise failed  # with its own context
 
 
 def _planner(contents):
@@ -186,39 +221,65 @@ def _remove(path):
         os.unlink(path)
 
 
-def export(directories, form, out, step=None):
+def _write(checkpoint, form, rank, out):
+    ranks = _contents.own_ranks(checkpoint)
+    if rank is not None and rank not in ranks:
+        raise ValueError("step %d is of ranks 0 to %d; there is no rank %d" % (
+            checkpoint.step, len(ranks) - 1, rank) if ranks else "step %d is one state of all "
+            "ranks; --rank is for states that each rank saved for itself" % checkpoint.step)
+    whole, each = FORMS[form]
+    if rank is None and len(ranks) > 1:
+        each(checkpoint, ranks, out)
+    else:
+        whole(_contents.Contents(checkpoint, rank), out)
+    if os.path.isdir(out):
+        _sync_folder(out)
+
+
+def export(directories, form, out, step=None, rank=None):
     """Answers the step. ValueError, OSError or the engine's error say what cannot be done."""
     out = os.path.abspath(out)
     if os.path.lexists(out):
         raise ValueError("%s is there already" % out)
-    contents = _contents.Contents(_contents.opened(directories, step))
+    checkpoint = _contents.opened(directories, step)
     partial = "%s.partial-%d" % (out, os.getpid())
     try:
-        FORMS[form](contents, partial)
-        if os.path.isdir(partial):
-            _sync_folder(partial)
+        _write(checkpoint, form, rank, partial)
         os.rename(partial, out)
     except BaseException:
         _remove(partial)
         raise
     _sync_folder(os.path.dirname(out))
-    return contents.step
+    return checkpoint.step
 
 
-FORMS = {"safetensors": to_safetensors, "dcp": to_dcp, "torch": to_torch}
+FORMS = {  # of one state; of a state of each rank
+    "safetensors": (to_safetensors, ranks_to_safetensors),
+    "dcp": (to_dcp, ranks_to_dcp),
+    "torch": (to_torch, ranks_to_torch),
+}
+
+
+def _cause(error):
+    """A full disk is only the context of what torch's writer says then."""
+    each = error
+    while each is not None and not isinstance(each, OSError):
+        each = each.__context__
+    return each or error
 
 
 def main():
     parser = argparse.ArgumentParser(prog="robustrun ckpt export")
     parser.add_argument("--to", choices=sorted(FORMS), required=True)
     parser.add_argument("--step", type=int)
+    parser.add_argument("--rank", type=int)
     parser.add_argument("directories", nargs="+")
     parser.add_argument("out")
     args = parser.parse_args()
     try:
-        step = export(args.directories, args.to, args.out, args.step)
+        step = export(args.directories, args.to, args.out, args.step, args.rank)
     except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
-        print("robustrun: cannot export a checkpoint: %s" % error, file=sys.stderr)
+        print("robustrun: cannot export a checkpoint: %s" % _cause(error), file=sys.stderr)
         return 1
     print("step %d is in %s" % (step, args.out))
     return 0

@@ -100,6 +100,9 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK_FALSE(parse_ckpt_line(Words{"export", "a", "b", "--to", "zip"}).has_value());
   CHECK_FALSE(parse_ckpt_line(Words{"export", "a", "b"}).has_value());
   CHECK_FALSE(parse_ckpt_line(Words{"ls", "a", "--to", "dcp"}).has_value());
+  CHECK(parse_ckpt_line(Words{"export", "a", "b", "--to=torch", "--rank=3"})->rank == 3);
+  CHECK_FALSE(parse_ckpt_line(Words{"export", "a", "b", "--to=torch", "--rank=-1"}).has_value());
+  CHECK_FALSE(parse_ckpt_line(Words{"inspect", "a", "--rank=3"}).has_value());
   CHECK(parse_ckpt_line(Words{"--help"})->help);
   const auto status = parse_status_line(Words{"run1", "--json", "--watch"});
   REQUIRE(status.has_value());

@@ -4,17 +4,22 @@ import json
 import struct
 from pathlib import Path
 
-_TABLE = []
-for _byte in range(256):
-    for _ in range(8):
-        _byte = (_byte >> 1) ^ 0x82F63B78 if _byte & 1 else _byte >> 1
-    _TABLE.append(_byte)
+_TABLE = []  # for two bytes at once
+for _pair in range(1 << 16):
+    for _ in range(16):
+        _pair = (_pair >> 1) ^ 0x82F63B78 if _pair & 1 else _pair >> 1
+    _TABLE.append(_pair)
 
 
-def crc32c(data, crc=0):
-    crc ^= 0xFFFFFFFF
-    for byte in data:
-        crc = (crc >> 8) ^ _TABLE[(crc ^ byte) & 0xFF]
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    even = len(data) & ~1
+    for (pair,) in struct.iter_unpack("<H", data[:even]):
+        crc = (crc >> 16) ^ _TABLE[(crc ^ pair) & 0xFFFF]
+    for byte in data[even:]:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ 0x82F63B78 if crc & 1 else crc >> 1
     return crc ^ 0xFFFFFFFF
 
 
@@ -87,22 +92,38 @@ def read_manifest(path):
 
     said["shards"] = shards.list(shard)
     said["states"] = states.list(lambda: (states.u32(), states.text(), states.bytes()))
+    groups = Fields(sections.get(6 | 1 << 31, bytes(4)))
+
+    def member():
+        return {"file": groups.u32(), "offset": groups.u64(), "bytes": groups.u64()}
+
+    said["groups"] = groups.list(lambda: {"data": groups.list(member),
+                                          "parity": groups.list(member)})
     nodes = Fields(sections.get(8 | 1 << 31, bytes(4)))
     said["nodes"] = dict(nodes.list(lambda: (nodes.text(), nodes.list(nodes.u32))))
     return said
 
 
-def read_shard(manifest, folders, shard):
-    """Its bytes; the CRCs of pieces and shard are checked."""
+def joined(shard, read):
+    """Its bytes, of `read(index of file, offset, bytes)`; the CRCs of pieces and shard are checked.
+    """
     data = b""
     for piece in shard["pieces"]:
-        name = manifest["files"][piece["file"]]["name"]
-        (path,) = [Path(folder) / name for folder in folders if (Path(folder) / name).exists()]
-        part = path.read_bytes()[piece["offset"]:piece["offset"] + piece["bytes"]]
+        part = read(piece["file"], piece["offset"], piece["bytes"])
         assert crc32c(part) == piece["crc"]
         data += part
     assert len(data) == shard["bytes"] and crc32c(data) == shard["crc"]
     return data
+
+
+def read_shard(manifest, folders, shard):
+    """Of files that are all there."""
+    def read(file, offset, size):
+        name = manifest["files"][file]["name"]
+        (path,) = [Path(folder) / name for folder in folders if (Path(folder) / name).exists()]
+        return path.read_bytes()[offset:offset + size]
+
+    return joined(shard, read)
 
 
 def read_safetensors(path):
