@@ -14,6 +14,7 @@ import argparse
 import base64
 import contextlib
 import ctypes
+import inspect
 import io
 import json
 import os
@@ -109,10 +110,9 @@ def to_dcp(contents, out):
     writer = dcp.FileSystemWriter(out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that this is one process alone
-        if hasattr(dcp, "save"):
-            dcp.save({}, storage_writer=writer, planner=planner)
-        else:  # torch 2.1
-            dcp.save_state_dict({}, writer, no_dist=True, planner=planner)
+        save = dcp.save if hasattr(dcp, "save") else dcp.save_state_dict  # torch 2.1
+        alone = {"no_dist": True} if "no_dist" in inspect.signature(save).parameters else {}
+        save({}, storage_writer=writer, planner=planner, **alone)
 
 
 def _planner(contents):
