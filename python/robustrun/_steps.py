@@ -17,18 +17,20 @@ def install():
 
 
 def _register(module):  # torch older than 2.0 has no such hook
-    module.register_optimizer_step_post_hook(_make_hook(sys.modules["torch"]))
+    module.register_optimizer_step_post_hook(_make_hook(sys.modules["torch"], module))
 
 
-def _make_hook(torch):
+def _make_hook(torch, module):
     from weakref import ref
 
+    # torch 2.2 and older know it only there; torch.compiler is imported later than torch.optim.
+    is_compiling = getattr(module, "is_compiling", None)
     getframe = sys._getframe
     first = _no_optimizer
 
     def after_step(optimizer, args, kwargs):
         nonlocal first
-        if torch.compiler.is_compiling():
+        if (is_compiling or torch.compiler.is_compiling)():
             return  # traced, not run
         if first() is not optimizer:
             if first() is not None:

@@ -243,7 +243,8 @@ class RobustReader(StorageReader):
         _stages.load_begins()
         try:
             self._take_over()
-            self._checkpoint = _contents.opened(self.directories, self.step)
+            step = None if self.step is None else _step_of(self.step)
+            self._checkpoint = _contents.opened(self.directories, step)
             return self._metadata()
         except Exception as error:
             _stages.load_ends()

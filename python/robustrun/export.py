@@ -18,6 +18,7 @@ import argparse
 import base64
 import contextlib
 import ctypes
+import inspect
 import io
 import json
 import os
@@ -139,11 +140,10 @@ def to_dcp(contents, out):
     writer, failed = dcp.FileSystemWriter(out), None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that this is one process alone
+        save = dcp.save if hasattr(dcp, "save") else dcp.save_state_dict  # torch 2.1
+        alone = {"no_dist": True} if "no_dist" in inspect.signature(save).parameters else {}
         try:
-            if hasattr(dcp, "save"):
-                dcp.save({}, storage_writer=writer, planner=planner)
-            else:  # torch 2.1
-                dcp.save_state_dict({}, writer, no_dist=True, planner=planner)
+            save({}, storage_writer=writer, planner=planner, **alone)
         except CheckpointException as error:  # of no kind that others catch
             failed = next(iter(error.failures.values()))[0]
     if failed is not None:
