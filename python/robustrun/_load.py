@@ -77,7 +77,7 @@ class Loader:
         among those of its machine, and how many they are; None: nobody knows."""
         self.state, self.own, self.random, self.remap = state, own, random, remap
         self.world, self.copies, self.then = world, copies, then
-        self.turn = (0, 1) if world.size == 1 else None
+        self.turn = None
 
     def load(self, places, attempt, opened=None):
         """Alone; the step. `opened`: as attempts() gave it."""
@@ -87,6 +87,7 @@ class Loader:
             from_memory = self._read(checkpoint, requests)
             reads.finish()
             _finish(plan)
+            self.turn = (0, 1) if self.world.size == 1 else None
             return self._loaded(places, checkpoint, reads, from_memory, reads.bytes - from_memory)
 
     def load_with(self, group, places, attempt, opened=None, error=None):
