@@ -121,12 +121,21 @@ void reorder(const topo::Placement& placement, std::vector<Host> all, NodesPlan&
   }
 }
 
+// Whether it is said of any node with which others it fails.
+bool has_labels(const topo::Cluster& cluster) {
+  return std::ranges::any_of(cluster.nodes, [](const topo::Node& node) {
+    return !node.rack.empty() || !node.power.empty() || !node.nvl_domain.empty();
+  });
+}
+
 Result<supervisor::PlacementRequest> request_for(const PlacementPlan& plan, topo::Rerank rerank,
                                                  const NodesPlan& nodes) {
   supervisor::PlacementRequest request;
+  // Racks say who keeps whose copies, also where all nodes hang on one switch.
+  if (!plan.chosen && !has_labels(plan.cluster)) return request;
+  request.cluster = RR_TRY(topo::restrict_to(plan.cluster, names_of(nodes.hosts)));
   if (!plan.chosen) return request;
   request.enabled = true;
-  request.cluster = RR_TRY(topo::restrict_to(plan.cluster, names_of(nodes.hosts)));
   for (topo::Node& node : request.cluster.nodes) {
     if (plan.slots_assumed != 0) node.slots = 0;
   }

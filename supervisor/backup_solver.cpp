@@ -24,8 +24,7 @@ topo::GroupKind kind_of(RankGroups groups) {
 }  // namespace
 
 BackupSolver::BackupSolver(const PlacementRequest& request) {
-  const bool is_known = request.enabled && is_consistent(request.cluster);
-  cluster_ = is_known ? request.cluster : topo::flat_cluster({});
+  cluster_ = is_consistent(request.cluster) ? request.cluster : topo::flat_cluster({});
   if (request.enabled) parallel_ = request.parallel;
   by_name_.resize(cluster_.nodes.size());
   std::iota(by_name_.begin(), by_name_.end(), 0);

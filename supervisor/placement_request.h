@@ -14,7 +14,8 @@
 namespace robustrun::supervisor {
 
 struct PlacementRequest {
-  bool enabled = false;  // false: nodes keep the order they have, and nothing else is set
+  // false: nodes keep the order they have; of the rest only the racks and such of `cluster` count.
+  bool enabled = false;
   // The machines of the run. Of named hosts those alone, by NodeId; of an open group all that are
   // described, to be found by name.
   topo::Cluster cluster;

@@ -76,6 +76,20 @@ TEST_CASE("without a topology the hosts keep their natural order, and nothing is
   CHECK(plan({"--compat=torchrun", "--hosts=n[1-4]"}).hosts() == "n[1-4]");
 }
 
+TEST_CASE("which nodes fail together is known where all hang on one switch, too") {
+  World world;
+  world.fabric.files["racks.toml"] =
+      "[[switch]]\nname = \"a\"\nnodes = \"n[1-4]\"\n"
+      "[[node]]\nname = \"n[1-2]\"\nrack = \"r1\"\n";
+  const auto planned = try_plan(world, {"--hosts=n[1-4]", "--topology=racks.toml"});
+  REQUIRE_MESSAGE(planned.has_value(), (planned ? "" : planned.error().what));
+  const auto& request = planned->plan.request;
+  CHECK_FALSE(request.enabled);
+  REQUIRE(request.cluster.nodes.size() == 4);
+  CHECK(request.cluster.nodes[1].rack == "r1");
+  CHECK(request.cluster.nodes[2].rack.empty());
+}
+
 TEST_CASE("groups come below one switch, and the supervisor gets to know why") {
   const Planned planned =
       plan({"--hosts=n[1-4]", "--topology=net.toml", "--parallel=pp=2", "--rerank=nodes"});

@@ -89,6 +89,20 @@ TEST_CASE("nodes are found by their names, and groups count where the policy evi
   CHECK(solver.solve(asked).keepers.size() == 8);
 }
 
+TEST_CASE("racks count where all nodes hang on one switch, and keep their order") {
+  PlacementRequest request;
+  request.cluster.levels = {{"leaf", 0, {{"a", 0}}}};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    request.cluster.nodes.push_back({"n" + std::to_string(i), 0, {}, {}, {}});
+    request.cluster.nodes.back().rack = i < 2 ? "r1" : "r2";
+    request.cluster.leaf_of.push_back(0);
+  }
+  const BackupSolved solved = BackupSolver(request).solve(question(4));
+  REQUIRE(solved.keepers.size() == 4);
+  for (std::uint32_t place = 0; place < 4; ++place) CHECK(solved.keepers[place] / 2 != place / 2);
+  CHECK(solved.text == "another node that shares no rack with it");
+}
+
 TEST_CASE("orders and answers become messages and events") {
   const PlaceCopies place{{1}, {3}, {{{4}, {2}, {1}, "10.0.0.2:7"}}, {{{0}, {0}, {2}, "e"}}, {}};
   const wire::PlaceCopies message = to_message(place);
