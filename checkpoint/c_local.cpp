@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "checkpoint/c_blobs.h"
 #include "checkpoint/c_handles.h"
@@ -30,6 +31,12 @@ Result<ck::AttemptId> attempt_from(std::string_view name) {
     }
   }
   return fail(Errc::kInvalidArgument, "no attempt has the name " + std::string(name));
+}
+
+Status give_drained(Result<ck::Drained> done, int* complete, rr_blob* notes) {
+  const ck::Drained drained = RR_TRY(std::move(done));
+  *complete = drained.complete ? 1 : 0;
+  return ck::give_blob(ck::encode_texts(drained.notes), notes);
 }
 
 }  // namespace
@@ -64,7 +71,7 @@ int rr_drain_open(const char* const* directories, size_t count, const char* cons
   return guarded([&]() -> Status {
     ck::LocalDrainOptions options;
     options.directories = RR_TRY(ck::directories_from(directories, count));
-    options.local = RR_TRY(ck::directories_from(local, local_count));
+    if (local_count > 0) options.local = RR_TRY(ck::directories_from(local, local_count));
     options.io = RR_TRY(ck::io_way_from(io));
     options.patience = RR_TRY(ck::patience_from(patience_ms));
     *drain = new rr_drain{ck::LocalDrain(std::move(options))};
@@ -78,9 +85,7 @@ int rr_drain_files(rr_drain* drain, const char* attempt, const char* writer, int
                    rr_blob* notes) {
   return guarded([&]() -> Status {
     const ck::AttemptId id = RR_TRY(attempt_from(attempt));
-    const auto done = RR_TRY(drain->drain.drain(id, writer));
-    *complete = done.complete ? 1 : 0;
-    return ck::give_blob(ck::encode_texts(done.notes), notes);
+    return give_drained(drain->drain.drain(id, writer), complete, notes);
   });
 }
 
@@ -96,6 +101,28 @@ int rr_drain_clean(rr_drain* drain, rr_blob* removed) {
 
 void rr_drain_rate(rr_drain* drain, uint64_t bytes_per_s) {
   drain->drain.limit_writes(bytes_per_s);
+}
+
+void rr_drain_act_for(rr_drain* drain, uint64_t generation) { drain->drain.act_for(generation); }
+
+int rr_drain_rest(rr_drain* drain, const char* attempt, uint64_t turn, uint64_t turns,
+                  int* complete, rr_blob* notes) {
+  return guarded([&]() -> Status {
+    const ck::AttemptId id = RR_TRY(attempt_from(attempt));
+    if (turn >= turns) return fail(Errc::kInvalidArgument, "there are not so many turns");
+    return give_drained(drain->drain.rest(id, {turn, turns}), complete, notes);
+  });
+}
+
+int rr_drain_remove_halves(rr_drain* drain) {
+  return guarded([&] { return drain->drain.remove_halves(); });
+}
+
+int rr_checkpoint_is_local(rr_checkpoint* checkpoint, int* is_local) {
+  return guarded([&]() -> Status {
+    *is_local = checkpoint->found.is_local() ? 1 : 0;
+    return {};
+  });
 }
 
 }  // extern "C"

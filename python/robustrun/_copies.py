@@ -4,7 +4,6 @@ Under robustrun the memory is the agent's: it outlives this process, the agent s
 saved when it dies, and the next attempt's process of this rank is given the same memory.
 """
 
-import atexit
 import ctypes
 import os
 import struct
@@ -13,7 +12,7 @@ import time
 import warnings
 import weakref
 
-from . import _blobs, _engine
+from . import _background, _blobs, _engine
 from ._agent import Agent, Refused
 from ._api import note_metrics
 
@@ -61,19 +60,17 @@ class Handle:
             raise error
 
 
-class Copies:
-    """For one Engine. `lock`: held while anybody uses the engine's directories."""
+class Copies(_background.Work):
+    """For one Engine. `lock`: held while anybody uses the engine's directories. What is running
+    are Handles."""
 
     def __init__(self, engine, lock):
         self.engine, self.lock = engine, lock
+        super().__init__()
         self.blocked_s = 0.0  # how long callers of stage() waited, all together
         self.last_blocked_s = 0.0
         self.staged = 0
         self.shared = False  # the memory is the agent's
-        self._rate_lock = threading.Lock()
-        self._hurried = 0  # by so many: drains have no limit
-        self._running = []  # handles whose drain is not over
-        self._failed = []
         self._handle = ctypes.c_void_p()
         library = _load()
         cpus = len(os.sched_getaffinity(0))
@@ -81,7 +78,6 @@ class Copies:
         _engine._call("rr_memory_open", threads, ctypes.byref(self._handle))
         self._library = library
         self._use_kept_memory()
-        _open_copies.add(self)
 
     def stage(self, step, writers, writer, structure, addresses, states=(), world_size=1, axes=(),
               number=None):
@@ -128,20 +124,8 @@ class Copies:
                                   daemon=True, name="robustrun-drain")
         thread.start()
 
-    def hurry(self):
-        """No drain has a limit any more, until relax()."""
-        with self._rate_lock:
-            self._hurried += 1
-            self.engine.limit_writes(0)
-
-    def relax(self):
-        """From the next drain on."""
-        with self._rate_lock:
-            self._hurried -= 1
-
-    def _limit(self, rate):
-        with self._rate_lock:
-            self.engine.limit_writes(0 if self._hurried else rate)
+    def _set_rate(self, rate):
+        self.engine.limit_writes(rate)
 
     def _drain(self, handle, then, rate, after, before):
         try:
@@ -184,22 +168,9 @@ class Copies:
                       ctypes.byref(count))
         return [first.value, count.value]
 
-    def is_running(self):
-        return bool(self._running)
-
-    def settle(self):
-        """Until nothing is on its way to disk."""
-        for handle in list(self._running):
-            handle._over.wait()
-
     def raise_errors(self):
         while self._failed:
             self._failed.pop(0).raise_error()
-
-    def wait(self):
-        """Until nothing is on its way to disk; raises what went wrong."""
-        self.settle()
-        self.raise_errors()
 
     def close(self):
         self.hurry()
@@ -299,22 +270,5 @@ def _load():
     return library
 
 
-_open_copies = weakref.WeakSet()  # and _local.Drains
 _user_of_agents_memory = None
 _was_said = False  # that the agent could not be asked
-
-
-def hurry():
-    """The process is about to end: nothing on its way to disk has a limit any more."""
-    for copies in list(_open_copies):
-        copies.hurry()
-
-
-@atexit.register
-def _finish():
-    """What is on its way to disk gets there before the interpreter ends."""
-    hurry()
-    # Whatever ends may be followed by its way from local disks to shared storage.
-    for _ in range(2):
-        for copies in list(_open_copies):
-            copies.settle()

@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from . import _copies
-from .checkpoint import _rate as rate_of
+from ._arguments import rate as rate_of
 
 _savers = weakref.WeakSet()  # Copies of this process's stores
 

@@ -6,7 +6,7 @@ As robustrun.checkpoint keeps it, under the same names, and given back by the sa
 import threading
 
 from . import _load, _neutral, _session, _state, _tensors
-from .checkpoint import _own as named  # noqa: F401
+from ._arguments import own as named  # noqa: F401
 
 OWN, RANDOM = _load.OWN, _load.RANDOM
 

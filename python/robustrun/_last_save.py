@@ -146,9 +146,9 @@ def _finish(record, reason, step, world):
         sys.stderr.write("robustrun: nothing is saved: this rank has done %d steps, and the others "
                          "save after %d\n" % (step, _named))
     else:
-        copies = sys.modules.get("robustrun._copies")
-        if copies is not None:
-            copies.hurry()
+        background = sys.modules.get("robustrun._background")
+        if background is not None:
+            background.hurry()
         try:
             _save(stop)
         except Exception:

@@ -5,7 +5,17 @@ import contextlib
 import hashlib
 import warnings
 
-from . import _engine, _local, _neutral, _ranks, _shares, _staged, _state, _tensors
+from . import (
+    _engine,
+    _local,
+    _neutral,
+    _ranks,
+    _session,
+    _shares,
+    _staged,
+    _state,
+    _tensors,
+)
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Corrupt, NotFound, Unreadable
 from ._state import StateMismatch
@@ -62,9 +72,12 @@ def pass_over(group, places, attempt, error):
 
 
 class Loader:
-    def __init__(self, state, own, random, remap, world, copies):
+    def __init__(self, state, own, random, remap, world, copies, then=None):
+        """`then(checkpoint, turn)`: called when that has been loaded. `turn`: this rank's number
+        among those of its machine, and how many they are; None: nobody knows."""
         self.state, self.own, self.random, self.remap = state, own, random, remap
-        self.world, self.copies = world, copies
+        self.world, self.copies, self.then = world, copies, then
+        self.turn = None
 
     def load(self, places, attempt, opened=None):
         """Alone; the step. `opened`: as attempts() gave it."""
@@ -74,6 +87,7 @@ class Loader:
             from_memory = self._read(checkpoint, requests)
             reads.finish()
             _finish(plan)
+            self.turn = (0, 1) if self.world.size == 1 else None
             return self._loaded(places, checkpoint, reads, from_memory, reads.bytes - from_memory)
 
     def load_with(self, group, places, attempt, opened=None, error=None):
@@ -89,7 +103,7 @@ class Loader:
                         opened or _engine.Checkpoint(places, attempt))
                     plan, reads, replicated = self._planned(checkpoint, group)
                     held, away = self._in_memory(checkpoint), _local.away(checkpoint)
-                    facts += [replicated, reads.digest(), held, away]
+                    facts += [replicated, reads.digest(), held, away, _session.machine()]
                     if not replicated:
                         _check_present(checkpoint, reads, [held], [away])
             except Exception as failed:
@@ -108,6 +122,7 @@ class Loader:
                                        for name in sorted(set(found), key=str)))
             if attempt is None:
                 return None
+            self.turn = _turn_of(group.rank, [each[5] for each in said])
             share = None
             try:
                 if replicated and len({each[2] for each in said}) == 1:
@@ -167,13 +182,14 @@ class Loader:
                  if replicated or shard.rank == rank}
         return plan, Reads(checkpoint, where, plan, group if replicated else None), replicated
 
-    @staticmethod
-    def _loaded(places, checkpoint, reads, from_memory, from_disk):
+    def _loaded(self, places, checkpoint, reads, from_memory, from_disk):
         global last
         last = Loaded(checkpoint.step, checkpoint.attempt, reads.bytes, from_memory, from_disk,
                       reads.bytes - from_memory - from_disk)
         note("loaded", attempt=checkpoint.attempt, directories=places,
              source="memory" if reads.bytes and not from_disk else "disk")
+        if self.then is not None:
+            self.then(checkpoint, self.turn)
         return checkpoint.step
 
     def _plan_own(self, checkpoint, kept, about, attempt, plan):
@@ -225,6 +241,11 @@ def _check_present(checkpoint, reads, held, away):
         raise Unreadable("unavailable", "tensor '%s'%s of %s is on a local disk of a machine that "
                          "is not there" % (checkpoint.shards[missing[0]].name, more,
                                            checkpoint.attempt))
+
+
+def _turn_of(rank, machines):
+    here = [each for each, machine in enumerate(machines) if machine == machines[rank]]
+    return here.index(rank), len(here)
 
 
 def _finish(plan):

@@ -2,6 +2,7 @@
 
 What a rank saves on them each rank copies itself, to the directories that all share, with every
 byte verified; whoever is the last says that the checkpoint is there (checkpoint/local_drain.h).
+What an attempt before has left undone, the ranks of the machines that have it do.
 """
 
 import ctypes
@@ -9,7 +10,7 @@ import os
 import threading
 import warnings
 
-from . import _blobs, _copies, _engine
+from . import _background, _blobs, _engine, _session
 
 VARIABLE = "ROBUSTRUN_CHECKPOINT_LOCAL"
 
@@ -52,78 +53,109 @@ def away(checkpoint):
     return runs
 
 
-class Drain:
-    """Files of this rank on their way to shared storage."""
+def is_local(checkpoint):
+    """Whether some of it is on disks of single machines alone."""
+    _load()
+    found = ctypes.c_int()
+    _engine._call("rr_checkpoint_is_local", checkpoint._handle, ctypes.byref(found))
+    return bool(found.value)
 
-    def __init__(self, attempt):
+
+class Drain:
+    """Files of a checkpoint on their way to shared storage."""
+
+    def __init__(self, attempt, is_own):
         self.attempt, self.error = attempt, None
+        self.is_own = is_own  # of this process; else it is what others have left undone
         self._over = threading.Event()
 
 
-class Drains:
-    """Of one saver, one after the other. Ends with the process, as copies in memory do."""
+class Drains(_background.Work):
+    """Of one saver, one after the other. What is running are Drains' Drain."""
 
-    def __init__(self, places, local):
-        self.places = places
-        self._rate_lock = threading.Lock()
-        self._hurried = 0  # by so many: nothing has a limit
-        self._running, self._failed, self._notes = [], [], []
+    def __init__(self, engine):
+        self.places, self.generation = engine.directories, engine.generation
+        self._notes = []
+        self._removes_halves = _session.world().rank == 0
         self._library = _load()
-        self._handle = ctypes.c_void_p()
-        _engine._call("rr_drain_open", *_engine._paths(places), *_engine._paths(local),
-                      *_engine.io_options(), ctypes.byref(self._handle))
-        _copies._open_copies.add(self)
+        self._handle = None  # of the one that is running
+        super().__init__()
 
-    def start(self, attempt, writer, rate, keep):
+    def start(self, attempt, writer, local, rate, keep):
         """In the background, at no more than `rate` bytes a second unless that is 0 or somebody is
         in a hurry. Waits as long as another one goes on: checkpoints cannot pile up, and all ranks
         drain the same ones."""
-        self.settle()
-        drain = Drain(attempt)
-        self._running.append(drain)
-        threading.Thread(target=self._run, args=(drain, writer, rate, keep), daemon=True,
-                         name="robustrun-local-drain").start()
-
-    def _run(self, drain, writer, rate, keep):
-        try:
+        def drain():
             if keep:
                 self._clean()
-            if self._files(drain.attempt, writer, rate) and keep:
+            if self._files("rr_drain_files", attempt, writer.encode()) and keep:
                 self._notes += _engine.prune(self.places, keep)[1]
                 self._clean()
+
+        self._start(Drain(attempt, True), local, rate, drain)
+
+    def finish(self, attempt, turn, rate):
+        """Likewise: what an attempt before has committed, as far as it is on this machine, where
+        each of `turn[1]` ranks takes some of it."""
+        self._start(Drain(attempt, False), (), rate,
+                    lambda: self._files("rr_drain_rest", attempt, *turn))
+
+    def _start(self, drain, local, rate, work):
+        self.settle()
+        self._running.append(drain)
+        threading.Thread(target=self._run, args=(drain, local, rate, work), daemon=True,
+                         name="robustrun-local-drain").start()
+
+    def _run(self, drain, local, rate, work):
+        handle = ctypes.c_void_p()
+        try:
+            _engine._call("rr_drain_open", *_engine._paths(self.places), *_engine._paths(local),
+                          *_engine.io_options(), ctypes.byref(handle))
+            self._library.rr_drain_act_for(handle, self.generation)
+            self._handle = handle
+            self._limit(rate)
+            self._remove_halves()
+            work()
         except BaseException as error:
             drain.error = error
-            self._failed.append(drain)
+            if drain.is_own:
+                self._failed.append(drain)
+            else:  # nobody who saves now has to do with it
+                self._notes.append("what was left of %s is not drained: %s" % (drain.attempt,
+                                                                               error))
         finally:
+            with self._rate_lock:
+                self._handle = None
+            if handle:
+                self._library.rr_drain_close(handle)
             self._running.remove(drain)
             drain._over.set()
 
-    def _files(self, attempt, writer, rate):
+    def _files(self, name, attempt, *whose):
         """Whether no rank's files are on local disks alone any more, by this one's."""
         complete = ctypes.c_int()
-        self._limit(rate)
-        said = _engine._blob_of("rr_drain_files", self._handle, attempt.encode(), writer.encode(),
+        said = _engine._blob_of(name, self._handle, attempt.encode(), *whose,
                                 ctypes.byref(complete))
         self._notes += _blobs.Fields(said).texts()
         return bool(complete.value)
+
+    def _remove_halves(self):
+        """What killed drains have left, once, by one of the ranks."""
+        if not self._removes_halves:
+            return
+        self._removes_halves = False
+        try:
+            _engine._call("rr_drain_remove_halves", self._handle)
+        except _engine.CheckpointError as error:
+            self._notes.append(str(error))
 
     def _clean(self):
         """What retention has removed, from the local disks."""
         _engine._blob_of("rr_drain_clean", self._handle)
 
-    def hurry(self):
-        with self._rate_lock:
-            self._hurried += 1
-            self._library.rr_drain_rate(self._handle, 0)
-
-    def relax(self):
-        """From the next one on."""
-        with self._rate_lock:
-            self._hurried -= 1
-
-    def _limit(self, rate):
-        with self._rate_lock:
-            self._library.rr_drain_rate(self._handle, 0 if self._hurried else rate)
+    def _set_rate(self, rate):
+        if self._handle:
+            self._library.rr_drain_rate(self._handle, rate)
 
     def raise_errors(self):
         """And says what went wrong without harm."""
@@ -133,25 +165,12 @@ class Drains:
         if self._failed:
             raise self._failed.pop(0).error
 
-    def settle(self):
-        """Until nothing is on its way."""
-        for each in list(self._running):
-            each._over.wait()
-
-    def wait(self):
-        self.settle()
-        self.raise_errors()
-
     def close(self):
         self.hurry()
         self.settle()
         for each in self._failed:  # nobody is there to raise it
             warnings.warn("a checkpoint was not drained: %s" % each.error, RuntimeWarning,
                           stacklevel=3)
-        _copies._open_copies.discard(self)
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        if handle:
-            self._library.rr_drain_close(handle)
 
 
 def _load():
@@ -166,11 +185,16 @@ def _load():
             "rr_drain_files": [handle, ctypes.c_char_p, ctypes.c_char_p,
                                ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_engine._Blob)],
             "rr_drain_clean": [handle, ctypes.POINTER(_engine._Blob)],
+            "rr_drain_rest": [handle, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64,
+                              ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_engine._Blob)],
+            "rr_drain_remove_halves": [handle],
+            "rr_checkpoint_is_local": [handle, ctypes.POINTER(ctypes.c_int)],
+            "rr_drain_act_for": [handle, ctypes.c_uint64],
             "rr_drain_rate": [handle, ctypes.c_uint64],
             "rr_drain_close": [handle],
         }.items():
             getattr(library, name).argtypes = arguments
-        for name in ("rr_drain_rate", "rr_drain_close"):
+        for name in ("rr_drain_act_for", "rr_drain_rate", "rr_drain_close"):
             getattr(library, name).restype = None
         library.has_local = True
     return library

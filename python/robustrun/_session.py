@@ -33,6 +33,16 @@ def world():
     return World(int(os.environ.get("RANK", "0")) if size > 1 else 0, size)
 
 
+def machine():
+    """What ranks have in common that see the same local disks, and others have not."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = ""
+    return "%s %s" % (os.uname().nodename, boot)
+
+
 def session():
     """The same on every rank, another one at every start."""
     global _session

@@ -31,17 +31,24 @@ class StagedSaves:
                 self.engine.use_parity(0)
                 _local.use(self.engine, local)
             self.engine.use_parity(parity)
-        if self.drains is not None and local != self.local:
-            self.drains.close()
-            self.drains = None
-        if local and self.drains is None:
-            self.drains = _local.Drains(self.places, local)
         self.parity, self.local = parity, local
 
     def make_copies(self):
         if self.copies is None:
             self.copies = _copies.Copies(self.engine, self.lock)
         return self.copies
+
+    def make_drains(self):
+        if self.drains is None:
+            self.drains = _local.Drains(self.engine)
+        return self.drains
+
+    def drain_rest(self, checkpoint, turn, rate):
+        """Of what was loaded, if it is on local disks alone because an attempt before ended first.
+        `turn`: as of _load.Loader."""
+        if turn is not None and checkpoint.generation < self.engine.generation \
+                and _local.is_local(checkpoint):
+            self.make_drains().finish(checkpoint.attempt, turn, rate)
 
     def is_drained(self, drain_every):
         """To be asked once for each save that is written, on every rank: whether it goes from local
@@ -52,9 +59,10 @@ class StagedSaves:
         return bool(stop_requested()) or number % drain_every == 0
 
     def drain_local(self, attempt, rank, rate, keep):
+        drains = self.make_drains()
         if stop_requested():
-            self.drains.hurry()  # for good
-        self.drains.start(attempt, "rank-%d" % rank, rate, keep)
+            drains.hurry()  # for good
+        drains.start(attempt, "rank-%d" % rank, self.local, rate, keep)
 
     def stage(self, *what, disk_every, drain_every, rate):
         copies = self.make_copies()

@@ -19,6 +19,7 @@ import warnings
 from time import monotonic_ns
 
 from . import (
+    _arguments,
     _engine,
     _load,
     _local,
@@ -31,6 +32,7 @@ from . import (
     _state,
     _tensors,
 )
+from ._arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (for who sets them)
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._load import Loaded, WorldChanged
@@ -44,8 +46,6 @@ __all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "Chang
            "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave", "CheckpointError",
            "Conflict", "Corrupt", "NotFound", "Unreadable", "RankFailed"]
 
-DIRECTORY_VARIABLE = "ROBUSTRUN_CHECKPOINT_DIR"
-RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
 _ABOUT, _TREE, _RANDOM, _OWN = _load.ABOUT, _load.TREE, _load.RANDOM, _load.OWN
 
 _lock = threading.Lock()
@@ -113,15 +113,15 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
     if drain_every < 1:
         raise ValueError("drain_every=%r: every first one, second one, ..." % (drain_every,))
     with _lock:
-        places = _directories(directories)
+        places = _arguments.directories(directories)
         local = _local.directories(local)
         if parity and local:
             raise ValueError("parity= is for directories that all share, not for local ones")
-        rate = _rate(drain_rate)
+        rate = _arguments.rate(drain_rate)
         _make(places)
         saver = _saver(places)
         saver.use(parity, local)
-        what = (state, step, replicated, _own(own, dataloader), random, keep)
+        what = (state, step, replicated, _arguments.own(own, dataloader), random, keep)
         # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
         # costs as much as all the rest.
         collecting = gc.isenabled()
@@ -141,7 +141,7 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
 
 
 def load_latest(state, directories=None, own=None, dataloader=None, random=True, remap=None,
-                read_only=False):
+                read_only=False, drain_rate=None):
     """Puts the newest good checkpoint back into `state`, in place; its step, or None if there is
     none. Arguments as for save(). All that is wanted must be in it, and all that is in it must be
     wanted. Every byte is verified.
@@ -150,6 +150,9 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     "random", names of `own`) is of another number of ranks: `values` is what each of them saved,
     the answer is what this rank takes, None for nothing. Without it that is refused (WorldChanged).
     `read_only`: a look from outside, by an evaluation, say: nobody who saves there is stopped.
+    `drain_rate`: as for save(), for what is found on local disks alone, because the attempt that
+    saved it ended before it was copied to `directories`: that is done in the background now. Not by
+    a process alone outside robustrun, nor by ranks without a process group.
 
     Ranks that have a process group load together: of a state saved with `replicated=True` each
     rank reads its share and hands it on, and when one of them fails all raise (RankFailed, where it
@@ -164,11 +167,12 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     with _stages.loading(), _lock:
         _saves.settle()
         if group is not None:
-            return _load_with(group, state, directories, own, dataloader, random, remap)
-        places = _directories(directories)
+            return _load_with(group, state, directories, own, dataloader, random, remap, drain_rate)
+        places = _arguments.directories(directories)
         if not read_only:
             _make(places)
-        loader = _loader(places, state, _own(own, dataloader), random, remap, read_only)
+        loader = _loader(places, state, _arguments.own(own, dataloader), random, remap, drain_rate,
+                         read_only)
         failed = None
         for attempt, opened in _load.attempts(places):
             try:
@@ -183,14 +187,15 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
         return None
 
 
-def _load_with(group, state, directories, own, dataloader, random, remap):
+def _load_with(group, state, directories, own, dataloader, random, remap, drain_rate):
     """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
     _session.session()  # of all ranks: the first asks nobody, the others ask it
     places = loader = failed = passed = None
     try:
-        places = _directories(directories)
+        places = _arguments.directories(directories)
         _make(places)
-        loader = _loader(places, state, _own(own, dataloader), random, remap, read_only=False)
+        loader = _loader(places, state, _arguments.own(own, dataloader), random, remap, drain_rate,
+                         read_only=False)
     except Exception as error:
         failed = error
     loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
@@ -217,25 +222,16 @@ def _load_with(group, state, directories, own, dataloader, random, remap):
         return step
 
 
-def _loader(places, state, own, random, remap, read_only):
-    world = _session.world()
-    copies = None
+def _loader(places, state, own, random, remap, drain_rate, read_only):
+    world, rate = _session.world(), _arguments.rate(drain_rate)
+    copies = then = None
     if not read_only and (world.size > 1 or _session.under_robustrun()):
         saver = _saver(places)  # from here on no earlier attempt commits: all find the same
         copies = saver.make_copies() if os.environ.get("ROBUSTRUN_SOCKET") else None
-    return _load.Loader(state, own, random, remap, world, copies)
 
-
-def _directories(given):
-    if given is None:
-        given = [each for each in os.environ.get(DIRECTORY_VARIABLE, "").split(":") if each]
-    if isinstance(given, (str, os.PathLike)):
-        given = [given]
-    places = [os.path.abspath(os.fspath(each)) for each in given]
-    if not places:
-        raise ValueError("where are the checkpoints? Give directories=, or set "
-                         + DIRECTORY_VARIABLE)
-    return tuple(places)
+        def then(checkpoint, turn):
+            saver.drain_rest(checkpoint, turn, rate)
+    return _load.Loader(state, own, random, remap, world, copies, then)
 
 
 def _make(places):
@@ -251,28 +247,6 @@ def _make(places):
             raise OSError(error, what, place)
         warnings.warn("directory %s cannot be made, and is done without: %s" % (place, what),
                       RuntimeWarning, stacklevel=4)
-
-
-def _rate(given):
-    """Bytes a second; 0: no limit."""
-    if given is None:
-        given = os.environ.get(RATE_VARIABLE) or 0
-    try:
-        rate = int(float(given))
-    except (ValueError, OverflowError):
-        rate = -1
-    if rate < 0:
-        raise ValueError("how many bytes a second may copies be written with? Not %r" % (given,))
-    return rate
-
-
-def _own(own, dataloader):
-    values = dict(own or {})
-    if dataloader is not None:
-        values["dataloader"] = dataloader
-    if "random" in values:
-        raise ValueError("own= cannot have a 'random': that is the generators' own name")
-    return values
 
 
 def _saver(places):

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/core/clock.h"
 #include "checkpoint/disk.h"
@@ -27,6 +29,7 @@ class FaultyDisk final : public checkpoint::Disk {
   std::string full_folder;
   std::string full_suffix;
   int cause = ENOSPC;
+  std::function<void()> before_next_rename;  // what others do just then
 
   base::Result<std::unique_ptr<checkpoint::OutputFile>> create(const std::string& path,
                                                                std::uint64_t bytes) override {
@@ -37,6 +40,7 @@ class FaultyDisk final : public checkpoint::Disk {
     return std::make_unique<File>(*this, std::move(file), path);
   }
   base::Status rename(const std::string& from, const std::string& to) override {
+    if (const auto others_act = std::exchange(before_next_rename, nullptr)) others_act();
     return with_fate([&] { return checkpoint::posix_disk().rename(from, to); });
   }
   base::Status remove(const std::string& path) override {

@@ -1,5 +1,3 @@
-#include "checkpoint/local_drain.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,66 +7,18 @@
 #include "base/io/fd.h"
 #include "checkpoint/paths.h"
 #include "checkpoint/retention.h"
-#include "tests/checkpoint/faulty_disk.h"
-#include "tests/checkpoint/support.h"
+#include "tests/checkpoint/local_machine.h"
 
 namespace local_drain_test {
 
 using namespace robustrun;
 using namespace robustrun::checkpoint;
-using robustrun::test::FaultyDisk;
+using robustrun::test::data_files;
+using Machine = robustrun::test::LocalMachine;
 using robustrun::test::SampleState;
-using robustrun::test::save_step;
-using robustrun::test::ScratchFolder;
-using robustrun::test::TwoMounts;
 using robustrun::test::wrong_in;
 
 namespace {
-
-// Two mounts that all share, and a disk of one machine.
-struct Machine {
-  TwoMounts mounts{"/dev/shm"};
-  ScratchFolder scratch{"/dev/shm"};
-  std::string disk = scratch / "disk";
-  FaultyDisk changes;
-  Store store = mounts.store(&changes);
-
-  Machine() {
-    REQUIRE(std::filesystem::create_directory(disk));
-    REQUIRE(store.use_local({{disk}, "n1"}));
-  }
-  [[nodiscard]] LocalDrainOptions options() {
-    LocalDrainOptions made;
-    made.directories = mounts.directories;
-    made.local = {disk};
-    made.disk = &changes;
-    return made;
-  }
-  AttemptId save(std::uint64_t step, std::uint64_t generation = 1) {
-    const auto committed = save_step(store, step, generation);
-    REQUIRE(committed);
-    return committed->manifest.head.attempt;
-  }
-  Drained drain(const AttemptId& attempt) {
-    auto drained = LocalDrain(options()).drain(attempt, "n0");
-    REQUIRE(drained);
-    return *std::move(drained);
-  }
-  [[nodiscard]] FoundAttempt newest() const {
-    auto found = newest_committed(mounts.directories);
-    REQUIRE(found);
-    return *std::move(found);
-  }
-};
-
-// Data files of all attempts below a directory.
-std::size_t data_files(const std::string& directory) {
-  std::size_t count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    count += entry.path().extension() == ".safetensors" ? 1 : 0;
-  }
-  return count;
-}
 
 void damage(const std::string& directory) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {

@@ -20,7 +20,7 @@ LIBRARY = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
-from robustrun import _engine, _local, _staged, checkpoint  # noqa: E402
+from robustrun import _engine, _local, _session, _staged, checkpoint  # noqa: E402
 
 NEVER = 1  # bytes a second
 
@@ -267,3 +267,108 @@ def test_what_went_wrong_in_a_drain_is_raised_by_the_next_save(shared, disk):
         checkpoint.save(state_of(2), 2, shared, local=disk)
     checkpoint.wait()
     assert steps(shared) == [2] and loaded(shared) == (2, True)
+
+
+# Under robustrun, whose agent is not needed here: a load takes the directories over.
+def attempt_of(number):
+    return {"ROBUSTRUN_RUN_ID": "run-local", "ROBUSTRUN_ATTEMPT": str(number)}
+
+
+@pytest.fixture
+def second_attempt(monkeypatch):
+    for name, value in attempt_of(1).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(_session, "_session", None)
+
+
+def first_attempt_dies(shared, disk, steps, drain_every):
+    """By SIGKILL, when half of what is drained first is on its way."""
+    script = f"""
+import os, pathlib, signal, sys, time
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+from robustrun import checkpoint
+from test_local import halves, state_of
+for step in {steps}:
+    checkpoint.save(state_of(step), step, {str(shared)!r}, local={str(disk)!r},
+                    drain_every={drain_every}, drain_rate=1)
+while not halves(pathlib.Path({str(shared)!r})):
+    time.sleep(0.01)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=60, env={
+        **os.environ, **attempt_of(0), "PYTHONPATH": str(PACKAGE)})
+    assert done.returncode == -signal.SIGKILL
+    assert halves(shared) and not data_in(shared)
+
+
+def halves(folder):
+    return sorted(folder.rglob("*.drain-g*"))
+
+
+@pytest.mark.parametrize("saved", [[1], [1, 2, 3]], ids=["due", "newer"])
+def test_what_a_killed_process_was_draining_the_next_attempt_drains(shared, disk, second_attempt,
+                                                                     saved):
+    first_attempt_dies(shared, disk, saved, drain_every=9)
+    assert loaded(shared) == (saved[-1], True)
+    checkpoint.wait()
+    assert not halves(shared) and len(data_in(shared)) == 1
+    assert steps(shared) == saved[-1:] and steps(shared, local=True) == saved[:-1]
+    shutil.rmtree(disk)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loaded(shared) == (saved[-1], True)
+
+
+def test_saves_go_on_behind_what_is_drained_for_the_attempt_before(shared, disk, second_attempt):
+    first_attempt_dies(shared, disk, [1, 2], drain_every=9)
+    state = state_of(0)
+    assert checkpoint.load_latest(state, shared, drain_rate=NEVER) == 2
+    drains = checkpoint._savers[(str(shared),)].drains
+    assert len(drains._running) == 1 and steps(shared) == []
+    left = threading.Event()
+
+    def third():
+        checkpoint.save(state_of(3), 3, shared, local=disk, drain_every=2, keep=1)
+        left.set()
+
+    thread = threading.Thread(target=third)
+    thread.start()
+    while 3 not in steps(shared, local=True):  # it is committed before it waits
+        time.sleep(0.01)
+    assert not left.wait(0.3)
+    drains.hurry()
+    thread.join(60)
+    checkpoint.wait()
+    assert left.is_set() and steps(shared) == [3] and steps(shared, local=True) == []
+    assert len(data_in(shared)) == len(data_in(disk)) == 1
+
+
+def test_what_need_not_be_drained_by_who_loads_it_is_not(shared, disk, second_attempt,
+                                                         monkeypatch):
+    first_attempt_dies(shared, disk, [1], drain_every=9)
+    state = state_of(0)
+    assert checkpoint.load_latest(state, shared, read_only=True) == 1
+    assert not checkpoint._savers and halves(shared)  # whoever looks changes nothing
+    assert loaded(shared) == (1, True)
+    for step in (2, 3):
+        checkpoint.save(state_of(step), step, shared, local=disk, drain_every=9)
+    assert loaded(shared) == (3, True)  # of this attempt: it is not due
+    checkpoint.wait()
+    assert steps(shared) == [1, 2] and steps(shared, local=True) == [3]
+
+
+def test_what_cannot_be_drained_for_the_attempt_before_stops_no_save(shared, disk, second_attempt):
+    first_attempt_dies(shared, disk, [1], drain_every=9)
+    state = state_of(0)
+    assert checkpoint.load_latest(state, shared, drain_rate=NEVER) == 1
+    drains = checkpoint._savers[(str(shared),)].drains
+    with open(data_in(disk)[0], "r+b") as file:
+        file.seek(300_000)
+        file.write(b"damaged")
+    drains.hurry()
+    drains.settle()
+    drains.relax()
+    with pytest.warns(RuntimeWarning, match="what was left of .* is not drained: .*damaged"):
+        checkpoint.save(state_of(2), 2, shared, local=disk)
+    checkpoint.wait()
+    assert steps(shared) == [2] and loaded(shared) == (2, True) and not halves(shared)
