@@ -5,50 +5,20 @@ import json
 import time
 
 import pytest
+import saving_job
 from nodes import QUICK, dice, fields, rounds, start_job
+from saving_job import notes
 
 torch = pytest.importorskip("torch")
 
 COPIES_KEPT = 35  # docs/formats/journal.md
 
-# Each rank's state is a function of the step: whoever reads it knows whether it is right, to the
-# bit. The first attempt makes one copy in memory and waits for its end; no worker writes to disk.
-SCRIPT = r"""
-import os, time
-import torch
-import torch.distributed as dist
-import robustrun
-from robustrun import checkpoint
-
-rank, folder = int(os.environ["RANK"]), os.environ["SAVES"]
-attempt = robustrun.attempt()
-sizes = [300_000, 17, 25_000]
-
-def state_of(step):
-    return {"step": step, "tensors": [torch.arange(n, dtype=torch.float32) * (step + 1) + rank + i
-                                      for i, n in enumerate(sizes)]}
-
-def note(name, text):
-    path = os.path.join(folder, f"{name}.{rank}")
-    with open(path + ".tmp", "w") as file:
-        file.write(text)
-    os.replace(path + ".tmp", path)
-
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-state = state_of(-1)
-step = checkpoint.load_latest(state, directories=folder + "/checkpoints")
-if step is None:
-    step = -1
-else:
-    right = state_of(step)
-    assert state["step"] == step
-    assert all(torch.equal(a, b) for a, b in zip(state["tensors"], right["tensors"])), "bytes"
-    note(f"resumed.{attempt}", f"{step} {checkpoint.last_load().from_memory} {4 * sum(sizes)}")
+# The first attempt makes one copy in memory and waits for its end; no worker writes to disk.
+SCRIPT = saving_job.BEGIN + r"""
 while True:
     step += 1
     if attempt > 0 or step == int(os.environ["COPIED"]):
-        checkpoint.save(state_of(step), step, directories=folder + "/checkpoints", every_step=True,
+        checkpoint.save(state_of(step), step, directories=places, every_step=True,
                         disk_every=1_000_000)
     robustrun.step(step)
     dist.barrier()
@@ -57,13 +27,6 @@ while True:
         time.sleep(0.01)
     time.sleep(0.02)
 """
-
-
-def notes(folder, name, ranks=2):
-    paths = [folder / f"{name}.{rank}" for rank in range(ranks)]
-    if not all(path.exists() for path in paths):
-        return None
-    return [[int(word) for word in path.read_text().split()] for path in paths]
 
 
 def ranks_at_peers(job):
