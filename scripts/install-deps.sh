@@ -4,6 +4,8 @@
 #   scripts/install-deps.sh build        compiler, CMake, libraries
 #   scripts/install-deps.sh demo         and a Python with PyTorch, if the user's has none
 #   scripts/install-deps.sh test         and .venv with PyTorch and pytest, and clang
+#   scripts/install-deps.sh torches      and older versions of PyTorch in .venv-torches, 5 GB each:
+#                                        with those that are there, `make nightly` tests, too
 #   scripts/install-deps.sh bench        as test, and what figures compare with: pdsh, clush
 #   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff
 #
@@ -13,6 +15,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 TORCH="torch==2.13.0 numpy"
+TORCHES="2.1.2 2.3.1 2.6.0 2.8.0"
 BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
   libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev
@@ -74,6 +77,16 @@ install_python() {  # modules that must be there, what pip is asked for
   .venv/bin/pip install -q $2
 }
 
+install_torches() {
+  for version in $TORCHES; do
+    folder=.venv-torches/$version
+    has_module "$folder/bin/python" "torch numpy pytest safetensors" && continue
+    [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
+    say "installing torch $version into $folder"
+    "$folder/bin/pip" install -q "torch==$version" "numpy<2" pytest safetensors
+  done
+}
+
 case "${1:-build}" in
   build) install_packages $BUILD ;;
   demo)
@@ -85,12 +98,16 @@ case "${1:-build}" in
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest safetensors uv" "$TORCH pytest safetensors uv"
     ;;
+  torches)
+    install_packages $PYTHON
+    install_torches
+    ;;
   lint)
     install_packages $BUILD $LINT
     install_python ruff ruff
     ;;
   *)
-    say "unknown goal '$1': build, demo, test, bench or lint"
+    say "unknown goal '$1': build, demo, test, torches, bench or lint"
     exit 2
     ;;
 esac

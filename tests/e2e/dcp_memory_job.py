@@ -3,7 +3,7 @@
 import traceback
 
 import dcp_job
-import torch.distributed.checkpoint as dcp
+import dcp_torch as dcp
 from dcp_job import AsyncCheckpointerType, blank, load, state_of
 from robustrun import _copies
 from robustrun.dcp import RobustWriter

@@ -1,8 +1,8 @@
 """As dcp_job.py: what each rank has for itself beside the state."""
 
 import dcp_job
+import dcp_torch as dcp
 import torch
-import torch.distributed.checkpoint as dcp
 from dcp_job import AsyncCheckpointerType, blank, check_same, load, state_of
 from robustrun.dcp import RobustReader, RobustWriter
 

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from dcp_torch import AsyncCheckpointerType
 
 BUILD = Path(os.environ.get("ROBUSTRUN_BUILD_DIR", "build")).resolve()
 ROOT = Path(__file__).resolve().parents[2]
 JOB = Path(__file__).with_name("dcp_job.py")
-PYTHON = os.environ.get("ROBUSTRUN_TEST_TORCH", sys.executable)  # of another torch
-# torch 2.6: no FSDP on CPUs, async_save does not copy tensors of the host, plans are not kept.
-with_newer_torch = pytest.mark.skipif(PYTHON != sys.executable, reason="ROBUSTRUN_TEST_TORCH")
+# Before: no FSDP on CPUs, async_save does not copy tensors of the host, plans are not kept.
+with_newer_torch = pytest.mark.skipif(AsyncCheckpointerType is None, reason="torch before 2.7")
 
 
 def environment(**more):
@@ -23,9 +23,9 @@ def environment(**more):
             "ROBUSTRUN_LIBRARY": str(BUILD / "share" / "robustrun" / "librobustrun.so"), **more}
 
 
-def job(world, command, folder, *words, code=0, script=JOB, **more):
+def job(world, command, folder, *words, code=0, script=JOB, python=sys.executable, **more):
     """What it said on stderr."""
-    done = subprocess.run([PYTHON, script, str(world), command, str(folder), *words],
+    done = subprocess.run([python, script, str(world), command, str(folder), *words],
                           capture_output=True, text=True, timeout=600, env=environment(**more))
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
@@ -76,6 +76,13 @@ def test_replicas_of_shards_are_read_once_and_a_failure_of_one_ends_all(folder, 
     assert "this rank's disk is gone" in said
 
 
+def test_sharded_tensors_of_four_ranks_are_loaded_by_two_and_three(folder):
+    script = JOB.with_name("dcp_shards_job.py")
+    job(4, "save_shards", folder, "7", script=script)
+    for world in (2, 3, 4):
+        job(world, "load_shards", folder, "7", script=script)
+
+
 @with_newer_torch
 def test_a_model_and_its_optimizer_sharded_over_four_go_on_over_two_and_one(folder):
     job(4, "save_fsdp", folder)
@@ -115,9 +122,9 @@ def flip_a_bit(folder, name):
 
 def test_damage_that_one_rank_meets_as_it_reads_for_all_fails_all(folder):
     job(2, "save", folder, "1")
-    flip_a_bit(folder, "model.wide")
+    flip_a_bit(folder, "model.complex")
     said = job(2, "load", folder, "1", code=1)
-    assert "model.wide" in said and "cannot go on: rank" in said
+    assert "model.complex" in said and "cannot go on: rank" in said
     assert "poisoned: damaged" in ckpt("ls", *both(folder))
 
 
@@ -171,7 +178,9 @@ def test_who_only_looks_takes_nothing_from_a_job_that_saves(folder):
 
 def test_what_is_no_plain_value_is_refused_by_name_and_nothing_is_committed(folder):
     said = job(2, "save_odd", folder, code=1)
-    assert "cannot save extra.odd.inside: a __main__.Odd has no neutral form" in said
+    # Up to torch 2.3 a dict without tensors is one value.
+    name = "cannot save extra.odd.inside"
+    assert name + ": a __main__.Odd has no neutral form" in said.replace("/", ".")
     assert "its state_dict()" in said
     assert all(each["state"] == "incomplete"
                for each in json.loads(ckpt("ls", "--json", *both(folder))))
@@ -186,25 +195,38 @@ def test_nothing_of_a_pickle_lies_in_the_folders(folder):
         assert b"data.pkl" not in content and b"ctorch" not in content, path
 
 
+LOAD_EXPORTED = """
+import inspect, sys, torch
+import torch.distributed.checkpoint as dcp
+
+safe = hasattr(torch.serialization, "add_safe_globals")  # before, neither bytes nor types are
+
+def load(state, folder):
+    if "checkpoint_id" in inspect.signature(getattr(dcp, "load", len)).parameters:
+        dcp.load(state, checkpoint_id=folder)
+    else:  # torch 2.1 and 2.2
+        dcp.load_state_dict(state, dcp.FileSystemReader(folder), no_dist=True)
+"""
+
+
 def test_exports_load_in_torch_and_dcp_where_robustrun_is_not_installed(folder):
     job(4, "save", folder, "1")
     job(1, "whole", folder, "1")  # what it should be, by torch alone
     for form in ("torch", "dcp"):
         assert "step 1 is in" in ckpt("export", *both(folder), "--to", form, "--step=1",
                                       str(folder / form))
-    program = """
-import sys, torch
-import torch.distributed.checkpoint as dcp
-wanted = torch.load(sys.argv[1], weights_only=True)
+    program = LOAD_EXPORTED + """
+wanted = torch.load(sys.argv[1], weights_only=safe)
 if sys.argv[2] == "torch":
-    found = torch.load(sys.argv[3], weights_only=True)
+    found = torch.load(sys.argv[3], weights_only=safe)
 else:
     found = {"model": {name: torch.zeros_like(each) for name, each in wanted["model"].items()},
              "extra": {"epoch": 0, "name": 0, "betas": (0, 0), "flags": [0, 0, 0],
                        "sizes": {"a": 0, "kind": 0}, "empty": {}}}
-    dcp.load(found, checkpoint_id=sys.argv[3])
+    load(found, sys.argv[3])
     del wanted["extra"]["empty"], found["extra"]["empty"]
-wanted["extra"].pop("empty", None)  # DCP keeps nothing of it
+for each in (wanted, found):
+    each["extra"].pop("empty", None)  # DCP since torch 2.4 keeps nothing of it
 assert "robustrun" not in sys.modules
 for name, tensor in wanted["model"].items():
     same = found["model"][name]
@@ -227,15 +249,14 @@ def test_what_a_plain_script_saved_is_exported_too(folder):
     job(1, "save_plain", folder, "5")
     for form in ("torch", "dcp", "safetensors"):
         ckpt("export", folder, "--to", form, str(folder / form))
-    program = """
-import json, sys, torch
-import torch.distributed.checkpoint as dcp
+    program = LOAD_EXPORTED + """
+import json
 from safetensors.torch import load_file
 wanted = torch.load(sys.argv[1] + "/whole.pt", weights_only=True)
 found = torch.load(sys.argv[1] + "/torch", weights_only=True)
 flat = load_file(sys.argv[1] + "/safetensors/model.safetensors")
 loaded = {"model": {name: torch.zeros_like(each) for name, each in wanted["model"].items()}}
-dcp.load(loaded, checkpoint_id=sys.argv[1] + "/dcp")
+load(loaded, sys.argv[1] + "/dcp")
 assert "robustrun" not in sys.modules and len(wanted["model"]) == 4
 for name, tensor in wanted["model"].items():
     for same in (found["model"][name], flat["model." + name], loaded["model"][name]):

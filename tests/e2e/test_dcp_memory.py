@@ -20,12 +20,12 @@ SCRIPT = r"""
 import os, signal, sys, time
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 import torch.distributed.nn  # before there is a group: see faulty_job.py
 import robustrun
 from robustrun.dcp import RobustReader, RobustWriter
+sys.path.insert(0, "TESTS")
+import dcp_torch as dcp
+from dcp_torch import Replicate, Shard, distribute_tensor, init_device_mesh
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 folder, mode = os.environ["SAVES"] + "/checkpoints", os.environ.get("MODE", "lost")
@@ -95,7 +95,7 @@ writer.wait()
 dist.barrier()
 sys.stdout.flush()
 os._exit(0)  # mesh, reader and writer keep the group: see faulty_job.py
-"""
+""".replace("TESTS", str(JOB.parent))
 
 
 def start_job(robustrun, mode, last, *options, **environment):

@@ -1,15 +1,19 @@
 """torch's process groups are in the record's table of communicators, however they are made."""
 
+import inspect
 import re
 import sys
 
 import pytest
 from conftest import PACKAGE, ROOT, WHOLE_RECORD_BYTES, RecordFile
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
 from robustrun import _groups, _record  # noqa: E402
 
+with_descriptions = pytest.mark.skipif(
+    "group_desc" not in inspect.signature(torch.distributed.new_group).parameters,
+    reason="torch before 2.4")
 HEADER = (ROOT / "tracer" / "record_collectives.h").read_text()
 
 
@@ -67,6 +71,7 @@ def shown(record):
     return {slot: (c["label"], c["size"], c["rank"]) for slot, c in record.communicators().items()}
 
 
+@with_descriptions
 def test_groups_come_and_go_however_they_are_made(ranks):
     job = ranks(GROUPS)
     job.wait_for("made")
@@ -96,6 +101,24 @@ def test_groups_come_and_go_however_they_are_made(ranks):
     assert job.finish() == [(0, "", "")] * 2
 
 
+def test_a_group_without_a_description_is_labelled_by_its_name(ranks):
+    job = ranks("both = dist.new_group([0, 1])\npause('made')\n"
+                "dist.destroy_process_group(both)\npause('destroyed')\n"
+                "dist.destroy_process_group()\n")
+    job.wait_for("made")
+    for rank, record in enumerate(job.records):
+        world, both = (record.communicators()[slot] for slot in (127, 126))
+        assert both["label"] == both["name"] != world["name"]
+        assert (both["size"], both["rank"]) == (2, rank)
+        assert both["comm"] == _groups.key(both["name"], [0, 1])
+    job.go_on()
+    job.wait_for("destroyed")
+    assert [list(record.communicators()) for record in job.records] == [[127]] * 2
+    job.go_on()
+    assert job.finish() == [(0, "", "")] * 2
+
+
+@with_descriptions
 def test_more_groups_than_slots_leave_the_plugin_its_half(ranks):
     job = ranks("for n in range(70): dist.new_group([0], group_desc='g%d é' % n + 'é' * 40)\n"
                 "pause('made')\n", size=1)

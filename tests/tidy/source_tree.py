@@ -7,7 +7,7 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NOT_OURS = {".git", ".venv", "build", "robustrun-runs", "__pycache__"}
+NOT_OURS = {".git", ".venv", ".venv-torches", "build", "robustrun-runs", "__pycache__"}
 
 
 @functools.lru_cache(None)
