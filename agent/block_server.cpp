@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <list>
 #include <utility>
 
@@ -55,6 +57,25 @@ base::Status send_block(wire::BulkStream& stream, std::uint32_t id, BlockVerdict
   RR_TRY(stream.send(to_bytes(answer)));
   return block ? stream.send(block->bytes) : base::Status();
 }
+
+// A question that sources are asked. When all who took it have gone without an answer, `lost` is
+// called, later: a source may go on any thread, and in the middle of anything.
+class OpenQuestion {
+ public:
+  OpenQuestion(boost::asio::any_io_executor executor, std::function<void()> lost)
+      : executor_(std::move(executor)), lost_(std::move(lost)) {}
+  OpenQuestion(const OpenQuestion&) = delete;
+  OpenQuestion& operator=(const OpenQuestion&) = delete;
+  ~OpenQuestion() {
+    if (!is_answered) boost::asio::post(executor_, std::move(lost_));
+  }
+
+  bool is_answered = false;
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::function<void()> lost_;
+};
 
 class BlockServerImpl final : public BlockServer,
                               public std::enable_shared_from_this<BlockServerImpl> {
@@ -145,12 +166,19 @@ void BlockServerImpl::on_question(const SharedVisit& visit) {
 }
 
 void BlockServerImpl::find(const SharedVisit& visit) {
+  const auto is_open = [visit, number = visit->questions] {
+    return visit->line && visit->questions == number;
+  };
+  const auto open = std::make_shared<OpenQuestion>(node_.executor, [visit, is_open] {
+    if (is_open()) visit->is_known = false;  // another source may have it
+  });
   for (BlockSource* source : sources_) {
     visit->is_known =
         source->get(visit->question.name, visit->question.scope,
-                    [weak = weak_from_this(), visit, number = visit->questions](SharedBlock block) {
+                    [weak = weak_from_this(), visit, is_open, open](SharedBlock block) {
+                      open->is_answered = true;
                       const auto self = weak.lock();
-                      if (!self || !visit->line || visit->questions != number) return;
+                      if (!self || !is_open()) return;
                       const auto verdict = block ? BlockVerdict::kHere : BlockVerdict::kNone;
                       self->answer(visit, verdict, std::move(block));
                     });

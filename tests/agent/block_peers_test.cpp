@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "bootstrap/block_tree.h"
 #include "bootstrap/limits.h"
@@ -285,6 +286,40 @@ TEST_CASE("a blob that the peer does not know yet is waited for, with signs of l
   two.nodes[0]->blocks->server().add(*two.nodes[0]->reader);
   two.run.run_until([&] { return found.has_value(); });
   CHECK(*found != nullptr);
+}
+
+namespace {
+
+// Takes each question, and goes before it has answered.
+struct Leaver : agent::BlockSource {
+  bool get(const wire::BlockName&, wire::BlockScope, agent::BlockAnswered answer) override {
+    answers.push_back(std::move(answer));
+    return true;
+  }
+  std::vector<agent::BlockAnswered> answers;
+};
+
+}  // namespace
+
+TEST_CASE("a question whose source goes without an answer is asked of the next one") {
+  BlockNodes two(2);
+  two.introduce();
+  const std::uint64_t block = block_of({{0}, {1}}, NodeId{0}, NodeId{1});
+  agent::BlockServer& server = two.nodes[0]->blocks->server();
+  server.remove(*two.nodes[0]->reader);
+  Leaver leaver;
+  server.add(leaver);
+  std::optional<agent::SharedBlock> found;
+  two.nodes[1]->blocks->asker().ask({kTestBlob, block},
+                                    [&](agent::SharedBlock answer) { found = std::move(answer); });
+  two.run.run_until([&] { return !leaver.answers.empty(); });
+  server.remove(leaver);
+  server.add(*two.nodes[0]->reader);
+  const auto left = Clock::now();
+  std::thread([&] { leaver.answers.clear(); }).join();  // wherever it was being made
+  two.run.run_until([&] { return found.has_value(); });
+  CHECK(*found != nullptr);
+  CHECK(Clock::now() - left < seconds(30));  // bootstrap::kSlowPeerMax is 60 s
 }
 
 TEST_CASE("what a node sends keeps to its rate") {
