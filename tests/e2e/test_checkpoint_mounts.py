@@ -5,36 +5,20 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import warnings
 
 import pytest
-from conftest import BUILD, ROOT
-
-torch = pytest.importorskip("torch")
-sys.path.insert(0, str(ROOT / "python"))
-os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _session, checkpoint  # noqa: E402
+from plain_process import plain_process, start_again, torch  # noqa: F401
+from robustrun import checkpoint
 
 PATIENCE_S = 4  # a disk that others write to may take a second to sync
 
 
 @pytest.fixture(autouse=True)
-def plain_process(monkeypatch):
-    """Outside of any launcher, and as after a start of its own."""
-    for name in ("ROBUSTRUN_RUN_ID", "WORLD_SIZE", "RANK", checkpoint.DIRECTORY_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
+def patience(monkeypatch):
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_PATIENCE", str(PATIENCE_S))
-    start_again()
-    yield
-    checkpoint._close()
-
-
-def start_again():
-    checkpoint._close()
-    _session._session = None
 
 
 @pytest.fixture

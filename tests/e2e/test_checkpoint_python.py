@@ -2,37 +2,17 @@
 
 import collections
 import ctypes
-import os
 import shutil
 import subprocess
-import sys
 import threading
 import warnings
 
 import pytest
-from conftest import BUILD, ROOT
-
-torch = pytest.importorskip("torch")
-sys.path.insert(0, str(ROOT / "python"))
-os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _engine, _neutral, _session, checkpoint  # noqa: E402
+from conftest import BUILD
+from plain_process import plain_process, start_again, torch  # noqa: F401
+from robustrun import _engine, _neutral, checkpoint
 
 DTYPES = sorted(str(each) for each in vars(torch).values() if isinstance(each, torch.dtype))
-
-
-@pytest.fixture(autouse=True)
-def plain_process(monkeypatch):
-    """Outside of any launcher, and as after a start of its own."""
-    for name in ("ROBUSTRUN_RUN_ID", "WORLD_SIZE", "RANK", checkpoint.DIRECTORY_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-    start_again()
-    yield
-    checkpoint._close()
-
-
-def start_again():
-    checkpoint._close()
-    _session._session = None
 
 
 @pytest.fixture

@@ -4,40 +4,19 @@ same: where directories are lost, and in plain values of all kinds."""
 import collections
 import ctypes
 import itertools
-import os
 import shutil
 import struct
-import sys
 from pathlib import Path
 
 import pytest
 from checkpoint_parity import Files, factor, inverse, times
 from checkpoint_reader import crc32c, read_manifest
 from checkpoint_values import Named, Size, Tensor, decode, state_of, states_of
-from conftest import BUILD, ROOT
+from plain_process import plain_process, start_again, torch  # noqa: F401
+from robustrun import _engine, checkpoint
 from test_dcp import both, job
 
-torch = pytest.importorskip("torch")
-sys.path.insert(0, str(ROOT / "python"))
-os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _engine, _session, checkpoint  # noqa: E402
-
 JOB = Path(__file__).with_name("own_states_job.py")
-
-
-@pytest.fixture(autouse=True)
-def plain_process(monkeypatch):
-    """Outside of any launcher, and as after a start of its own."""
-    for name in ("ROBUSTRUN_RUN_ID", "WORLD_SIZE", "RANK", checkpoint.DIRECTORY_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-    start_again()
-    yield
-    checkpoint._close()
-
-
-def start_again():
-    checkpoint._close()
-    _session._session = None
 
 
 def test_its_arithmetic_is_that_of_the_papers():
