@@ -91,7 +91,9 @@ run_ctest() {  # folder, ctest's options…
   local bad all
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }
-  if [ "$bad" -gt 0 ] && [ "$bad" -le $unsteady_max ]; then
+  # What a sanitizer has found is there, however seldom.
+  if [ "$bad" -gt 0 ] && [ "$bad" -le $unsteady_max ] &&
+     ! grep -qE 'ERROR: [A-Za-z]+Sanitizer|runtime error: ' "$log"; then
     built  # so that nothing runs beside them
     ctest --test-dir "$folder" --output-on-failure --rerun-failed | tee "$again"
   fi
