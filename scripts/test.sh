@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test. What
-# failed is named once more just before, each with the lines that say why.
+# Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test. Just
+# before come the skipped cases with their reasons, and what failed with the lines that say why.
 #
 # Tests with real processes and deadlines run beside each other and beside a compiler. When few of
 # them fail, these run once more, alone; who passes then counts as passed, and is named as unsteady.
@@ -16,10 +16,11 @@ passed=0
 failed=0
 failures=$(mktemp)
 unsteady=$(mktemp)
+skipped=$(mktemp)
 builder=
 clean() {
   [ -z "$builder" ] || kill -- "-$builder" 2> /dev/null
-  rm -f "$failures" "$unsteady"
+  rm -f "$failures" "$unsteady" "$skipped"
 }
 trap clean EXIT
 trap 'exit 130' INT
@@ -88,6 +89,8 @@ run_ctest() {  # folder, ctest's options…
   rm -f "$again"
   # More at once than there are processors: they wait more than they work.
   ctest --test-dir "$folder" --output-on-failure -j $((2 * jobs)) "$@" | tee "$log"
+  # ctest shows nothing of a test that passed.
+  sed -nE 's/^SKIPPED /skipped: /p' "$folder/Testing/Temporary/LastTest.log" >> "$skipped"
   local bad all
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }
@@ -154,6 +157,6 @@ built
 asan
 tsan
 
-cat "$unsteady" "$failures"
+cat "$skipped" "$unsteady" "$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -6,17 +6,22 @@ DIRECTORY_VARIABLE = "ROBUSTRUN_CHECKPOINT_DIR"
 RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
 
 
-def directories(given):
-    """Absolute ones; the first is the home."""
+def folders(given, variable):
+    """Absolute ones, from the variable of the environment where None is given; () for none."""
     if given is None:
-        given = [each for each in os.environ.get(DIRECTORY_VARIABLE, "").split(":") if each]
+        given = [each for each in os.environ.get(variable, "").split(":") if each]
     if isinstance(given, (str, os.PathLike)):
         given = [given]
-    places = [os.path.abspath(os.fspath(each)) for each in given]
+    return tuple(os.path.abspath(os.fspath(each)) for each in given)
+
+
+def directories(given):
+    """The first is the home."""
+    places = folders(given, DIRECTORY_VARIABLE)
     if not places:
         raise ValueError("where are the checkpoints? Give directories=, or set "
                          + DIRECTORY_VARIABLE)
-    return tuple(places)
+    return places
 
 
 def rate(given):

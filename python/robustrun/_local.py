@@ -10,18 +10,14 @@ import os
 import threading
 import warnings
 
-from . import _background, _blobs, _engine, _session
+from . import _arguments, _background, _blobs, _engine, _session
 
 VARIABLE = "ROBUSTRUN_CHECKPOINT_LOCAL"
 
 
 def directories(given):
-    """As directories= of save(): absolute ones; () for none."""
-    if given is None:
-        given = [each for each in os.environ.get(VARIABLE, "").split(":") if each]
-    if isinstance(given, (str, os.PathLike)):
-        given = [given]
-    return tuple(os.path.abspath(os.fspath(each)) for each in given)
+    """As directories= of save(); () for none."""
+    return _arguments.folders(given, VARIABLE)
 
 
 def use(engine, local):

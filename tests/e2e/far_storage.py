@@ -1,12 +1,11 @@
 """A storage that a lab's machines share, and caches that they do not."""
 
 import contextlib
-import os
 import pathlib
 import subprocess
 
-import pytest
 from conftest import wait_for
+from fuse import need_fuse
 
 SUM_BYTES = 16  # docs/formats/block-store.md
 
@@ -35,8 +34,7 @@ class Far:
 
     def __init__(self, runner, machines):
         self.helper = pathlib.Path(runner.binary).parent.parent / "test-helpers/slow_view"
-        if not os.access("/dev/fuse", os.W_OK) or not self.helper.exists():
-            pytest.skip("no FUSE: /dev/fuse, or the tests were built without libfuse3")
+        need_fuse(self.helper)
         self.machines = machines
         self.below, self.path = runner.folder / "below", runner.folder / "shared"
         self.cache, self.counts = runner.folder / "cache", runner.folder / "counts"

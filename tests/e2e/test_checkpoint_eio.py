@@ -1,13 +1,12 @@
 """load_latest() where a disk gives EIO: parity, else the checkpoint before, and by name."""
 
 import contextlib
-import os
 import subprocess
-import time
 import warnings
 
 import pytest
 from conftest import BUILD
+from fuse import await_mount, need_fuse
 from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import _engine, checkpoint
 
@@ -22,18 +21,14 @@ def places(tmp_path):
 @contextlib.contextmanager
 def failing(place, broken):
     """`place` on a disk that gives EIO for what is read from paths with `broken` in them."""
-    if not VIEW.exists():
-        pytest.skip("no FUSE here: libfuse3 is missing")
+    need_fuse(VIEW)
     start_again()
     behind = place.with_name(place.name + "-behind")
     place.rename(behind)
     place.mkdir()
     view = subprocess.Popen([VIEW, behind, place, "0", "/dev/null", broken])
     try:
-        while not os.path.ismount(place):
-            if view.poll() is not None:
-                pytest.skip("no FUSE here: mounting is not allowed")
-            time.sleep(0.01)
+        await_mount(view, place)
         yield
     finally:
         start_again()

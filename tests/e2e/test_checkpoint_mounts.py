@@ -1,15 +1,13 @@
 """save() and load_latest() over directories of which one hangs, is dead, or cannot be made."""
 
 import contextlib
-import os
-import shutil
 import signal
 import subprocess
 import threading
-import time
 import warnings
 
 import pytest
+from fuse import await_mount, need_fuse
 from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import checkpoint
 
@@ -24,18 +22,13 @@ def patience(monkeypatch):
 @pytest.fixture
 def view(tmp_path):
     """A mount of its own, (path, server); what is in it lies in tmp_path / "behind"."""
-    program = shutil.which("bindfs")
-    if program is None:
-        pytest.skip("no FUSE here: bindfs is missing")
+    need_fuse("bindfs")
     behind, path = tmp_path / "behind", tmp_path / "view"
     behind.mkdir()
     path.mkdir()
-    server = subprocess.Popen([program, "-f", behind, path])
+    server = subprocess.Popen(["bindfs", "-f", behind, path])
     try:
-        while not os.path.ismount(path):
-            if server.poll() is not None:
-                pytest.skip("no FUSE here: mounting is not allowed")
-            time.sleep(0.01)
+        await_mount(server, path)
         yield path, server
     finally:
         server.kill()  # whoever waits for it gets an error

@@ -3,11 +3,11 @@ they load waits. The disk is slow, so that saving takes longer than everything e
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
 from conftest import wait_for
+from fuse import await_mount, need_fuse
 
 torch = pytest.importorskip("torch")
 
@@ -73,11 +73,10 @@ class SlowDisk:
         self.below, self.path = folder / "below", folder / "slow"
         self.below.mkdir()
         self.path.mkdir()
-        if not os.access("/dev/fuse", os.W_OK) or not shutil.which("bindfs"):
-            pytest.skip("no FUSE here: /dev/fuse or bindfs is missing")
+        need_fuse("bindfs")
         self.server = subprocess.Popen(["bindfs", "-f", "--no-allow-other", f"--write-rate={rate}",
                                         self.below, self.path])
-        wait_for(lambda: os.path.ismount(self.path), what="the mount")
+        await_mount(self.server, self.path)
 
     def close(self):
         self.server.kill()

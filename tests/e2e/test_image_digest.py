@@ -76,13 +76,17 @@ def test_another_content_is_told_and_forgotten(tmp_path, odd):
         assert server.status()["origin_bytes"] == len(odd.data)
 
 
-def test_a_block_that_rots_later_is_fetched_again_and_all_are_checked_again(tmp_path, odd):
-    with serve(tmp_path, odd, digest_of(odd)) as server:
+def keep_checked_with_a_rotten_block(folder, odd, block):
+    with serve(folder, odd, digest_of(odd)) as server:
         server.wait_status("checked")
         server.quit()
     (data,) = (server.cache / "blocks").glob("*/data")
     with open(data, "r+b") as file:
-        os.pwrite(file.fileno(), b"damage", 9 * BLOCK + 100)
+        os.pwrite(file.fileno(), b"damage", block * BLOCK + 100)
+
+
+def test_a_block_that_rots_later_is_fetched_again_and_all_are_checked_again(tmp_path, odd):
+    keep_checked_with_a_rotten_block(tmp_path, odd, 9)
     requests = odd.requests
     with serve(tmp_path, odd, digest_of(odd)) as server:
         assert server.image.read_bytes() == odd.data
@@ -98,12 +102,7 @@ def test_a_block_that_rots_later_is_fetched_again_and_all_are_checked_again(tmp_
 @pytest.mark.parametrize("is_right", [True, False])
 def test_a_block_that_rots_comes_from_a_mirror_too_whose_content_is_checked(tmp_path, odd,
                                                                             is_right):
-    with serve(tmp_path, odd, digest_of(odd)) as server:
-        server.wait_status("checked")
-        server.quit()
-    (data,) = (server.cache / "blocks").glob("*/data")
-    with open(data, "r+b") as file:
-        os.pwrite(file.fileno(), b"damage", 9 * BLOCK + 100)
+    keep_checked_with_a_rotten_block(tmp_path, odd, 9)
     content = odd.data if is_right else odd.data[:9 * BLOCK] + b"other" + odd.data[9 * BLOCK + 5:]
     with OddServer(content) as mirror:
         mirror.etag = '"of the mirror"'
