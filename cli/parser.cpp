@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/core/text.h"
 #include "cli/argv_compat.h"
 #include "cli/values.h"
 
@@ -31,6 +32,17 @@ base::Status run_parser(CLI::App& app, std::span<const std::string> argv) {
     return fail(Errc::kInvalidArgument, error.what());
   }
   return {};
+}
+
+// CLI11 would read -1 as a large number, and its own bounds name one of 300 digits.
+CLI::Validator at_least(std::uint64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        const auto number = base::parse_int<std::uint64_t>(text);
+        if (number && *number >= least) return std::string();
+        return fmt::format("'{}' is not a number from {} on", base::printable(text), least);
+      },
+      "NUMBER");
 }
 
 }  // namespace
@@ -190,10 +202,10 @@ Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
   Parser app;
   app.add_option("verb", line.verb);
   app.add_option("directories", line.directories)->expected(0, -1);
-  app.add_option("--step", line.step)->check(CLI::NonNegativeNumber);  // else -1 is a large one
-  app.add_option("--keep", line.keep)->check(CLI::PositiveNumber);
+  app.add_option("--step", line.step)->check(at_least(0));
+  app.add_option("--keep", line.keep)->check(at_least(1));
   app.add_option("--to", line.form);
-  app.add_option("--rank", line.rank)->check(CLI::NonNegativeNumber);
+  app.add_option("--rank", line.rank)->check(at_least(0));
   app.add_flag("--all", line.all);
   app.add_flag("--json", line.json);
   app.add_flag("-h,--help", line.help);

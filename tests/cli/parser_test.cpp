@@ -83,7 +83,9 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK(ckpt->json);
   CHECK_FALSE(parse_ckpt_line(Words{"ls"}).has_value());
   CHECK_FALSE(parse_ckpt_line(Words{"mend", "a"}).has_value());
-  CHECK_FALSE(parse_ckpt_line(Words{"ls", "a", "--step", "-1"}).has_value());
+  const auto below = parse_ckpt_line(Words{"ls", "a", "--step", "-1"});
+  REQUIRE_FALSE(below);
+  CHECK(below.error().what == "--step: '-1' is not a number from 0 on");
   CHECK(parse_ckpt_line(Words{"prune", "a", "--keep=2"})->keep == 2);
   CHECK_FALSE(parse_ckpt_line(Words{"prune", "a", "--keep=0"}).has_value());
   CHECK_FALSE(parse_ckpt_line(Words{"prune", "a"}).has_value());
