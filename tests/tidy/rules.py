@@ -92,12 +92,7 @@ TOKEN_CONFINEMENT = [
 # Words that do not belong into the tree (written so that this file passes its own test).
 FORBIDDEN_WORDS = [r"\bTOD[O]\b", r"\bFIXM[E]\b", r"\bXX[X]\b", r"<{7} ", r">{7} "]
 
-HEADER_LINES_MAX = 200
-SOURCE_LINES_MAX = 400
-FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
-README_LINES_MAX = 60
-OPENING_LINES_MAX = 16
 
 ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "probe/",
                      "agent/", "launcher/",

@@ -66,27 +66,3 @@ def lines_with(pattern, content):
 
 def includes(name):
     return re.findall(r"#include\s+<([^>]*)>", code(name))
-
-
-_DIRECTIVE = re.compile(r"^#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
-_NOT_A_FUNCTION = re.compile(
-    r"\b(namespace|class|struct|enum|union|if|for|while|switch|catch|do|else)\b")
-
-
-def functions(name):
-    """(line, length in lines) of every function body: a brace after a parameter list."""
-    content = _DIRECTIVE.sub(blank, code(name))
-    found, stack, last = [], [], 0
-    for match in re.finditer(r"[{};]", content):
-        here, token = match.start(), match.group()
-        if token == "{":
-            head = content[last:here]
-            is_function = ")" in head and not _NOT_A_FUNCTION.search(head.split("(")[0])
-            stack.append((here, is_function))
-        elif token == "}" and stack:
-            start, is_function = stack.pop()
-            if is_function:
-                first = content.count("\n", 0, start) + 1
-                found.append((first, content.count("\n", start, here) + 1))
-        last = here + 1
-    return found

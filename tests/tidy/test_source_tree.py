@@ -40,10 +40,6 @@ def test_comments_and_literals_are_blank_and_lines_stay():
     assert source_tree.includes("sample") == ["wire/frame.h", "vector"]
 
 
-def test_functions_are_found_with_their_length():
-    assert sorted(source_tree.functions("sample")) == [(10, 6), (17, 1)]
-
-
 def test_a_match_is_reported_with_its_line():
     assert source_tree.lines_with(r"return 2;", source_tree.code("sample")) == [
         (14, "return 2;"), (17, "int two() const { return 2; }")]

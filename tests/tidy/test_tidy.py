@@ -4,7 +4,6 @@ Each rule returns its violations as {"rule path": detail}. What allow.txt lists 
 that list may only shrink: an entry that no longer occurs fails too.
 """
 
-import ast
 import concurrent.futures
 import os
 import pathlib
@@ -14,7 +13,7 @@ import tempfile
 
 import pytest
 import rules
-from source_tree import ROOT, code, files, functions, includes, lines_with, matching, text
+from source_tree import ROOT, code, files, includes, lines_with, matching, text
 
 CPP = (".h", ".cpp")
 ALLOWED_MAX = 0  # entries in allow.txt; never raised
@@ -89,25 +88,12 @@ def rule_token_confinement():
                     yield name, f"{line}: {found}"
 
 
-def rule_sizes():
-    """Headers, sources, functions and columns have their limits."""
+def rule_columns():
+    """A line fits into the columns that the formatters use."""
     for name in matching(*CPP, ".py"):
-        lines = text(name).splitlines()
-        limit = rules.HEADER_LINES_MAX if name.endswith(".h") else rules.SOURCE_LINES_MAX
-        if len(lines) > limit:
-            yield name, f"{len(lines)} lines, at most {limit}"
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(text(name).splitlines(), 1):
             if len(line) > rules.COLUMNS_MAX:
                 yield name, f"{number}: {len(line)} columns"
-        for line, length in python_functions(name) if name.endswith(".py") else functions(name):
-            if length > rules.FUNCTION_LINES_MAX:
-                yield name, f"{line}: a function of {length} lines"
-
-
-def python_functions(name):
-    for node in ast.walk(ast.parse(text(name))):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.lineno, node.end_lineno - node.lineno + 1
 
 
 def rule_headers():
@@ -116,8 +102,6 @@ def rule_headers():
         opening = re.match(r"#pragma once\n((?://[^\n]*\n)+)", text(name))
         if not opening:
             yield name, "does not open with #pragma once and a comment"
-        elif opening.group(1).count("\n") > rules.OPENING_LINES_MAX:
-            yield name, "opens with a treatise"
         if re.search(r"\busing\s+namespace\b", code(name)):
             yield name, "has a using namespace"
 
@@ -151,8 +135,6 @@ def rule_readmes():
             continue
         if not (ROOT / name).is_file():
             yield name, "is missing"
-        elif len(text(name).splitlines()) > rules.README_LINES_MAX:
-            yield name, f"has more than {rules.README_LINES_MAX} lines"
 
 
 def headers_to_compile():
