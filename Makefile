@@ -15,7 +15,7 @@ help: ## this list
 build: ## what is missing, then build/bin/robustrun (release)
 	@scripts/install-deps.sh build
 	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
-	cmake --build build
+	cmake --build build --target product
 
 demo: ## a real training that loses a rank and recovers
 	@scripts/install-deps.sh demo
@@ -27,8 +27,9 @@ test: ## every test; ends with "N passed, N failed"
 	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
 	@scripts/test.sh $(FUZZ_SECONDS) '$(LABELS)'
 
-sim: ## for SECONDS (600) the supervisor's core in simulated runs that no one before has seen
+sim: ## for SECONDS (600) the supervisor's core in simulated runs with new seeds
 	@$(MAKE) --no-print-directory build
+	cmake --build build --target test_sim
 	ROBUSTRUN_SIM_SECONDS=$(SECONDS) build/bin/test_sim -nfv -tc='every invariant*'
 
 nightly: ## the tests, with fuzzers, simulator and campaigns of faults for longer
@@ -46,6 +47,7 @@ format: ## formats all C++ files
 
 bench: build ## every measurement against torchrun
 	@scripts/install-deps.sh test
+	cmake --build build
 	PATH="$(CURDIR)/.venv/bin:$$PATH" bench/run all
 
 install: build ## into PREFIX (/usr/local)
