@@ -21,7 +21,7 @@
 #include "wire/enrolment.h"
 #include "wire/identity.h"
 #include "wire/limits.h"
-#include "wire/listener.h"
+#include "wire/local_addresses.h"
 
 namespace robustrun::wire {
 

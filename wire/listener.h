@@ -16,21 +16,15 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/core/result.h"
 #include "wire/channel.h"
 #include "wire/enrolment.h"
 #include "wire/identity.h"
 #include "wire/limits.h"
+#include "wire/local_addresses.h"
 
 namespace robustrun::wire {
-
-// Where a connection goes, in numbers, as both ends see it here.
-struct ConnectionAddresses {
-  std::string local;    // "10.0.0.1", "fe80::1%eth0"
-  std::string remote;
-};
 
 struct ListenerCounters {
   std::uint64_t accepted = 0;     // TCP connections
@@ -80,10 +74,5 @@ class Listener {
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual const ListenerCounters& counters() const = 0;
 };
-
-// Numeric addresses of this machine's interfaces that are up; loopback last. `interface`: of this
-// one alone (kNotFound with the names there are).
-[[nodiscard]] base::Result<std::vector<std::string>> local_addresses(
-    const std::string& interface = {});
 
 }  // namespace robustrun::wire

@@ -1,3 +1,5 @@
+#include "wire/local_addresses.h"
+
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "base/core/text.h"
-#include "wire/listener.h"
 #include "wire/tcp.h"
 
 namespace robustrun::wire {

@@ -13,7 +13,7 @@
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "wire/listener.h"
+#include "wire/local_addresses.h"
 
 namespace robustrun::wire {
 

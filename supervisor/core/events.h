@@ -20,7 +20,7 @@
 #include "supervisor/core/metric_alarm.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/preflight.h"
-#include "supervisor/core/replay.h"
+#include "supervisor/core/replay_events.h"
 #include "supervisor/core/stage_events.h"
 #include "supervisor/core/versions.h"
 #include "supervisor/core/worker_events.h"
