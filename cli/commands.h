@@ -10,6 +10,7 @@
 #include "base/core/result.h"
 #include "cli/plan.h"
 #include "cli/surroundings.h"
+#include "cli/terminal.h"
 
 namespace robustrun::cli {
 
@@ -88,17 +89,6 @@ int agent_command(std::string_view option);
 
 // Carries out a plan: joins a run that another machine leads, or leads one.
 int carry_out(RunPlan plan, const Surroundings& around);
-
-// Data to stdout, everything else to stderr. A reader that went away is nobody's fault.
-void print(std::string_view text);
-// "robustrun: <what>" on stderr.
-void say(std::string_view what);
-// The same; returns exit code 2.
-int complain(const base::Error& error);
-// With the usage line before it.
-int complain_of_usage(const Surroundings& around, std::string_view what);
-// Columns of the terminal at stdout; 80 where there is none.
-[[nodiscard]] int terminal_columns(const Surroundings& around);
 
 // All of main(). `argv` with the program's name.
 int robustrun_main(const std::vector<std::string>& argv);

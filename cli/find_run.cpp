@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/core/text.h"
-#include "cli/commands.h"
 #include "cli/places.h"
+#include "cli/terminal.h"
 #include "cli/values.h"
 #include "supervisor/control_client.h"
 #include "supervisor/control_file.h"
