@@ -11,6 +11,7 @@
 #include "agent/limits.h"
 #include "base/core/clock.h"
 #include "wire/credential.h"
+#include "wire/limits.h"
 
 namespace robustrun::agent {
 

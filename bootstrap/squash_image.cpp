@@ -28,7 +28,7 @@ constexpr const char* kMakeOne = "make one with mksquashfs, see docs/images.md";
 
 // The format is little-endian, as every machine that this is built for.
 template <class T>
-T number_at(std::string_view head, std::size_t at) {
+T field_at(std::string_view head, std::size_t at) {
   T value{};
   std::memcpy(&value, head.data() + at, sizeof value);
   return value;
@@ -40,14 +40,14 @@ base::Result<SquashHead> read_squash_head(std::string_view head, std::uint64_t f
   if (head.size() < kSquashHeadBytes || !head.starts_with(kSquashMagic)) {
     return base::fail(Errc::kCorrupt, "it is no squashfs image");
   }
-  const auto version = number_at<std::uint16_t>(head, kVersionAt);
+  const auto version = field_at<std::uint16_t>(head, kVersionAt);
   if (version != kSquashVersion) {
     return base::fail(Errc::kCorrupt,
                       fmt::format("it is squashfs of version {}, and 4 is wanted", version));
   }
   SquashHead found;
-  found.bytes = number_at<std::uint64_t>(head, kBytesUsedAt);
-  const auto compressor = number_at<std::uint16_t>(head, kCompressorAt);
+  found.bytes = field_at<std::uint64_t>(head, kBytesUsedAt);
+  const auto compressor = field_at<std::uint16_t>(head, kCompressorAt);
   found.compressor = kCompressors[compressor < kCompressors.size() ? compressor : 0];
   if (found.bytes > file_bytes) {
     return base::fail(Errc::kCorrupt, fmt::format("it is cut short: {} bytes of {} are there",

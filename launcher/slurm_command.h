@@ -34,7 +34,7 @@ struct SlurmOptions {
   }
 };
 
-// In the environment of every agent: whose it is (agent/predecessor.h).
+// In the environment of every agent: whose it is.
 inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 
 // `number`: of the step, within the run; in the names of its files.

@@ -3,7 +3,7 @@
 // that is started again (slurm_step.h). An agent that lost its srun goes on; so do all of them when
 // we die.
 //
-// A new agent ends an older one of the run on its node by itself (agent/predecessor.h): Slurm can
+// A new agent ends an older one of the run on its node by itself: Slurm can
 // only end whole steps. kill_all() does that, by scancel, with the steps of every supervisor of the
 // run.
 

@@ -22,10 +22,10 @@ using base::fail;
 using boost::system::error_code;
 
 // What the Dialer's operations hold on to; the Dialer itself is only its owner.
-class Caller : public std::enable_shared_from_this<Caller> {
+class OngoingDial : public std::enable_shared_from_this<OngoingDial> {
  public:
-  Caller(const boost::asio::any_io_executor& executor, Credential credential, Enrol self,
-         MungeProofs munge, DialerLimits limits)
+  OngoingDial(const boost::asio::any_io_executor& executor, Credential credential, Enrol self,
+              MungeProofs munge, DialerLimits limits)
       : executor_(executor),
         deadline_(executor),
         credential_(std::move(credential)),
@@ -82,7 +82,7 @@ class Caller : public std::enable_shared_from_this<Caller> {
   std::string server_certificate_;     // what it showed there
 };
 
-void Caller::connect(Dialer::Done done) {
+void OngoingDial::connect(Dialer::Done done) {
   RR_ASSERT(done && !done_);
   done_ = std::move(done);
   tried_ = 0;
@@ -96,7 +96,7 @@ void Caller::connect(Dialer::Done done) {
   try_next();
 }
 
-base::Status Caller::prepare() {
+base::Status OngoingDial::prepare() {
   if (auto same = check_protocol(credential_.protocol, "supervisor"); !same) {
     return fail(Errc::kPermission, same.error().what);
   }
@@ -113,18 +113,18 @@ base::Status Caller::prepare() {
   return {};
 }
 
-void Caller::stop() {
+void OngoingDial::stop() {
   done_ = nullptr;
   deadline_.cancel();
   if (dial_) dial_->cancel();
   if (channel_) channel_->close();
 }
 
-void Caller::hang_up() {
+void OngoingDial::hang_up() {
   for (const auto& dial : std::exchange(answers_, {})) dial->cancel();
 }
 
-void Caller::try_next() {
+void OngoingDial::try_next() {
   if (tried_ == credential_.endpoints.size()) return finish(std::unexpected(summary()));
   dial_ = Dial::start(executor_, endpoint(), context_, limits_,
                       [weak = weak_from_this()](base::Result<Dial::Reached> reached) {
@@ -132,7 +132,7 @@ void Caller::try_next() {
                       });
 }
 
-void Caller::on_reached(base::Result<Dial::Reached> reached) {
+void OngoingDial::on_reached(base::Result<Dial::Reached> reached) {
   dial_.reset();
   if (!reached) return give_up_endpoint(reached.error());
   if (!enrolled_) return enrol(*std::move(reached));
@@ -140,7 +140,7 @@ void Caller::on_reached(base::Result<Dial::Reached> reached) {
   finish(connected(*std::move(reached)));
 }
 
-void Caller::answer(base::Fd connection, Dialer::Done done) {
+void OngoingDial::answer(base::Fd connection, Dialer::Done done) {
   if (!enrolled_) return done(fail(Errc::kUnavailable, "we have not enrolled yet"));
   if (answers_.size() == kAnswersMax) {
     answers_.front()->cancel();
@@ -162,13 +162,13 @@ void Caller::answer(base::Fd connection, Dialer::Done done) {
   answers_.push_back(std::move(dial));
 }
 
-void Caller::set_endpoints(std::vector<std::string> endpoints) {
+void OngoingDial::set_endpoints(std::vector<std::string> endpoints) {
   if (endpoints == credential_.endpoints) return;
   credential_.endpoints = std::move(endpoints);
   first_ = 0;
 }
 
-Dialer::Connected Caller::connected(Dial::Reached reached) {
+Dialer::Connected OngoingDial::connected(Dial::Reached reached) {
   std::string supervisor = reached.tls->peer_fingerprint();
   return {.channel = open_channel(executor_, std::move(reached.connection), Begin::kWaiting, {}),
           .addresses = std::move(reached.addresses),
@@ -178,10 +178,10 @@ Dialer::Connected Caller::connected(Dial::Reached reached) {
           .supervisor = std::move(supervisor)};
 }
 
-void Caller::enrol(Dial::Reached reached) {
+void OngoingDial::enrol(Dial::Reached reached) {
   server_certificate_ = reached.tls->peer_fingerprint();
   if (auto proved = prove(); !proved) return finish(std::unexpected(std::move(proved).error()));
-  const std::weak_ptr<Caller> weak = weak_from_this();
+  const std::weak_ptr<OngoingDial> weak = weak_from_this();
   channel_ = open_channel(executor_, std::move(reached.connection), Begin::kOneMessage,
                           {.on_message =
                                [weak](Message reply) {
@@ -202,7 +202,7 @@ void Caller::enrol(Dial::Reached reached) {
   });
 }
 
-base::Status Caller::prove() {
+base::Status OngoingDial::prove() {
   self_.run_id = credential_.run_id;
   self_.node = credential_.node;
   self_.generation = credential_.generation;
@@ -221,7 +221,7 @@ base::Status Caller::prove() {
   return {};
 }
 
-void Caller::on_reply(Message reply) {
+void OngoingDial::on_reply(Message reply) {
   if (const auto* refused = std::get_if<Refused>(&reply)) {
     const std::string text = "the supervisor refused us: " +
                              base::printable(refused->text.substr(0, kRefusalTextBytesMax));
@@ -241,7 +241,7 @@ void Caller::on_reply(Message reply) {
   try_next();  // the same endpoint, with a certificate
 }
 
-base::Status Caller::check_proof(const Enrolled& enrolled) const {
+base::Status OngoingDial::check_proof(const Enrolled& enrolled) const {
   switch (self_.proof_kind) {
     case ProofKind::kSecret:
       if (same_proof(enrolled.proof, supervisor_proof(credential_.token, self_, enrolled))) {
@@ -254,7 +254,7 @@ base::Status Caller::check_proof(const Enrolled& enrolled) const {
   return {};
 }
 
-base::Status Caller::accept(const Enrolled& enrolled) {
+base::Status OngoingDial::accept(const Enrolled& enrolled) {
   if (auto proved = check_proof(enrolled); !proved) return proved;
   const std::string fingerprint = RR_TRY(authority_fingerprint(enrolled.authority));
   if ((!credential_.ca_fingerprint.empty() && fingerprint != credential_.ca_fingerprint) ||
@@ -276,7 +276,7 @@ base::Status Caller::accept(const Enrolled& enrolled) {
   return {};
 }
 
-void Caller::give_up_endpoint(const base::Error& error) {
+void OngoingDial::give_up_endpoint(const base::Error& error) {
   deadline_.cancel();
   if (channel_) std::exchange(channel_, nullptr)->close();
   failures_.push_back({error.code, error.os_errno, endpoint() + ": " + error.what});
@@ -284,7 +284,7 @@ void Caller::give_up_endpoint(const base::Error& error) {
   try_next();
 }
 
-base::Error Caller::summary() const {
+base::Error OngoingDial::summary() const {
   base::Error error{Errc::kUnavailable, failures_.back().os_errno, "cannot reach the supervisor: "};
   for (const Errc code : {Errc::kPermission, Errc::kTimeout}) {
     if (std::ranges::all_of(failures_, [code](const auto& each) { return each.code == code; })) {
@@ -297,7 +297,7 @@ base::Error Caller::summary() const {
   return error;
 }
 
-void Caller::finish(base::Result<Dialer::Connected> result) {
+void OngoingDial::finish(base::Result<Dialer::Connected> result) {
   const Dialer::Done done = std::exchange(done_, nullptr);
   stop();
   if (done) done(std::move(result));
@@ -305,34 +305,34 @@ void Caller::finish(base::Result<Dialer::Connected> result) {
 
 class TlsDialer final : public Dialer {
  public:
-  explicit TlsDialer(std::shared_ptr<Caller> caller) : caller_(std::move(caller)) {}
+  explicit TlsDialer(std::shared_ptr<OngoingDial> dial) : dial_(std::move(dial)) {}
   TlsDialer(const TlsDialer&) = delete;
   TlsDialer& operator=(const TlsDialer&) = delete;
   ~TlsDialer() override {
-    caller_->stop();
-    caller_->hang_up();
+    dial_->stop();
+    dial_->hang_up();
   }
 
-  void connect(Done done) override { caller_->connect(std::move(done)); }
+  void connect(Done done) override { dial_->connect(std::move(done)); }
   void answer(base::Fd connection, Done done) override {
-    caller_->answer(std::move(connection), std::move(done));
+    dial_->answer(std::move(connection), std::move(done));
   }
   void set_endpoints(std::vector<std::string> endpoints) override {
-    caller_->set_endpoints(std::move(endpoints));
+    dial_->set_endpoints(std::move(endpoints));
   }
   [[nodiscard]] const std::optional<Identity>& identity() const override {
-    return caller_->identity();
+    return dial_->identity();
   }
 
  private:
-  std::shared_ptr<Caller> caller_;
+  std::shared_ptr<OngoingDial> dial_;
 };
 
 }  // namespace
 
 std::unique_ptr<Dialer> Dialer::make(boost::asio::any_io_executor executor, Credential credential,
                                      Enrol self, MungeProofs munge, DialerLimits limits) {
-  return std::make_unique<TlsDialer>(std::make_shared<Caller>(
+  return std::make_unique<TlsDialer>(std::make_shared<OngoingDial>(
       executor, std::move(credential), std::move(self), std::move(munge), limits));
 }
 
