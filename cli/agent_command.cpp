@@ -20,7 +20,6 @@
 namespace robustrun::cli {
 namespace {
 
-constexpr int kChannelFd = 3;
 constexpr int kExitFailed = 1;
 constexpr base::Generation kFirstGeneration{1};
 constexpr const char* kNodeVariable = "SLURMD_NODENAME";

@@ -28,12 +28,6 @@ std::string numbers(const std::vector<std::uint64_t>& all) {
   return fmt::format("[{}]", fmt::join(all, ","));
 }
 
-std::string strings(const std::vector<std::string>& all) {
-  std::string list;
-  for (const std::string& each : all) list += (list.empty() ? "" : ",") + json_string(each);
-  return "[" + list + "]";
-}
-
 constexpr std::size_t kNodesNamedMax = 3;
 
 std::string some_of(const std::vector<std::string>& nodes) {
@@ -64,8 +58,8 @@ std::string head_json(const FoundAttempt& found) {
       found.attempt.step, found.attempt.generation, json_string(found.attempt.token),
       json_string(checkpoint::word_for(found.state)), found.verified, found.pinned,
       json_string(found.poisoned), head.sequence, head.wall_time_ns, found.data_bytes,
-      found.tensors, json_string(found.digest), strings(found.folders), strings(found.notes),
-      strings(found.nodes), found.drained);
+      found.tensors, json_string(found.digest), base::json_strings(found.folders),
+      base::json_strings(found.notes), base::json_strings(found.nodes), found.drained);
 }
 
 std::string notes_text(const FoundAttempt& found) {
@@ -163,8 +157,9 @@ std::string checkpoint_json(const FoundAttempt& found) {
       R"({{{},"world_size":{},"axes":{},"mounts":{},"writers":{},"files":{},"shards":{},)"
       R"("states":{}}})"
       "\n",
-      head_json(found), manifest.head.layout.world_size, axes, strings(manifest.head.mounts),
-      strings(manifest.head.writers), files, shards, states);
+      head_json(found), manifest.head.layout.world_size, axes,
+      base::json_strings(manifest.head.mounts), base::json_strings(manifest.head.writers), files,
+      shards, states);
 }
 
 std::string verified_text(std::span<const VerifiedCheckpoint> all) {
@@ -194,8 +189,9 @@ std::string verified_text(std::span<const VerifiedCheckpoint> all) {
 std::string verified_json(std::span<const VerifiedCheckpoint> all) {
   return list_json(all,
                    [](const VerifiedCheckpoint& each) {
-                     return head_json(*each.found) + R"(,"faults":)" + strings(each.faults) +
-                            R"(,"away":)" + strings(each.away);
+                     return head_json(*each.found) + R"(,"faults":)" +
+                            base::json_strings(each.faults) + R"(,"away":)" +
+                            base::json_strings(each.away);
                    }) +
          "\n";
 }
@@ -218,7 +214,8 @@ std::string repaired_json(std::span<const RepairedCheckpoint> all) {
   return list_json(all,
                    [](const RepairedCheckpoint& each) {
                      return fmt::format(R"({},"done":{},"lost":{})", head_json(*each.found),
-                                        strings(each.done), strings(each.lost));
+                                        base::json_strings(each.done),
+                                        base::json_strings(each.lost));
                    }) +
          "\n";
 }
@@ -249,7 +246,7 @@ std::string pruned_json(const PrunedCheckpoints& pruned) {
   };
   return fmt::format(R"({{"removed":{},"left":{},"notes":{}}})"
                      "\n",
-                     all(pruned.removed), all(pruned.left), strings(pruned.notes));
+                     all(pruned.removed), all(pruned.left), base::json_strings(pruned.notes));
 }
 
 std::string pinned_text(const FoundAttempt& found) {

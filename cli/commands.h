@@ -82,7 +82,9 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun sim [options]`: what a job's ETTR would be on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun agent`, hidden: started by a supervisor with the channel as descriptor 3, or, with
+// Where a process that one of ours starts finds its channel.
+inline constexpr int kChannelFd = 3;
+// `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus,
 // --gpu-states and --watch-gpus: helpers of an agent (agent/nvml.h, gpu_state.h, nvml_health.h).
 int agent_command(std::string_view option);

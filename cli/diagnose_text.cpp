@@ -27,12 +27,6 @@ std::string section(std::string_view title, const std::vector<std::string>& line
   return out;
 }
 
-std::string strings(const std::vector<std::string>& list) {
-  std::string out;
-  for (const std::string& text : list) out += (out.empty() ? "" : ",") + json_string(text);
-  return "[" + out + "]";
-}
-
 std::string ranks(const std::vector<base::Rank>& list) {
   std::string out;
   for (const base::Rank rank : list) out += fmt::format("{}{}", out.empty() ? "" : ",", rank.value);
@@ -87,9 +81,10 @@ std::string verdict_json(const Verdict& verdict, const std::vector<std::string>&
       json_string(tracer::to_string(verdict.finding)),
       json_string(tracer::rule_of(verdict.finding)),
       json_string(tracer::to_string(verdict.confidence)), json_string(verdict.sentence),
-      ranks(verdict.culprits), strings(verdict.nodes), edges(verdict.edges), ranks(verdict.victims),
-      operation_json(verdict), std::chrono::duration<double>(verdict.lasting).count(),
-      verdict.is_moving, strings(verdict.evidence), other, strings(notes));
+      ranks(verdict.culprits), base::json_strings(verdict.nodes), edges(verdict.edges),
+      ranks(verdict.victims), operation_json(verdict),
+      std::chrono::duration<double>(verdict.lasting).count(), verdict.is_moving,
+      base::json_strings(verdict.evidence), other, base::json_strings(notes));
 }
 
 }  // namespace robustrun::cli

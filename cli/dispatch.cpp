@@ -15,8 +15,6 @@
 namespace robustrun::cli {
 namespace {
 
-constexpr int kChannelFd = 3;
-
 // Descriptors 0 to 2 must be taken, or a socket of ours would become some library's stderr.
 void fill_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {

@@ -198,4 +198,10 @@ std::string json_string(std::string_view bytes) {
   return out;
 }
 
+std::string json_strings(std::span<const std::string> texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ",") + json_string(text);
+  return "[" + list + "]";
+}
+
 }  // namespace robustrun::base

@@ -38,6 +38,8 @@ std::string to_hex(std::string_view bytes);
 std::string printable(std::string_view bytes);
 // A JSON string with its quotes; bytes that are no UTF-8 become the four characters \xNN.
 std::string json_string(std::string_view bytes);
+// A JSON array of such strings.
+std::string json_strings(std::span<const std::string> texts);
 
 // The whole of `text` as a decimal number within T's range, without spaces or a plus sign.
 template <std::integral T>

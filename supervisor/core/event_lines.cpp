@@ -33,12 +33,6 @@ std::string_view mark_word(Progress::Mark mark) {
   return "";
 }
 
-std::string json_list(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ",") + base::json_string(text);
-  return "[" + out + "]";
-}
-
 // Members in their order; what is empty is left out.
 class Members {
  public:
@@ -46,7 +40,7 @@ class Members {
     return text.empty() ? *this : raw(name, base::json_string(text));
   }
   Members& add(std::string_view name, const std::vector<std::string>& texts) {
-    return texts.empty() ? *this : raw(name, json_list(texts));
+    return texts.empty() ? *this : raw(name, base::json_strings(texts));
   }
   template <std::integral T>
   Members& add(std::string_view name, const std::optional<T>& number) {

@@ -61,7 +61,7 @@ def rule_include_confinement():
             for pattern, places in rules.INCLUDE_CONFINEMENT:
                 if re.match(f"(?:{pattern})", included) and not is_in(name, places):
                     yield name, f"includes <{included}>"
-            is_private = name.startswith("tests/") or name.endswith("_impl.h")
+            is_private = name.startswith("tests/") or name.endswith("impl.h")
             if (name.endswith(".h") and not is_private
                     and included.startswith("boost/") and included != rules.ASIO_IN_HEADERS):
                 yield name, f"includes <{included}> in a header"
