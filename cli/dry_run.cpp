@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <span>
+#include <string_view>
 
 #include "agent/worker_command.h"
 #include "base/core/text.h"
@@ -15,6 +18,7 @@ namespace {
 using wire::StreamRoute;
 
 constexpr const char* kMadeAtStart = "<made at the start>";
+constexpr const char* kKnownAtStart = "<known at the start>";
 
 const char* route_text(StreamRoute route) {
   switch (route) {
@@ -27,14 +31,37 @@ const char* route_text(StreamRoute route) {
   return "";
 }
 
-wire::StartWorkers first_start(const supervisor::RunRequest& request,
-                               const supervisor::NodeSpec& node) {
-  wire::StartWorkers start;
+// The first order to `node`, and the variables in it that other nodes decide when they are there.
+struct FirstStart {
+  wire::StartWorkers order;
+  std::set<std::string_view> undecided;
+};
+
+FirstStart first_start(const supervisor::RunRequest& request, const supervisor::NodeSpec& node) {
+  FirstStart first;
+  wire::StartWorkers& start = first.order;
+  const supervisor::GroupPolicy& group = request.spec.group;
+  const std::span members =
+      std::span(request.spec.nodes)
+          .first(std::min<std::size_t>(group.max_nodes, request.spec.nodes.size()));
   start.ordered_by = 1;
-  const std::uint32_t members =
-      std::min(request.spec.group.max_nodes, static_cast<std::uint32_t>(request.spec.nodes.size()));
-  start.group_world_size = members;
-  for (std::uint32_t i = 0; i < members; ++i) start.world_size += request.spec.nodes[i].slots;
+  start.group_world_size = group.max_nodes;
+  start.world_size = 0;
+  bool all_counted = members.size() == group.max_nodes;
+  for (const supervisor::NodeSpec& member : members) {
+    start.world_size += member.slots;
+    all_counted = all_counted && member.slots != 0;
+  }
+  if (!all_counted) first.undecided = {"WORLD_SIZE", "ROLE_WORLD_SIZE"};
+  if (group.min_nodes != group.max_nodes) {
+    first.undecided.insert({"WORLD_SIZE", "ROLE_WORLD_SIZE", "GROUP_WORLD_SIZE"});
+  }
+  if (group.open && group.max_nodes > 1) {  // the others come by themselves, in any order
+    first.undecided.insert({"RANK", "ROLE_RANK"});
+    start.group_rank = node.node_rank.value_or(0);
+    if (!node.node_rank) first.undecided.insert({"GROUP_RANK", "NODE_RANK"});
+    if (request.spec.master_addr.empty()) first.undecided.insert("MASTER_ADDR");
+  }
   start.master_addr = request.spec.master_addr.empty() ? node.address : request.spec.master_addr;
   start.master_port = request.spec.master_port;
   for (std::uint32_t rank = 0; rank < node.slots; ++rank) {
@@ -46,7 +73,7 @@ wire::StartWorkers first_start(const supervisor::RunRequest& request,
     slot.err = request.routes[rank].err;
     start.slots.push_back(slot);
   }
-  return start;
+  return first;
 }
 
 // Of several nodes: who is who. The first one is then shown in full.
@@ -84,13 +111,20 @@ std::string shown_command(std::span<const std::string> argv) {
 }
 
 void append_environment(const std::vector<std::string>& environment,
-                        const std::vector<std::string>& callers, std::string& out) {
+                        const std::vector<std::string>& callers,
+                        const std::set<std::string_view>& undecided, std::string& out) {
   out += "    environment, besides the caller's\n";
   for (const std::string& entry : environment) {
-    if (std::ranges::find(callers, entry) != callers.end()) continue;
-    const bool unknown_port = entry == "MASTER_PORT=0";
-    out += fmt::format("      {}\n", unknown_port ? "MASTER_PORT=<a free port>"
-                                                  : base::printable(redacted_assignment(entry)));
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    std::string shown = base::printable(redacted_assignment(entry));
+    if (undecided.contains(name)) {
+      shown = fmt::format("{}={}", name, kKnownAtStart);
+    } else if (std::ranges::find(callers, entry) != callers.end()) {
+      continue;
+    } else if (entry == "MASTER_PORT=0") {
+      shown = "MASTER_PORT=<a free port>";
+    }
+    out += fmt::format("      {}\n", shown);
   }
 }
 
@@ -100,7 +134,8 @@ base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus
   const supervisor::RunRequest& request = plan.request;
   RR_ASSERT(!request.spec.nodes.empty() && request.routes.size() >= request.spec.nodes[0].slots);
   const supervisor::NodeSpec& node = request.spec.nodes[0];
-  const wire::StartWorkers start = first_start(request, node);
+  const FirstStart first = first_start(request, node);
+  const wire::StartWorkers& start = first.order;
   const std::string& logs = request.workers.log_directory;
   const std::string workers =
       node.slots == 0 ? fmt::format("workers: {}, counted there", request.network.count)
@@ -123,16 +158,17 @@ base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus
     const auto command =
         RR_TRY(agent::make_worker_command(request.workers, start, slot, files, cpus.usable));
     const std::string binding = local_rank < cpus.bindings.size() ? cpus.bindings[local_rank] : "";
-    out +=
-        fmt::format("  rank {} (local rank {})\n    command {}\n    cpus    {}\n", slot.rank.value,
-                    local_rank, shown_command(command.argv), binding.empty() ? "all" : binding);
+    const std::string rank =
+        first.undecided.contains("RANK") ? kKnownAtStart : std::to_string(slot.rank.value);
+    out += fmt::format("  rank {} (local rank {})\n    command {}\n    cpus    {}\n", rank,
+                       local_rank, shown_command(command.argv), binding.empty() ? "all" : binding);
     if (local_rank < cpus.memory.size() && !cpus.memory[local_rank].empty()) {
       out += fmt::format("    memory  {}\n", cpus.memory[local_rank]);
     }
     out +=
         fmt::format("    stdout  {}\n    stderr  {}\n", route_text(slot.out), route_text(slot.err));
     if (!logs.empty()) out += fmt::format("    files   {}\n", folder);
-    append_environment(command.environment, request.workers.environment, out);
+    append_environment(command.environment, request.workers.environment, first.undecided, out);
   }
   return out;
 }

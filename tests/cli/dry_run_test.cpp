@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <tuple>
+
+#include "base/core/text.h"
 #include "fakes.h"
 
 namespace robustrun::cli::dry_run_test {
@@ -29,6 +33,61 @@ TEST_CASE("a dry run shows argv, environment, processors and files of every work
   }
   CHECK(text->find("hidden") == std::string::npos);
   CHECK(text->find("HOME=/home/ada") == std::string::npos);
+}
+
+namespace {
+
+// Lines of the environment of the first worker that is shown, by name.
+std::map<std::string, std::string> first_environment(World& world,
+                                                     const std::vector<std::string>& argv) {
+  const auto plan = plan_run(world.merge(argv).value(), argv, world.around);
+  REQUIRE_MESSAGE(plan.has_value(), plan.error().what);
+  const auto text = dry_run_text(*plan, {});
+  REQUIRE_MESSAGE(text.has_value(), text.error().what);
+  std::map<std::string, std::string> variables;
+  for (const std::string_view line : base::split(*text, '\n')) {
+    const auto equals = line.find('=');
+    if (!line.starts_with("      ") || equals == line.npos) continue;
+    variables.try_emplace(std::string(base::trim(line.substr(0, equals))), line.substr(equals + 1));
+  }
+  return variables;
+}
+
+}  // namespace
+
+TEST_CASE("a dry run shows the sizes that the workers will see") {
+  for (const auto& [argv, world_size, group_size] :
+       {std::tuple{std::vector<std::string>{"train.py"}, "1", "1"},
+        {{"--nproc-per-node=2", "train.py"}, "2", "1"},
+        {{"--hosts=n[1-3]", "--nproc-per-node=4", "train.py"}, "12", "3"},
+        {{"--hosts=n[1-3]", "--spares=1", "--nproc-per-node=4", "train.py"}, "8", "2"}}) {
+    World world;
+    auto variables = first_environment(world, argv);
+    INFO(base::join(argv, " "));
+    CHECK(variables["WORLD_SIZE"] == world_size);
+    CHECK(variables["ROLE_WORLD_SIZE"] == world_size);
+    CHECK(variables["GROUP_WORLD_SIZE"] == group_size);
+    CHECK(variables["RANK"] == "0");
+  }
+}
+
+TEST_CASE("a dry run does not guess what nodes that join by themselves decide") {
+  World world;
+  const std::vector<std::string> common{"--compat=torchrun", "--nnodes=2", "--nproc-per-node=2"};
+  auto argv = common;
+  argv.insert(argv.end(), {"--rdzv-backend=c10d", "--rdzv-endpoint=node1:29400", "train.py"});
+  auto c10d = first_environment(world, argv);
+  for (const char* name : {"WORLD_SIZE", "ROLE_WORLD_SIZE", "RANK", "GROUP_RANK", "MASTER_ADDR"}) {
+    CHECK_MESSAGE(c10d[name] == "<known at the start>", name);
+  }
+  CHECK(c10d["GROUP_WORLD_SIZE"] == "2");
+  CHECK(c10d["LOCAL_WORLD_SIZE"] == "2");
+  argv = common;
+  argv.insert(argv.end(), {"--node-rank=1", "--master-addr=node1", "train.py"});
+  auto by_rank = first_environment(world, argv);
+  CHECK(by_rank["GROUP_RANK"] == "1");
+  CHECK(by_rank["MASTER_ADDR"] == "node1");
+  CHECK(by_rank["RANK"] == "<known at the start>");
 }
 
 TEST_CASE("a dry run over hosts that count for themselves says so") {
