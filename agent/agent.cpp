@@ -70,7 +70,7 @@ class Agent {
     await_signal();
     blocks_.come_by(*peers_);
     HomeLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
-                                [this] { set_congested(false); },
+                                [this] { on_drained(); },
                                 [this](const std::string& why) {
                                   why_ = why;
                                   leave();
@@ -92,7 +92,13 @@ class Agent {
 
   void end_with_node() { ends_with_node_ = true; }
   void add_environment(std::vector<std::string> own) { node_environment_ = std::move(own); }
-  void start_only(wire::WorkerTemplate workers) { own_workers_ = std::move(workers); }
+  void start_only(wire::WorkerTemplate workers, std::vector<OwnStreams> streams) {
+    own_workers_ = std::move(workers);
+    own_streams_ = std::move(streams);
+  }
+  void show_here(const OwnConsole::Open& open) {
+    console_ = open(loop_.get_executor(), [this] { on_drained(); });
+  }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
   [[nodiscard]] base::Nanos began() const { return began_; }
@@ -140,8 +146,21 @@ class Agent {
 
   void send(const wire::Message& message) {
     if (leaving_ || !link_) return;
-    link_->send(message);
-    if (!congested_ && link_->congested()) set_congested(true);
+    const auto* output = std::get_if<wire::Output>(&message);
+    if (output != nullptr && console_) {
+      console_->write(*output);
+    } else {
+      link_->send(message);
+    }
+    if (!congested_ && is_congested()) set_congested(true);
+  }
+
+  [[nodiscard]] bool is_congested() const {
+    return link_->congested() || (console_ && console_->congested());
+  }
+
+  void on_drained() {
+    if (!link_ || !is_congested()) set_congested(false);
   }
 
   void set_congested(bool congested) {
@@ -162,6 +181,7 @@ class Agent {
     } else if (auto* start = std::get_if<wire::StartWorkers>(&message)) {
       if (workers_->takes(*start)) link_->begin_attempt(start->attempt, start->ordered_by);
       if (tests_) tests_->end_replay();
+      use_own_streams(*start);
       workers_->start(std::move(*start));
       peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
@@ -183,6 +203,14 @@ class Agent {
     }
   }
 
+  void use_own_streams(wire::StartWorkers& order) const {
+    for (wire::WorkerSlot& slot : order.slots) {
+      if (slot.local_rank.value >= own_streams_.size()) continue;
+      slot.out = own_streams_[slot.local_rank.value].out;
+      slot.err = own_streams_[slot.local_rank.value].err;
+    }
+  }
+
   void on_welcome(wire::Welcome welcome) {
     if (workers_) return node_ends_ ? say_node_ends() : void();  // welcome back
     if (own_workers_) {
@@ -193,7 +221,8 @@ class Agent {
       own_workers_->share_blocks = welcome.workers.share_blocks;
       own_workers_->stages = welcome.workers.stages;
       own_workers_->overlap_saves = welcome.workers.overlap_saves;
-      if (!own_workers_->log_directory.empty()) {
+      // In compat the folder's name is this command's own, as with torchrun.
+      if (!own_workers_->log_directory.empty() && !own_workers_->compat) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
       welcome.workers = *std::move(own_workers_);
@@ -269,6 +298,11 @@ class Agent {
   }
 
   void say_bye() {
+    if (console_) return console_->flush([this] { say_bye_at_home(); });
+    say_bye_at_home();
+  }
+
+  void say_bye_at_home() {
     send(wire::Bye{});
     leaving_ = true;
     tick_.cancel();
@@ -296,11 +330,13 @@ class Agent {
   std::unique_ptr<MemoryTier> copies_ = MemoryTier::make(node_);
   std::optional<PeerCopies> peers_{std::in_place, node_, *copies_};
   BlockPeers blocks_{node_};
+  std::unique_ptr<OwnConsole> console_;  // none: output goes to the supervisor
   std::unique_ptr<DisturbedLink> link_;
   std::optional<RuntimeDirectory> runtime_directory_;
   std::optional<StageFiles> stage_;
   std::optional<WorkerSet> workers_;
   std::optional<wire::WorkerTemplate> own_workers_;
+  std::vector<OwnStreams> own_streams_;  // by local rank; none: as the supervisor says
   std::optional<FaultInjector> injector_;
   std::optional<NodeTests> tests_;
   std::optional<CheckpointDemotion> demotion_;
@@ -364,7 +400,10 @@ int run_remote_agent(RemoteAgent start) {
   });
   if (start.ends_with_node) agent.end_with_node();
   agent.add_environment(std::move(start.node_environment));
-  if (start.own_workers) agent.start_only(*std::move(start.own_workers));
+  if (start.own_workers) {
+    agent.start_only(*std::move(start.own_workers), std::move(start.own_streams));
+    if (start.open_console) agent.show_here(start.open_console);
+  }
   std::unique_ptr<StdinWatch> watch;
   if (start.watch_stdin) {
     watch = StdinWatch::start(loop.get_executor(), [&] {

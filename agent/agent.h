@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/own_console.h"
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
@@ -18,6 +19,12 @@ namespace robustrun::agent {
 // Serves the supervisor at the other end of `channel` until it dismisses us or the channel closes
 // (then everything that was started is killed). Returns the process's exit code.
 int run_agent(base::Fd channel);
+
+// Where the output of one worker goes.
+struct OwnStreams {
+  wire::StreamRoute out = wire::StreamRoute::kFileAndConsole;
+  wire::StreamRoute err = wire::StreamRoute::kFileAndConsole;
+};
 
 struct RemoteAgent {
   wire::Credential credential;
@@ -34,6 +41,11 @@ struct RemoteAgent {
   // What we start, whatever the supervisor says: of a machine that joined by itself, whose user
   // gave the command here (decisions.md 21).
   std::optional<wire::WorkerTemplate> own_workers;
+  // Of own_workers, by local rank: the options of the command here decide, and only it knows how
+  // many there are. As many as there are workers.
+  std::vector<OwnStreams> own_streams;
+  // With own_workers: where their output is shown. Empty: on the supervisor's console.
+  OwnConsole::Open open_console;
 };
 
 // Calls the supervisor over the network and serves it as above. A broken connection is made again

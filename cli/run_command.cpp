@@ -1,6 +1,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include "agent/agent.h"
 #include "agent/numa.h"
@@ -21,6 +28,7 @@
 #include "cli/print_config.h"
 #include "cli/settings.h"
 #include "cli/sync_code.h"
+#include "supervisor/console.h"
 
 namespace robustrun::cli {
 namespace {
@@ -87,6 +95,30 @@ base::Result<wire::Credential> credential_of_guest(const RunPlan& plan, const Ne
   return credential;
 }
 
+// Of a machine that joins: what its workers print is shown here, as the options here say.
+class GuestConsole final : public agent::OwnConsole {
+ public:
+  GuestConsole(const supervisor::RunRequest& request, boost::asio::any_io_executor executor,
+               std::function<void()> on_drained)
+      : shown_ranks_(request.shown_ranks),
+        console_(supervisor::Console::open(std::move(executor), STDOUT_FILENO, STDERR_FILENO,
+                                           request.console, request.spec.role,
+                                           std::move(on_drained))) {}
+
+  void write(const wire::Output& output) override {
+    const auto holds = [rank = output.rank.value](const supervisor::RankRange& range) {
+      return range.first <= rank && rank <= range.last;
+    };
+    if (shown_ranks_.empty() || std::ranges::any_of(shown_ranks_, holds)) console_->write(output);
+  }
+  [[nodiscard]] bool congested() const override { return console_->congested(); }
+  void flush(std::function<void()> done) override { console_->flush(std::move(done)); }
+
+ private:
+  const std::vector<supervisor::RankRange> shown_ranks_;
+  const std::unique_ptr<supervisor::Console> console_;
+};
+
 // This machine is one of several, and another one leads.
 int join(const RunPlan& plan, const Surroundings& around) {
   const Meeting& meeting = *plan.nodes.meeting;
@@ -102,6 +134,17 @@ int join(const RunPlan& plan, const Surroundings& around) {
   if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
   guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
   guest.own_workers = plan.request.workers;
+  for (const supervisor::StreamRoutes& routes : plan.request.routes) {
+    guest.own_streams.push_back({routes.out, routes.err});
+  }
+  // Natively the leader's console has all of the run.
+  if (plan.request.spec.compat) {
+    guest.open_console = [&plan](boost::asio::any_io_executor executor,
+                                 std::function<void()> on_drained) {
+      return std::make_unique<GuestConsole>(plan.request, std::move(executor),
+                                            std::move(on_drained));
+    };
+  }
   RR_LOG(kInfo, {}, "joining run {} at {}", meeting.id,
          base::join(guest.credential.endpoints, ", "));
   return agent::run_remote_agent(std::move(guest));

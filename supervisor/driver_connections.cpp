@@ -172,8 +172,11 @@ wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
   welcome.silence_max = lease.lost_after;
   welcome.orphan_grace = lease.orphan_grace;
   std::string& logs = welcome.workers.log_directory;
-  // Machines often share a file system.
-  if (!logs.empty()) logs += fmt::format("/node{}_{}", node.value, node_name(node));
+  // Machines often share a file system. In compat every command of a rendezvous has a folder with a
+  // random name of its own for that, as with torchrun.
+  const bool has_own_name = request_.spec.compat && request_.spec.group.open;
+  if (!has_own_name && !logs.empty())
+    logs += fmt::format("/node{}_{}", node.value, node_name(node));
   return welcome;
 }
 

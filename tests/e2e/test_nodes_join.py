@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 from conftest import is_alive, wait_for
@@ -303,3 +304,85 @@ def test_munge_lets_own_user_in_without_a_secret(meeting, robustrun, tmp_path):
         daemon.terminate()
         daemon.wait(timeout=60)
     assert not is_alive(daemon.pid)
+
+
+SAY = (
+    "import os, sys\n"
+    "print('out', os.environ['RANK'])\nprint('err', os.environ['RANK'], file=sys.stderr)\n"
+)
+
+
+def join_one_and_three(meeting, *arguments):
+    """Two commands, the leader's with one worker and the other with three; both have ended."""
+    meeting.runner.write("say.py", SAY)
+    leader = meeting.join("--nproc-per-node=1", *arguments, "say.py", nnodes="2")
+    meeting.leader()
+    guest = meeting.join("--nproc-per-node=3", *arguments, "say.py", nnodes="2")
+    ends = [leader.finish(), guest.finish()]
+    assert [end.code for end in ends] == [0, 0], "\n".join(end.errors for end in ends)
+    return ends
+
+
+@pytest.mark.parametrize(
+    "mode, leader_shows, guest_shows",
+    [("native", ["out 0", "out 1"], []), ("torchrun", ["out 0"], ["out 1"])],
+)
+def test_workers_beyond_the_leaders_count_go_where_their_own_command_says(
+    meeting, robustrun, mode, leader_shows, guest_shows
+):
+    leader, guest = join_one_and_three(
+        meeting, f"--compat={mode}", "--log-dir=logs", "--redirects=2:3", "--local-ranks-filter=0,2"
+    )
+    shown = [
+        sorted(line for line in end.text.splitlines() if "out" in line) for end in (leader, guest)
+    ]
+    assert shown == [leader_shows, guest_shows], leader.errors + guest.errors
+    assert "err 2" not in leader.errors + guest.errors  # not among the ranks to show
+    assert "err 3" not in leader.errors + guest.errors  # in its file alone
+    files = [path.read_text() for path in robustrun.folder.glob("logs/**/attempt_0/2/stdout.log")]
+    assert files == ["out 3\n"]
+
+
+def test_a_guest_shows_what_its_workers_print_as_torchrun_does(meeting):
+    leader, guest = join_one_and_three(meeting, "--compat=torchrun", "--tee=3")
+    assert leader.text.splitlines() == ["[default0]:out 0"]
+    assert sorted(guest.text.splitlines()) == [f"[default{n}]:out {n + 1}" for n in range(3)]
+    assert {line for line in guest.errors.splitlines() if "]:err" in line} == {
+        f"[default{n}]:err {n + 1}" for n in range(3)
+    }
+    assert "]:err 1" not in leader.errors
+
+
+def test_ranks_filter_holds_for_a_guests_own_console(meeting):
+    leader, guest = join_one_and_three(
+        meeting, "--compat=torchrun", "--tee=3", "--ranks-filter=0,2-3"
+    )
+    assert leader.text.splitlines() == ["[default0]:out 0"]
+    assert sorted(guest.text.splitlines()) == ["[default1]:out 2", "[default2]:out 3"]
+
+
+def test_log_folders_of_several_nodes_are_torchruns(meeting, robustrun):
+    """Each command makes a folder of its own; what is random in its name is left out here."""
+
+    def layout(folder):
+        found = sorted(
+            (path.parts[0].partition("_")[0], *path.parts[1:])
+            for path in (each.relative_to(folder) for each in folder.rglob("*.log"))
+        )
+        assert len({path.relative_to(folder).parts[0] for path in folder.rglob("*.log")}) == 2
+        return found
+
+    join_one_and_three(meeting, "--compat=torchrun", "--tee=3", "--log-dir=ours")
+    endpoint = f"--rdzv-endpoint=localhost:{free_port()}"
+    peers = [
+        robustrun.start(
+            "-m", "torch.distributed.run", "--nnodes=2", "--rdzv-backend=c10d", endpoint,
+            "--rdzv-id=together", f"--nproc-per-node={count}", "--tee=3", "--log-dir=torchruns",
+            "say.py", argv0=sys.executable,
+        )
+        for count in (1, 3)
+    ]
+    for peer in peers:
+        ended = peer.finish()
+        assert ended.code == 0, ended.errors
+    assert layout(robustrun.folder / "ours") == layout(robustrun.folder / "torchruns")
