@@ -37,10 +37,18 @@ bool is_final(tracer::Finding finding) {
 
 void HangWatch::begin_attempt(base::Attempt attempt, base::Nanos now) {
   std::vector<Habit> habits = std::move(habits_);
+  std::vector<std::string> ended_at = std::move(ended_at_);
   *this = HangWatch(policy_);
   habits_ = std::move(habits);
+  ended_at_ = std::move(ended_at);
   attempt_ = attempt;
   stepped_at_ = now;
+}
+
+void HangWatch::note_group(base::Nanos now) {
+  if (next_blind_look_) return;
+  blind_interval_ = kBlindLook;
+  next_blind_look_ = now + kBlindLook;
 }
 
 void HangWatch::note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected) {
@@ -74,13 +82,26 @@ bool HangWatch::steps_are_missing(base::Nanos now) const {
          now - stepped_at_ > std::max<base::Nanos>(kNoStepMin, kNoStepFactor * longest_gap_);
 }
 
+// A group that tells of neither steps nor collectives: nothing else would ever be looked into.
+bool HangWatch::is_blind(base::Nanos now) const {
+  return gaps_ < kGapsToLearn && next_blind_look_ && now >= *next_blind_look_;
+}
+
 bool HangWatch::wants_look(base::Nanos now) const {
   if (looking_since_ || convicted_ || now < next_look_) return false;
-  return suspicious_since_ || !overdue_.empty() || steps_are_missing(now) || pace_.is_slow();
+  return suspicious_since_ || !overdue_.empty() || steps_are_missing(now) || pace_.is_slow() ||
+         is_blind(now);
 }
 
 void HangWatch::begin_look(base::Nanos now) {
   looking_since_ = now;
+  if (!suspicious_since_) {
+    began_blindly_ = overdue_.empty() && !steps_are_missing(now) && !pace_.is_slow();
+  }
+  if (is_blind(now)) {
+    next_blind_look_ = now + blind_interval_;
+    blind_interval_ = std::min<base::Nanos>(2 * blind_interval_, kBlindLookLater);
+  }
   if (!suspicious_since_) suspicious_since_ = now;
 }
 
@@ -108,6 +129,7 @@ void HangWatch::learn(const tracer::Verdict& verdict) {
   habit.longest = std::max(habit.longest, verdict.lasting);
   habits_.push_back(std::move(habit));
   if (habits_.size() > kHabitsMax) habits_.erase(habits_.begin());
+  std::erase(ended_at_, verdict.place);
 }
 
 bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
@@ -125,34 +147,89 @@ bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
   return !before || !is_the_same(*before, verdict);
 }
 
+std::optional<base::Nanos> HangWatch::proved_after(const tracer::Verdict& verdict) const {
+  // What was only inferred, as from ranks that nobody has seen, is no proof.
+  if (verdict.confidence < tracer::Confidence::kMajority) return std::nullopt;
+  if (verdict.finding == tracer::Finding::kLongPhase ||
+      verdict.finding == tracer::Finding::kUndecided) {
+    return std::nullopt;
+  }
+  if (is_final(verdict.finding)) return kConvictFinal;
+  const Habit* habit = habit_of(verdict);
+  const base::Nanos usual = std::max(expected_, habit != nullptr ? habit->longest : base::Nanos{});
+  base::Nanos least =
+      verdict.finding == tracer::Finding::kStopped ? kConvictStopped : kConvictStill;
+  if (std::ranges::find(ended_at_, verdict.place) != ended_at_.end()) least *= kConvictAgainFactor;
+  return std::max<base::Nanos>(least, kConvictFactor * usual);
+}
+
+// One rank prepares data while the others wait for it to begin: without steps nobody knows how long
+// that may take.
+bool HangWatch::is_only_seen(const tracer::Verdict& verdict) const {
+  return verdict.by_stacks && gaps_ < kGapsToLearn;
+}
+
 bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
   if (!policy_.act || is_slowness(verdict.finding)) return false;
   if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
     return false;
+  if (is_only_seen(verdict)) return false;
   if (verdict.lasting >= policy_.timeout) return true;
-  // What was only inferred, as from ranks that nobody has seen, is no proof.
-  if (verdict.confidence < tracer::Confidence::kMajority) return false;
-  if (verdict.finding == tracer::Finding::kLongPhase ||
-      verdict.finding == tracer::Finding::kUndecided) {
-    return false;
-  }
-  if (is_final(verdict.finding)) return verdict.lasting >= kConvictFinal;
-  const Habit* habit = habit_of(verdict);
-  const base::Nanos usual = std::max(expected_, habit != nullptr ? habit->longest : base::Nanos{});
-  const base::Nanos least =
-      verdict.finding == tracer::Finding::kStopped ? kConvictStopped : kConvictStill;
-  return !verdict.is_moving && !last_->is_moving &&
-         verdict.lasting >= std::max<base::Nanos>(least, kConvictFactor * usual);
+  const std::optional<base::Nanos> after = proved_after(verdict);
+  if (!after || verdict.lasting < *after) return false;
+  return is_final(verdict.finding) || (!verdict.is_moving && !last_->is_moving);
+}
+
+HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict) const {
+  using Outlook = Diagnosed::Outlook;
+  if (is_slowness(verdict.finding)) return {};
+  if (!policy_.act) return {Outlook::kLeftAlone, {}};
+  if (is_only_seen(verdict)) return {Outlook::kNoSteps, {}};
+  const std::optional<base::Nanos> after = proved_after(verdict);
+  const auto within = [&](base::Nanos limit) {
+    return std::max<base::Nanos>(limit - verdict.lasting, kLookInterval);
+  };
+  if (!after || *after >= policy_.timeout) return {Outlook::kByTimeout, within(policy_.timeout)};
+  if (is_final(verdict.finding)) return {Outlook::kForSure, within(*after)};
+  if (verdict.is_moving) return {Outlook::kWhileMoves, within(policy_.timeout)};
+  return {Outlook::kIfStill, within(*after)};
 }
 
 Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
                                base::Nanos now) const {
-  return {attempt_, stage, verdict, now - *looking_since_, pace_.period(), pace_.usual()};
+  Diagnosed made{attempt_, stage, verdict, now - *looking_since_, pace_.period(), pace_.usual()};
+  if (stage == Diagnosed::Stage::kSuspected) {
+    const Prospect prospect = prospect_of(verdict);
+    made.outlook = prospect.outlook;
+    made.acts_in = prospect.acts_in;
+  }
+  return made;
 }
 
 Diagnosed HangWatch::round(const tracer::Verdict* verdict, base::Nanos learnt_in) const {
   return {attempt_,  Diagnosed::Stage::kRound, verdict != nullptr ? *verdict : tracer::Verdict(),
           learnt_in, pace_.period(),           pace_.usual()};
+}
+
+// Stacks do not tell since when it is so. Of a group that steps, its steps do.
+tracer::Verdict HangWatch::aged(const tracer::Verdict& verdict, base::Nanos now) {
+  tracer::Verdict known = verdict;
+  if (!verdict.by_stacks) {
+    same_since_.reset();
+    // Nothing was amiss when it was found: so healthy groups look at some moment.
+    if (began_blindly_ && overdue_.empty()) known = {};
+    return known;
+  }
+  known.lasting = {};
+  if (gaps_ >= kGapsToLearn) {
+    if (steps_are_missing(now)) known.lasting = now - stepped_at_;
+    return known;
+  }
+  const bool is_same = same_since_ && last_ && is_the_same(*last_, verdict) &&
+                       last_->place == verdict.place && !verdict.is_moving;
+  if (!is_same) same_since_ = now;
+  if (now - *same_since_ >= kStacksSameFor) known.lasting = now - *same_since_;
+  return known;
 }
 
 void HangWatch::calm_down() {
@@ -161,11 +238,13 @@ void HangWatch::calm_down() {
   last_.reset();
   overdue_.clear();
   expected_ = {};
+  same_since_.reset();
 }
 
-std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nanos now) {
+std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos now) {
   std::vector<Diagnosed> told;
   if (!looking_since_) return told;
+  const tracer::Verdict verdict = aged(found, now);
   const bool is_slow = is_slowness(verdict.finding);
   const bool nobody_waits = is_slow || is_usual(verdict);
   // Between two looks one hang may end and another begin.
@@ -181,7 +260,8 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nan
   if (is_proved(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     convicted_ = true;
-    learn(verdict);  // what is so at the next attempt, too, may be the script's way
+    if (!verdict.place.empty()) ended_at_.push_back(verdict.place);
+    if (ended_at_.size() > kHabitsMax) ended_at_.erase(ended_at_.begin());
   } else if ((is_slow || !nobody_waits) && is_worth_saying(verdict)) {
     told.push_back(diagnosis(Diagnosed::Stage::kSuspected, verdict, now));
     (is_slow ? said_slow_ : said_) = verdict;
@@ -190,7 +270,8 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& verdict, base::Nan
   last_ = verdict;
   if (pace_.is_slow()) pace_.accept();
   const bool is_patient = now - *suspicious_since_ > kLookOftenFor;
-  if (nobody_waits && overdue_.empty()) calm_down();
+  const bool may_be_stuck = same_since_ && verdict.by_stacks && !verdict.is_moving;
+  if (nobody_waits && overdue_.empty() && !may_be_stuck) calm_down();
   looking_since_.reset();
   next_look_ = now + (is_patient ? kLookIntervalLater : kLookInterval);
   return told;

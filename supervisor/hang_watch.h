@@ -10,6 +10,12 @@
 //
 // What held a group up at the same place of the same ranks twice, and passed, is a habit (rank 0
 // evaluates, or saves): from then on it is not said before it lasts half as long again as ever.
+// What ended an attempt is no habit: it is said at once when it comes back. It gets twice the time
+// to move then, so that a pause that is meant to be is not taken for a hang three times.
+//
+// Where no operation is recorded (point-to-point over gloo), only stacks show who waits, and not
+// since when. Such a verdict counts when the group's steps are missing, or, in a group without
+// steps and collectives, when it is the same at looks that are kStacksSameFor apart.
 
 #include <cstdint>
 #include <optional>
@@ -34,6 +40,8 @@ class HangWatch {
   void begin_attempt(base::Attempt attempt, base::Nanos now);
   // An agent's word about one operation of one worker; `over`: it is done after all.
   void note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected);
+  // A worker has a process group: signals do not meet it while it connects to its peers.
+  void note_group(base::Nanos now);
   // The furthest worker has done so many steps, or collectives where nobody counts steps.
   void note_steps(std::uint64_t steps, base::Nanos now);
 
@@ -45,7 +53,7 @@ class HangWatch {
   // What is to be journaled and told of this verdict, in order; mostly nothing.
   // The same for a look that the core has asked for (LookAtPace); null: nothing came of it.
   [[nodiscard]] Diagnosed round(const tracer::Verdict* verdict, base::Nanos learnt_in) const;
-  std::vector<Diagnosed> take(const tracer::Verdict& verdict, base::Nanos now);
+  std::vector<Diagnosed> take(const tracer::Verdict& found, base::Nanos now);
 
  private:
   struct Habit {
@@ -55,10 +63,20 @@ class HangWatch {
     std::uint32_t times = 0;
     base::Nanos longest{};
   };
+  struct Prospect {
+    Diagnosed::Outlook outlook = Diagnosed::Outlook::kUntold;
+    base::Nanos acts_in{};
+  };
   [[nodiscard]] const Habit* habit_of(const tracer::Verdict& verdict) const;
   void learn(const tracer::Verdict& verdict);
   [[nodiscard]] bool steps_are_missing(base::Nanos now) const;
+  [[nodiscard]] bool is_blind(base::Nanos now) const;
+  [[nodiscard]] tracer::Verdict aged(const tracer::Verdict& verdict, base::Nanos now);
+  // How long a verdict must last to be proved before --hang-timeout; none: it never is.
+  [[nodiscard]] std::optional<base::Nanos> proved_after(const tracer::Verdict& verdict) const;
+  [[nodiscard]] Prospect prospect_of(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
+  [[nodiscard]] bool is_only_seen(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_proved(const tracer::Verdict& verdict) const;
   Diagnosed diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
                       base::Nanos now) const;
@@ -74,9 +92,14 @@ class HangWatch {
   base::Nanos longest_gap_{};
   PaceWatch pace_;
   std::vector<Habit> habits_;  // oldest first
+  std::vector<std::string> ended_at_;  // places of what ended attempts, and has not passed since
   std::optional<base::Nanos> suspicious_since_;
   std::optional<base::Nanos> looking_since_;
   base::Nanos next_look_{};
+  std::optional<base::Nanos> next_blind_look_;  // none: no process group is there yet
+  base::Nanos blind_interval_{};
+  bool began_blindly_ = false;  // the looks under way did, without anything amiss
+  std::optional<base::Nanos> same_since_;  // looks have shown the same stacks, by `last_`
   std::optional<tracer::Verdict> said_;  // the hang that the user was told of last
   std::optional<tracer::Verdict> said_slow_;  // likewise what is slow: nobody waits for its end
   std::optional<tracer::Verdict> last_;  // of the look before

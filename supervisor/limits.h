@@ -112,8 +112,13 @@ inline constexpr std::size_t kOverdueMax = 4096;
 // A group that did this many steps, and then none for so long, or for so many of its longest
 // pauses.
 inline constexpr std::uint32_t kGapsToLearn = 3;
-inline constexpr std::chrono::seconds kNoStepMin{15};
+inline constexpr std::chrono::seconds kNoStepMin{10};
 inline constexpr int kNoStepFactor = 3;
+// One that tells of no steps and no collectives is looked at from time to time; for so long its
+// stacks must have been the same to say something.
+inline constexpr std::chrono::seconds kBlindLook{30};
+inline constexpr std::chrono::minutes kBlindLookLater{5};
+inline constexpr std::chrono::seconds kStacksSameFor{10};
 // pace_watch: a window of steps, how many make a habit, and what is slower than that.
 inline constexpr std::chrono::seconds kPaceWindowMin{2};
 inline constexpr std::uint64_t kPaceStepsMin = 3;
@@ -137,6 +142,7 @@ inline constexpr std::chrono::seconds kConvictFinal{5};
 inline constexpr std::chrono::seconds kConvictStopped{15};
 inline constexpr std::chrono::seconds kConvictStill{60};
 inline constexpr int kConvictFactor = 4;
+inline constexpr int kConvictAgainFactor = 2;  // where an attempt was ended before
 // What an agent gets to answer, with evidence; the look is over a little later.
 inline constexpr std::chrono::milliseconds kObserveWithin{2500};
 inline constexpr std::chrono::milliseconds kObserveMargin{1000};

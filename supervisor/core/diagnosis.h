@@ -33,6 +33,16 @@ struct Diagnosed {
     kPostMortem,  // the answer to LookBack, while the attempt is being stopped
     kRound,       // the answer to LookAtPace
   };
+  // Of kSuspected: what follows if it stays as it is.
+  enum class Outlook : std::uint8_t {
+    kUntold,      // not known, as in journals of before; and of what is slow, which is no hang
+    kIfStill,     // the attempt ends in `acts_in`, unless the culprit moves
+    kForSure,     // it ends in `acts_in`: this cannot come right
+    kByTimeout,   // it ends in `acts_in`, when --hang-timeout is over
+    kWhileMoves,  // the same, as the culprit moves; sooner once it stands still
+    kLeftAlone,   // nothing is done (--hang-timeout=0)
+    kNoSteps,     // nothing is done: no steps tell how long it has been so
+  };
   base::Attempt attempt;
   Stage stage = Stage::kSuspected;
   tracer::Verdict verdict;     // of kPassed the last one before; of kPostMortem mostly kNothing
@@ -40,6 +50,8 @@ struct Diagnosed {
   // Of the group's steps: now, and as it used to be before it became slow; 0: not known.
   base::Nanos period{};
   base::Nanos usual{};
+  Outlook outlook = Outlook::kUntold;
+  base::Nanos acts_in{};
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -48,6 +60,8 @@ struct Diagnosed {
     v(4, "learnt_in", learnt_in);
     v(5, "period", period);
     v(6, "usual", usual);
+    v(7, "outlook", outlook);
+    v(8, "acts_in", acts_in);
   }
 };
 

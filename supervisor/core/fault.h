@@ -36,6 +36,9 @@ struct Fault {
   std::string words;               // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // to which it was traced
+  // Of a hang in the script: its line there, and how many have ended an attempt at it.
+  std::string script_line{};
+  std::uint32_t hangs_there = 0;
   template <class V>
   void fields(V& v) {
     v(1, "fault_class", fault_class);
@@ -46,6 +49,8 @@ struct Fault {
     v(6, "words", words);
     v(7, "looks_like", looks_like);
     v(8, "nodes", nodes);
+    v(9, "script_line", script_line);
+    v(10, "hangs_there", hangs_there);
   }
 };
 

@@ -10,6 +10,19 @@
 #include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+// What the next hang in the same line of the script leads to.
+std::string hangs_in_words(const Fault& root) {
+  if (root.hangs_there == 0) return "";
+  if (root.hangs_there == 1) {
+    return fmt::format(" (another hang in {} counts as the script's)", root.script_line);
+  }
+  return fmt::format(" (the hang in {} came back; {} end the run)", root.script_line,
+                     kHangsAtLineMax);
+}
+
+}  // namespace
 
 void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   outage.emplace(std::move(fault));
@@ -110,10 +123,17 @@ OutageVerdict Job::Impl::verdict() const {
     return {false, Rule::kCrashLoop, kExitCrashLoop,
             "no restart: the same failure again, before any progress: " + root.signature};
   }
+  if (counted && root.hangs_there >= kHangsAtLineMax && budget.policy().crash_loop_stop) {
+    return {false, Rule::kCrashLoop, kExitCrashLoop,
+            fmt::format("no restart: the script hangs in {} again and again, {} times now (a wait "
+                        "that is meant to be: --hang-timeout=0)",
+                        root.script_line, root.hangs_there)};
+  }
   if (budget.allows(root.fault_class)) {
     return {true, Rule::kRestart, kExitSuccess,
-            counted ? fmt::format("restart {} of {}", budget.used() + 1, allowed)
-                    : std::string("restart, not counted because the script is not to blame")};
+            (counted ? fmt::format("restart {} of {}", budget.used() + 1, allowed)
+                     : std::string("restart, not counted because the script is not to blame")) +
+                hangs_in_words(root)};
   }
   if (!counted) {
     return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),

@@ -108,6 +108,7 @@ void Job::Impl::note_progress() {
   progress_at = now;
   made_progress = true;
   escalation.note_progress(spec.policy, amount);
+  hang_places.note_progress(amount, spec.restart.window);
   const bool refilled = budget.note_progress(amount);
   if (refilled) {
     decide(Rule::kBudgetRefilled,

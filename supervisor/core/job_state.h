@@ -15,6 +15,7 @@
 #include "supervisor/core/copy_map.h"
 #include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
+#include "supervisor/core/hang_places.h"
 #include "supervisor/core/job.h"
 #include "supervisor/core/node_state.h"
 #include "supervisor/core/replay.h"
@@ -94,6 +95,7 @@ struct JobMemory {
   CopyMap copies;
 
   std::optional<Outage> outage;
+  HangPlaces hang_places;
   std::vector<std::string> unkillable;
   base::Nanos kill_at{};  // end of the grace period of the stop under way
   bool save_first = false;  // of that stop: whoever saves by himself is not signalled
@@ -178,6 +180,7 @@ struct JobMemory {
     v(72, "answers_until", answers_until);
     v(73, "copies", copies);
     v(74, "attempt_orders", attempt_orders);
+    v(80, "hang_places", hang_places);
   }
 };
 

@@ -46,6 +46,7 @@ void Job::Impl::restart_for_update(const std::string& why) {
 
 void Job::Impl::use_version() {
   if (!versions.use_next(attempt)) return;
+  hang_places.forget_all();
   decide(Rule::kUpdated,
          fmt::format("attempt {} has {}", attempt.value, versions.name(versions.present)));
 }

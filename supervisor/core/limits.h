@@ -38,6 +38,11 @@ inline constexpr std::size_t kBrokenTimesMax = 2;
 // the run waited for nodes, or as a spare, beside it.
 inline constexpr std::uint32_t kReturnsMax = 2;
 
+// Hangs at one line of the script (hang_places.h): from the second one on they are the script's,
+// and this many end the run.
+inline constexpr std::uint32_t kHangsAtLineMax = 3;
+inline constexpr std::size_t kHangPlacesMax = 64;
+
 // Restarts that `robustrun status` names; the report has them all.
 inline constexpr std::size_t kRestartsKept = 5;
 

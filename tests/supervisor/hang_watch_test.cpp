@@ -146,20 +146,176 @@ TEST_CASE("who is stopped is convicted sooner, who moved at the look before late
   CHECK(other.look(stopped) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("where an attempt was ended, the next one gets more time") {
+TEST_CASE("what ended attempts is no habit: it is said at once, and ends each next one as soon") {
+  Watch w;
+  auto late = verdict(tracer::Finding::kNeverEntered, 3s);
+  late.place = "train.py:9";
+  const auto look = [&](base::Nanos lasting) {
+    late.lasting = lasting;
+    return w.look(late);
+  };
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    CAPTURE(attempt);
+    // Once it has come back: a pause of a minute may be meant to be.
+    const base::Nanos patience = attempt == 0 ? kConvictStill : 2 * kConvictStill;
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    CHECK(look(3s) == Stages{Stage::kSuspected});
+    CHECK(look(patience - 1s).empty());
+    CHECK(look(patience) == Stages{Stage::kConvicted});
+    w.watch.begin_attempt(base::Attempt{1}, w.now);
+  }
+}
+
+TEST_CASE("what ended an attempt and passes the next time is forgiven: it has the usual time") {
   Watch w;
   auto late = verdict(tracer::Finding::kNeverEntered, kConvictStill);
   late.place = "train.py:9";
-  const auto convicted_at = [&](base::Nanos lasting) {
-    w.watch.note_overdue({0}, kComm, false, 2s);
-    late.lasting = lasting;
-    const Stages convicted{Stage::kConvicted};
-    return w.look(late) == convicted || w.look(late) == convicted;
-  };
-  CHECK(convicted_at(kConvictStill));
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  w.look(late);
+  REQUIRE(w.look(late) == Stages{Stage::kConvicted});
   w.watch.begin_attempt(base::Attempt{1}, w.now);
-  CHECK_FALSE(convicted_at(4 * kConvictStill - 1s));
-  CHECK(convicted_at(4 * kConvictStill));
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  late.lasting = 5s;
+  CHECK(w.look(late) == Stages{Stage::kSuspected});
+  w.watch.note_overdue({0}, kComm, true, {});
+  CHECK(w.look(verdict(tracer::Finding::kNothing, {})) == Stages{Stage::kPassed});
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  late.lasting = kConvictStill;
+  CHECK(w.look(late) == Stages{Stage::kSuspected});
+  CHECK(w.look(late) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("a suspicion comes with what follows, and when") {
+  using Outlook = Diagnosed::Outlook;
+  const auto outlook = [](const Verdict& found, HangPolicy policy = {}) {
+    Watch w(policy);
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    w.watch.begin_look(w.now);
+    const auto told = w.watch.take(found, w.now);
+    REQUIRE(told.size() == 1);
+    return std::pair(told[0].outlook, told[0].acts_in);
+  };
+  using tracer::Finding;
+  const auto absent = verdict(Finding::kNeverEntered, 15s);
+  CHECK(outlook(absent) == std::pair(Outlook::kIfStill, base::Nanos(kConvictStill - 15s)));
+  CHECK(outlook(verdict(Finding::kStopped, 5s)) ==
+        std::pair(Outlook::kIfStill, base::Nanos(kConvictStopped - 5s)));
+  CHECK(outlook(verdict(Finding::kMismatch, 2s)) ==
+        std::pair(Outlook::kForSure, base::Nanos(kConvictFinal - 2s)));
+  CHECK(outlook(verdict(Finding::kNeverEntered, 15s, true)) ==
+        std::pair(Outlook::kWhileMoves, base::Nanos(10min - 15s)));
+  CHECK(outlook(verdict(Finding::kLongPhase, 40s)) ==
+        std::pair(Outlook::kByTimeout, base::Nanos(10min - 40s)));
+  auto inferred = absent;
+  inferred.confidence = tracer::Confidence::kInferred;
+  CHECK(outlook(inferred).first == Outlook::kByTimeout);
+  CHECK(outlook(absent, {.act = false, .timeout = {}}).first == Outlook::kLeftAlone);
+  CHECK(outlook(verdict(Finding::kSlowRank, 0s)).first == Outlook::kUntold);
+  // Never sooner than at the next look.
+  CHECK(outlook(verdict(Finding::kNeverEntered, 1h)).second == base::Nanos(kLookInterval));
+}
+
+Verdict by_stacks(bool is_moving = false) {
+  Verdict what = verdict(tracer::Finding::kNeverEntered, 0s, is_moving);
+  what.confidence = tracer::Confidence::kInferred;
+  what.place = "p2p.py:9";
+  what.by_stacks = true;
+  return what;
+}
+
+TEST_CASE("what stacks alone show is said once the group's steps are missing, and not before") {
+  Watch w;
+  for (std::uint64_t step = 1; step <= 10; ++step) w.watch.note_steps(step, w.now += 100ms);
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(w.look(by_stacks()).empty());
+  w.watch.note_overdue({0}, kComm, true, {});
+  const base::Nanos last_step = w.now += 100ms;
+  w.watch.note_steps(11, w.now);
+  w.now += kNoStepMin + 1s;
+  REQUIRE(w.watch.wants_look(w.now));
+  w.watch.begin_look(w.now);
+  const auto told = w.watch.take(by_stacks(), w.now);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].stage == Stage::kSuspected);
+  CHECK(told[0].verdict.lasting == w.now - last_step);
+  CHECK(told[0].outlook == Diagnosed::Outlook::kByTimeout);
+  w.now += kLookInterval;
+  CHECK(w.look(by_stacks()).empty());
+  w.watch.note_steps(12, w.now);
+  CHECK(w.look(by_stacks()) == Stages{Stage::kPassed});
+}
+
+TEST_CASE("what stacks show of a group that steps ends the attempt when patience ends") {
+  Watch w;
+  for (std::uint64_t step = 1; step <= 10; ++step) w.watch.note_steps(step, w.now += 100ms);
+  w.now += kNoStepMin + 1s;
+  CHECK(w.look(by_stacks()) == Stages{Stage::kSuspected});
+  w.now += 9min;
+  CHECK(w.look(by_stacks()).empty());
+  w.now += 1min;
+  CHECK(w.look(by_stacks()) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("a group without steps and collectives is looked at rarely; stacks that stay are said") {
+  Watch w;
+  w.now += 1h;
+  CHECK_FALSE(w.watch.wants_look(w.now));  // before there is a process group nobody is disturbed
+  w.watch.note_group(w.now);
+  w.now += kBlindLook - 1s;
+  CHECK_FALSE(w.watch.wants_look(w.now));
+  w.now += 1s;
+  CHECK(w.look(by_stacks()).empty());
+  Stages said;
+  const base::Nanos first = w.now;
+  while (said.empty() && w.now < first + 1min) {
+    w.wait_for_look();
+    said = w.look(by_stacks());
+  }
+  CHECK(said == Stages{Stage::kSuspected});
+  CHECK(w.now - first < kStacksSameFor + 6s);
+  for (int i = 0; i < 200; ++i) {  // nobody knows how long it may take
+    w.wait_for_look();
+    CHECK(w.look(by_stacks()).empty());
+  }
+}
+
+TEST_CASE("stacks that change, or belong to a worker that does something, are not said") {
+  Watch w;
+  w.watch.note_group(w.now);
+  for (int look = 0; look < 50; ++look) {
+    w.wait_for_look();
+    Verdict found = by_stacks(look % 2 == 0);
+    found.place = "p2p.py:" + std::to_string(look);
+    CHECK(w.look(found).empty());
+  }
+}
+
+TEST_CASE("a look without anything amiss accuses nobody of being late at that moment") {
+  Watch w;
+  w.watch.note_group(w.now);
+  w.now += kBlindLook;
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)).empty());
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  w.wait_for_look();
+  CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)) == Stages{Stage::kSuspected});
+}
+
+TEST_CASE("looks at a group without steps and collectives become rarer, and end with its steps") {
+  Watch w;
+  w.watch.note_group(w.now);
+  const base::Nanos first = w.now;
+  int looks = 0;
+  while (w.now < first + 1h) {
+    w.wait_for_look();
+    w.look(verdict(tracer::Finding::kNothing, {}));
+    ++looks;
+  }
+  CHECK(looks >= 12);
+  CHECK(looks <= 16);
+  for (std::uint64_t step = 1; step <= 400; ++step) {
+    w.watch.note_steps(step, w.now += 1s);
+    if (step > kGapsToLearn + 1) CHECK_FALSE(w.watch.wants_look(w.now));
+  }
 }
 
 TEST_CASE("an operation that used to take long gets more time") {

@@ -1,6 +1,7 @@
 // Workers that wait for each other: what the core says, and when it ends the attempt.
 #include <doctest/doctest.h>
 
+#include "supervisor/core/exit_code.h"
 #include "supervisor/core/report.h"
 #include "tests/supervisor/job_journal.h"
 
@@ -77,6 +78,115 @@ TEST_CASE("a hang is not the script's fault, but for calls that cannot match") {
     CHECK(h.decided(Rule::kBudgetExhausted) == mismatch);
     CHECK(h.decided(Rule::kRestart) == !mismatch);
   }
+}
+
+tracer::Verdict hang_in(std::string line, std::uint32_t rank = 1) {
+  auto verdict = absent_rank(rank);
+  verdict.place = verdict.script_line = std::move(line);
+  return verdict;
+}
+
+JobSpec with_restarts(std::uint32_t restarts) {
+  JobSpec spec = make_spec();
+  spec.restart.max_restarts = restarts;
+  return spec;
+}
+
+// Until the workers run again, or the run is over.
+void hang(Harness& h, const tracer::Verdict& verdict) {
+  h.first_step();
+  h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, verdict));
+  REQUIRE(h.job.state() == JobState::kStopping);
+  h.all_gone();
+}
+
+void start_again(Harness& h) {
+  if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+  REQUIRE(h.job.state() == JobState::kReserving);
+  h.begin();
+}
+
+TEST_CASE("a hang that comes back in the same line of the script counts, the third ends the run") {
+  Harness h(with_restarts(1));
+  h.run();
+  hang(h, hang_in("train.py:9"));
+  CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+  CHECK(h.text(Rule::kRestart).find("another hang in train.py:9 counts") != std::string::npos);
+  start_again(h);
+  hang(h, hang_in("train.py:9", 0));  // whatever rank it is
+  CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 1 (the hang in train.py:9 came back"));
+  start_again(h);
+  hang(h, hang_in("train.py:9"));
+  CHECK(h.text(Rule::kCrashLoop).find("the script hangs in train.py:9 again and again, 3 times") !=
+        std::string::npos);
+  CHECK(h.job.state() == JobState::kFinished);
+  CHECK(h.exit_code() == kExitCrashLoop);
+}
+
+TEST_CASE("a returning hang without a restart left is the script's failure, not a requeue") {
+  Harness h(with_restarts(0));
+  h.run();
+  hang(h, hang_in("train.py:9"));
+  start_again(h);
+  hang(h, hang_in("train.py:9"));
+  CHECK(h.decided(Rule::kBudgetExhausted));
+  CHECK(h.exit_code() == kExitFailure);
+}
+
+TEST_CASE(
+    "hangs in different lines, in none, of a stopped rank, and one that passed do not add up") {
+  Harness h(with_restarts(0));
+  h.run();
+  const auto goes_on = [&](const tracer::Verdict& verdict) {
+    hang(h, verdict);
+    CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+    start_again(h);
+  };
+  for (int i = 0; i < 4; ++i) goes_on(hang_in("train.py:" + std::to_string(i)));
+  for (int i = 0; i < 4; ++i) goes_on(hang_in(""));
+  auto stopped = hang_in("train.py:50");
+  stopped.finding = tracer::Finding::kStopped;
+  for (int i = 0; i < 4; ++i) goes_on(stopped);
+  for (int i = 0; i < 4; ++i) {
+    goes_on(hang_in("train.py:60"));
+    h.first_step();
+    h.tell(diagnosed(h, Diagnosed::Stage::kPassed, hang_in("train.py:60")));
+  }
+}
+
+TEST_CASE("a hang is forgotten after as much progress as fills the budget") {
+  Harness h(with_restarts(0));
+  h.run();
+  hang(h, hang_in("train.py:9"));
+  start_again(h);
+  h.first_step();
+  h.now += make_spec().restart.window;
+  h.first_step();
+  h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, hang_in("train.py:9")));
+  h.all_gone();
+  CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+}
+
+TEST_CASE("a suspicion says what follows and when") {
+  using Outlook = Diagnosed::Outlook;
+  const auto text = [](Outlook outlook, base::Nanos acts_in) {
+    Running h;
+    Diagnosed what = diagnosed(h, Diagnosed::Stage::kSuspected);
+    what.outlook = outlook;
+    what.acts_in = acts_in;
+    h.tell(what);
+    const std::string all = h.text(Rule::kHangSuspected);
+    return all.substr(all.find("16 s") + 4);
+  };
+  CHECK(text(Outlook::kUntold, seconds(45)).empty());
+  CHECK(text(Outlook::kIfStill, milliseconds(44900)) == "; confirmed in 45 s unless it moves");
+  CHECK(text(Outlook::kForSure, seconds(4)) ==
+        "; confirmed in 4 s: it cannot come right by itself");
+  CHECK(text(Outlook::kByTimeout, seconds(585)) ==
+        "; ended in 9 min 45 s unless it is over by then (--hang-timeout)");
+  CHECK(text(Outlook::kWhileMoves, seconds(585)) ==
+        "; it moves: ended in 9 min 45 s (--hang-timeout), sooner once nothing moves");
+  CHECK(text(Outlook::kLeftAlone, seconds(0)) == "; nothing is done about it (--hang-timeout=0)");
 }
 
 TEST_CASE("a hang without a culprit, and one of a rank that does not exist, end the attempt, too") {

@@ -137,6 +137,7 @@ void make_printable(Verdict& verdict) {
   clean(verdict.sentence, kSentenceBytes);
   clean(verdict.runner_up.sentence, kSentenceBytes);
   clean(verdict.group, kNameBytes);
+  clean(verdict.script_line, kNameBytes);
   for (std::string& node : verdict.nodes) clean(node, kNameBytes);
   if (verdict.evidence.size() > kEvidenceLines) verdict.evidence.resize(kEvidenceLines);
   for (std::string& line : verdict.evidence) clean(line, kSentenceBytes);
@@ -171,6 +172,19 @@ void reopen_last_call(RankSnapshot& rank) {
   comm->pending.push_back(operation);
 }
 
+// Where all culprits are, if that is a matter of the script.
+std::string script_line_of(const Case& facts, const Verdict& verdict) {
+  std::string line;
+  for (const base::Rank rank : verdict.culprits) {
+    const std::optional<std::uint32_t> at = facts.view.find(rank);
+    if (!at || !is_the_scripts_own(facts.where[*at].reason)) return "";
+    const std::string& place = facts.where[*at].place;
+    if (place.empty() || (!line.empty() && line != place)) return "";
+    line = place;
+  }
+  return line;
+}
+
 Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   const FleetView view(fleet);
   std::vector<const Evidence*> evidence;
@@ -181,8 +195,9 @@ Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   std::vector<bool> elsewhere;
   for (const Whereabouts& where : stacks.where) elsewhere.push_back(is_elsewhere(where.reason));
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
-  Verdict verdict =
-      chosen({.view = view, .where = stacks.where, .same = stacks.same, .graph = graph});
+  const Case facts{.view = view, .where = stacks.where, .same = stacks.same, .graph = graph};
+  Verdict verdict = chosen(facts);
+  verdict.script_line = script_line_of(facts, verdict);
   make_printable(verdict);
   return verdict;
 }

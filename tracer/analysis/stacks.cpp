@@ -14,7 +14,7 @@ namespace {
 
 enum class Match : std::uint8_t { kWhole, kPart };
 
-struct Row {
+struct FrameRow {
   Reason reason;
   std::string_view file;      // part of the path; empty: any
   std::string_view function;  // empty: any
@@ -22,7 +22,7 @@ struct Row {
 };
 
 // Compiled code runs below torch/_dynamo and torch/_inductor, too: only what compiles is listed.
-constexpr Row kFrameRows[] = {
+constexpr FrameRow kFrameRows[] = {
     {Reason::kInteractive, "/pdb.py", ""},
     {Reason::kInteractive, "/bdb.py", ""},
     {Reason::kInteractive, "/IPython/", ""},
@@ -77,7 +77,7 @@ constexpr Row kFrameRows[] = {
     {Reason::kDying, "/threading.py", "_shutdown"},
 };
 
-bool matches(const Row& row, const Frame& frame) {
+bool matches(const FrameRow& row, const Frame& frame) {
   if (!row.file.empty() && frame.file.find(row.file) == std::string::npos) return false;
   if (row.function.empty()) return true;
   return row.match == Match::kWhole ? frame.function == row.function
@@ -136,7 +136,7 @@ std::string gil_text(const Evidence& evidence) {
 }
 
 Reason reason_of(const ThreadStack* python, const ThreadStack* native) {
-  for (const Row& row : kFrameRows) {
+  for (const FrameRow& row : kFrameRows) {
     for (const ThreadStack* stack : {python, native}) {
       if (stack == nullptr) continue;
       const auto hit = [&](const Frame& frame) { return matches(row, frame); };
@@ -195,6 +195,12 @@ std::string describe(const Whereabouts& where) {
 
 bool is_elsewhere(Reason reason) {
   constexpr Reason kAll[] = {Reason::kDataLoader,  Reason::kCheckpoint,        Reason::kCompile,
+                             Reason::kInteractive, Reason::kGarbageCollection, Reason::kGilHeld};
+  return std::ranges::find(kAll, reason) != std::end(kAll);
+}
+
+bool is_the_scripts_own(Reason reason) {
+  constexpr Reason kAll[] = {Reason::kUserCode,    Reason::kDataLoader,        Reason::kEvaluation,
                              Reason::kInteractive, Reason::kGarbageCollection, Reason::kGilHeld};
   return std::ranges::find(kAll, reason) != std::end(kAll);
 }

@@ -47,6 +47,8 @@ struct Whereabouts {
 // The main thread is not in an operation, whatever else is pending: it will not come before it is
 // done with that.
 [[nodiscard]] bool is_elsewhere(Reason reason);
+// What keeps it there is a matter of the script: no device, network or storage.
+[[nodiscard]] bool is_the_scripts_own(Reason reason);
 // Takes long by right: R10.
 [[nodiscard]] bool is_long_phase(Reason reason);
 

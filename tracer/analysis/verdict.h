@@ -79,6 +79,10 @@ struct Verdict {
   // The culprit uses processors, reads or writes, or its stack changes: it may come by itself.
   bool is_moving = false;
   std::string place;  // where the culprits are: "train.py:87 data loader"; empty: not in one place
+  // The line of the script's own at which the culprits are kept, by themselves; empty: they are in
+  // different ones, or a device, the network or storage may be what keeps them.
+  std::string script_line;  // "train.py:87"
+  bool by_stacks = false;  // nothing but stacks shows who waits: it may be so for a moment only
   // One line for the terminal, without "hang: " or "slow: ".
   std::string sentence;
   std::vector<std::string> evidence;  // most telling first
@@ -101,6 +105,8 @@ struct Verdict {
     v(14, "evidence", evidence);
     v(15, "runner_up", runner_up);
     v(16, "place", place);
+    v(30, "script_line", script_line);
+    v(31, "by_stacks", by_stacks);
   }
 };
 
