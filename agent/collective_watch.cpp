@@ -82,10 +82,12 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   Nanos stepped_at_{};
   std::array<Nanos, kStepGapsRemembered> step_gaps_{};
   std::size_t next_gap_ = 0;
+  bool has_answered_ = false;
   bool has_moved_ = false;  // something was done between the recorder's last two answers
   std::optional<Nanos> asked_at_;
   std::vector<Membership> answered_;  // by the Flight Recorder, last
   Nanos answered_at_{};
+  std::uint64_t answered_at_step_ = 0;
   std::optional<Nanos> told_at_;
   bool has_news_ = false;
   Done collecting_;
@@ -148,8 +150,11 @@ void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
       return sum;
     };
     has_moved_ = done(*answer) != done(answered_);
+    has_news_ = has_news_ || !has_answered_;  // it has a process group, with or without operations
+    has_answered_ = true;
     answered_ = *std::move(answer);
     answered_at_ = now;
+    answered_at_step_ = steps_;
     for (const Membership& comm : answered_) {
       if (!comm.counts_completion) continue;
       note({Source::kFlight, comm.comm},
@@ -239,7 +244,9 @@ void WatchImpl::finish_collecting() {
       collected.proxy_still = recorded->proxy_still;
     }
   }
-  std::vector<Membership> told = answered_;
+  // Of a worker that has stepped since, the answer of before says nothing.
+  std::vector<Membership> told;
+  if (steps_ == answered_at_step_) told = answered_;
   grow_older(told, now - answered_at_);
   std::ranges::move(told, std::back_inserter(collected.comms));
   std::exchange(collecting_, nullptr)(std::move(collected));

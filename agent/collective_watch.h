@@ -6,7 +6,8 @@
 // every look; and torch's Flight Recorder (flight_source.h), asked every ten seconds while steps
 // advance as usual (five where there are none, but collectives do), and every second while they do
 // not. Owned by the Worker, on the agent's loop. What the supervisor hears: CollectiveProgress, at
-// most once a second; Overdue, once when an operation becomes that and once when it is over.
+// most once a second, and once, possibly empty, when the recorder first answers; Overdue, once when
+// an operation becomes that and once when it is over.
 
 #include <functional>
 #include <memory>

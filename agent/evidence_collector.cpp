@@ -3,6 +3,7 @@
 //   process, at once and again later ─┬─> py-spy: no Python stacks, or to know who holds the
 //   Python stacks, twice ───────────────────┘   interpreter's lock of one that does not move
 //                                           └─> native stacks: of one that does not move
+//   Python stacks ──> the source of the line that the main thread is in
 //   process, first look ──> sockets, and again later; from the first ──> network
 //                      └──> GPUs (helper) ──> the kernel's log
 #include "agent/evidence_collector.h"
@@ -25,6 +26,7 @@
 #include "agent/network_state.h"
 #include "agent/process_look.h"
 #include "agent/python_stacks.h"
+#include "agent/source_call.h"
 #include "agent/worker_json.h"
 #include "agent/worker_sockets.h"
 #include "base/io/tool.h"
@@ -36,15 +38,25 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-enum class Part : std::uint8_t { kProcess, kPython, kPySpy, kNative, kSockets, kNetwork, kGpus };
+enum class Part : std::uint8_t {
+  kProcess,
+  kPython,
+  kSource,
+  kPySpy,
+  kNative,
+  kSockets,
+  kNetwork,
+  kGpus
+};
 
 struct PartRow {
   const char* name;
   milliseconds max;  // from its begin
 };
-constexpr std::array<PartRow, 7> kParts = {{
+constexpr std::array<PartRow, 8> kParts = {{
     {"process", milliseconds(3000)},
     {"Python stacks", milliseconds(4000)},
+    {"source", milliseconds(1000)},
     {"py-spy", milliseconds(5000)},
     {"native stacks", milliseconds(5000)},
     {"sockets", milliseconds(3000)},
@@ -105,6 +117,7 @@ class Collection final : public std::enable_shared_from_this<Collection> {
   void on_first_look(base::Result<ProcessLook> look);
   void on_second_look(base::Result<ProcessLook> look);
   void look_at_stacks();
+  void look_at_source();
   void look_closer();
   void run_tools(const Tools& tools);
   void ask_py_spy(const std::string& program);
@@ -261,8 +274,29 @@ void Collection::look_at_stacks() {
                                   evidence_.stacks = std::move(answer.dump.stacks);
                                   evidence_.stacks_moved = answer.moved;
                                   idents_ = std::move(answer.dump.idents);
+                                  look_at_source();
                                   end(Part::kPython, answer.missing);
                                 });
+}
+
+// What the main thread's innermost line calls.
+void Collection::look_at_source() {
+  const tracer::ThreadStack* const main = main_stack(evidence_.stacks);
+  if (main == nullptr) return;
+  begin(Part::kSource);
+  on_pool(
+      Part::kSource, kSourceLane,
+      [pid = suspect_.pid, stack = *main]() mutable {
+        add_call(pid, stack);
+        return std::move(stack);
+      },
+      [this](const tracer::ThreadStack& read) {
+        for (tracer::ThreadStack& stack : evidence_.stacks) {
+          const bool is_it = stack.is_main && !stack.is_native;
+          if (is_it && stack.frames.size() == read.frames.size()) stack.frames = read.frames;
+        }
+        end(Part::kSource);
+      });
 }
 
 // Programs that look into the process, or stop it for a moment, are for one that does not move.

@@ -132,6 +132,9 @@ inline constexpr unsigned kReplayLogMode = 0600;
 inline constexpr std::chrono::milliseconds kLooksApart{1000};  // two looks at a process or stack
 inline constexpr std::chrono::milliseconds kEvidenceMargin{150};  // programs are killed first
 inline constexpr std::uint32_t kEvidenceLane = 0xFFFFFFFD;
+inline constexpr std::uint32_t kSourceLane = 0xFFFFFFE0;
+inline constexpr std::size_t kSourceBytesMax = std::size_t{4} << 20;  // of a file
+inline constexpr std::size_t kCallBytesMax = 60;
 inline constexpr std::uint32_t kNetworkLane = 0xFFFFFFFC;  // a dead adapter may hold its files
 // Looks under way or waiting of all workers: when one hangs, no more of them wait behind it.
 inline constexpr unsigned kSlowLooksMax = 64;

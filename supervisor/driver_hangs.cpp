@@ -19,6 +19,7 @@ void Driver::Impl::on_report(base::NodeId, const wire::CollectiveProgress& repor
   std::uint64_t done = 0;
   for (const wire::CommunicatorProgress& one : report.communicators) done += one.done;
   collectives_done_ = std::max(collectives_done_.value_or(0), done);
+  hang_watch_.note_group(parts_.clock.now());
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Overdue& report) {

@@ -317,6 +317,14 @@ TEST_CASE("both sources are collected, the recorder's last word when it is silen
   CHECK(collected.comms[1].pending[0].age == 3900ms);
 }
 
+TEST_CASE("the recorder's last word from before a step says nothing of now") {
+  Fixture f;
+  f.tick();
+  f.answer(std::vector{comm_of(78, 12, 11, 900ms)});
+  f.tick();
+  CHECK(f.collect().comms.empty());
+}
+
 TEST_CASE("a question that is under way serves who collects, too") {
   Fixture f;
   f.tick();

@@ -35,7 +35,9 @@ constexpr Rule kHangRules[] = {
     rule_proxy_stuck,        // R4c
     rule_gpu_in_kernel,      // R4a, R4d
     rule_gpu_errors,         // R4a
+    rule_unseen_elsewhere,   // R2
     rule_not_seen,           // R2
+    rule_calls_by_stack,     // R2, nobody is inside a recorded operation
     rule_nobody_inside,      // R10
 };
 // R7, R8, and both again without flows.

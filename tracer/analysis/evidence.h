@@ -14,12 +14,15 @@ struct Frame {
   std::string function;
   std::string file;
   std::uint32_t line = 0;  // 0: not known
+  // In that line, where a rank may be waiting for a peer: "dist.recv(x, src=1)"; mostly empty.
+  std::string call{};
   friend bool operator==(const Frame&, const Frame&) = default;
   template <class V>
   void fields(V& v) {
     v(1, "function", function);
     v(2, "file", file);
     v(3, "line", line);
+    v(4, "call", call);
   }
 };
 

@@ -13,6 +13,7 @@ namespace robustrun::tracer {
 // Text for people.
 inline constexpr std::size_t kRanksNamed = 8;        // of a list; then "and 12 more"
 inline constexpr std::size_t kNodesNamed = 3;
+inline constexpr std::size_t kCallsNamed = 4;
 inline constexpr std::size_t kEvidenceLines = 16;
 inline constexpr std::size_t kHearsayLines = 4;
 inline constexpr std::size_t kNameBytes = 80;        // of a group, file, function or node; cut

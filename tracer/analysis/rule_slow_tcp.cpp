@@ -20,7 +20,7 @@
 namespace robustrun::tracer {
 namespace {
 
-struct Link {
+struct TcpLink {
   Edge edge;
   double bytes = 0;
   double busy_s = 0;
@@ -32,21 +32,21 @@ struct Link {
 };
 
 // Those that carry data; [0] within a node, [1] between nodes.
-std::array<std::vector<Link>, 2> links_of(const FleetView& view) {
+std::array<std::vector<TcpLink>, 2> tcp_links_of(const FleetView& view) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) all.push_back(at);
-  std::map<Edge, Link> sums;
+  std::map<Edge, TcpLink> sums;
   for (const Connection& connection : connections_of(view, all)) {
     const SocketState& socket = *connection.socket;
     if (socket.watched <= base::Nanos{} || socket.busy_meanwhile < base::Nanos{}) continue;
-    Link& link = sums[connection.edge];
+    TcpLink& link = sums[connection.edge];
     link.edge = connection.edge;
     link.bytes += static_cast<double>(socket.acked_meanwhile);
     link.busy_s += std::chrono::duration<double>(socket.busy_meanwhile).count();
     link.share = std::max(link.share, static_cast<double>(socket.busy_meanwhile.count()) /
                                           static_cast<double>(socket.watched.count()));
   }
-  std::array<std::vector<Link>, 2> links;
+  std::array<std::vector<TcpLink>, 2> links;
   for (const auto& [edge, link] : sums) {
     if (link.bytes < static_cast<double>(kTcpBytesLeast)) continue;
     const std::string& from = view.rank(*view.find(edge.from)).node;
@@ -57,17 +57,17 @@ std::array<std::vector<Link>, 2> links_of(const FleetView& view) {
 }
 
 struct SlowLinks {
-  std::vector<Link> links;
+  std::vector<TcpLink> links;
   double usual = 0;  // bytes/s
 };
 
-SlowLinks slow_links(const FleetView& view, std::vector<Link> links) {
+SlowLinks slow_links(const FleetView& view, std::vector<TcpLink> links) {
   if (links.size() < kTcpLinksLeast) return {};
-  std::ranges::sort(links, {}, &Link::rate);
+  std::ranges::sort(links, {}, &TcpLink::rate);
   SlowLinks slow;
   slow.usual = links[links.size() * 3 / 4].rate();
   std::vector<Edge> edges;
-  for (const Link& link : links) {
+  for (const TcpLink& link : links) {
     if (link.rate() * kSlowTcpFactor > slow.usual || link.share < kTcpBusyShare) continue;
     slow.links.push_back(link);
     edges.push_back(link.edge);
@@ -85,14 +85,14 @@ std::string rate_text(double bytes_per_s) {
 
 std::optional<Verdict> rule_slow_tcp(const Case& facts) {
   SlowLinks worst;
-  for (const std::vector<Link>& links : links_of(facts.view)) {
+  for (const std::vector<TcpLink>& links : tcp_links_of(facts.view)) {
     SlowLinks slow = slow_links(facts.view, links);
     if (slow.links.size() > worst.links.size()) worst = std::move(slow);
   }
   if (worst.links.empty()) return std::nullopt;
   std::vector<Edge> edges;
   std::vector<std::string> lines;
-  for (const Link& link : worst.links) {
+  for (const TcpLink& link : worst.links) {
     edges.push_back(link.edge);
     lines.push_back(fmt::format(
         "rank {} to rank {}: {} within {:.2f} s of data under way, {}; {} on the best links",

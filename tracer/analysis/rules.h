@@ -43,6 +43,9 @@ std::optional<Verdict> rule_not_seen(const Case& facts);           // R2, by who
 std::optional<Verdict> rule_late_rank(const Case& facts);          // R7, by when ranks arrive
 std::optional<Verdict> rule_nobody_inside(const Case& facts);      // R10 of all ranks at once
 
+std::optional<Verdict> rule_calls_by_stack(const Case& facts);     // R2, without any record
+std::optional<Verdict> rule_unseen_elsewhere(const Case& facts);   // R2, by stacks
+
 // R11: most ranks of a node are culprits; the verdict about the node instead, or none.
 std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verdict);
 
