@@ -155,7 +155,7 @@ void Looks::on_dump() {
   const tracer::ThreadStack* const before = main_stack(answer_.dump.stacks);
   const tracer::ThreadStack* const now = main_stack(dump.stacks);
   answer_.moved = before != nullptr && now != nullptr && before->frames != now->frames;
-  answer_.dump = std::move(dump);
+  // The first stays the answer: how far the worker's collectives are was asked at the same moment.
   finish(answer_.dump.cut ? "the main thread's is not written when there are so many threads" : "");
 }
 

@@ -5,7 +5,8 @@
 // The signal is sent only when /proc shows the handler, and not while an earlier one waits
 // (decisions.md 9); what the file holds from before is not looked at. On the agent's loop: the file
 // is a small one of the run's private folder. Two looks, Suspect.apart from each other, say
-// whether the main thread moves.
+// whether the main thread moves; what it does is told by the first, which is of the same moment as
+// what else is asked of a worker: a stack of a second later may belong to its next operation.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -20,8 +21,8 @@ namespace robustrun::agent {
 class PythonStacks {
  public:
   struct Answer {
-    StackDump dump;  // the newest
-    bool moved = false;  // the main thread's stack was another one before
+    StackDump dump;  // of the first look
+    bool moved = false;  // the main thread's stack was another one at the second
     std::string missing;  // what is not known and why; empty: nothing is missing
   };
   using Done = std::function<void(Answer)>;

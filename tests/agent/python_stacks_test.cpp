@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -121,7 +122,9 @@ TEST_CASE_FIXTURE(Fixture, "the boot module's handler writes where the agent loo
   CHECK(answer.dump.stacks[0].frames.back().function == "<module>");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a main thread that is elsewhere at the second look moves") {
+TEST_CASE_FIXTURE(
+    Fixture,
+    "a main thread that is elsewhere at the second look moves, and is told as first seen") {
   Subject subject(
       script("import os\n"
              "def first():\n"
@@ -141,7 +144,13 @@ TEST_CASE_FIXTURE(Fixture, "a main thread that is elsewhere at the second look m
   const auto answer = look(who);
   CHECK(answer.missing.empty());
   CHECK(answer.moved);
-  CHECK(answer.dump.stacks.at(0).frames.back().line > 0);
+  const auto& frames = answer.dump.stacks.at(0).frames;
+  CHECK(frames.back().line > 0);
+  const auto is_in = [&](const char* function) {
+    return std::ranges::find(frames, function, &tracer::Frame::function) != frames.end();
+  };
+  CHECK(is_in("first"));
+  CHECK_FALSE(is_in("second"));
 }
 
 TEST_CASE_FIXTURE(Fixture,
