@@ -109,7 +109,7 @@ base::Result<Replay> replay_run(const ReplayRequest& request) {
   replay.nodes = record.nodes;
   replay.spares = record.spares;
   replay.duration = record.duration;
-  replay.real_ettr = record.time.ettr;
+  replay.real_ettr = record.time.ettr.value_or(0);
   replay.played = static_cast<std::uint32_t>(trace.size());
   replay.simulated = static_cast<std::uint32_t>(account.incidents);
   replay.while_starting =
@@ -119,6 +119,7 @@ base::Result<Replay> replay_run(const ReplayRequest& request) {
   const auto simulated = spent_in(account, start, ending);
   for (std::uint8_t kind = 0; kind < core::kSpentKinds; ++kind) {
     const auto what = static_cast<Spent>(kind);
+    if (what == Spent::kRunning) continue;  // of runs without steps, which are not played
     replay.rows.push_back(
         {std::string(to_string(what)), share_of(record.time, what), simulated[kind]});
   }

@@ -52,7 +52,11 @@ void Driver::Impl::watch_for_hangs() {
     }
     RR_LOG(kDebug, {}, "a look at the workers: {}: {}", to_string(verdict->finding),
            verdict->sentence);
-    for (Diagnosed& diagnosed : hang_watch_.take(*verdict, then)) dispatch(std::move(diagnosed));
+    std::vector<Diagnosed> news = hang_watch_.take(*verdict, then);
+    // So that the journal knows the last step before a hang: only later ones end it.
+    auto summary = news.empty() ? std::nullopt : progress_.summary();
+    if (summary) dispatch(*std::move(summary));
+    for (Diagnosed& diagnosed : news) dispatch(std::move(diagnosed));
   });
 }
 

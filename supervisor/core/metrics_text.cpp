@@ -159,8 +159,10 @@ void put_time(Exposition& out, const TimeReport& time) {
     out.sample(share == time.shares.end() ? 0.0 : metric_seconds(share->duration),
                {{"spent", spent}});
   }
-  out.gauge("effective_training_time_ratio", "Productive time over all time (ETTR), 0 to 1.",
-            time.ettr);
+  if (time.ettr) {
+    out.gauge("effective_training_time_ratio", "Productive time over all time (ETTR), 0 to 1.",
+              *time.ettr);
+  }
   if (time.ettr_last_hour) {
     out.gauge("effective_training_time_hour_ratio", "The same of the last hour.",
               *time.ettr_last_hour);

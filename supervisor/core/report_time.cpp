@@ -54,7 +54,7 @@ struct Trouble {
   std::optional<Nanos> began;  // it had gone wrong
   std::optional<Nanos> known;  // that was noticed
   std::optional<Nanos> acted;  // and decided upon
-  std::vector<Pause> stalls;   // that came right
+  std::vector<Pause> stalls;   // that came right, or of which no end is known
 
   void note(Nanos from, Nanos at) {
     began = std::min(began.value_or(from), from);
@@ -89,6 +89,7 @@ class Troubles {
         break;
       }
     }
+    for (const auto& [number, hang] : suspected_) keep_open(facts, number, hang);
   }
 
   [[nodiscard]] const Trouble& of(std::uint32_t attempt) const {
@@ -109,6 +110,7 @@ class Troubles {
       case Diagnosed::Stage::kConvicted: {
         const auto [first, is_new] = suspected_.try_emplace(attempt, Pause{began, at});
         of_[attempt].note(std::min(began, first->second.from), first->second.to);
+        suspected_.erase(first);
         break;
       }
       case Diagnosed::Stage::kPassed: {
@@ -121,6 +123,20 @@ class Troubles {
       case Diagnosed::Stage::kPostMortem:  // of a failure, which is told anyway
       case Diagnosed::Stage::kRound: break;  // the job goes on
     }
+  }
+
+  // A hang whose end the journal does not tell lasts as long as the attempt; if steps were done
+  // after all, then as long as it was seen to last.
+  void keep_open(const Facts& facts, std::uint32_t number, const Pause& hang) {
+    Nanos to = Nanos::max();
+    if (const auto attempt = facts.attempts.find(number); attempt != facts.attempts.end()) {
+      std::uint64_t before = 0;
+      for (const Progress* reading : attempt->second.progress) {
+        if (reading->reached_at <= hang.to) before = std::max(before, reading->steps);
+        if (reading->reached_at > hang.to && reading->steps > before) to = hang.to;
+      }
+    }
+    of_[number].stalls.push_back({hang.from, to});
   }
 
   void note(Nanos at, const Decision& decision) {
@@ -157,12 +173,12 @@ std::optional<Nanos> caught_up(const AttemptFacts& attempt, std::optional<std::i
   return Nanos::max();  // never
 }
 
-void lay_out_work(Timeline& line, Nanos to, const Trouble& trouble) {
+void lay_out_work(Timeline& line, Nanos to, const Trouble& trouble, Spent work) {
   for (const Pause& stall : trouble.stalls) {
-    line.until(std::min(stall.from, to), Spent::kProductive);
+    line.until(std::min(stall.from, to), work);
     line.until(std::min(stall.to, to), Spent::kStalled);
   }
-  line.until(to, Spent::kProductive);
+  line.until(to, work);
 }
 
 bool counts_steps(const Facts& facts) {
@@ -173,6 +189,7 @@ bool counts_steps(const Facts& facts) {
 std::vector<Stretch> lay_out(const Facts& facts, const Troubles& troubles) {
   Timeline line(facts.first_at, facts.last_at);
   const bool has_steps = counts_steps(facts);
+  const Spent working = has_steps ? Spent::kProductive : Spent::kRunning;
   Spent waiting = Spent::kStarting;
   std::optional<std::int64_t> reached;  // the furthest step of all attempts
   bool is_over = false;
@@ -189,7 +206,7 @@ std::vector<Stretch> lay_out(const Facts& facts, const Troubles& troubles) {
       if (const auto caught = caught_up(attempt, reached)) {
         line.until(std::min(*caught, end), Spent::kRecomputing);
       }
-      lay_out_work(line, end, trouble);
+      lay_out_work(line, end, trouble, working);
     } else {
       line.until(end, waiting);
     }
@@ -204,7 +221,7 @@ std::vector<Stretch> lay_out(const Facts& facts, const Troubles& troubles) {
   if (facts.attempts.empty() || (facts.finish == nullptr && is_over)) {
     line.until(facts.last_at, waiting);
   } else {
-    line.until(facts.last_at, succeeded ? Spent::kProductive : Spent::kEnding);
+    line.until(facts.last_at, succeeded ? working : Spent::kEnding);
   }
   return line.take();
 }
@@ -241,8 +258,8 @@ class Productive {
 
 std::string_view to_string(Spent spent) {
   constexpr std::array<std::string_view, kSpentKinds> kWords = {
-      "starting",   "productive", "stalled",     "detecting",
-      "localizing", "restarting", "recomputing", "ending"};
+      "starting",   "productive",  "stalled", "detecting", "localizing",
+      "restarting", "recomputing", "ending",  "running"};
   return kWords.at(static_cast<std::size_t>(spent));
 }
 
@@ -257,7 +274,7 @@ TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& ent
     }
     if (share.duration > Nanos{}) report.shares.push_back(std::move(share));
   }
-  if (duration <= Nanos{}) return report;
+  if (duration <= Nanos{} || !counts_steps(facts)) return report;
   const Productive productive(report.timeline);
   report.ettr = productive.within(Nanos{}, duration);
   if (duration < kWindow) return report;
@@ -288,7 +305,8 @@ std::map<std::uint32_t, AttemptMoments> attempt_moments(const Facts& facts,
 
 std::string time_words(const TimeReport& report) {
   if (report.shares.empty()) return "";
-  std::string text = fmt::format("{:.1f} % productive", 100 * report.ettr);
+  std::string text = report.ettr ? fmt::format("{:.1f} % productive", 100 * *report.ettr)
+                                 : std::string("productive: unknown (no steps)");
   const char* separator = "; ";
   for (const TimeShare& share : report.shares) {
     if (share.spent == to_string(Spent::kProductive)) continue;

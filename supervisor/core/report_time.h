@@ -19,14 +19,15 @@ struct JournalEntry;
 enum class Spent : std::uint8_t {
   kStarting,     // until the first training step
   kProductive,   // training, as far as it was not done again later
-  kStalled,      // ranks waited for one that came by itself
+  kStalled,      // ranks waited for one that came by itself, or had not come when the run ended
   kDetecting,    // something had failed, and nobody knew
   kLocalizing,   // it was known, and not yet decided what to do
   kRestarting,   // until the next first step
   kRecomputing,  // steps that had been done before the failure
   kEnding,       // after the last decision of a run that did not succeed
+  kRunning,      // the script's own code, in a run of which no step is known
 };
-inline constexpr std::uint8_t kSpentKinds = 8;
+inline constexpr std::uint8_t kSpentKinds = 9;
 [[nodiscard]] std::string_view to_string(Spent spent);
 
 // Since the run's start.
@@ -53,7 +54,7 @@ struct TimeShare {
 };
 
 struct TimeReport {
-  double ettr = 0;                         // 0 to 1; 0 for a run that took no time
+  std::optional<double> ettr;              // 0 to 1; none: no step is known, or it took no time
   std::optional<double> ettr_last_hour;    // runs of an hour and more
   std::optional<double> ettr_worst_hour;
   std::vector<TimeShare> shares;  // what there was; together the run's duration, exactly
@@ -69,8 +70,8 @@ struct TimeReport {
 };
 
 // Of any journal, whole or not, sensible or not. Steps that were done twice are only known of
-// scripts that say their number (robustrun.step); without steps at all, the script's own code
-// counts as training.
+// scripts that say their number (robustrun.step); without steps at all nobody knows what of the
+// script's time was training: it is "running", and there is no ratio.
 [[nodiscard]] TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& entries);
 
 // "97.3 % productive; restarting 12.1 s, recomputing 3.40 s".

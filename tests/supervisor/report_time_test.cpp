@@ -102,6 +102,52 @@ TEST_CASE("a hang that came right was a stall; what is merely slow is none") {
   CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 10.000 productive 20.000");
 }
 
+TEST_CASE("a hang that is still open when the run ends, or when something fails, was no training") {
+  Story hanging = begun();
+  hanging.progress(19000, 0, Mark::kSummary, 18000, 100);
+  hanging.event(23000, diagnosed(Diagnosed::Stage::kSuspected, 3s));
+  Story stopped = hanging;
+  stopped.decide(35000, Rule::kSignal, 0, "SIGTERM ends the run").finish(36000, 143);
+  CHECK(spent(stopped) == "starting 1.000 productive 19.000 stalled 15.000 ending 1.000");
+  Story failed_in_it = hanging;
+  failed_in_it.event(35000, exited(0, 1, ExitStatus::Kind::kExited, 1, 35000));
+  failed_in_it.decide(35000, Rule::kWorkerFailed, 0, "")
+      .decide(35000, Rule::kBudgetExhausted, 0, "")
+      .finish(36000, 1);
+  CHECK(spent(failed_in_it) == "starting 1.000 productive 19.000 stalled 15.000 ending 1.000");
+  Story still_running = hanging;
+  still_running.event(41000, TimerFired{});
+  CHECK(spent(still_running) == "starting 1.000 productive 19.000 stalled 21.000");
+}
+
+TEST_CASE("a hang that came right unseen ends when it was last seen") {
+  Story story = begun();
+  story.progress(19000, 0, Mark::kSummary, 18000, 100);
+  story.event(23000, diagnosed(Diagnosed::Stage::kSuspected, 3s));
+  SUBCASE("steps were done since") {
+    story.progress(30000, 0, Mark::kSummary, 29500, 101).finish(30000, 0);
+    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 3.000 productive 7.000");
+  }
+  SUBCASE("one rank went on by itself, the group did not") {
+    story.progress(30000, 0, Mark::kSummary, 29500, 100).finish(30000, 0);
+    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 10.000");
+  }
+}
+
+TEST_CASE("of a run without steps nobody knows what was productive") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
+  story.progress(1000, 0, Mark::kUserCode, 1000, 0).finish(5000, 0);
+  CHECK(spent(story) == "starting 1.000 running 4.000");
+  const TimeReport time = build_report(story.entries).time;
+  CHECK_FALSE(time.ettr);
+  CHECK(time_words(time) == "productive: unknown (no steps); starting 1.00 s, running 4.00 s");
+  Story long_one;
+  long_one.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
+  long_one.progress(1000, 0, Mark::kUserCode, 1000, 0).finish(7'200'000, 0);
+  CHECK_FALSE(build_report(long_one.entries).time.ettr_worst_hour);
+}
+
 TEST_CASE("a lost agent was lost when it fell silent") {
   Story story = begun();
   story.event(30000, AgentLost{"it has said nothing for 10 s", false, 10s});
@@ -128,7 +174,7 @@ TEST_CASE("a journal that just stops, or has nothing") {
   Story story = begun();
   story.progress(9000, 0, Mark::kSummary, 9000, 80);
   CHECK(spent(story) == "starting 1.000 productive 8.000");
-  CHECK(build_report({}).time.ettr == 0);
+  CHECK_FALSE(build_report({}).time.ettr);
   CHECK(build_report({}).time.timeline.empty());
   Story only_start;
   only_start.run({{"node0", "127.0.0.1", 2}}).event(500, AgentJoined{4200, {}, 0});
@@ -216,8 +262,8 @@ TEST_CASE("of any journal the parts add up to the whole, ratios and costs are in
       last = stretch.to;
     }
     REQUIRE(last == report.duration);
-    for (const auto& ratio : {std::optional(report.time.ettr), report.time.ettr_last_hour,
-                              report.time.ettr_worst_hour}) {
+    for (const auto& ratio :
+         {report.time.ettr, report.time.ettr_last_hour, report.time.ettr_worst_hour}) {
       REQUIRE(ratio.value_or(0) >= 0);
       REQUIRE(ratio.value_or(0) <= 1);
     }
