@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <set>
 #include <string_view>
 
 #include "agent/cgroup.h"
@@ -20,6 +22,9 @@ constexpr std::size_t kCounterFileBytesMax = std::size_t{64} << 10;
 constexpr std::size_t kRecordBytesMax = 8192;  // CONSOLE_EXT_LOG_MAX of the kernel
 constexpr unsigned kRecordsMax = 8192;         // read at one worker's death
 constexpr unsigned kGroupsAboveMax = 64;
+constexpr unsigned kAncestorsMax = 256;
+constexpr std::size_t kMembersMax = 4096;  // of our cgroup; with more it is taken for a shared one
+constexpr std::size_t kChildrenMax = 64;
 constexpr std::string_view kInitialPidNamespace = "pid:[4026531836]";  // PROC_PID_INIT_INO
 
 // Files of "NAME NUMBER" lines; with an empty name, of one number.
@@ -70,6 +75,58 @@ bool in_initial_pid_namespace(const std::string& proc) {
          std::string_view(target.data(), static_cast<std::size_t>(size)) == kInitialPidNamespace;
 }
 
+struct Family {
+  pid_t parent = 0;
+  pid_t process_group = 0;
+};
+
+// "PID (NAME) STATE PPID PGRP …"; a name may hold anything.
+std::optional<Family> family_of(const std::string& proc, pid_t pid) {
+  const auto text = base::read_file(proc + "/" + std::to_string(pid) + "/stat", 4096);
+  if (!text) return std::nullopt;
+  const std::size_t end = text->rfind(") ");
+  if (end == text->npos) return std::nullopt;
+  const auto words = base::split(std::string_view(*text).substr(end + 2), ' ');
+  if (words.size() < 3) return std::nullopt;
+  const auto parent = base::parse_int<pid_t>(words[1]);
+  const auto process_group = base::parse_int<pid_t>(words[2]);
+  if (!parent || !process_group) return std::nullopt;
+  return Family{*parent, *process_group};
+}
+
+// No process in this cgroup but us, what we were started from and with (a shell, a pipe to tee),
+// and what we started.
+bool is_ours_alone(const std::string& folder, const std::string& proc) {
+  const auto text = base::read_file(folder + "/cgroup.procs", kCounterFileBytesMax);
+  if (!text) return false;
+  std::set<pid_t> above, process_groups;
+  pid_t pid = ::getpid();
+  for (unsigned i = 0; i < kAncestorsMax && pid > 0 && above.insert(pid).second; ++i) {
+    const auto family = family_of(proc, pid);
+    if (!family) break;
+    if (family->process_group > 0) process_groups.insert(family->process_group);
+    pid = family->parent;
+  }
+  const auto is_ours = [&](pid_t member) {
+    if (above.contains(member)) return true;
+    for (unsigned i = 0; i < kAncestorsMax && member > 1; ++i) {
+      const auto family = family_of(proc, member);
+      if (!family) return true;  // it has ended since the list was read
+      if (process_groups.contains(family->process_group)) return true;
+      member = family->parent;
+      if (member == ::getpid()) return true;
+    }
+    return false;
+  };
+  std::size_t members = 0;
+  for (const std::string_view line : base::split(*text, '\n')) {
+    const auto member = base::parse_int<pid_t>(base::trim(line));
+    if (!member || *member <= 0) continue;  // 0: of another pid namespace, which is not ours
+    if (++members > kMembersMax || !is_ours(*member)) return false;
+  }
+  return members > 0;
+}
+
 }  // namespace
 
 wire::OomKiller oom_killer_in_record(std::string_view record, pid_t pid) {
@@ -99,6 +156,8 @@ OomWatch OomWatch::begin(const std::string& worker_cgroup, const OomSources& sou
     }
   }
   watch.before_ = watch.read_counters();
+  const bool is_asked = !watch.before_.worker_kills && watch.before_.group_kills;
+  watch.was_alone_ = is_asked && is_ours_alone(watch.before_.group, sources.proc);
   return watch;
 }
 
@@ -110,48 +169,81 @@ OomWatch::Counters OomWatch::read_counters() const {
     counters.limit_hits += counter(worker_cgroup_ + "/memory.events", "oom").value_or(0);
   }
   if (const auto place = own_cgroup("", sources_.proc)) {
-    counters.group_kills = counter(place->folder + "/memory.events", "oom_kill");
+    // Not what befell another run, or another worker, in a cgroup below ours.
+    counters.group_kills = counter(place->folder + "/memory.events.local", "oom_kill");
+    if (!counters.group_kills) {
+      counters.group_kills = counter(place->folder + "/memory.events", "oom_kill");
+    }
+    counters.group = place->folder;
     counters.limit_hits += sum_upwards(*place, "memory.events", "oom");
   }
   if (counters.group_kills) return counters;
   if (const auto place = own_cgroup("memory", sources_.proc)) {
     counters.group_kills = counter(place->folder + "/memory.oom_control", "oom_kill");
+    counters.group = place->folder;
     counters.limit_hits += sum_upwards(*place, "memory.failcnt", "");
   }
   return counters;
 }
 
-std::optional<wire::OomKiller> OomWatch::named_in_kernel_log(pid_t pid) {
-  if (!kernel_log_) return std::nullopt;
+// None: the log cannot be read, or not all of it since the worker began.
+std::optional<wire::OomKiller> OomWatch::named_in_kernel_log(const std::vector<pid_t>& pids) {
+  if (!kernel_log_ || pids.empty()) return std::nullopt;
   std::array<char, kRecordBytesMax> buffer{};
   OomKiller found = OomKiller::kNo;
+  bool is_whole = false;
   // One read is one record; EPIPE: older ones were overwritten, and the next read goes on.
-  for (unsigned i = 0; i < kRecordsMax && found == OomKiller::kNo; ++i) {
+  bool is_cut = false;
+  for (unsigned i = 0; i < kRecordsMax && found == OomKiller::kNo && !is_whole; ++i) {
     const ssize_t size = ::read(kernel_log_.get(), buffer.data(), buffer.size());
+    is_cut = is_cut || (size < 0 && errno == EPIPE);
     if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
+    is_whole = size == 0 || (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
     if (size <= 0) break;
     const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
     for (const std::string_view line : base::split(text, '\n')) {
-      found = std::max(found, oom_killer_in_record(line, pid));
+      for (const pid_t pid : pids) found = std::max(found, oom_killer_in_record(line, pid));
     }
   }
+  if (found == OomKiller::kNo && (!is_whole || is_cut)) return std::nullopt;
   return found;
 }
 
-wire::OomKiller OomWatch::killed(pid_t pid) {
-  const auto named = named_in_kernel_log(pid);
-  if (named && *named != OomKiller::kNo) return *named;
+wire::OomKiller OomWatch::killed(const std::vector<pid_t>& pids) {
+  if (const auto named = named_in_kernel_log(pids)) return *named;
   const Counters now = read_counters();
   const bool over_limit = now.limit_hits > before_.limit_hits;
-  if (rose(before_.worker_kills, now.worker_kills)) {
-    return over_limit ? OomKiller::kCgroup : OomKiller::kKernel;
+  const OomKiller killer = over_limit ? OomKiller::kCgroup : OomKiller::kKernel;
+  if (now.worker_kills) {
+    return rose(before_.worker_kills, now.worker_kills) ? killer : OomKiller::kNo;
   }
-  if (rose(before_.group_kills, now.group_kills)) {
-    return over_limit ? OomKiller::kCgroup : OomKiller::kUnknown;
+  if (now.group_kills) {
+    if (!rose(before_.group_kills, now.group_kills)) return OomKiller::kNo;
+    return was_alone_ && is_ours_alone(now.group, sources_.proc) ? killer : OomKiller::kUnknown;
   }
-  if (!now.machine_kills) return now.group_kills ? OomKiller::kNo : OomKiller::kUnknown;
-  if (!rose(before_.machine_kills, now.machine_kills) || now.group_kills) return OomKiller::kNo;
-  return OomKiller::kUnknown;
+  if (!now.machine_kills) return OomKiller::kUnknown;
+  return rose(before_.machine_kills, now.machine_kills) ? OomKiller::kUnknown : OomKiller::kNo;
+}
+
+std::optional<std::vector<pid_t>> killed_children(std::string_view words) {
+  // torch/utils/data/dataloader.py and _utils/signal_handling; concurrent/futures/process.py.
+  constexpr std::string_view kLoader = "DataLoader worker (pid";
+  constexpr std::string_view kPool = "terminated abruptly";
+  bool is_said = words.find(kPool) != words.npos;
+  std::vector<pid_t> pids;
+  for (std::size_t at = words.find(kLoader); at != words.npos; at = words.find(kLoader, at + 1)) {
+    is_said = true;
+    const std::size_t from = at + kLoader.size();
+    const std::size_t end =
+        std::min(words.find_first_of(")\n", words.find_first_of(" \n", from)), words.size());
+    // "(pid 4711)", "(pid(s) 4711, 4712)"
+    for (std::string_view word : base::split(words.substr(from, end - from), ' ')) {
+      pid_t pid = 0;
+      std::from_chars(word.data(), word.data() + word.size(), pid);
+      if (pid > 0 && pids.size() < kChildrenMax) pids.push_back(pid);
+    }
+  }
+  return is_said ? std::optional(std::move(pids)) : std::nullopt;
 }
 
 }  // namespace robustrun::agent

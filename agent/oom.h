@@ -1,16 +1,20 @@
 #pragma once
-// Whether a worker's SIGKILL came from an OOM killer: the kernel's (the machine was out of
-// memory) or its cgroup's (over its limit).
+// Whether a worker, or a process that it started, was ended by an OOM killer: the kernel's (the
+// machine was out of memory) or its cgroup's (over its limit).
 //
-// Begun before the worker starts, asked when it is dead. Evidence, best first: the kernel's log
-// names the pid; the counters of the worker's own cgroup rose; those of the cgroup that we share
-// with it rose (v2 memory.events, v1 memory.oom_control); those of the machine (/proc/vmstat).
-// Nothing here is required, nothing blocks; the kernel raises the counters before it kills.
+// Begun before the worker starts, asked when it is dead. Only the kernel's or the cgroup's word
+// about our process counts, and the best witness is the last one heard: the kernel's log, which
+// names pids; the counters of the worker's own cgroup; those of the cgroup that it shares with us
+// (v2 memory.events, v1 memory.oom_control), as long as no other programs are in it. A kill that
+// may have hit another program (a shared cgroup, the machine's counter in /proc/vmstat) leaves the
+// question open. Nothing here is required, nothing blocks; the kernel raises the counters before
+// it kills.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/io/fd.h"
 #include "wire/messages.h"
@@ -27,26 +31,33 @@ class OomWatch {
   // `worker_cgroup`: folder of the worker's own cgroup v2, or empty.
   static OomWatch begin(const std::string& worker_cgroup, const OomSources& sources = {});
 
-  // For a worker that ended with SIGKILL, which was not ours. kNo: all that can be read says that
-  // nobody was killed for memory; kUnknown: somebody was, perhaps not this one, or nothing can
-  // be read.
-  [[nodiscard]] wire::OomKiller killed(pid_t pid);
+  // `pids`: the worker, if it ended with a SIGKILL that was not ours; else its children that are
+  // said to have been killed, none if that is said without their numbers. kNo: no such process was
+  // killed for memory; kUnknown: some process was, perhaps another program's, or nothing can be
+  // read.
+  [[nodiscard]] wire::OomKiller killed(const std::vector<pid_t>& pids);
 
  private:
   struct Counters {
     std::optional<std::uint64_t> worker_kills;  // in the worker's own cgroup
-    std::optional<std::uint64_t> group_kills;  // in ours
+    std::optional<std::uint64_t> group_kills;  // in ours, not in those below it
+    std::string group;  // its folder
     std::optional<std::uint64_t> machine_kills;
     std::uint64_t limit_hits = 0;  // in these cgroups and all above them
   };
   [[nodiscard]] Counters read_counters() const;
-  [[nodiscard]] std::optional<wire::OomKiller> named_in_kernel_log(pid_t pid);
+  [[nodiscard]] std::optional<wire::OomKiller> named_in_kernel_log(const std::vector<pid_t>& pids);
 
   std::string worker_cgroup_;
   OomSources sources_;
   base::Fd kernel_log_;  // stands behind the last record before the worker; empty: not readable
   Counters before_;
+  bool was_alone_ = false;  // no other programs in our cgroup when the worker began
 };
+
+// Of a worker's last words, whether they say that a process that it had started was killed, and
+// the numbers that they give (torch's DataLoader, concurrent.futures). None: they do not say so.
+std::optional<std::vector<pid_t>> killed_children(std::string_view words);
 
 // What one record of the kernel's log says about `pid`; kNo: nothing.
 wire::OomKiller oom_killer_in_record(std::string_view record, pid_t pid);

@@ -22,6 +22,7 @@
 #include "agent/worker_spawn.h"
 #include "agent/worker_stream.h"
 #include "agent/worker_words.h"
+#include "base/core/text.h"
 #include "base/io/log.h"
 #include "tracer/collectives_reader.h"
 #include "tracer/record_file.h"
@@ -92,6 +93,8 @@ class WorkerImpl final : public Worker {
   [[nodiscard]] tracer::RankSnapshot describe() const;
   [[nodiscard]] Suspect as_suspect();
   void on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost);
+  [[nodiscard]] wire::OomKiller oom_killer_of(base::ExitStatus status,
+                                              const wire::WorkerExited& report);
   void on_tree_gone(unsigned killed, const std::string& unkillable);
   void finish_if_gone();
   void report(std::vector<wire::CheckpointNote> notes);
@@ -336,6 +339,18 @@ bool WorkerImpl::uses_nccl() const {
   return table && tracer::has_nccl(*table);
 }
 
+// What ended it, or, as its last words say, a process that it had started.
+wire::OomKiller WorkerImpl::oom_killer_of(base::ExitStatus status,
+                                          const wire::WorkerExited& report) {
+  if (status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL, false}) {
+    return oom_->killed({pid_});
+  }
+  std::string words = base::join(report.stderr_tail, "\n");
+  if (report.error_file) words += "\n" + report.error_file->message;
+  const auto children = killed_children(words);
+  return children ? oom_->killed(*children) : wire::OomKiller::kNo;
+}
+
 void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
   report_progress();
   report(checkpoints_.rest());
@@ -355,10 +370,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   if (!status.success()) {
     report.error_file = read_error_file(paths_.error_file);
     if (err_) report.stderr_tail = err_->tail();
-    if (status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL, false} &&
-        !report.stopped_by_us) {
-      report.oom = oom_->killed(pid_);
-    }
+    if (!report.stopped_by_us) report.oom = oom_killer_of(status, report);
   }
   for (auto& pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) report.dropped_bytes += pump->dropped_bytes();

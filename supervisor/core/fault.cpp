@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <limits>
 #include <utility>
 
@@ -27,12 +28,18 @@ bool is_permanent(int os_errno) {
   return std::ranges::find(kPermanent, os_errno) != std::end(kPermanent);
 }
 
-const char* oom_words(Oom oom) {
-  switch (oom) {
+const char* oom_words(const WorkerExited& exited) {
+  // Otherwise it was a process that the worker had started.
+  const bool itself = exited.kind == base::ExitStatus::Kind::kSignaled && exited.code == SIGKILL;
+  switch (exited.oom) {
     case Oom::kNo: return "";
-    case Oom::kUnknown: return " (whether by an OOM killer could not be found out)";
-    case Oom::kKernel: return " (by the kernel's OOM killer)";
-    case Oom::kCgroup: return " (by its cgroup's OOM killer)";
+    case Oom::kUnknown: return itself ? " (whether by an OOM killer could not be found out)" : "";
+    case Oom::kKernel:
+      return itself ? " (by the kernel's OOM killer)"
+                    : " (the kernel's OOM killer killed a process of it)";
+    case Oom::kCgroup:
+      return itself ? " (by its cgroup's OOM killer)"
+                    : " (its cgroup's OOM killer killed a process of it)";
   }
   return "";
 }
@@ -49,7 +56,7 @@ std::int64_t time_of(const WorkerExited& exited, const FaultContext& context) {
 std::string how_it_ended(const WorkerExited& exited) {
   const std::string words = base::describe(exited.status());
   if (exited.shim_lost) return words + " (somebody killed its shim)";
-  return words + oom_words(exited.oom);
+  return words + oom_words(exited);
 }
 
 bool is_of_the_machine(const Classification& what) {

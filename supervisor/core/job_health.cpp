@@ -34,8 +34,11 @@ std::optional<Classification> Job::Impl::take_note(const Event& event) {
   std::optional<Classification> looks = classify(health, name(event.node), spec.faults);
   std::vector<std::string> alternatives;
   if (looks && !health.over) {
-    node.suspicion = looks;
-    node.suspected_at = now;
+    // What follows from something else, or may be another program's, explains no failure.
+    if (!looks->sequel) {
+      node.suspicion = looks;
+      node.suspected_at = now;
+    }
     if (must_go(node, *looks, alternatives)) {
       const std::string obstacle = eviction_obstacle({event.node}, true);
       if (obstacle.empty()) return looks;

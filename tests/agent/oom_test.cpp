@@ -61,6 +61,24 @@ class FakeSystem {
     write("v1/job/memory.oom_control",
           "oom_kill_disable 0\nunder_oom 0\noom_kill " + std::to_string(oom_kill) + "\n");
   }
+  void process(pid_t pid, pid_t parent, pid_t process_group) const {
+    write("proc/" + std::to_string(pid) + "/stat", std::to_string(pid) + " (a ) name) S " +
+                                                       std::to_string(parent) + " " +
+                                                       std::to_string(process_group) + " 1 0 -1\n");
+  }
+  // Of our cgroup.
+  void members(const std::vector<pid_t>& pids) const {
+    std::string text;
+    for (const pid_t pid : pids) text += std::to_string(pid) + "\n";
+    write("v1/job/cgroup.procs", text);
+    write("v2/slice/job/cgroup.procs", text);
+  }
+  // We and our worker, started by init.
+  void alone() const {
+    process(::getpid(), 1, ::getpid());
+    process(kWorker, ::getpid(), kWorker);
+    members({::getpid(), kWorker});
+  }
   [[nodiscard]] std::string at(const std::string& file) const { return (root_ / file).string(); }
   [[nodiscard]] OomWatch watch(const std::string& worker_cgroup = "") const {
     return OomWatch::begin(worker_cgroup.empty() ? "" : at(worker_cgroup),
@@ -82,7 +100,7 @@ OomKiller in_log(const std::string& name, pid_t pid) {
   system.write("kmsg", "6,1,1,-;older\n");
   OomWatch watch = system.watch();
   system.append("kmsg", fixture(name));
-  return watch.killed(pid);
+  return watch.killed({pid});
 }
 
 TEST_CASE("the kernel's log tells its own OOM killer from a cgroup's, old kernels and new") {
@@ -104,7 +122,7 @@ TEST_CASE("what the log said before the worker started is about somebody else") 
   system.machine_kills(7);
   system.write("kmsg", fixture("kmsg-6.18-cgroup.txt"));
   OomWatch watch = system.watch();
-  CHECK(watch.killed(17932) == OomKiller::kNo);
+  CHECK(watch.killed({17932}) == OomKiller::kNo);
 }
 
 TEST_CASE("within a pid namespace of our own the log's pids are not ours") {
@@ -114,7 +132,7 @@ TEST_CASE("within a pid namespace of our own the log's pids are not ours") {
   system.write("kmsg", "");
   OomWatch watch = system.watch();
   system.append("kmsg", fixture("kmsg-6.18-cgroup.txt"));
-  CHECK(watch.killed(17932) == OomKiller::kNo);
+  CHECK(watch.killed({17932}) == OomKiller::kNo);
 }
 
 TEST_CASE("a kill in the worker's own cgroup is told by the limit that was hit") {
@@ -124,45 +142,149 @@ TEST_CASE("a kill in the worker's own cgroup is told by the limit that was hit")
   system.v2("slice/job", 0, 0);
   system.v2("slice/job/worker", 0, 0);
   OomWatch watch = system.watch("v2/slice/job/worker");
-  CHECK(watch.killed(kWorker) == OomKiller::kNo);
+  CHECK(watch.killed({kWorker}) == OomKiller::kNo);
   system.machine_kills(1);
   system.v2("slice/job/worker", 0, 1);
   SUBCASE("none: the machine was out of memory") {
-    CHECK(watch.killed(kWorker) == OomKiller::kKernel);
+    CHECK(watch.killed({kWorker}) == OomKiller::kKernel);
   }
   SUBCASE("its own") {
     system.v2("slice/job/worker", 1, 1);
-    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+    CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
   }
   SUBCASE("that of a cgroup above us") {
     system.v2("slice", 5, 5);
-    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+    CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
   }
 }
 
-TEST_CASE("a kill in the cgroup that we share counts when its limit was hit") {
+TEST_CASE("the log of the kernel has the last word: a kill that it puts down to another process") {
+  const FakeSystem system;
+  system.in_pid_namespace("4026531836");
+  system.machine_kills(7);
+  system.v2("slice/job", 0, 0);
+  system.v2("slice/job/worker", 0, 0);
+  system.write("kmsg", "");
+  OomWatch watch = system.watch("v2/slice/job/worker");
+  system.append("kmsg", fixture("kmsg-6.18-cgroup.txt"));
+  system.machine_kills(8);
+  system.v2("slice/job", 1, 1);
+  system.v2("slice/job/worker", 1, 1);
+  CHECK(watch.killed({kWorker}) == OomKiller::kNo);
+}
+
+TEST_CASE("a kill beside the worker's own cgroup is another worker's, or another program's") {
+  const FakeSystem system;
+  system.alone();
+  system.machine_kills(0);
+  system.v2("slice/job", 1, 1);
+  system.v2("slice/job/worker", 0, 0);
+  OomWatch watch = system.watch("v2/slice/job/worker");
+  system.machine_kills(1);
+  system.v2("slice/job", 2, 2);
+  CHECK(watch.killed({kWorker}) == OomKiller::kNo);
+}
+
+TEST_CASE("a kill in the cgroup that we share counts when nobody else is in it") {
   const FakeSystem system;
   system.machine_kills(0);
+  system.alone();
   SUBCASE("v2") {
     system.v2("slice/job", 1, 1);
     OomWatch watch = system.watch();
-    CHECK(watch.killed(kWorker) == OomKiller::kNo);
+    CHECK(watch.killed({kWorker}) == OomKiller::kNo);
     system.machine_kills(1);
     system.v2("slice/job", 1, 2);
-    CHECK(watch.killed(kWorker) == OomKiller::kUnknown);
+    CHECK(watch.killed({kWorker}) == OomKiller::kKernel);
     system.v2("slice/job", 2, 2);
-    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+    CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
+    // It sums up the cgroups below; the local count says that it was there.
+    system.write("v2/slice/job/memory.events.local", "oom 0\noom_kill 1\n");
+    CHECK(watch.killed({kWorker}) == OomKiller::kNo);
   }
   SUBCASE("v1") {
     system.v1(10, 1);
     OomWatch watch = system.watch();
-    CHECK(watch.killed(kWorker) == OomKiller::kNo);
+    CHECK(watch.killed({kWorker}) == OomKiller::kNo);
     system.machine_kills(1);
-    system.v1(10, 2);
-    CHECK(watch.killed(kWorker) == OomKiller::kUnknown);
     system.v1(50, 2);
-    CHECK(watch.killed(kWorker) == OomKiller::kCgroup);
+    CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
   }
+}
+
+TEST_CASE("a kill in a cgroup that other programs share, too, is no evidence") {
+  const FakeSystem system;
+  system.machine_kills(0);
+  system.v2("slice/job", 1, 1);
+  const auto kill_one = [&] {
+    system.machine_kills(1);
+    system.v2("slice/job", 2, 2);
+  };
+  SUBCASE("one that was there when the worker began, and is gone: it may have been the one") {
+    system.alone();
+    system.process(900, 1, 900);
+    system.members({::getpid(), kWorker, 900});
+    OomWatch watch = system.watch();
+    kill_one();
+    system.alone();
+    CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
+  }
+  SUBCASE("one that has come since") {
+    system.alone();
+    OomWatch watch = system.watch();
+    kill_one();
+    system.process(900, 1, 900);
+    system.members({::getpid(), kWorker, 900});
+    CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
+  }
+  SUBCASE("but not the shell that we were started from, what it pipes us to, or who has ended") {
+    system.alone();
+    system.process(::getpid(), 800, 800);
+    system.process(800, 1, 800);
+    system.process(801, 799, 800);
+    system.members({::getpid(), kWorker, 800, 801, 66});
+    OomWatch watch = system.watch();
+    kill_one();
+    CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
+  }
+  SUBCASE("who is in it cannot be read") {
+    OomWatch watch = system.watch();
+    kill_one();
+    CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
+  }
+}
+
+TEST_CASE("children that the last words name are looked for as the worker is") {
+  const auto pids = [](const char* words) { return killed_children(words); };
+  CHECK(pids("RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. ") ==
+        std::vector<pid_t>{4711});
+  CHECK(pids("x\nRuntimeError: DataLoader worker (pid(s) 12, 345) exited unexpectedly\ny") ==
+        std::vector<pid_t>{12, 345});
+  CHECK(pids("A process in the process pool was terminated abruptly while") ==
+        std::vector<pid_t>{});
+  CHECK(pids("DataLoader worker (pid") == std::vector<pid_t>{});
+  CHECK_FALSE(pids("ValueError: pid 4711").has_value());
+  const FakeSystem system;
+  system.in_pid_namespace("4026531836");
+  system.machine_kills(7);
+  system.write("kmsg", "");
+  OomWatch watch = system.watch();
+  CHECK(watch.killed({17931, 17932}) == OomKiller::kNo);
+  system.append("kmsg", fixture("kmsg-6.18-cgroup.txt"));
+  CHECK(watch.killed({17931, 17932}) == OomKiller::kCgroup);
+}
+
+TEST_CASE("a child without a number is a kill in the worker's own cgroup") {
+  const FakeSystem system;
+  system.in_pid_namespace("4026531836");
+  system.machine_kills(7);
+  system.v2("slice/job", 0, 0);
+  system.v2("slice/job/worker", 0, 0);
+  system.write("kmsg", "");
+  OomWatch watch = system.watch("v2/slice/job/worker");
+  CHECK(watch.killed({}) == OomKiller::kNo);
+  system.v2("slice/job/worker", 1, 1);
+  CHECK(watch.killed({}) == OomKiller::kCgroup);
 }
 
 TEST_CASE("a kill somewhere on the machine is not the worker's when its cgroup had none") {
@@ -171,23 +293,23 @@ TEST_CASE("a kill somewhere on the machine is not the worker's when its cgroup h
   system.v1(0, 0);
   OomWatch watch = system.watch();
   system.machine_kills(1);
-  CHECK(watch.killed(kWorker) == OomKiller::kNo);
+  CHECK(watch.killed({kWorker}) == OomKiller::kNo);
 }
 
 TEST_CASE("a kill on the machine without any other evidence is not attributed") {
   const FakeSystem system;
   system.machine_kills(3);
   OomWatch watch = system.watch();
-  CHECK(watch.killed(kWorker) == OomKiller::kNo);
+  CHECK(watch.killed({kWorker}) == OomKiller::kNo);
   system.machine_kills(4);
-  CHECK(watch.killed(kWorker) == OomKiller::kUnknown);
+  CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
 }
 
 TEST_CASE("where nothing can be read nothing is known") {
   const FakeSystem system;
-  CHECK(system.watch().killed(kWorker) == OomKiller::kUnknown);
+  CHECK(system.watch().killed({kWorker}) == OomKiller::kUnknown);
   system.write("proc/vmstat", "oom_kill many\n");
-  CHECK(system.watch().killed(kWorker) == OomKiller::kUnknown);
+  CHECK(system.watch().killed({kWorker}) == OomKiller::kUnknown);
 }
 
 TEST_CASE("any bytes are a record that says nothing") {
@@ -228,7 +350,7 @@ TEST_CASE("where this machine has memory cgroups v1, a real kill is attributed t
   auto link = ShimLink::start(loop.get_executor(), options, std::move(handlers));
   REQUIRE(link);
   REQUIRE(run_until(loop, [&] { return gone; }));
-  const auto killer = watch.killed(worker);
+  const auto killer = watch.killed({worker});
   CHECK(::rmdir(folder.c_str()) == 0);
   CHECK(end == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
   // The worker's v1 cgroup is not ours, so only the log can tell, and only where its pids are ours.
