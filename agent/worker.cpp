@@ -129,6 +129,7 @@ class WorkerImpl final : public Worker {
   std::optional<base::Nanos> stopped_at_;
   bool exited_ = false;
   std::string end_;  // in words, once exited_
+  bool ended_well_ = false;
   bool tree_gone_ = false;
   Gone gone_;
 };
@@ -297,6 +298,7 @@ tracer::RankSnapshot WorkerImpl::describe() const {
   if (exited_) {
     snapshot.life = tracer::Life::kDead;
     snapshot.end = end_;
+    snapshot.ended_well = ended_well_;
   } else if (pid_ != 0) {
     const bool is_stopped = signal_state(pid_, SIGCONT).is_stopped;
     snapshot.life = is_stopped ? tracer::Life::kStopped : tracer::Life::kRunning;
@@ -356,6 +358,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report(checkpoints_.rest());
   exited_ = true;
   end_ = base::describe(status);
+  ended_well_ = status.success();
   for (auto& pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->drain();
   }

@@ -36,7 +36,7 @@ constexpr supervisor::FirstAction kActions[] = {
 
 // What the core finds out itself (supervisor/core/fault_class.h, classify_finding).
 constexpr std::string_view kFindings[] = {"hang", "returning hang", "mismatch", "slow",
-                                          "jump", "not a number",   "slower"};
+                                          "jump", "not a number",   "slower",   "ended early"};
 
 class FaultReader {
  public:

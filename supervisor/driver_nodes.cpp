@@ -165,6 +165,10 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   tell(checkpoints_.rest());
   WorkerExited exited = to_event(report, rank);
   exited.traced = request_.workers.trace;
+  if (report.attempt == job_.attempt()) {
+    exited.steps = progress_.steps_of(rank);
+    exited.step = progress_.step_of(rank);
+  }
   dispatch(std::move(exited), node);
 }
 

@@ -74,6 +74,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kSlowEvicted:
     case Rule::kMetricAlarm:
     case Rule::kMismatch:
+    case Rule::kEndedEarly:
     case Rule::kNodeHealth:
     case Rule::kMachineFault:
     case Rule::kNodeEvicted:

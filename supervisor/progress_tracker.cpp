@@ -20,6 +20,10 @@ std::optional<base::Nanos> reached_by_all(const std::vector<wire::WorkerProgress
   return readings.empty() ? std::nullopt : std::optional(latest);
 }
 
+std::optional<std::int64_t> number_of(const wire::WorkerProgress& reading) {
+  return reading.step;
+}
+
 }  // namespace
 
 void ProgressTracker::begin_attempt(base::Attempt attempt, std::uint32_t world_size) {
@@ -128,10 +132,19 @@ Progress ProgressTracker::mark(Progress::Mark kind) const {
 std::optional<std::int64_t> ProgressTracker::least_step() const {
   std::optional<std::int64_t> least;
   for (const auto& reading : newest_) {
-    if (!reading.step) return std::nullopt;
-    least = std::min(least.value_or(*reading.step), *reading.step);
+    const std::optional<std::int64_t> step = number_of(reading);
+    if (!step) return std::nullopt;
+    least = std::min(least.value_or(*step), *step);
   }
   return least;
+}
+
+std::uint64_t ProgressTracker::steps_of(base::Rank rank) const {
+  return rank.value < newest_.size() ? newest_[rank.value].steps : 0;
+}
+
+std::optional<std::int64_t> ProgressTracker::step_of(base::Rank rank) const {
+  return rank.value < newest_.size() ? number_of(newest_[rank.value]) : std::nullopt;
 }
 
 std::uint64_t ProgressTracker::furthest() const {

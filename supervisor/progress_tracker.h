@@ -33,6 +33,9 @@ class ProgressTracker {
   [[nodiscard]] std::uint64_t steps_done() const;
   // Optimizer steps of the furthest rank, of this attempt.
   [[nodiscard]] std::uint64_t furthest() const;
+  // Of one rank, in this attempt: steps done, and the number of the last one if that is known.
+  [[nodiscard]] std::uint64_t steps_of(base::Rank rank) const;
+  [[nodiscard]] std::optional<std::int64_t> step_of(base::Rank rank) const;
 
  private:
   [[nodiscard]] Progress mark(Progress::Mark kind) const;

@@ -70,6 +70,7 @@ enum class Rule : std::uint8_t {
   kCopiesSaved,  // those of a lost node were saved from the memory of another
   kCopiesLost,  // or are gone
   kCopiesAwaited,  // a machine is replaced when copies of its state are elsewhere
+  kEndedEarly,  // a worker ended with exit code 0 while others waited for it, and they failed
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -150,9 +150,14 @@ bool Outage::add(Fault fault) {
   const auto order = [](const Fault& one) {
     return std::pair(one.fault_class != FaultClass::kPortConflict, one.time_s);
   };
-  const bool is_root = order(fault) < order(root);  // a tie goes to the one that came first
-  if (fault.looks_like && (!looks_like || (looks_like->sequel && !fault.looks_like->sequel) ||
-                           (is_root && looks_like->sequel == fault.looks_like->sequel))) {
+  // A tie goes to the one that came first. A worker that ended well is the cause only as long as
+  // no other one is known.
+  const bool outweighs =
+      root.rule == Rule::kEndedEarly && fault.looks_like && !fault.looks_like->sequel;
+  const bool is_root = outweighs || order(fault) < order(root);
+  if (fault.looks_like &&
+      (!looks_like || outweighs || (looks_like->sequel && !fault.looks_like->sequel) ||
+       (is_root && looks_like->sequel == fault.looks_like->sequel))) {
     looks_like = fault.looks_like;
     nodes = fault.nodes;
   }

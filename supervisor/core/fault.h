@@ -123,6 +123,7 @@ struct Outage {
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // of the fault that looks like that
   std::optional<Classification> said;  // of it, so far
+  bool lacks_operation = false;  // of Rule::kEndedEarly: in which one the others waited
   // Until then an explanation may come; none: it has come, or none is expected.
   std::optional<base::Nanos> explained_by;
   template <class V>
@@ -133,6 +134,7 @@ struct Outage {
     v(4, "looks_like", looks_like);
     v(5, "said", said);
     v(6, "nodes", nodes);
+    v(7, "lacks_operation", lacks_operation);
   }
 };
 

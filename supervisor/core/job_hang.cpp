@@ -118,7 +118,9 @@ void Job::Impl::convict(const tracer::Verdict& verdict) {
       came_back
           ? classify_finding("returning hang", fmt::format("\"{}\"", verdict.sentence), spec.faults)
           : looks(verdict, spec.faults);
+  const bool is_early_end = blame_early_end(fault, verdict);
   for (const base::Rank rank : verdict.culprits) {
+    if (is_early_end) break;
     if (rank.value >= plan.world_size()) continue;
     const base::NodeId node = plan.node_of[rank.value];
     if (std::ranges::find(fault.nodes, node) == fault.nodes.end()) fault.nodes.push_back(node);
@@ -139,6 +141,8 @@ void Job::Impl::looked_back(const Event& event) {
     outage->looks_like = outage->said = looks(verdict, spec.faults);
     decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict),
            outage->looks_like);
+  } else {
+    name_operation(verdict);
   }
   conclude_if_gone();
 }

@@ -118,6 +118,11 @@ struct Job::Impl : JobQuestions {
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
   [[nodiscard]] OutageVerdict verdict() const;
+  // job_early_end.cpp
+  void note_ended_well(const WorkerExited& exited);
+  bool blame_early_end(Fault& fault, const WorkerExited& exited) const;
+  bool blame_early_end(Fault& fault, const tracer::Verdict& verdict) const;
+  void name_operation(const tracer::Verdict& verdict);
   // job_hang.cpp
   void diagnosed(const Event& event);
   void suspect(const Diagnosed& what);

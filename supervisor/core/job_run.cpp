@@ -57,15 +57,18 @@ void Job::Impl::worker_exited(const Event& event) {
   if (!note_ended(exited.rank)) return;
   if (exited.status().success()) {
     if (++succeeded_workers == plan.world_size()) return succeed();
+    note_ended_well(exited);
     return check_all_started();
   }
   if (asks_not_to_requeue(exited, spec.compat)) return do_not_requeue(event);
   Fault fault = worker_fault(exited, context(event.node));
+  const bool is_early_end = blame_early_end(fault, exited);
   std::optional<LookBack> look_back;
   if (exited.traced && plan.world_size() > 1 && fault.fault_class == FaultClass::kUser) {
     look_back = LookBack{attempt, exited.rank, last_words(exited)};
   }
   break_down(std::move(fault), std::move(look_back));
+  if (outage) outage->lacks_operation = is_early_end && operation_in_traceback(exited).empty();
 }
 
 // An agent may say so by itself once its last worker is reaped.

@@ -131,6 +131,7 @@ void Job::Impl::start_workers() {
   workers.assign(plan.world_size(), WorkerState::kAbsent);
   seen_workers = 0;
   succeeded_workers = 0;
+  ended_well.clear();
   running_nodes = static_cast<std::uint32_t>(group.size());
   made_progress = script_runs = false;
   steps = 0;

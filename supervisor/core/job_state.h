@@ -13,6 +13,7 @@
 #include "supervisor/core/attempt_orders.h"
 #include "supervisor/core/budget.h"
 #include "supervisor/core/copy_map.h"
+#include "supervisor/core/early_end.h"
 #include "supervisor/core/escalation.h"
 #include "supervisor/core/fault.h"
 #include "supervisor/core/hang_places.h"
@@ -80,6 +81,7 @@ struct JobMemory {
   std::vector<WorkerState> workers;  // by rank
   std::uint32_t seen_workers = 0;  // started or ended
   std::uint32_t succeeded_workers = 0;
+  std::vector<EarlyEnd> ended_well;  // of them, while the others ran: the first kEndedWellKept
   std::uint32_t running_nodes = 0;  // of the group, with something of the attempt left
 
   bool has_progress_source = false;  // in this run: the workers report steps
@@ -180,6 +182,7 @@ struct JobMemory {
     v(72, "answers_until", answers_until);
     v(73, "copies", copies);
     v(74, "attempt_orders", attempt_orders);
+    v(75, "ended_well", ended_well);
     v(80, "hang_places", hang_places);
   }
 };

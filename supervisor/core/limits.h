@@ -59,6 +59,11 @@ inline constexpr std::size_t kVersionChangeBytesMax = 300;
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(1500);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
+// Workers that ended with exit code 0 before another failed: known by rank; and ranks in a
+// sentence.
+inline constexpr std::size_t kEndedWellKept = 64;
+inline constexpr std::size_t kRanksSaid = 8;
+
 // How long a placement may be worked out; then the nodes get their places without it.
 // replay: what the shell takes longer than its own deadline.
 inline constexpr base::Nanos kReplayMargin = std::chrono::seconds(30);

@@ -169,6 +169,9 @@ class IncidentList {
   }
 
   static void take_reasons(const Decision& decision, Incident& out) {
+    if (decision.rule == Rule::kEndedEarly && !decision.evidence.empty()) {
+      out.cause = decision.evidence.front();
+    }
     append_part(out.decision, decision.text, "; ");
     if (decision.looks_like) out.looks_like = decision.looks_like;
     for (const std::string& line : decision.evidence) append_unique(out.evidence, line);

@@ -148,6 +148,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kPortConflict:
     case Rule::kHangConvicted:
     case Rule::kMismatch:
+    case Rule::kEndedEarly:
     case Rule::kMachineFault:
     case Rule::kMetricFault:
     case Rule::kUpdating:

@@ -54,6 +54,7 @@ struct Incident {
   std::optional<std::int64_t> steps_since_commit;
   std::optional<std::uint64_t> loaded_step;  // by the next attempt
   std::string loaded_from;  // "disk", "memory", …
+  std::string cause;  // of the failure, when another worker is to blame: it ended early
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -79,6 +80,7 @@ struct Incident {
     v(21, "steps_since_commit", steps_since_commit);
     v(22, "loaded_step", loaded_step);
     v(23, "loaded_from", loaded_from);
+    v(24, "cause", cause);
   }
 };
 

@@ -42,6 +42,7 @@ std::string why_words(const RunReport& report) {
   if (report.outcome == "succeeded") return "";
   if (report.outcome != "failed" || report.incidents.empty()) return report.reason;
   const Incident& last = report.incidents.back();
+  if (!last.cause.empty()) return fmt::format("{}; {}", last.cause, report.reason);
   if (!last.rank) return report.reason;
   return fmt::format("rank {} on {}: {}; {}", *last.rank, last.node, last.ended, report.reason);
 }
@@ -75,7 +76,9 @@ std::string progress_words(const RunReport& report) {
 std::string incident_title(const RunReport& report, std::size_t index) {
   const Incident& incident = report.incidents[index];
   std::string who = "the job";
-  if (incident.rank) {
+  if (!incident.cause.empty()) {
+    who = "a worker that ended early";
+  } else if (incident.rank) {
     who = fmt::format("rank {}", *incident.rank);
     if (!incident.node.empty()) who += " on " + incident.node;
   } else if (!incident.node.empty()) {
@@ -222,6 +225,7 @@ void show_incident(const RunReport& report, std::size_t index, std::size_t stder
   const Incident& incident = report.incidents[index];
   page.gap();
   page.heading(Ink::kBold, incident_title(report, index));
+  page.item("cause", incident.cause);
   page.item("ended", incident.ended);
   if (!incident.injected.empty()) page.item("injected", "on purpose: " + incident.injected);
   page.item("error", incident.error_message);

@@ -64,6 +64,7 @@ std::string_view rule_word(Rule rule) {
     case Rule::kCopiesSaved: return "copies_saved";
     case Rule::kCopiesLost: return "copies_lost";
     case Rule::kCopiesAwaited: return "copies_awaited";
+    case Rule::kEndedEarly: return "ended_early";
   }
   return "unknown";
 }

@@ -2,6 +2,7 @@
 // What can happen to workers: the events that an agent reports of an attempt. See events.h.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct WorkerExited {
   std::uint64_t dropped_bytes = 0;
   base::Nanos seen_at{};               // by the shim, this node's clock (same clock locally)
   bool traced = false;                 // collectives are followed (--trace): LookBack may help
+  std::uint64_t steps = 0;             // done by it in this attempt, as far as it told
+  std::optional<std::int64_t> step;    // the script's own number of the last one
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -80,6 +83,8 @@ struct WorkerExited {
     v(15, "dropped_bytes", dropped_bytes);
     v(16, "seen_at", seen_at);
     v(17, "traced", traced);
+    v(18, "steps", steps);
+    v(19, "step", step);
   }
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
 };

@@ -52,6 +52,22 @@ TEST_CASE("of eight ranks one called another size, and its neighbour died of it 
       "ranks 0, 1, 2"));
 }
 
+TEST_CASE("a rank that ended well is named with the operation that others were in") {
+  Fleet fleet = group_of(3);
+  fail_in(fleet, 1, 0, all_reduce(64));
+  fleet.rank(1).end = "exit code 0";
+  fleet.rank(1).ended_well = true;
+  fleet.rank(2).life = Life::kRunning;
+  const Verdict verdict = analyze_failed(fleet.snapshot);
+  CHECK(verdict.finding == Finding::kDied);
+  CHECK(numbers(verdict.culprits) == Ranks{1});
+  CHECK(verdict.signature.kind == OpKind::kAllReduce);
+  CHECK(verdict.ordinal == 8);
+  CHECK(numbers(verdict.victims) == Ranks{0});
+  fleet.rank(1).ended_well = false;
+  CHECK(analyze_failed(fleet.snapshot).finding == Finding::kNothing);
+}
+
 TEST_CASE("without a majority nobody is named, and both sides are told") {
   Fleet fleet = group_of(4);
   for (const std::uint32_t r : {0U, 3U}) fail_in(fleet, 1, r, all_reduce(64));

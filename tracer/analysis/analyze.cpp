@@ -145,7 +145,10 @@ void make_printable(Verdict& verdict) {
   for (std::string& line : verdict.evidence) clean(line, kSentenceBytes);
 }
 
-Verdict decide_failed(const Case& facts) { return rule_mismatch(facts).value_or(Verdict{}); }
+Verdict decide_failed(const Case& facts) {
+  if (std::optional<Verdict> mismatch = rule_mismatch(facts)) return *std::move(mismatch);
+  return rule_ended_early(facts).value_or(Verdict{});
+}
 
 // Of all communicators the one that this rank used last; null: it has used none.
 Membership* used_last(RankSnapshot& rank) {
@@ -161,6 +164,7 @@ Membership* used_last(RankSnapshot& rank) {
 
 // As if it had not returned from the call in which it failed.
 void reopen_last_call(RankSnapshot& rank) {
+  if (rank.ended_well) return;  // it did return from all
   rank.life = Life::kUnknown;
   rank.evidence = {};
   Membership* const comm = used_last(rank);

@@ -1,4 +1,6 @@
-// R1: a rank has ended and others wait for it.
+// R1: a rank has ended and others wait for it. Once somebody has failed, those who waited are gone,
+// too: then it is a rank that ended by itself, with exit code 0, before an operation in which
+// others were.
 
 #include <fmt/format.h>
 
@@ -6,12 +8,13 @@
 
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/limits.h"
+#include "tracer/analysis/sentence.h"
 
 namespace robustrun::tracer {
 namespace {
 
 struct End {
-  std::string verb;   // "was killed by SIGKILL", "died"
+  std::string verb;  // "was killed by SIGKILL", "died"
   std::string cause;  // "its node is lost"; mostly empty
 };
 
@@ -66,6 +69,49 @@ std::optional<Verdict> rule_died(const Case& facts) {
                                          made.choose("it took", "they took"), waiting.size());
   }
   return made.verdict;
+}
+
+std::optional<Verdict> rule_ended_early(const Case& facts) {
+  for (const Wait& wait : facts.graph.waits()) {
+    const Communicator& comm = facts.view.comms()[wait.comm];
+    const auto has_left = [&](const Member& member, std::uint64_t ordinal) {
+      return facts.view.rank(member.at).ended_well && member.view->entered < ordinal;
+    };
+    std::vector<std::uint32_t> ended;
+    for (const Member& member : comm.members) {
+      if (has_left(member, wait.ordinal)) ended.push_back(member.at);
+    }
+    if (ended.empty()) continue;
+    std::vector<std::uint32_t> waiting;
+    for (const Wait& one : facts.graph.waits()) {
+      const bool misses_one =
+          one.comm == wait.comm && std::ranges::any_of(comm.members, [&](const Member& member) {
+            return has_left(member, one.ordinal);
+          });
+      if (misses_one) waiting.push_back(one.at);
+    }
+    std::ranges::sort(waiting);
+    waiting.erase(std::ranges::unique(waiting).begin(), waiting.end());
+    Verdict verdict;
+    verdict.finding = Finding::kDied;
+    verdict.confidence = Confidence::kMajority;
+    verdict.culprits = global_ranks(facts.view, ended);
+    verdict.nodes = nodes_of(facts.view, ended);
+    verdict.victims = global_ranks(facts.view, waiting);
+    verdict.comm = comm.key;
+    verdict.group = facts.view.group_name(comm);
+    verdict.ordinal = wait.ordinal;
+    verdict.signature = wait.signature;
+    if (verdict.signature.kind == OpKind::kUnknown) {
+      verdict.signature = facts.view.signature(comm, wait.ordinal).value_or(Signature{});
+    }
+    verdict.sentence =
+        fmt::format("{} {} ended with 0 before {}", ranks_text(facts.view, ended),
+                    ended.size() == 1 ? "has" : "have",
+                    operation_text(facts.view, comm, wait.ordinal, verdict.signature));
+    return verdict;
+  }
+  return std::nullopt;
 }
 
 }  // namespace robustrun::tracer

@@ -42,6 +42,7 @@ std::optional<Verdict> rule_slow_tcp(const Case& facts);           // R8, withou
 std::optional<Verdict> rule_not_seen(const Case& facts);           // R2, by who has no record
 std::optional<Verdict> rule_late_rank(const Case& facts);          // R7, by when ranks arrive
 std::optional<Verdict> rule_nobody_inside(const Case& facts);      // R10 of all ranks at once
+std::optional<Verdict> rule_ended_early(const Case& facts);        // R1, after a failure
 
 std::optional<Verdict> rule_calls_by_stack(const Case& facts);     // R2, without any record
 std::optional<Verdict> rule_unseen_elsewhere(const Case& facts);   // R2, by stacks

@@ -128,6 +128,7 @@ struct RankSnapshot {
   std::int32_t pid = 0;
   Life life = Life::kUnknown;
   std::string end;  // of a dead one: "killed by SIGKILL", "its node is lost"
+  bool ended_well = false;  // of a dead one: with exit code 0
   std::uint64_t steps = 0;  // optimizer steps since the process began
   std::optional<base::Nanos> step_age;  // since the last one
   // Since the threads that call, and those that move data, were last seen to do anything; none:
@@ -150,6 +151,7 @@ struct RankSnapshot {
     v(11, "proxy_still", proxy_still);
     v(12, "comms", comms);
     v(13, "evidence", evidence);
+    v(14, "ended_well", ended_well);
   }
 };
 
