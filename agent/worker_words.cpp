@@ -22,6 +22,7 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
   progress.local_rank = rank;
   progress.steps = reading.steps;
   progress.step = reading.step;
+  progress.steps_before = reading.steps_before;
   progress.user_code_at = reading.user_code_at;
   progress.first_step_at = reading.first_step_at;
   progress.last_step_at = reading.last_step_at;

@@ -75,6 +75,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kMetricAlarm:
     case Rule::kMismatch:
     case Rule::kEndedEarly:
+    case Rule::kNotResumed:
     case Rule::kNodeHealth:
     case Rule::kMachineFault:
     case Rule::kNodeEvicted:

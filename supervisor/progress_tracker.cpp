@@ -20,8 +20,13 @@ std::optional<base::Nanos> reached_by_all(const std::vector<wire::WorkerProgress
   return readings.empty() ? std::nullopt : std::optional(latest);
 }
 
+// The script's own number, or how many steps the state of its optimizer has seen.
 std::optional<std::int64_t> number_of(const wire::WorkerProgress& reading) {
-  return reading.step;
+  if (reading.step || !reading.steps_before || reading.steps == 0) return reading.step;
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const bool fits = reading.steps <= kMost && *reading.steps_before <= kMost - reading.steps;
+  if (!fits) return std::nullopt;
+  return static_cast<std::int64_t>(*reading.steps_before + reading.steps);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace robustrun::tracer {
 
 inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
 inline constexpr std::uint32_t kRecordMajor = 1;
-inline constexpr std::uint32_t kRecordMinor = 2;
+inline constexpr std::uint32_t kRecordMinor = 3;
 inline constexpr std::size_t kRecordBytes = 4096;  // of the first page, all of version 1.0
 inline constexpr std::size_t kMetricsMax = 16;
 inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
@@ -40,7 +40,10 @@ struct ProgressRecord {
   // and the deadline (CLOCK_MONOTONIC ns, 0: none) in the next word.
   std::uint64_t stop_reason;  //  24
   std::uint64_t stop_deadline_ns;  //  32
-  std::array<std::uint64_t, 3> reserved_agent;  // 40
+  std::array<std::uint64_t, 2> reserved_agent;  // 40
+  // Of the worker, from minor version 3 on, not under the lock, before `steps` is 1: how many steps
+  // the state of the first optimizer had seen when it stepped first, plus one; 0: it does not tell.
+  std::uint64_t steps_before;  //  56
   // Written by the worker. All times are CLOCK_MONOTONIC in ns, 0: not yet.
   std::uint64_t worker_pid;  //  64
   std::uint64_t boot_at_ns;  //  72  our boot module's first line
@@ -63,6 +66,7 @@ struct ProgressRecord {
 };
 
 static_assert(offsetof(ProgressRecord, stop_reason) == 24);
+static_assert(offsetof(ProgressRecord, steps_before) == 56);
 static_assert(offsetof(ProgressRecord, worker_pid) == 64);
 static_assert(offsetof(ProgressRecord, sequence) == 88);
 static_assert(offsetof(ProgressRecord, metric_count) == 136);

@@ -96,6 +96,7 @@ base::Result<Reading> decode_record(std::string_view bytes) {
   reading.worker_pid = record.worker_pid;
   reading.steps = record.steps;
   if (record.has_step == 1) reading.step = record.step;
+  if (record.steps_before > 0) reading.steps_before = record.steps_before - 1;
   reading.boot_at = time_of(record.boot_at_ns);
   reading.user_code_at = time_of(record.user_code_at_ns);
   reading.first_step_at = time_of(record.first_step_at_ns);

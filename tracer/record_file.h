@@ -28,6 +28,7 @@ struct Reading {
   std::uint64_t worker_pid = 0;
   std::uint64_t steps = 0;
   std::optional<std::int64_t> step;
+  std::optional<std::uint64_t> steps_before;  // by other processes, as its optimizer's state tells
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
   std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
   StartMarks start;

@@ -113,6 +113,7 @@ struct WorkerProgress {
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
   std::uint64_t lines = 0;  // of its output that held a metric (WorkerTemplate::metrics)
+  std::optional<std::uint64_t> steps_before;  // in other processes, as its optimizer's state tells
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -124,6 +125,7 @@ struct WorkerProgress {
     v(7, "last_step_at", last_step_at);
     v(8, "metrics", metrics);
     v(9, "lines", lines);
+    v(10, "steps_before", steps_before);
   }
 };
 

@@ -17,6 +17,7 @@ METRIC_NAME_BYTES = 24
 # Indices of 8-byte words; tests/python/test_record.py holds them against the header.
 STOP_REASON = 24 // 8
 STOP_DEADLINE_NS = 32 // 8
+STEPS_BEFORE = 56 // 8
 WORKER_PID = 64 // 8
 BOOT_AT_NS = 72 // 8
 USER_CODE_AT_NS = 80 // 8
@@ -51,7 +52,8 @@ boundary = None  # called with the record at the end of every step (_last_save.p
 class Record:
     """The record of this process. Writers: the thread that trains."""
 
-    __slots__ = ("words", "reals", "by_script", "metrics", "has_communicators")
+    __slots__ = ("words", "reals", "by_script", "metrics", "has_communicators",
+                 "begins_anew")
 
     def __init__(self, mapping):
         view = memoryview(mapping)
@@ -59,6 +61,7 @@ class Record:
         self.reals = view.cast("d")
         self.has_communicators = len(mapping) >= COMMUNICATORS_END  # else the agent is older
         self.by_script = False  # robustrun.step() was called: optimizers no longer count
+        self.begins_anew = False  # the optimizer that steps first had no state before
         self.metrics = {}  # name -> index of its value's word
 
     def count_step(self):

@@ -71,6 +71,7 @@ enum class Rule : std::uint8_t {
   kCopiesLost,  // or are gone
   kCopiesAwaited,  // a machine is replaced when copies of its state are elsewhere
   kEndedEarly,  // a worker ended with exit code 0 while others waited for it, and they failed
+  kNotResumed,  // the script began at step 0 again, though steps had been done
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

@@ -93,6 +93,10 @@ void Job::Impl::progress(const Event& event) {
   const auto& mark = body<Progress>(event);
   script_runs = script_runs || mark.mark == Progress::Mark::kUserCode;
   const bool first_step = mark.mark == Progress::Mark::kFirstStep;
+  if (const auto lost = mark.step ? trail.take(mark.steps, *mark.step) : std::nullopt) {
+    decide(Rule::kNotResumed, fmt::format("the script did not resume: step 0 after {}", *lost), {},
+           {"go on from a checkpoint: the script has loaded none, or saved none"});
+  }
   if (first_step) prices.note_first_step(mark.reached_at, now);
   if (mark.mark == Progress::Mark::kCaughtUp) prices.note_caught_up(mark.reached_at, now);
   if (spec.stop_after_steps) {

@@ -132,6 +132,7 @@ void Job::Impl::start_workers() {
   seen_workers = 0;
   succeeded_workers = 0;
   ended_well.clear();
+  trail.begin_attempt();
   running_nodes = static_cast<std::uint32_t>(group.size());
   made_progress = script_runs = false;
   steps = 0;

@@ -22,6 +22,7 @@
 #include "supervisor/core/replay.h"
 #include "supervisor/core/resume_point.h"
 #include "supervisor/core/slow_vote.h"
+#include "supervisor/core/step_trail.h"
 
 namespace robustrun::supervisor {
 
@@ -88,6 +89,7 @@ struct JobMemory {
   bool made_progress = false;  // in this attempt
   bool script_runs = false;  // in this attempt, was seen on every rank
   std::uint64_t steps = 0;
+  StepTrail trail;
   base::Nanos progress_at{};  // progress is counted from here on
   std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps, and when that was heard
   base::Nanos steps_done_at{};
@@ -183,6 +185,7 @@ struct JobMemory {
     v(73, "copies", copies);
     v(74, "attempt_orders", attempt_orders);
     v(75, "ended_well", ended_well);
+    v(76, "trail", trail);
     v(80, "hang_places", hang_places);
   }
 };

@@ -169,6 +169,10 @@ class IncidentList {
   }
 
   static void take_reasons(const Decision& decision, Incident& out) {
+    if (decision.rule == Rule::kNotResumed) {
+      out.not_resumed = decision.text;
+      return;
+    }
     if (decision.rule == Rule::kEndedEarly && !decision.evidence.empty()) {
       out.cause = decision.evidence.front();
     }

@@ -180,6 +180,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kCopiesSaved:
     case Rule::kCopiesLost:
     case Rule::kCopiesAwaited:
+    case Rule::kNotResumed:
     case Rule::kWaitForNodes: return RuleRole::kSequel;
     case Rule::kStart:
     case Rule::kBudgetRefilled:

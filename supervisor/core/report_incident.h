@@ -55,6 +55,7 @@ struct Incident {
   std::optional<std::uint64_t> loaded_step;  // by the next attempt
   std::string loaded_from;  // "disk", "memory", …
   std::string cause;  // of the failure, when another worker is to blame: it ended early
+  std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -81,6 +82,7 @@ struct Incident {
     v(22, "loaded_step", loaded_step);
     v(23, "loaded_from", loaded_from);
     v(24, "cause", cause);
+    v(25, "not_resumed", not_resumed);
   }
 };
 

@@ -184,6 +184,21 @@ void show_evictions(const RunReport& report, Page& page) {
   show_list("evicted", lines, page);
 }
 
+// First of all, since it costs more than everything else that is told of a restart.
+void show_not_resumed(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const Incident& incident : report.incidents) {
+    if (incident.not_resumed.empty()) continue;
+    std::string line = fmt::format("{} (attempt {}", incident.not_resumed, incident.attempt + 1);
+    if (incident.steps_lost.value_or(0) > 0) {
+      line += fmt::format("; {} done again",
+                          counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"));
+    }
+    lines.push_back(line + ")");
+  }
+  show_list("lost", lines, page);
+}
+
 std::string step_words(const Incident& incident) {
   if (!incident.step_before) return "";
   if (!incident.step_after) {
@@ -249,6 +264,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   Page page(colour, width);
   page.heading(ink_of(report), headline(report));
   const bool clean = report.outcome == "succeeded" && report.incidents.empty();
+  show_not_resumed(report, page);
   page.item("why", why_words(report));
   if (!clean) page.item("run", run_words(report));
   page.item("workers", worker_words(report));

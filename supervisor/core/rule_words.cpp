@@ -65,6 +65,7 @@ std::string_view rule_word(Rule rule) {
     case Rule::kCopiesLost: return "copies_lost";
     case Rule::kCopiesAwaited: return "copies_awaited";
     case Rule::kEndedEarly: return "ended_early";
+    case Rule::kNotResumed: return "not_resumed";
   }
   return "unknown";
 }

@@ -24,7 +24,7 @@ def header_offsets():
 
 def test_offsets_are_those_of_the_header():
     offsets = header_offsets()
-    assert len(offsets) == 19
+    assert len(offsets) == 20
     assert {name: getattr(_record, name.upper()) * 8 for name in offsets} == offsets
 
 

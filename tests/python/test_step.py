@@ -9,10 +9,14 @@ from conftest import PACKAGE
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
 from robustrun import _record, _steps  # noqa: E402
-from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
+from torch.optim.optimizer import (  # noqa: E402
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 OPTIMIZER = sys.modules["torch.optim.optimizer"]
 STEPS, FIRST_STEP, LAST_STEP, HAS_STEP, STEP = 96, 104, 112, 120, 128
+STEPS_BEFORE, LOAD_BEGIN = 56, 680
 
 
 def make(cls=torch.optim.SGD, **kw):
@@ -70,9 +74,11 @@ def counting(record, monkeypatch):
     with open(record.path, "r+b") as file:
         mapping = mmap.mmap(file.fileno(), 0)
     monkeypatch.setattr(_record, "_current", _record.Record(mapping))
-    handle = register_optimizer_step_post_hook(_steps._make_hook(torch, OPTIMIZER))
+    handles = [register_optimizer_step_pre_hook(_steps._make_first_look(torch, OPTIMIZER)),
+               register_optimizer_step_post_hook(_steps._make_hook(torch, OPTIMIZER))]
     yield record
-    handle.remove()
+    for handle in handles:
+        handle.remove()
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -83,6 +89,64 @@ def test_steps(name, counting):
     assert (counting.word(FIRST_STEP) > 0) == (expected > 0)
     assert counting.word(LAST_STEP) >= counting.word(FIRST_STEP)
     assert counting.word(HAS_STEP) == 0
+
+
+# name -> (script, what is known of the steps of processes before: their number plus one, or 0)
+BEFORE = {
+    "Adam anew": ("o = make(torch.optim.Adam)\nfor _ in range(3): o.step()", 1),
+    "momentum anew": ("o = make(momentum=0.9)\nfor _ in range(3): o.step()", 1),
+    "plain SGD keeps no state": ("o = make()\nfor _ in range(3): o.step()", 0),
+    "Adam goes on": ("a = make(torch.optim.AdamW)\nfor _ in range(7): a.step()\n"
+                     "restart()\n"
+                     "o = make(torch.optim.AdamW); o.load_state_dict(a.state_dict()); o.step()", 8),
+    "momentum goes on, from nobody knows where": (
+        "a = make(momentum=0.9); a.step()\nrestart()\n"
+        "o = make(momentum=0.9); o.load_state_dict(a.state_dict()); o.step()", 0),
+    "the model alone was loaded": ("loads()\no = make(torch.optim.Adam); o.step()", 0),
+    "a step that only makes a state to load into": (
+        "a = make(torch.optim.Adam)\nfor _ in range(7): a.step()\nrestart()\n"
+        "o = make(torch.optim.Adam); o.param_groups[0]['lr'] = 0.0; o.step()\n"
+        "o.load_state_dict(a.state_dict()); o.step()", 7),
+    "a warm-up that begins with a rate of 0": (
+        "o = make(torch.optim.Adam)\n"
+        "for n in range(3): o.param_groups[0]['lr'] = 0.1 * n; o.step()", 1),
+    "a wrapper": ("""
+class Outer(torch.optim.Optimizer):
+    def __init__(self, inner):
+        super().__init__(inner.param_groups, {}); self.inner = inner
+    def step(self): self.inner.step()
+o = Outer(make(torch.optim.Adam))
+for _ in range(3): o.step()""", 1),
+    "one that nobody knows": ("""
+class Odd(torch.optim.SGD):
+    state = property(lambda self: 7, lambda self, value: None)
+    def __init__(self, *args, **kw):
+        try: super().__init__(*args, **kw)
+        except Exception: pass
+    def step(self): pass
+o = make(Odd); o.step()""", 0),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_steps_of_earlier_processes_are_read_from_the_optimizers_state(name, counting,
+                                                                       monkeypatch):
+    script, expected = BEFORE[name]
+    handles = []
+
+    def restart():
+        counting.put_word(STEPS, 0)
+        counting.put_word(STEPS_BEFORE, 0)
+        _record._current.begins_anew = False
+        for hook in (register_optimizer_step_pre_hook(_steps._make_first_look(torch, OPTIMIZER)),
+                     register_optimizer_step_post_hook(_steps._make_hook(torch, OPTIMIZER))):
+            handles.append(hook)
+
+    exec(script, {"torch": torch, "make": make, "restart": restart,
+                  "loads": lambda: counting.put_word(LOAD_BEGIN, 1)})
+    for handle in handles:
+        handle.remove()
+    assert counting.word(STEPS_BEFORE) == expected
 
 
 def test_the_scripts_own_count_replaces_the_optimizers(record, boot, tmp_path):

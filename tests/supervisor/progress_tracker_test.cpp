@@ -42,5 +42,27 @@ TEST_CASE("a mark is reached by the last rank, and tells when each node's last r
   CHECK(tracker.newest().nodes.empty());  // summaries are of the group alone
 }
 
+TEST_CASE("what an optimizer's state tells of earlier steps numbers those of a silent script") {
+  ProgressTracker tracker;
+  tracker.begin_attempt({3}, 2);
+  wire::WorkerProgress one = reading(1s, 2s);
+  one.steps = 7;
+  one.steps_before = 100;
+  tracker.take({0}, one);
+  CHECK(tracker.step_of({0}) == 107);
+  CHECK(tracker.steps_of({0}) == 7);
+  CHECK_FALSE(tracker.step_of({1}));
+  CHECK_FALSE(tracker.step_of({9}));
+  CHECK_FALSE(tracker.newest().step);  // not of all ranks
+  wire::WorkerProgress other = one;
+  other.step = 42;  // the script's own word counts
+  tracker.take({1}, other);
+  CHECK(tracker.newest().step == 42);
+  other.step.reset();
+  other.steps_before = std::numeric_limits<std::uint64_t>::max();
+  tracker.take({1}, other);
+  CHECK_FALSE(tracker.step_of({1}));
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::progress_tracker_test
