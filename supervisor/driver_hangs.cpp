@@ -2,6 +2,7 @@
 // analyzer names who is waited for, the core is told what is worth telling (hang_watch.h).
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/io/log.h"
@@ -41,11 +42,14 @@ void Driver::Impl::on_report(base::NodeId node, wire::RasAnswer& answer) {
 
 void Driver::Impl::watch_for_hangs() {
   const base::Nanos now = parts_.clock.now();
-  const std::uint64_t steps = progress_.furthest();
-  hang_watch_.note_steps(steps > 0 ? steps : collectives_done_.value_or(0), now);
-  if (job_.state() != JobState::kRunning || !hang_watch_.wants_look(now)) return;
+  const std::uint64_t steps =
+      progress_.furthest() > 0 ? progress_.furthest() : collectives_done_.value_or(0);
+  hang_watch_.note_steps(steps, now);
+  pace_looks_.note_steps(steps, now);
+  if (job_.state() != JobState::kRunning) return;
+  if (!hang_watch_.wants_look(now)) return watch_for_slow_ranks();
   hang_watch_.begin_look(now);
-  look_at_workers([this, attempt = job_.attempt()](const tracer::Verdict* verdict) {
+  look_at_workers(true, [this, attempt = job_.attempt()](const tracer::Verdict* verdict) {
     const base::Nanos then = parts_.clock.now();
     if (verdict == nullptr || attempt != job_.attempt() || job_.state() != JobState::kRunning) {
       return hang_watch_.give_up_look(then);
@@ -60,23 +64,42 @@ void Driver::Impl::watch_for_hangs() {
   });
 }
 
+// Also of a job that is as fast as it ever was.
+void Driver::Impl::watch_for_slow_ranks() {
+  const base::Nanos now = parts_.clock.now();
+  if (!request_.workers.trace || !pace_looks_.is_due(now)) return;
+  pace_looks_.begin(now);
+  look_at_workers(false, [this, attempt = job_.attempt(), now](const tracer::Verdict* verdict) {
+    const base::Nanos then = parts_.clock.now();
+    if (attempt != job_.attempt()) return;
+    if (!pace_looks_.take(verdict, then) || job_.state() != JobState::kRunning) return;
+    if (auto slow = hang_watch_.take_slow(*verdict, then - now)) dispatch(*std::move(slow));
+  });
+}
+
 // For a vote on who slows the job down. Without an answer the round names nobody.
 void Driver::Impl::look_at_pace(const LookAtPace& action) {
   const base::Nanos began = parts_.clock.now();
-  look_at_workers([this, attempt = action.attempt, began](const tracer::Verdict* verdict) {
+  look_at_workers(true, [this, attempt = action.attempt, began](const tracer::Verdict* verdict) {
     if (attempt != job_.attempt() || job_.state() != JobState::kRunning) return;
     dispatch(hang_watch_.round(verdict, parts_.clock.now() - began));
   });
 }
 
-// `done` gets null when nothing could be found out. Who asks while others wait for a look, gets the
-// verdict of that one: a worker is looked at once at a time.
-void Driver::Impl::look_at_workers(std::function<void(const tracer::Verdict*)> done) {
-  look_waiters_.push_back(std::move(done));
-  if (look_waiters_.size() > 1) return;
-  Observation::Plan plan = observation_of({++looks_begun_, job_.attempt(), true, kObserveWithin});
+// Who asks while others wait for a look, gets the verdict of that one: a worker is looked at once
+// at a time. One without evidence is no answer to whoever wants that: another look follows.
+void Driver::Impl::look_at_workers(bool evidence,
+                                   std::function<void(const tracer::Verdict*)> done) {
+  look_waiters_.push_back({evidence, std::move(done)});
+  if (look_waiters_.size() == 1) begin_look(evidence);
+}
+
+void Driver::Impl::begin_look(bool evidence) {
+  look_has_evidence_ = evidence;
+  Observation::Plan plan =
+      observation_of({++looks_begun_, job_.attempt(), evidence, kObserveWithin});
   // NCCL asks all processes of the job: one node is enough, another one next time.
-  if (!plan.nodes.empty()) plan.ras = plan.nodes[looks_begun_ % plan.nodes.size()].node;
+  if (evidence && !plan.nodes.empty()) plan.ras = plan.nodes[looks_begun_ % plan.nodes.size()].node;
   Observation::Hands hands;
   hands.send = [this](base::NodeId node, const wire::Message& message) { send(node, message); };
   hands.done = [self = weak_from_this()](tracer::FleetSnapshot fleet, wire::RasAnswer ras) {
@@ -160,13 +183,23 @@ std::vector<tracer::RankSnapshot> Driver::Impl::unseen_ranks(
 }
 
 void Driver::Impl::tell_waiters(const tracer::Verdict* verdict) {
-  for (const auto& done : std::exchange(look_waiters_, {})) done(verdict);
+  const bool with_evidence = look_has_evidence_;
+  std::vector<LookWaiter> waiters = std::exchange(look_waiters_, {});
+  const auto answered = std::ranges::stable_partition(waiters, [&](const LookWaiter& one) {
+    return one.evidence && !with_evidence && verdict != nullptr;
+  });
+  std::vector<LookWaiter> done(std::make_move_iterator(answered.begin()),
+                               std::make_move_iterator(answered.end()));
+  waiters.erase(answered.begin(), answered.end());
+  look_waiters_ = std::move(waiters);
+  if (!look_waiters_.empty()) begin_look(true);
+  for (const LookWaiter& one : done) one.done(verdict);
 }
 
 ControlServer::Row Driver::Impl::diagnosis_row() {
   return diagnose_row([this](std::function<void(const tracer::Verdict*)> done) {
     if (job_.state() != JobState::kRunning) return done(nullptr);
-    look_at_workers(std::move(done));
+    look_at_workers(true, std::move(done));
   });
 }
 

@@ -24,6 +24,7 @@
 #include "supervisor/observation.h"
 #include "supervisor/operation_rows.h"
 #include "supervisor/output_hub.h"
+#include "supervisor/pace_looks.h"
 #include "supervisor/preflight_check.h"
 #include "supervisor/progress_tracker.h"
 #include "supervisor/spare_standbys.h"
@@ -114,7 +115,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void list_block_peers(std::size_t at_least);
   // Whether workers wait for each other.
   void watch_for_hangs();
-  void look_at_workers(std::function<void(const tracer::Verdict*)> done);
+  void watch_for_slow_ranks();
+  // `evidence`: with stacks, which hangs are judged by. `done` gets null when nothing came of it.
+  void look_at_workers(bool evidence, std::function<void(const tracer::Verdict*)> done);
+  void begin_look(bool evidence);
   void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
   [[nodiscard]] std::vector<tracer::RankSnapshot> unseen_ranks(
       const tracer::FleetSnapshot& fleet) const;
@@ -171,7 +175,13 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   NodesChecked newest_check_;            // with check_only: what the verdicts are about
   HangWatch hang_watch_;
   std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
-  std::vector<std::function<void(const tracer::Verdict*)>> look_waiters_;
+  PaceLooks pace_looks_;
+  struct LookWaiter {
+    bool evidence = false;
+    std::function<void(const tracer::Verdict*)> done;
+  };
+  std::vector<LookWaiter> look_waiters_;
+  bool look_has_evidence_ = false;  // of the look under way
   std::uint64_t looks_begun_ = 0, lease_checks_ = 0;
   // By the furthest rank, of all its communicators; none: nobody in the attempt told of any.
   std::optional<std::uint64_t> collectives_done_;

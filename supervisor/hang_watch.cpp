@@ -232,6 +232,21 @@ tracer::Verdict HangWatch::aged(const tracer::Verdict& verdict, base::Nanos now)
   return known;
 }
 
+// A rank that is slow from its first step on has changed no pace: how much time it costs tells what
+// the steps would take without it.
+std::optional<Diagnosed> HangWatch::take_slow(const tracer::Verdict& verdict,
+                                              base::Nanos learnt_in) {
+  if (!is_slowness(verdict.finding) || !is_worth_saying(verdict)) return std::nullopt;
+  said_slow_ = verdict;
+  Diagnosed told = round(&verdict, learnt_in);
+  told.stage = Diagnosed::Stage::kSuspected;
+  if (told.usual == base::Nanos{} && verdict.lost_share > 0 && verdict.lost_share < 1) {
+    const double usual = static_cast<double>(told.period.count()) * (1 - verdict.lost_share);
+    told.usual = base::Nanos(static_cast<std::int64_t>(usual));
+  }
+  return told;
+}
+
 void HangWatch::calm_down() {
   suspicious_since_.reset();
   said_.reset();

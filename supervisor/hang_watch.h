@@ -50,10 +50,13 @@ class HangWatch {
   void begin_look(base::Nanos now);
   // Nothing came of it.
   void give_up_look(base::Nanos now);
-  // What is to be journaled and told of this verdict, in order; mostly nothing.
+  // What is to be journaled and logged of this verdict, in order; mostly nothing.
+  std::vector<Diagnosed> take(const tracer::Verdict& found, base::Nanos now);
   // The same for a look that the core has asked for (LookAtPace); null: nothing came of it.
   [[nodiscard]] Diagnosed round(const tracer::Verdict* verdict, base::Nanos learnt_in) const;
-  std::vector<Diagnosed> take(const tracer::Verdict& found, base::Nanos now);
+  // Of a look that was not about hangs (pace_looks.h), what is slow; none: it was said before.
+  [[nodiscard]] std::optional<Diagnosed> take_slow(const tracer::Verdict& verdict,
+                                                   base::Nanos learnt_in);
 
  private:
   struct Habit {

@@ -127,6 +127,13 @@ inline constexpr std::size_t kPaceWindowsKept = 50;
 inline constexpr std::int64_t kPacePerCent = 100;
 inline constexpr std::int64_t kPaceSlowerPerCent = 30;
 inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
+// pace_looks: from the first step to the first look, from one to the next later, to the one that
+// has to confirm what was named; and at least so much between two for each rank of the job, so that
+// what they send does not grow with it.
+inline constexpr std::chrono::seconds kPaceLookFirst{10};
+inline constexpr std::chrono::seconds kPaceLookLater{60};
+inline constexpr std::chrono::seconds kPaceLookAgain{3};
+inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
 // Who waits for less does so as usual (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
 // Places where a group was held up and went on: known after so many times, for half as long again.

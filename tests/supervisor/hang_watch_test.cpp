@@ -52,6 +52,25 @@ struct Watch {
 
 using Stages = std::vector<Stage>;
 
+TEST_CASE("a rank that is slow from the first step on is said once, with what it costs") {
+  Watch w;
+  for (std::uint64_t step = 1; step < 100; ++step) {
+    w.now += 1s;
+    w.watch.note_steps(step, w.now);
+  }
+  Verdict slow = verdict(tracer::Finding::kSlowRank, 0s);
+  slow.lost_share = 0.5;
+  const auto told = w.watch.take_slow(slow, 1s);
+  REQUIRE(told);
+  CHECK(told->stage == Stage::kSuspected);
+  CHECK(told->period == 1s);
+  CHECK(told->usual == 500ms);
+  CHECK_FALSE(w.watch.take_slow(slow, 1s));
+  slow.culprits = {{3}};
+  CHECK(w.watch.take_slow(slow, 1s));
+  CHECK_FALSE(w.watch.take_slow(verdict(tracer::Finding::kNeverEntered, 5s), 1s));
+}
+
 TEST_CASE("nobody is looked at while all is well") {
   Watch w;
   for (std::uint64_t step = 1; step < 100; ++step) {

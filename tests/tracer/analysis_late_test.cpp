@@ -13,7 +13,7 @@ constexpr double kEpoch = 1.7e9;
 // Steps of two collectives, of two communicators with the same members: everybody meets in the
 // first one after some work, and goes straight on to the second.
 struct Steps {
-  Fleet fleet{kWorld};
+  Fleet fleet{kWorld, 1};  // every rank on a machine of its own
   std::vector<double> clock = std::vector<double>(kWorld, 0);   // how wrong each one is
   base::Rng rng{1};
   double noise = 0.002;
@@ -98,6 +98,16 @@ TEST_CASE("a few late ones, or little time lost, are not worth saying") {
   CHECK(analyze(rare.fleet.snapshot).finding == Finding::kNothing);
 }
 
+TEST_CASE("long pauses of one rank are none of a slow one, however much time they take") {
+  Steps pauses;
+  for (std::uint64_t n = 1; n <= 200; ++n) {
+    std::vector<double> late(kWorld, 0);
+    if (n % 20 == 0) late[0] = 3;  // it evaluates
+    pauses.step(n, late);
+  }
+  CHECK(analyze(pauses.fleet.snapshot).finding == Finding::kNothing);
+}
+
 TEST_CASE("with a member that is not seen nobody is named") {
   Steps steps;
   steps.run(2, 0.2);
@@ -119,6 +129,53 @@ TEST_CASE("times that no clock shows name nobody, and a node without name is non
   Steps nameless;
   for (RankSnapshot& rank : nameless.fleet.snapshot.ranks) rank.node.clear();
   CHECK(nameless.run(2, 0.2).nodes.empty());
+}
+
+// One collective in a step, as a small DDP model has it: who is late is late for every one.
+Verdict always_late(std::uint32_t world, std::uint32_t per_node, std::uint32_t slow, double step,
+                    double by, const std::vector<double>& clock_of_node = {}) {
+  Fleet fleet(world, per_node);
+  fleet.world();
+  base::Rng rng(7);
+  double now = kEpoch;
+  for (std::uint64_t n = 1; n <= 60; ++n) {
+    double met = now;
+    for (std::uint32_t r = 0; r < world; ++r) {
+      const double noise = static_cast<double>(rng.next() % 100) / 1e6;
+      const double at = now + step + (r == slow ? by : 0) + noise;
+      const double wrong = clock_of_node.empty() ? 0 : clock_of_node[r / per_node];
+      fleet.in(1, r).recent.push_back({n, all_reduce(), seconds(at + wrong)});
+      met = std::max(met, at);
+    }
+    now = met;
+  }
+  return analyze(fleet.snapshot);
+}
+
+TEST_CASE("ranks of one machine tell on the one that is late every time, from the first step on") {
+  for (const std::uint32_t world : {2U, 3U, 4U, 8U}) {
+    for (const double factor : {1.5, 2.0, 3.0}) {
+      CAPTURE(world);
+      CAPTURE(factor);
+      const Verdict verdict = always_late(world, 8, 1, 0.1, 0.1 * (factor - 1));
+      CHECK(verdict.finding == Finding::kSlowRank);
+      CHECK(verdict.culprits == std::vector<base::Rank>{{1}});
+      CHECK(verdict.lost_share == doctest::Approx(1 - 1 / factor).epsilon(0.05));
+      CHECK(always_late(world, 8, kNobody + 9, 0.1, 0).finding == Finding::kNothing);
+    }
+  }
+  // Of short steps less is worth saying.
+  CHECK(always_late(4, 8, 2, 0.01, 0.01).culprits == std::vector<base::Rank>{{2}});
+}
+
+TEST_CASE("the others of its machine tell on it whatever the machines' clocks say") {
+  const Verdict verdict = always_late(4, 2, 3, 0.1, 0.1, {-3.0, 4.5});
+  CHECK(verdict.culprits == std::vector<base::Rank>{{3}});
+}
+
+TEST_CASE("alone on its machine it cannot be told from one whose clock is wrong") {
+  CHECK(always_late(3, 1, 1, 0.1, 0.1).finding == Finding::kNothing);
+  CHECK(always_late(2, 1, 1, 0.1, 0.1).finding == Finding::kNothing);
 }
 
 TEST_CASE("a hang is no slowness") {

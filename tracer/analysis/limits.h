@@ -50,13 +50,16 @@ inline constexpr base::Nanos kTcpTick = std::chrono::milliseconds(4);  // at 250
 
 // A rank that comes last again and again, where kernels cannot be timed.
 inline constexpr std::size_t kLateMembersLeast = 3;
+inline constexpr std::size_t kLateMembersLeastOneClock = 2;
 inline constexpr base::Nanos kClockMax{std::int64_t{1} << 61U};  // Unix time, in 2043
 inline constexpr base::Nanos kLateClocksApart = std::chrono::hours(1000);  // more is no clock
 inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
-inline constexpr std::size_t kLateBestPart = 10;  // its best tenth tells how wrong its clock is
+inline constexpr base::Nanos kLateLeastOneClock = std::chrono::milliseconds(2);
+inline constexpr std::size_t kLateBestPart = 10;  // its best tenth tells how wrong a clock is
 inline constexpr int kLateRounds = 4;
+inline constexpr double kLateOfAlike = 0.3;  // of the operations that are called in the same way
 inline constexpr double kLateShare = 0.8;  // of all late operations are this rank's
 inline constexpr double kLateTimeShare = 0.1;  // of the time is lost by them
 

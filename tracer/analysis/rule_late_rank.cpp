@@ -1,11 +1,13 @@
 // R7 where there is no kernel to time (gloo): a rank that comes last to collectives again and
 // again, so that the others wait for it.
 //
-// Every rank notes by its own clock when it came to an operation. A clock that is wrong shifts all
-// of a rank's times alike, lateness does not: whoever was late for one operation leaves it together
-// with the others and comes to the next one in time. So a rank's times are taken relative to the
-// median rank's, and to its own best ones, over all communicators with the same members. A rank
-// that is late for every single one cannot be told from one whose clock is wrong, and is not named.
+// Every rank notes by its machine's clock when it came to an operation. A clock that is wrong
+// shifts all times of a machine alike, lateness does not: whoever was late for one operation leaves
+// it together with the others and comes to the next one in time. So times are taken relative to the
+// median rank's, and a machine's to its own best ones, over all communicators with the same
+// members. A machine all of whose ranks are late for every single one cannot be told from one whose
+// clock is wrong: nobody on it is named. Ranks of one machine have one clock, and tell on each
+// other.
 
 #include <fmt/format.h>
 
@@ -25,13 +27,31 @@ using base::Nanos;
 // When each member came to one operation, in the order of the members.
 struct Arrival {
   Nanos first{};
+  Signature signature;
   std::vector<Nanos> late;  // relative to the others, by clocks that need not be right
 };
 
 struct Band {
   const Communicator* comm = nullptr;  // one of those with these members
   std::vector<Arrival> arrivals;
+  std::vector<std::vector<std::size_t>> clocks;  // members that share one
 };
+
+// A node without a name is one of its own.
+std::vector<std::vector<std::size_t>> clocks_of(const FleetView& view, const Communicator& comm) {
+  std::map<std::string, std::vector<std::size_t>> by_node;
+  std::vector<std::vector<std::size_t>> clocks;
+  for (std::size_t m = 0; m < comm.members.size(); ++m) {
+    const std::string& node = view.rank(comm.members[m].at).node;
+    if (node.empty()) {
+      clocks.push_back({m});
+    } else {
+      by_node[node].push_back(m);
+    }
+  }
+  for (auto& [node, members] : by_node) clocks.push_back(std::move(members));
+  return clocks;
+}
 
 Nanos nth(std::vector<Nanos> values, std::size_t n) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(n));
@@ -43,11 +63,14 @@ Nanos nth(std::vector<Nanos> values, std::size_t n) {
 void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
   const std::size_t members = comm.members.size();
   std::map<std::uint64_t, std::vector<Nanos>> times;
+  std::map<std::uint64_t, Signature> signatures;
   for (std::size_t m = 0; m < members; ++m) {
     for (const Past& past : comm.members[m].view->recent) {
       if (past.entered_at <= Nanos{} || past.entered_at > kClockMax) continue;
       // Of what the first member does not know nobody's lateness is known.
-      if (m == 0) times.try_emplace(past.ordinal, members);
+      if (m == 0 && times.try_emplace(past.ordinal, members).second) {
+        signatures[past.ordinal] = past.signature;
+      }
       const auto row = times.find(past.ordinal);
       if (row != times.end() && row->second[m] == Nanos{}) row->second[m] = past.entered_at;
     }
@@ -56,6 +79,7 @@ void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
     if (std::ranges::find(at, Nanos{}) != at.end()) continue;
     Arrival arrival;
     arrival.first = std::ranges::min(at);
+    arrival.signature = signatures[ordinal];
     if (std::ranges::max(at) - arrival.first > kLateClocksApart) continue;
     for (const Nanos one : at) arrival.late.push_back(one - arrival.first);
     arrivals.push_back(std::move(arrival));
@@ -66,30 +90,47 @@ void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
 std::map<std::vector<std::uint32_t>, Band> bands_of(const FleetView& view) {
   std::map<std::vector<std::uint32_t>, Band> bands;
   for (const Communicator& comm : view.comms()) {
-    if (comm.members.size() < kLateMembersLeast || comm.members.size() != comm.size) continue;
+    if (comm.members.size() != comm.size) continue;
+    std::vector<std::vector<std::size_t>> clocks = clocks_of(view, comm);
+    const std::size_t least = clocks.size() == 1 ? kLateMembersLeastOneClock : kLateMembersLeast;
+    if (comm.members.size() < least) continue;
     std::vector<std::uint32_t> members;
     for (const Member& member : comm.members) members.push_back(member.at);
     Band& band = bands[members];
     band.comm = &comm;
+    band.clocks = std::move(clocks);
     add_arrivals(comm, band.arrivals);
   }
   return bands;
 }
 
-// Leaves of each lateness what its member's clock does not explain. Which member is the median one
+// Leaves of each lateness what its machine's clock does not explain. Which member is the median one
 // may rest on wrong clocks at first, so it is done again with what is known by then.
-void remove_clocks(std::vector<Arrival>& arrivals) {
-  const std::size_t members = arrivals.front().late.size();
+void remove_clocks(Band& band) {
+  const std::size_t members = band.arrivals.front().late.size();
+  if (band.clocks.size() == 1) {  // it explains nothing; of two ranks the first came in time
+    for (Arrival& arrival : band.arrivals) {
+      const Nanos middle = nth(arrival.late, (members - 1) / 2);
+      for (Nanos& one : arrival.late) one -= middle;
+    }
+    return;
+  }
   for (int round = 0; round < kLateRounds; ++round) {
-    for (Arrival& arrival : arrivals) {
+    for (Arrival& arrival : band.arrivals) {
       const Nanos middle = nth(arrival.late, members / 2);
       for (Nanos& one : arrival.late) one -= middle;
     }
-    for (std::size_t m = 0; m < members; ++m) {
-      std::vector<Nanos> own;
-      for (const Arrival& arrival : arrivals) own.push_back(arrival.late[m]);
+    for (const std::vector<std::size_t>& sharing : band.clocks) {
+      std::vector<Nanos> own;  // of the first of them
+      for (const Arrival& arrival : band.arrivals) {
+        Nanos first = arrival.late[sharing.front()];
+        for (const std::size_t m : sharing) first = std::min(first, arrival.late[m]);
+        own.push_back(first);
+      }
       const Nanos clock = nth(own, own.size() / kLateBestPart);
-      for (Arrival& arrival : arrivals) arrival.late[m] -= clock;
+      for (Arrival& arrival : band.arrivals) {
+        for (const std::size_t m : sharing) arrival.late[m] -= clock;
+      }
     }
   }
 }
@@ -102,14 +143,30 @@ struct Late {
   double share = 0;  // of the whole time
 };
 
-std::optional<Late> find_late(std::vector<Arrival>& arrivals) {
+// Whoever evaluates or saves now and then is late for an operation that it mostly comes to in time;
+// whoever is slow, for the same ones again and again. Steps repeat their operations.
+bool is_habit(const std::vector<const Arrival*>& late, const std::vector<Arrival>& all) {
+  const auto is_alike = [&](const Arrival& one) {
+    return std::ranges::any_of(
+        late, [&](const Arrival* other) { return other->signature == one.signature; });
+  };
+  const auto alike = static_cast<double>(std::ranges::count_if(all, is_alike));
+  return static_cast<double>(late.size()) >= kLateOfAlike * alike;
+}
+
+std::optional<Late> find_late(Band& band) {
+  std::vector<Arrival>& arrivals = band.arrivals;
   if (arrivals.size() < kLateOperationsLeast) return std::nullopt;
-  remove_clocks(arrivals);
+  remove_clocks(band);
+  const Nanos least = band.clocks.size() == 1 ? kLateLeastOneClock : kLateLeast;
   std::map<std::size_t, std::vector<Nanos>> last;
+  std::map<std::size_t, std::vector<const Arrival*>> where;
   for (const Arrival& arrival : arrivals) {
     const auto worst = std::ranges::max_element(arrival.late);
-    if (*worst < kLateLeast) continue;
-    last[static_cast<std::size_t>(worst - arrival.late.begin())].push_back(*worst);
+    if (*worst < least) continue;
+    const auto member = static_cast<std::size_t>(worst - arrival.late.begin());
+    last[member].push_back(*worst);
+    where[member].push_back(&arrival);
   }
   std::size_t late_operations = 0;
   for (const auto& [member, lates] : last) late_operations += lates.size();
@@ -120,6 +177,7 @@ std::optional<Late> find_late(std::vector<Arrival>& arrivals) {
     if (static_cast<double>(lates.size()) < kLateShare * static_cast<double>(late_operations)) {
       continue;
     }
+    if (!is_habit(where.at(member), arrivals)) continue;
     double sum = 0;
     for (const Nanos one : lates) sum += static_cast<double>(one.count());
     const double share = whole > 0 ? sum / whole : 0;
@@ -133,7 +191,7 @@ std::optional<Late> find_late(std::vector<Arrival>& arrivals) {
 
 std::optional<Verdict> rule_late_rank(const Case& facts) {
   for (auto& [members, band] : bands_of(facts.view)) {
-    const auto late = find_late(band.arrivals);
+    const auto late = find_late(band);
     if (!late) continue;
     const std::uint32_t culprit = members[late->member];
     std::vector<std::uint32_t> victims = members;
@@ -147,6 +205,7 @@ std::optional<Verdict> rule_late_rank(const Case& facts) {
     verdict.comm = band.comm->key;
     verdict.group = facts.view.group_name(*band.comm);
     verdict.is_moving = true;
+    verdict.lost_share = std::clamp(late->share, 0.0, 1.0);
     verdict.sentence = fmt::format(
         "{} comes last, {} behind the others, to {} of {} collectives ({}): {:.0f} % of the time{}",
         ranks_text(facts.view, {culprit}), duration_text(late->usual), late->times,

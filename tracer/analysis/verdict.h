@@ -78,6 +78,7 @@ struct Verdict {
   base::Nanos lasting{};  // since then somebody waits
   // The culprit uses processors, reads or writes, or its stack changes: it may come by itself.
   bool is_moving = false;
+  double lost_share = 0;  // of what is slow: of the group's time, 0 to 1; 0: not known
   std::string place;  // where the culprits are: "train.py:87 data loader"; empty: not in one place
   // The line of the script's own at which the culprits are kept, by themselves; empty: they are in
   // different ones, or a device, the network or storage may be what keeps them.
@@ -105,6 +106,7 @@ struct Verdict {
     v(14, "evidence", evidence);
     v(15, "runner_up", runner_up);
     v(16, "place", place);
+    v(17, "lost_share", lost_share);
     v(30, "script_line", script_line);
     v(31, "by_stacks", by_stacks);
   }
