@@ -64,6 +64,10 @@ TEST_CASE("a rank that ended well is named with the operation that others were i
   CHECK(verdict.signature.kind == OpKind::kAllReduce);
   CHECK(verdict.ordinal == 8);
   CHECK(numbers(verdict.victims) == Ranks{0});
+  Fleet silent = fleet;  // nothing is known of what it took part in
+  silent.rank(1).comms.assign(1, {});  // a group that it never used
+  CHECK(numbers(analyze_failed(silent.snapshot).culprits) == Ranks{1});
+  CHECK(analyze_failed(silent.snapshot).signature.kind == OpKind::kAllReduce);
   fleet.rank(1).ended_well = false;
   CHECK(analyze_failed(fleet.snapshot).finding == Finding::kNothing);
 }

@@ -81,14 +81,22 @@ std::optional<Verdict> rule_ended_early(const Case& facts) {
     for (const Member& member : comm.members) {
       if (has_left(member, wait.ordinal)) ended.push_back(member.at);
     }
+    // One that has left nothing may be the member that nobody has seen.
+    const bool is_seen = !ended.empty();
+    for (std::uint32_t at = 0; at < facts.view.rank_count() && !is_seen; ++at) {
+      const RankSnapshot& rank = facts.view.rank(at);
+      const bool is_blank =
+          std::ranges::none_of(rank.comms, [](const Membership& one) { return one.entered > 0; });
+      if (rank.ended_well && is_blank && comm.uncounted > 0) ended.push_back(at);
+    }
     if (ended.empty()) continue;
     std::vector<std::uint32_t> waiting;
     for (const Wait& one : facts.graph.waits()) {
       const bool misses_one =
-          one.comm == wait.comm && std::ranges::any_of(comm.members, [&](const Member& member) {
+          !is_seen || std::ranges::any_of(comm.members, [&](const Member& member) {
             return has_left(member, one.ordinal);
           });
-      if (misses_one) waiting.push_back(one.at);
+      if (one.comm == wait.comm && misses_one) waiting.push_back(one.at);
     }
     std::ranges::sort(waiting);
     waiting.erase(std::ranges::unique(waiting).begin(), waiting.end());
