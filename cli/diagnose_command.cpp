@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -22,15 +20,8 @@
 namespace robustrun::cli {
 namespace {
 
-base::Result<LeftFile> read_left_file(const std::string& path) {
-  LeftFile left;
-  left.bytes = RR_TRY(base::read_file(path, tracer::kDocumentBytesMax));
-  struct stat status{};
-  if (::stat(path.c_str(), &status) == 0) {
-    constexpr std::int64_t kSecond = 1'000'000'000;
-    left.written_ns = status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;
-  }
-  return left;
+base::Result<std::string> read_left_file(const std::string& path) {
+  return base::read_file(path, tracer::kDocumentBytesMax);
 }
 
 // The files of a folder, not of those in it.

@@ -72,7 +72,7 @@ base::Nanos newest_time(std::string_view bytes, const tracer::Reading& reading) 
 
 struct CommGroup {
   std::string description;
-  std::vector<std::uint32_t> told;  // its members by a dump of NCCL
+  std::vector<std::uint32_t> members;  // as a dump of NCCL has them, else as settled
   std::set<std::uint32_t> users;
 };
 
@@ -85,13 +85,20 @@ class Gathering {
   struct Dump {
     std::string path;
     std::uint32_t rank = 0;
+    bool is_empty = false;  // it has no entries
+    bool is_blank = false;  // nor anything else that tells
+    bool is_idle = false;   // it tells that the rank is inside nothing, perhaps not of what
   };
 
   base::Status look_at(const NamedFile& file);
-  base::Status look_at_dump(const NamedFile& file, const LeftFile& left);
-  base::Status add_record(const std::string& path, const LeftFile& left);
+  base::Status look_at_dump(const NamedFile& file, const std::string& bytes);
+  base::Status add_record(const std::string& path, const std::string& bytes);
   base::Status add_dump(const Dump& dump);
   void add_ras(const tracer::RasReport& report);
+  base::Status add_empty_files();
+  void add_unknown_members();
+  void settle_idle();
+  void note_silent();
   void note_groups(const FlightRecording& recording, std::uint32_t rank);
   void settle_members();
   RankSnapshot& snapshot(std::uint32_t rank);
@@ -101,6 +108,9 @@ class Gathering {
   const ReadFile& read_;
   std::vector<Dump> dumps_;
   std::map<std::uint32_t, std::string> dump_of_rank_;
+  std::vector<NamedFile> empty_files_;
+  std::set<std::string> beside_;  // groups beside whose operations computations go on
+  std::int64_t newest_ns_ = 0;    // of all dumps
   std::map<std::uint32_t, std::string> record_of_rank_;
   std::vector<tracer::RasReport> reports_;
   std::map<std::string, CommGroup> groups_;
@@ -123,10 +133,10 @@ void Gathering::add_communicator(tracer::Membership membership, RankSnapshot& to
   if (!is_there) to.comms.push_back(std::move(membership));
 }
 
-base::Status Gathering::add_record(const std::string& path, const LeftFile& left) {
-  const tracer::Reading reading = RR_TRY(tracer::decode_record(left.bytes));
+base::Status Gathering::add_record(const std::string& path, const std::string& bytes) {
+  const tracer::Reading reading = RR_TRY(tracer::decode_record(bytes));
   tracer::ProgressRecord record;
-  std::memcpy(&record, left.bytes.data(), sizeof record);
+  std::memcpy(&record, bytes.data(), sizeof record);
   if (record.rank >= kDiagnosedRanksMax) return base::fail(Errc::kCorrupt, "its rank is nonsense");
   const auto [first, is_new] = record_of_rank_.emplace(record.rank, path);
   if (!is_new) {
@@ -134,8 +144,8 @@ base::Status Gathering::add_record(const std::string& path, const LeftFile& left
                                                    "is meant",
                                                    first->second, record.rank));
   }
-  const base::Nanos now = newest_time(left.bytes, reading);
-  tracer::RecordedCollectives collectives = RR_TRY(tracer::read_collectives(left.bytes, now));
+  const base::Nanos now = newest_time(bytes, reading);
+  tracer::RecordedCollectives collectives = RR_TRY(tracer::read_collectives(bytes, now));
   RankSnapshot& rank = snapshot(record.rank);
   if (reading.worker_pid <= std::numeric_limits<std::int32_t>::max()) {
     rank.pid = static_cast<std::int32_t>(reading.worker_pid);
@@ -145,9 +155,9 @@ base::Status Gathering::add_record(const std::string& path, const LeftFile& left
   rank.calls_still = collectives.calls_still;
   rank.proxy_still = collectives.proxy_still;
   for (auto& membership : collectives.comms) add_communicator(std::move(membership), rank);
-  if (left.bytes.size() > tracer::kCommunicatorsAt) {
+  if (bytes.size() > tracer::kCommunicatorsAt) {
     auto known =
-        tracer::known_groups(std::string_view(left.bytes).substr(tracer::kCommunicatorsAt));
+        tracer::known_groups(std::string_view(bytes).substr(tracer::kCommunicatorsAt));
     std::ranges::move(known, std::back_inserter(known_[record.rank]));
   }
   return {};
@@ -158,11 +168,9 @@ void Gathering::note_groups(const FlightRecording& recording, std::uint32_t rank
     if (told.ranks.empty() || told.ranks.size() > kDiagnosedRanksMax) continue;
     if (std::ranges::max(told.ranks) >= kDiagnosedRanksMax) continue;
     CommGroup& group = groups_[told.name];
-    if (group.told.empty()) group.told = told.ranks;
+    if (group.members.empty()) group.members = told.ranks;
     group.description = told.description;
-    if (told.description == kDefaultGroup) {
-      world_ = std::max(world_, std::ranges::max(told.ranks) + 1);
-    }
+    world_ = std::max(world_, std::ranges::max(told.ranks) + 1);
   }
   for (const tracer::RecordedEntry& entry : recording.entries) {
     CommGroup& group = groups_[entry.group_name];
@@ -171,8 +179,8 @@ void Gathering::note_groups(const FlightRecording& recording, std::uint32_t rank
   }
 }
 
-base::Status Gathering::look_at_dump(const NamedFile& file, const LeftFile& left) {
-  const FlightRecording recording = RR_TRY(tracer::read_flight_recording(left.bytes));
+base::Status Gathering::look_at_dump(const NamedFile& file, const std::string& bytes) {
+  const FlightRecording recording = RR_TRY(tracer::read_flight_recording(bytes));
   const std::uint32_t rank = RR_TRY(rank_in_name(file.path));
   const auto [first, is_new] = dump_of_rank_.emplace(rank, file.path);
   if (!is_new) {
@@ -180,15 +188,26 @@ base::Status Gathering::look_at_dump(const NamedFile& file, const LeftFile& left
                                                    "is meant",
                                                    first->second, rank));
   }
-  dumps_.push_back({file.path, rank});
+  const bool is_blank = recording.entries.empty() && recording.status.empty();
+  dumps_.push_back({file.path, rank, recording.entries.empty(), is_blank,
+                    tracer::is_inside_nothing(recording)});
+  if (recording.entries.empty()) {
+    gathered_.notes.push_back(fmt::format("the dump of rank {} has no entries", rank));
+  }
   static_cast<void>(snapshot(rank));
+  newest_ns_ = std::max(newest_ns_, tracer::newest_time(recording));
+  beside_.merge(tracer::groups_beside(recording));
   note_groups(recording, rank);
   return {};
 }
 
 base::Status Gathering::look_at(const NamedFile& file) {
   const auto left = read_(file.path);
-  const auto kind = left ? kind_of(left->bytes) : std::nullopt;
+  if (left && left->empty()) {
+    empty_files_.push_back(file);
+    return {};
+  }
+  const auto kind = left ? kind_of(*left) : std::nullopt;
   base::Status status;
   if (!left) {
     status = std::unexpected(left.error());
@@ -201,7 +220,7 @@ base::Status Gathering::look_at(const NamedFile& file) {
     status = add_record(file.path, *left);
   } else if (*kind == Kind::kDump) {
     status = look_at_dump(file, *left);
-  } else if (auto report = tracer::read_ras_report(left->bytes)) {
+  } else if (auto report = tracer::read_ras_report(*left)) {
     reports_.push_back(*std::move(report));
   } else {
     status = std::unexpected(report.error());
@@ -219,8 +238,8 @@ base::Status Gathering::look_at(const NamedFile& file) {
 
 // Whom torch does not name is found among those that have used the group.
 void Gathering::settle_members() {
-  for (const auto& [name, group] : groups_) {
-    std::vector<std::uint32_t> members = group.told;
+  for (auto& [name, group] : groups_) {
+    std::vector<std::uint32_t>& members = group.members;
     if (members.empty() && group.description == kDefaultGroup) {
       for (std::uint32_t rank = 0; rank < world_; ++rank) members.push_back(rank);
     } else if (members.empty()) {
@@ -239,13 +258,94 @@ void Gathering::settle_members() {
 }
 
 base::Status Gathering::add_dump(const Dump& dump) {
-  const LeftFile left = RR_TRY(read_(dump.path));
-  const FlightRecording recording = RR_TRY(tracer::read_flight_recording(left.bytes));
+  if (dump.is_blank) return {};
+  const std::string bytes = RR_TRY(read_(dump.path));
+  const FlightRecording recording = RR_TRY(tracer::read_flight_recording(bytes));
   for (auto& membership :
-       tracer::memberships(recording, known_[dump.rank], dump.rank, left.written_ns)) {
+       tracer::memberships(recording, known_[dump.rank], dump.rank, newest_ns_, &beside_)) {
     add_communicator(std::move(membership), snapshot(dump.rank));
   }
   return {};
+}
+
+// What dumps in the same folder are named after, up to the rank.
+std::string_view stem_of(std::string_view path) {
+  return path.substr(0, path.find_last_not_of("0123456789") + 1);
+}
+
+// A dump that was begun and never written: of a rank that could not.
+base::Status Gathering::add_empty_files() {
+  for (const NamedFile& file : empty_files_) {
+    const auto is_named_alike = [&](const Dump& dump) {
+      return stem_of(dump.path) == stem_of(file.path);
+    };
+    const auto rank = rank_in_name(file.path);
+    const bool is_dump = rank && std::ranges::any_of(dumps_, is_named_alike);
+    if (!is_dump && file.named) {
+      return base::fail(Errc::kInvalidArgument,
+                        fmt::format("cannot use {}: it is empty", base::printable(file.path)));
+    }
+    if (!is_dump || !dump_of_rank_.emplace(*rank, file.path).second) continue;
+    static_cast<void>(snapshot(*rank));
+    gathered_.notes.push_back(fmt::format("{} is empty", base::printable(file.path)));
+  }
+  return {};
+}
+
+// Whom others count to a group, and who does not tell of it.
+void Gathering::add_unknown_members() {
+  for (const auto& [name, group] : groups_) {
+    const std::uint64_t key = tracer::group_key(name, group.members);
+    bool was_used = false;  // all members have entered it, then
+    for (const std::uint32_t member : group.members) {
+      const auto rank = ranks_.find(member);
+      if (rank == ranks_.end()) continue;
+      const auto& comms = rank->second.comms;
+      const auto own = std::ranges::find(comms, key, &tracer::Membership::comm);
+      was_used |= own != comms.end() && own->done > 0;
+    }
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const bool has_dump = dump_of_rank_.contains(group.members[i]);
+      tracer::Membership membership;
+      membership.comm = key;
+      membership.name = group.description != "undefined" ? group.description : name;
+      membership.size = static_cast<std::uint32_t>(group.members.size());
+      membership.rank = static_cast<std::uint32_t>(i);
+      membership.counts_completion = has_dump && !was_used;
+      add_communicator(std::move(membership), snapshot(group.members[i]));
+    }
+  }
+}
+
+// Who is inside nothing has not come to what others are inside: it needs all of them.
+void Gathering::settle_idle() {
+  std::map<std::uint64_t, std::uint64_t> head;  // by communicator
+  for (const auto& [number, rank] : ranks_) {
+    for (const tracer::Membership& comm : rank.comms) {
+      for (const tracer::Operation& operation : comm.pending) {
+        if (tracer::is_point_to_point(operation.signature.kind)) continue;
+        const auto first = head.emplace(comm.comm, operation.ordinal).first;
+        first->second = std::min(first->second, operation.ordinal);
+      }
+    }
+  }
+  for (const Dump& dump : dumps_) {
+    if (!dump.is_idle) continue;
+    for (tracer::Membership& comm : snapshot(dump.rank).comms) {
+      if (comm.counts_completion) continue;
+      const auto first = head.find(comm.comm);
+      const std::uint64_t before = first == head.end() ? 0 : first->second - 1;
+      comm.entered = comm.started = comm.done = before;
+      comm.counts_completion = true;
+    }
+  }
+}
+
+// Who wrote down nothing while others did.
+void Gathering::note_silent() {
+  const auto is_empty = [](const Dump& dump) { return dump.is_empty; };
+  if (std::ranges::all_of(dumps_, is_empty)) return;  // they were asked for without entries
+  for (const Dump& dump : dumps_) snapshot(dump.rank).silent = dump.is_empty;
 }
 
 // RAS says who lives; how far a rank is it says only of those of whom nothing else is known.
@@ -284,6 +384,7 @@ void Gathering::note_missing_ranks() {
 
 base::Result<Gathered> Gathering::gather(const std::vector<NamedFile>& files) {
   for (const NamedFile& file : files) RR_TRY(look_at(file));
+  RR_TRY(add_empty_files());
   if (ranks_.empty() && reports_.empty()) {
     return base::fail(Errc::kNotFound,
                       gathered_.notes.empty()
@@ -295,6 +396,10 @@ base::Result<Gathered> Gathering::gather(const std::vector<NamedFile>& files) {
   settle_members();
   for (const Dump& dump : dumps_) RR_TRY(add_dump(dump));
   note_missing_ranks();
+  add_unknown_members();
+  settle_idle();
+  note_silent();
+  gathered_.fleet.at_rest = !dumps_.empty();
   gathered_.fleet.world_size = world_;
   for (auto& [number, rank] : ranks_) gathered_.fleet.ranks.push_back(std::move(rank));
   return std::move(gathered_);

@@ -5,6 +5,8 @@
 //
 // A dump does not say whose it is: torch writes the rank at the end of the file's name. Nor does
 // gloo say who belongs to a group: those that have used it do, and everybody to the default group.
+// When a dump was written is not known either (files are copied): ages end with the newest time in
+// any of them. A dump without entries tells that its rank wrote down nothing, and no more than that.
 
 #include <cstdint>
 #include <functional>
@@ -15,11 +17,6 @@
 #include "tracer/analysis/snapshot.h"
 
 namespace robustrun::cli {
-
-struct LeftFile {
-  std::string bytes;
-  std::int64_t written_ns = 0;  // Unix time
-};
 
 struct NamedFile {
   std::string path;
@@ -33,7 +30,7 @@ struct Gathered {
 
 // May be called twice for a file: dumps are read again once all groups are known, so that not all
 // of them are in memory at a time.
-using ReadFile = std::function<base::Result<LeftFile>(const std::string& path)>;
+using ReadFile = std::function<base::Result<std::string>(const std::string& path)>;
 
 // The error names the file: one that the user named and that is of no known kind or cannot be
 // read, one whose rank is not told, two of one rank, or no file of use at all.

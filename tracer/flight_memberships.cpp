@@ -3,7 +3,8 @@
 // Torch numbers the collectives of a process group from 1 (collective_seq_id) and keeps the newest
 // entries of all groups in one ring. What is entered is the newest number; what is done, all up to
 // the oldest entry that is not. `pg_status` is asked only where the ring has no entry: its numbers
-// count point-to-point operations as well. Two cases need care:
+// count point-to-point operations as well. It goes by pg_id, and `pg_config` by name; torch counts
+// both up as groups are made, so they are paired in that order. Two cases need care:
 // - gloo has no events: its entries stay "scheduled" and are done when they are retired. NCCL's are
 //   also retired when they time out, and done only when they are "completed".
 // - Coalesced operations share one number; only the last of its entries ever changes its state.
@@ -107,8 +108,11 @@ struct Stream {
   std::map<std::uint64_t, Numbered> collectives;
   std::vector<const RecordedEntry*> sends_and_receives;
   std::map<std::uint64_t, bool> point_to_point_done;  // by number
+  std::set<std::uint64_t> point_to_point_started;
   std::uint64_t collectives_before = 0;  // before the newest of those
   bool timed = false;  // it is seen when a kernel starts
+  // By number: places in the order of the calls. Only of NCCL.
+  std::map<std::uint64_t, std::size_t> collective_at, point_to_point_at;
 };
 
 struct StreamId {
@@ -120,14 +124,25 @@ struct StreamId {
 
 std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
   std::map<StreamId, Stream> streams;
-  for (const RecordedEntry& entry : recording.entries) {
+  const bool timed = std::ranges::any_of(
+      recording.entries, [](const auto& entry) { return entry.started_ns != 0; });
+  for (std::size_t at = 0; at < recording.entries.size(); ++at) {
+    const RecordedEntry& entry = recording.entries[at];
     Stream& stream = streams[{entry.group, entry.group_name, is_gloo(entry)}];
     stream.description = entry.group_description;
-    stream.timed = stream.timed || entry.started_ns != 0;
+    stream.timed = timed && !is_gloo(entry);  // torch times all groups or none
+    if (entry.is_point_to_point) {
+      stream.point_to_point_at.emplace(entry.point_to_point, at);
+    } else {
+      stream.collective_at.emplace(entry.collective, at);
+    }
     if (entry.is_point_to_point) {
       stream.collectives_before = std::max(stream.collectives_before, entry.collective);
       bool& done = stream.point_to_point_done[entry.point_to_point];
       done = done || is_done(entry);
+      if (done || entry.state == RecordedEntry::State::kStarted) {
+        stream.point_to_point_started.insert(entry.point_to_point);
+      }
       if (!is_coalesced(entry)) stream.sends_and_receives.push_back(&entry);
     } else if (entry.collective > 0) {
       stream.collectives[entry.collective].add(entry);
@@ -139,8 +154,8 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
 class Maker {
  public:
   Maker(const FlightRecording& recording, const std::vector<KnownGroup>& known, std::uint32_t rank,
-        std::int64_t now_ns)
-      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns) {
+        std::int64_t now_ns, const std::set<std::string>* beside)
+      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns), beside_(beside) {
     for (const RecordedGroup& group : recording.groups) group_of_.emplace(group.name, &group);
     for (const KnownGroup& group : known) known_of_.emplace(group.name, &group);
   }
@@ -148,6 +163,7 @@ class Maker {
   std::vector<Membership> make() {
     const std::map<StreamId, Stream> streams = streams_of(recording_);
     const bool two_libraries = uses_another_than_gloo(streams);
+    find_head(streams);
     std::vector<Membership> made;
     for (const auto& [id, stream] : streams) {
       Membership membership = identify(id.name, stream.description);
@@ -196,6 +212,20 @@ class Maker {
     return Nanos(ns > 0 && ns < now_ns_ ? now_ns_ - ns : 0);
   }
 
+  // Where the first call that its GPU cannot be beyond stands.
+  void find_head(const std::map<StreamId, Stream>& streams) {
+    if (beside_ == nullptr) return;
+    for (const auto& [id, stream] : streams) {
+      if (id.gloo || stream.timed || beside_->contains(id.name)) continue;
+      for (const std::size_t at : unfinished(stream)) head_ = std::min(head_, at);
+    }
+  }
+
+  [[nodiscard]] bool is_behind_head(const Stream& stream, std::size_t at) const {
+    return !stream.timed && at > head_;
+  }
+
+  [[nodiscard]] static std::vector<std::size_t> unfinished(const Stream& stream);
   void count(const Stream& stream, std::uint64_t group, Membership& membership) const;
   void add_pending(const Stream& stream, Membership& membership) const;
   void add_point_to_point(const Stream& stream, Membership& membership) const;
@@ -208,7 +238,22 @@ class Maker {
   std::map<std::string_view, const KnownGroup*> known_of_;
   std::uint32_t rank_;
   std::int64_t now_ns_;
+  const std::set<std::string>* beside_;
+  std::size_t head_ = SIZE_MAX;
 };
+
+std::vector<std::size_t> Maker::unfinished(const Stream& stream) {
+  std::vector<std::size_t> places;
+  for (const auto& [number, at] : stream.collective_at) {
+    const auto found = stream.collectives.find(number);
+    if (found != stream.collectives.end() && !found->second.done) places.push_back(at);
+  }
+  for (const auto& [number, at] : stream.point_to_point_at) {
+    const auto found = stream.point_to_point_done.find(number);
+    if (found != stream.point_to_point_done.end() && !found->second) places.push_back(at);
+  }
+  return places;
+}
 
 void use_status(const GroupStatus& status, Membership& membership) {
   membership.entered = static_cast<std::uint64_t>(std::max<std::int64_t>(0, status.enqueued));
@@ -265,7 +310,9 @@ void Maker::add_pending(const Stream& stream, Membership& membership) const {
     operation.ordinal = ordinal;
     operation.signature = numbered.signature;
     // Without its times torch cannot tell a kernel that waits from one that runs.
-    if (stream.timed && !numbered.started) operation.stage = Operation::Stage::kQueued;
+    const bool is_queued = (stream.timed && !numbered.started) ||
+                           is_behind_head(stream, stream.collective_at.at(ordinal));
+    if (is_queued) operation.stage = Operation::Stage::kQueued;
     operation.age = since(numbered.created_ns);
     operation.unchanged = since(std::max(numbered.created_ns, numbered.started_ns));
     membership.pending.push_back(operation);
@@ -288,17 +335,40 @@ void Maker::add_point_to_point(const Stream& stream, Membership& membership) con
       Operation operation;
       operation.ordinal = recording_.complete ? count.entered : entry->point_to_point;
       operation.signature = signature;
+      const bool is_queued =
+          (stream.timed && !stream.point_to_point_started.contains(entry->point_to_point)) ||
+          is_behind_head(stream, stream.point_to_point_at.at(entry->point_to_point));
+      if (is_queued) operation.stage = Operation::Stage::kQueued;
       operation.age = since(entry->created_ns);
       operation.unchanged = since(std::max(entry->created_ns, entry->started_ns));
       membership.pending.push_back(operation);
     }
   }
   // Counts of two members can be compared when both count from the beginning.
-  if (!recording_.complete) return;
-  for (const auto& [key, count] : counts) membership.peers.push_back(count);
+  for (auto& [key, count] : counts) {
+    count.is_part = !recording_.complete;
+    membership.peers.push_back(count);
+  }
 }
 
-// Groups that have no entry. A pg_status that belongs to none of those above may be any one's.
+// Of `groups`, names without an entry, in the order in which torch made them, with the pg_status of
+// each; empty when they cannot be paired.
+std::map<std::string, GroupStatus> paired(const std::vector<std::string>& groups,
+                                          const std::vector<GroupStatus>& statuses) {
+  std::map<std::uint64_t, std::string> in_order;
+  for (const std::string& name : groups) {
+    const auto number = base::parse_int<std::uint64_t>(name);
+    if (!number && groups.size() > 1) return {};
+    in_order.emplace(number.value_or(0), name);
+  }
+  if (in_order.size() != groups.size() || groups.size() != statuses.size()) return {};
+  std::map<std::string, GroupStatus> pairs;
+  auto status = statuses.begin();
+  for (const auto& [number, name] : in_order) pairs.emplace(name, *status++);
+  return pairs;
+}
+
+// Groups that have no entry.
 void Maker::add_unused(const std::map<StreamId, Stream>& streams,
                        std::vector<Membership>& made) const {
   std::set<std::uint64_t> told;
@@ -307,24 +377,29 @@ void Maker::add_unused(const std::map<StreamId, Stream>& streams,
     told.insert(id.group);
     seen.insert(id.name);
   }
-  std::vector<GroupStatus> nobodys;
+  std::vector<GroupStatus> statuses;  // that no entry claims
   for (const auto& [id, status] : recording_.status) {
-    if (!told.contains(id)) nobodys.push_back(status);
+    if (!told.contains(id)) statuses.push_back(status);
   }
-  std::vector<std::string> unused;
-  const auto note = [&](const std::string& name) {
-    if (seen.insert(name).second) unused.push_back(name);
+  std::vector<std::string> unused, own;
+  const auto note = [&](const std::string& name, bool is_own) {
+    if (!seen.insert(name).second) return;
+    unused.push_back(name);
+    if (is_own) own.push_back(name);
   };
-  for (const KnownGroup& group : known_) note(group.name);
   for (const RecordedGroup& group : recording_.groups) {
-    if (!group.ranks.empty()) note(group.name);
+    if (!group.ranks.empty()) note(group.name, true);
   }
-  const bool one_each = nobodys.size() == 1 && unused.size() == 1;
-  const bool never_used = nobodys.empty() && (recording_.complete || !recording_.status.empty());
-  if (!one_each && !never_used) return;
+  for (const KnownGroup& group : known_) note(group.name, false);
+  // torch lists a group with its ranks, and gives it a pg_status, once it is used.
+  std::map<std::string, GroupStatus> status_of = paired(own, statuses);
+  if (status_of.empty()) status_of = paired(unused, statuses);
+  const bool is_certain = statuses.empty() && (recording_.complete || !recording_.status.empty());
+  if (status_of.empty() && !is_certain) return;
   for (const std::string& name : unused) {
     Membership membership = identify(name, "");
-    if (one_each) use_status(nobodys[0], membership);
+    const auto status = status_of.find(name);
+    if (status != status_of.end()) use_status(status->second, membership);
     made.push_back(std::move(membership));
   }
 }
@@ -347,8 +422,57 @@ std::uint64_t group_key(std::string_view name, const std::vector<std::uint32_t>&
 
 std::vector<Membership> memberships(const FlightRecording& recording,
                                     const std::vector<KnownGroup>& known, std::uint32_t rank,
-                                    std::int64_t now_ns) {
-  return Maker(recording, known, rank, now_ns).make();
+                                    std::int64_t now_ns, const std::set<std::string>* beside) {
+  return Maker(recording, known, rank, now_ns, beside).make();
+}
+
+std::set<std::string> groups_beside(const FlightRecording& recording) {
+  struct Place {
+    std::size_t at = 0;
+    const std::string* group = nullptr;
+    bool done = false;
+  };
+  std::vector<Place> places;
+  for (const auto& [id, stream] : streams_of(recording)) {
+    if (id.gloo) continue;
+    for (const auto& [number, at] : stream.collective_at) {
+      const auto found = stream.collectives.find(number);
+      if (found == stream.collectives.end()) continue;
+      places.push_back({at, &recording.entries[at].group_name, found->second.done});
+    }
+    for (const auto& [number, at] : stream.point_to_point_at) {
+      const bool done = stream.point_to_point_done.at(number);
+      places.push_back({at, &recording.entries[at].group_name, done});
+    }
+  }
+  std::ranges::sort(places, {}, &Place::at);
+  std::set<std::string> open, beside;
+  for (const Place& place : places) {
+    if (!place.done) {
+      open.insert(*place.group);
+      continue;
+    }
+    for (const std::string& group : open) {
+      if (group != *place.group) beside.insert(group);
+    }
+  }
+  return beside;
+}
+
+bool is_inside_nothing(const FlightRecording& recording) {
+  const auto is_finished = [](const auto& row) {
+    return row.second.enqueued == row.second.completed;
+  };
+  return recording.entries.empty() && !recording.status.empty() &&
+         std::ranges::all_of(recording.status, is_finished);
+}
+
+std::int64_t newest_time(const FlightRecording& recording) {
+  std::int64_t newest = 0;
+  for (const RecordedEntry& entry : recording.entries) {
+    newest = std::max({newest, entry.created_ns, entry.started_ns, entry.completed_ns});
+  }
+  return newest;
 }
 
 }  // namespace robustrun::tracer

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,9 +73,23 @@ struct KnownGroup {
 // As memberships. `now_ns`: Unix time of the dump; `rank`: global rank of the process, looked up in
 // groups whose members are told. A group that neither side tells the members of has size 0 and its
 // name's hash for a key. Groups that have not been used yet are there, too, where that is certain.
+// `beside`: names of groups beside whose operations computations go on. With it, an operation of
+// NCCL that was called after an unfinished one of another group counts as kQueued: GPUs do one after
+// the other, and a dump without times does not tell which of them they have come to.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
-                                                  std::uint32_t rank, std::int64_t now_ns);
+                                                  std::uint32_t rank, std::int64_t now_ns,
+                                                  const std::set<std::string>* beside = nullptr);
+
+// Names of groups with an unfinished operation of NCCL although one of another group that was called
+// later is done.
+[[nodiscard]] std::set<std::string> groups_beside(const FlightRecording& recording);
+
+// By its pg_status: it has begun something, and finished all that it has. false: not told.
+[[nodiscard]] bool is_inside_nothing(const FlightRecording& recording);
+
+// The newest time in it, Unix time; 0: it has none.
+[[nodiscard]] std::int64_t newest_time(const FlightRecording& recording);
 
 // Key of a communicator that torch knows by its process group: FNV-1a, 64 bit, of the name, a NUL
 // and the ascending global ranks as little-endian u32. python/robustrun/_groups.py does the same.

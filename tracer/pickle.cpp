@@ -23,11 +23,13 @@ enum Opcode : unsigned char {
   kNone = 'N',
   kBinUnicode = 'X',
   kEmptyList = ']',
+  kAppend = 'a',
   kAppends = 'e',
   kBinGet = 'h',
   kLongBinGet = 'j',
   kBinPut = 'q',
   kLongBinPut = 'r',
+  kSetItem = 's',
   kTuple = 't',
   kSetItems = 'u',
   kEmptyDict = '}',
@@ -40,8 +42,13 @@ enum Opcode : unsigned char {
   kNewTrue = 0x88,
   kNewFalse = 0x89,
   kLong1 = 0x8a,
+  kShortBinUnicode = 0x8c,
+  kMemoize = 0x94,
+  kFrame = 0x95,
 };
-constexpr unsigned char kProtocol = 2;
+// Torch writes 2; whoever loads a dump with Python and writes it again gets 4 or 5.
+constexpr unsigned char kProtocolLeast = 2;
+constexpr unsigned char kProtocolMost = 5;
 
 // Names of some that are refused, for the message; pickletools has them all.
 const char* name_of(unsigned char opcode) {
@@ -54,15 +61,12 @@ const char* name_of(unsigned char opcode) {
     case 'P': return "PERSID";
     case 'Q': return "BINPERSID";
     case 'I': return "INT";
-    case 'a': return "APPEND";
-    case 's': return "SETITEM";
     case 0x81: return "NEWOBJ";
     case 0x82: return "EXT1";
     case 0x83: return "EXT2";
     case 0x84: return "EXT4";
     case 0x92: return "NEWOBJ_EX";
     case 0x93: return "STACK_GLOBAL";
-    case 0x95: return "FRAME";
     default: return "unknown";
   }
 }
@@ -143,8 +147,14 @@ class Machine {
     return tuple(elements);
   }
 
-  base::Status appends() {
-    const std::vector<Index> elements = RR_TRY(pop_to_mark());
+  base::Status append() {
+    const Index element = RR_TRY(pop());
+    return append_all({element});
+  }
+
+  base::Status appends() { return append_all(RR_TRY(pop_to_mark())); }
+
+  base::Status append_all(const std::vector<Index>& elements) {
     const Index list = RR_TRY(pop());
     for (const Index element : elements) {
       if (!document_.append(list, element)) return corrupt("it appends to what is no list");
@@ -152,8 +162,15 @@ class Machine {
     return push(list);
   }
 
-  base::Status set_items() {
-    const std::vector<Index> items = RR_TRY(pop_to_mark());
+  base::Status set_item() {
+    const Index value = RR_TRY(pop());
+    const Index key = RR_TRY(pop());
+    return set_all({key, value});
+  }
+
+  base::Status set_items() { return set_all(RR_TRY(pop_to_mark())); }
+
+  base::Status set_all(const std::vector<Index>& items) {
     const Index map = RR_TRY(pop());
     if (items.size() % 2 != 0) return corrupt("a key has no value");
     for (std::size_t i = 0; i < items.size(); i += 2) {
@@ -181,8 +198,15 @@ class Machine {
     return push(memo_[number]);
   }
 
-  base::Status unicode() {
-    const std::uint64_t size = RR_TRY(take_number(4));
+  // A stretch that Python writes at once; what is in it is read as anything else.
+  base::Status frame() {
+    const std::uint64_t size = RR_TRY(take_number(8));
+    if (bytes_.size() - next_ < size) return corrupt("it is cut short");
+    return {};
+  }
+
+  base::Status unicode(std::size_t size_bytes) {
+    const std::uint64_t size = RR_TRY(take_number(size_bytes));
     const std::string_view text = RR_TRY(take(size));
     return push(document_.add_text(text));
   }
@@ -248,14 +272,19 @@ base::Status Machine::step(unsigned char opcode) {
     case kBinInt1: return small_integer(1);
     case kBinInt2: return small_integer(2);
     case kNone: return push(Document::kNull);
-    case kBinUnicode: return unicode();
+    case kBinUnicode: return unicode(4);
+    case kShortBinUnicode: return unicode(1);
     case kEmptyList: return push(document_.add_list());
+    case kAppend: return append();
     case kAppends: return appends();
     case kBinGet: return get(RR_TRY(take_number(1)));
     case kLongBinGet: return get(RR_TRY(take_number(4)));
     case kBinPut: return put(RR_TRY(take_number(1)));
     case kLongBinPut: return put(RR_TRY(take_number(4)));
+    case kMemoize: return put(memo_.size());
+    case kFrame: return frame();
     case kTuple: return tuple(RR_TRY(pop_to_mark()));
+    case kSetItem: return set_item();
     case kSetItems: return set_items();
     case kEmptyDict: return push(document_.add_map());
     case kBinFloat: return big_float();
@@ -269,7 +298,9 @@ base::Status Machine::step(unsigned char opcode) {
     case kProto: {
       if (at_ != 0) return corrupt("a second pickle begins");
       const std::uint64_t version = RR_TRY(take_number(1));
-      if (version != kProtocol) return corrupt("its protocol is not 2");
+      if (version < kProtocolLeast || version > kProtocolMost) {
+        return corrupt("its protocol is none of 2 to 5");
+      }
       return {};
     }
     default: {
@@ -286,7 +317,7 @@ base::Status Machine::step(unsigned char opcode) {
 
 bool looks_like_pickle(std::string_view bytes) {
   return bytes.size() >= 2 && static_cast<unsigned char>(bytes[0]) == kProto &&
-         static_cast<unsigned char>(bytes[1]) <= 5;
+         static_cast<unsigned char>(bytes[1]) <= kProtocolMost;
 }
 
 base::Result<Document> read_pickle(std::string_view bytes) {

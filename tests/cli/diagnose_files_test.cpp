@@ -9,6 +9,7 @@
 #include "cli/diagnose_text.h"
 #include "cli/limits.h"
 #include "tests/tracer/record_image.h"
+#include "tracer/analysis/analyze.h"
 #include "tracer/flight_recorder.h"
 #include "tracer/progress_record.h"
 
@@ -18,13 +19,10 @@ using namespace robustrun;
 using base::Errc;
 using cli::gather;
 using cli::Gathered;
-using cli::LeftFile;
 using cli::NamedFile;
 using tracer::RankSnapshot;
 
 namespace {
-
-constexpr std::int64_t kWritten = 1'000'000'000'000'000;
 
 std::string fixture(const std::string& name) {
   std::ifstream file(RR_SOURCE_DIR "/tests/fixtures/" + name, std::ios::binary);
@@ -40,10 +38,10 @@ struct Disk {
   [[nodiscard]] base::Result<Gathered> look() const {
     std::vector<NamedFile> names;
     for (const auto& [path, bytes] : files) names.push_back({path, named});
-    return gather(names, [this](const std::string& path) -> base::Result<LeftFile> {
+    return gather(names, [this](const std::string& path) -> base::Result<std::string> {
       const auto found = files.find(path);
       if (found == files.end()) return base::fail(Errc::kNotFound, "it is gone");
-      return LeftFile{found->second, kWritten};
+      return found->second;
     });
   }
 };
@@ -114,16 +112,120 @@ TEST_CASE("members of gloo's groups are those that used them, and everybody of t
 
 TEST_CASE("a rank whose dump lacks a group that others count it to has not used it") {
   Disk disk;
-  disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
+  disk.files["t_4"] = dump("7", "tp", 1, "[4, 5]");
   disk.files["t_5"] = R"({"version":"2.10","pg_config":{},"entries":[]})";
   const auto gathered = disk.look();
   REQUIRE(gathered);
   REQUIRE(gathered->fleet.ranks.size() == 2);
   REQUIRE(gathered->fleet.ranks[1].comms.size() == 1);
   CHECK(gathered->fleet.ranks[1].comms[0].comm == gathered->fleet.ranks[0].comms[0].comm);
+  CHECK(gathered->fleet.ranks[1].comms[0].counts_completion);
   CHECK(gathered->fleet.ranks[1].comms[0].entered == 0);
-  CHECK(gathered->fleet.ranks[0].comms[0].pending.at(0).age == base::Nanos(1));
-  CHECK(gathered->notes == std::vector<std::string>{"nothing is known of ranks [0-3]"});
+  CHECK(gathered->notes == std::vector<std::string>{"the dump of rank 5 has no entries",
+                                                    "nothing is known of ranks [0-3]"});
+}
+
+TEST_CASE("a dump without entries tells nothing of a group that others have used with its rank") {
+  Disk disk;
+  disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
+  disk.files["t_5"] = R"({"version":"2.10","pg_config":{},"entries":[]})";
+  const auto gathered = disk.look();
+  REQUIRE(gathered);
+  REQUIRE(gathered->fleet.ranks.size() == 2);
+  REQUIRE(gathered->fleet.ranks[1].comms.size() == 1);
+  CHECK_FALSE(gathered->fleet.ranks[1].comms[0].counts_completion);
+  CHECK(gathered->fleet.ranks[1].silent);
+  CHECK_FALSE(gathered->fleet.ranks[0].silent);
+}
+
+TEST_CASE("by its pg_status a rank without entries is inside nothing, whichever group is whose") {
+  Disk disk;
+  disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
+  const auto with_status = [](const std::string& groups) {
+    return R"({"version":"2.10","pg_config":{)" + groups +
+           R"(},"entries":[],"pg_status":{"1":{"last_enqueued_collective":"2",)"
+           R"("last_started_collective":"-1","last_completed_collective":"2"}}})";
+  };
+  for (const std::string& groups :
+       {std::string(), std::string(R"("7":{"name":"7","desc":"tp","ranks":"[4, 5]"})")}) {
+    CAPTURE(groups);
+    disk.files["t_5"] = with_status(groups);
+    const auto gathered = disk.look();
+    REQUIRE(gathered);
+    REQUIRE(gathered->fleet.ranks[1].comms.size() == 1);
+    const tracer::Membership& comm = gathered->fleet.ranks[1].comms[0];
+    CHECK(comm.counts_completion);
+    CHECK(comm.entered == 2);
+    CHECK(comm.done == 2);
+    const tracer::Verdict verdict = tracer::analyze(gathered->fleet);
+    CHECK(verdict.finding == tracer::Finding::kNeverEntered);
+    CHECK(verdict.culprits == std::vector<base::Rank>{base::Rank{5}});
+  }
+}
+
+TEST_CASE("members without dump, with an empty file or an empty dump are named by pg_config") {
+  for (const std::string how : {"missing", "file", "dump"}) {
+    CAPTURE(how);
+    Disk disk;
+    for (const std::string rank : {"0", "1", "3", "4", "5", "6", "7"}) {
+      disk.files["t_" + rank] = dump("9", "ep", 5, "[0, 1, 2, 3, 4, 5, 6, 7]");
+    }
+    if (how == "file") disk.files["t_2"] = "";
+    if (how == "dump") disk.files["t_2"] = R"({"version":"2.10","pg_config":{},"entries":[]})";
+    const auto gathered = disk.look();
+    REQUIRE(gathered);
+    const tracer::Verdict verdict = tracer::analyze(gathered->fleet);
+    CHECK(verdict.culprits == std::vector<base::Rank>{base::Rank{2}});
+    CHECK(verdict.confidence == tracer::Confidence::kInferred);
+    CHECK(verdict.sentence.starts_with("rank 2 has no record of all_reduce #5 (group ep); 7 ranks"));
+  }
+}
+
+TEST_CASE("several members that tell nothing are named, unless half the files are missing") {
+  Disk disk;
+  for (const std::string rank : {"0", "1", "3", "4", "5", "7"}) {
+    disk.files["t_" + rank] = dump("9", "ep", 5, "[0, 1, 2, 3, 4, 5, 6, 7]");
+  }
+  const auto two = disk.look();
+  REQUIRE(two);
+  CHECK(tracer::analyze(two->fleet).culprits ==
+        std::vector<base::Rank>{base::Rank{2}, base::Rank{6}});
+  disk.files.erase("t_0");
+  disk.files.erase("t_1");
+  const auto half = disk.look();
+  REQUIRE(half);
+  const tracer::Verdict verdict = tracer::analyze(half->fleet);
+  CHECK(verdict.culprits.empty());
+  CHECK(verdict.sentence.starts_with("ranks 0, 1, 2 and 6 have no record of all_reduce #5"));
+}
+
+TEST_CASE("an empty file is a dump only where dumps of its name lie") {
+  Disk disk;
+  disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
+  disk.files["log_5"] = "";
+  const auto gathered = disk.look();
+  REQUIRE(gathered);
+  CHECK_FALSE(gathered->fleet.ranks[1].silent);
+  CHECK(gathered->notes == std::vector<std::string>{"nothing is known of ranks [0-3],5"});
+  disk.named = true;
+  CHECK(disk.look().error().what == "cannot use log_5: it is empty");
+}
+
+TEST_CASE("ages end with the newest time of all dumps, whenever the files were written") {
+  Disk disk;
+  disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
+  disk.files["t_5"] = R"({"version":"2.10","pg_config":{},"entries":[{"record_id":0,"pg_id":0,)"
+                      R"("process_group":["7","tp"],"profiling_name":"nccl:all_reduce",)"
+                      R"("state":"completed","time_created_ns":1000000004000000000,)"
+                      R"("time_discovered_completed_ns":1000000005000000000,)"
+                      R"("collective_seq_id":2}]})";
+  std::string& first = disk.files["t_4"];
+  first.replace(first.find("999999999999999"), 15, "1000000003000000000");
+  const auto gathered = disk.look();
+  REQUIRE(gathered);
+  CHECK(gathered->fleet.at_rest);
+  CHECK(gathered->fleet.ranks[0].comms[0].pending.at(0).age == std::chrono::seconds(2));
+  CHECK(gathered->fleet.ranks[1].comms[0].idle == std::chrono::seconds(1));
 }
 
 TEST_CASE("progress records are read, also beside dumps") {
@@ -198,9 +300,9 @@ TEST_CASE("whose a file is, and which of two is meant, is asked") {
 TEST_CASE("a file that goes away between two looks is an error") {
   int reads = 0;
   const auto gathered =
-      gather({{"t_0", true}}, [&reads](const std::string&) -> base::Result<LeftFile> {
+      gather({{"t_0", true}}, [&reads](const std::string&) -> base::Result<std::string> {
         if (++reads > 1) return base::fail(Errc::kNotFound, "it is gone");
-        return LeftFile{fixture("flight_recorder/gloo.pickle.0"), kWritten};
+        return fixture("flight_recorder/gloo.pickle.0");
       });
   CHECK_FALSE(gathered);
 }

@@ -133,8 +133,8 @@ TEST_CASE("two groups in opposite order: both ranks and both operations") {
   CHECK(numbers(verdict.victims) == Ranks{0, 3});
   CHECK(verdict.sentence ==
         "rank 1 (node0, local 1) is in all_reduce #4 (48 MB, group a), rank 2 (node0, local 2) is "
-        "in broadcast #9 (16 B, group b): they call them in different orders and wait for each "
-        "other for 12.0 s; 2 ranks wait for them");
+        "in broadcast #9 (16 B, group b) for 12.0 s: they wait for each other, because they call "
+        "them in different orders or one has left one out; 2 ranks wait for them");
 }
 
 TEST_CASE("one of many that turned the order around is named by majority") {

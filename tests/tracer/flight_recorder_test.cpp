@@ -275,7 +275,9 @@ TEST_CASE("a group of sends alone knows its collectives from them") {
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].entered == 12);
   CHECK(groups[0].done == 12);
-  CHECK(groups[0].peers.empty());  // counted from the middle, they compare with nobody's
+  REQUIRE(groups[0].peers.size() == 2);
+  CHECK(groups[0].peers[0].is_part);  // counted from the middle
+  CHECK(groups[0].peers[1].is_part);  // counted from the middle, they compare with nobody's
   REQUIRE(groups[0].pending.size() == 1);
   CHECK(groups[0].pending[0].signature.kind == OpKind::kRecv);
   CHECK(groups[0].pending[0].signature.root == 1);

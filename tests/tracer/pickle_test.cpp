@@ -80,6 +80,34 @@ TEST_CASE("a value from the memo is the same value, with what is added to it lat
   CHECK(read->root().at(2).at(0).integer() == 5);
 }
 
+TEST_CASE("what Python writes after loading a dump is read, in every protocol that it has") {
+  // pickle.dumps({"a": [7], "b": {"a": (1, "x")}, "c": []}, protocol)
+  const std::string two = "\x80\x02}q\x00(X\x01\0\0\0aq\x01]q\x02K\x07"s +
+                          "aX\x01\0\0\0bq\x03}q\x04h\x01K\x01X\x01\0\0\0xq\x05\x86q\x06sX\x01"s +
+                          "\0\0\0cq\x07]q\x08u."s;
+  const std::string four = "\x80\x04\x95\x25\0\0\0\0\0\0\0}\x94(\x8c\x01"s + "a\x94]\x94K\x07"s +
+                           "a\x8c\x01"s + "b\x94}\x94h\x01K\x01\x8c\x01x\x94\x86\x94s\x8c\x01"s +
+                           "c\x94]\x94u."s;
+  std::string three = two, five = four;
+  three[1] = '\x03';
+  five[1] = '\x05';
+  for (const std::string& bytes : {two, three, four, five}) {
+    CAPTURE(int{bytes[1]});
+    const auto read = read_pickle(bytes);
+    REQUIRE(read);
+    const tracer::Value root = read->root();
+    CHECK(root.size() == 3);
+    CHECK(root["a"].size() == 1);
+    CHECK(root["a"].at(0).integer() == 7);
+    CHECK(root["b"]["a"].at(0).integer() == 1);
+    CHECK(root["b"]["a"].at(1).text() == "x");
+    CHECK(root["c"].is_list());
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      CHECK_FALSE(read_pickle(bytes.substr(0, size)));
+    }
+  }
+}
+
 TEST_CASE("a list that holds itself does no harm") {
   const auto read = read_pickle(kBegin + "]q\x00(h\x00"s + "e.");
   REQUIRE(read);
@@ -120,8 +148,8 @@ TEST_CASE("an opcode that could run something is refused with its name and place
   }
 }
 
-TEST_CASE("every opcode but torch's is refused, whatever is on the stack") {
-  const std::string known = "(.JKMNX]ehjqrtu}G)\x80\x85\x86\x87\x88\x89\x8a";
+TEST_CASE("every opcode that no dump needs is refused, whatever is on the stack") {
+  const std::string known = "(.JKMNX]aehjqrstu}G)\x80\x85\x86\x87\x88\x89\x8a\x8c\x94\x95";
   int refused = 0;
   for (int opcode = 0; opcode < 256; ++opcode) {
     if (known.find(static_cast<char>(opcode)) != std::string::npos) continue;
@@ -130,7 +158,7 @@ TEST_CASE("every opcode but torch's is refused, whatever is on the stack") {
     CHECK(error.what.find("refused") != std::string::npos);
     ++refused;
   }
-  CHECK(refused == 256 - 25);
+  CHECK(refused == 256 - 30);
 }
 
 TEST_CASE("a pickle that is cut anywhere is refused") {
@@ -159,7 +187,14 @@ TEST_CASE("what does not fit together is refused") {
   CHECK(error_of("\x8a\x09" + "123456789."s).code == Errc::kCorrupt);
   CHECK(error_of("N\x80\x02.").code == Errc::kCorrupt);   // a second one
   CHECK(error_of("N.N").code == Errc::kCorrupt);          // something behind it
-  CHECK_FALSE(read_pickle("\x80\x04N."));                 // another protocol
+  CHECK(error_of("K\x01K\x02" + "a."s).code == Errc::kCorrupt);   // append to a number
+  CHECK(error_of("]a."s).code == Errc::kCorrupt);         // append nothing
+  CHECK(error_of("]K\x01K\x02s."s).code == Errc::kCorrupt);       // an item of a list
+  CHECK(error_of("}K\x01s."s).code == Errc::kCorrupt);    // a key alone
+  CHECK(error_of("\x94.").code == Errc::kCorrupt);        // nothing to remember
+  CHECK(error_of("\x95\x09\0\0\0\0\0\0\0N."s).code == Errc::kCorrupt);  // a frame that is cut
+  CHECK_FALSE(read_pickle("\x80\x01N."s));                // other protocols
+  CHECK_FALSE(read_pickle("\x80\x06N."s));
   CHECK_FALSE(read_pickle(""));
   CHECK_FALSE(read_pickle("N."));
 }

@@ -139,11 +139,11 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
   verdict.nodes = nodes_of(view, made.culprits);
   verdict.place = common_place(facts, made.culprits);
   made.who = ranks_text(view, made.culprits);
-  made.age = std::max(main.age, base::Nanos{0});
+  made.age = age_to_tell(facts, main.age);
   verdict.lasting = made.age;
   for (const Wait& wait : facts.graph.waits()) {
     if (!std::ranges::binary_search(made.victims, wait.at)) continue;
-    verdict.lasting = std::max(verdict.lasting, wait.age);
+    verdict.lasting = std::max(verdict.lasting, age_to_tell(facts, wait.age));
     break;  // they are sorted
   }
   if (main.age >= base::Nanos{0}) {
@@ -163,8 +163,14 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
   return made;
 }
 
+base::Nanos age_to_tell(const Case& facts, base::Nanos age) {
+  const bool is_lower_bound = facts.view.fleet().at_rest && age < kShortWait;
+  return is_lower_bound ? base::Nanos{0} : std::max(age, base::Nanos{0});
+}
+
 void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation) {
   std::vector<std::uint32_t> victims = accusation.culprits;
+  victims.insert(victims.end(), accusation.victims.begin(), accusation.victims.end());
   for (const Wait& wait : facts.graph.waits()) {
     if (wait.comm == comm) victims.push_back(wait.at);
   }

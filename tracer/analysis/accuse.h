@@ -26,6 +26,10 @@ struct Accusation {
 // seen, else kInferred.
 [[nodiscard]] Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames);
 
+// How long a wait has lasted, for people; 0: not known. At rest ages end with the newest thing that
+// anybody wrote down, soon after all had come to where they were.
+[[nodiscard]] base::Nanos age_to_tell(const Case& facts, base::Nanos age);
+
 // Makes victims of all who are inside an operation of the communicator, and of who waits for them:
 // of a culprit that has entered, no edge of the graph tells.
 void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);

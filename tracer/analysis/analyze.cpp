@@ -30,6 +30,7 @@ constexpr Rule kHangRules[] = {
     rule_slow_tcp,           // R8, of an operation that takes long
     rule_left_behind,        // R5
     rule_long_phase,         // R10
+    rule_gpu_stands,         // R4a, of ranks at rest
     rule_order_inversion,    // R6b
     rule_interface_down,     // R8b, no link is seen to be stuck
     rule_proxy_stuck,        // R4c
@@ -64,14 +65,14 @@ Verdict undecided(const Case& facts) {
   if (verdict.signature.kind == OpKind::kUnknown) {
     verdict.signature = facts.view.signature(comm, longest.ordinal).value_or(Signature{});
   }
-  verdict.lasting = longest.age;
+  verdict.lasting = age_to_tell(facts, longest.age);
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
   const std::string operation =
       operation_text(facts.view, comm, longest.ordinal, verdict.signature);
   verdict.sentence =
       fmt::format("{} {}{} in {}", ranks_text(facts.view, waiting),
-                  waiting.size() > 1 ? "wait" : "waits", for_text(longest.age), operation);
+                  waiting.size() > 1 ? "wait" : "waits", for_text(verdict.lasting), operation);
   verdict.sentence += longest.has_edges ? "; what is known does not say for whom"
                                         : ", which all members have entered; what is known does "
                                           "not say what holds it up";
@@ -114,10 +115,11 @@ bool is_timeless(Finding finding) {
 Verdict decide(const Case& facts) {
   std::optional<Verdict> verdict;
   const bool is_ageless = has_no_ages(facts);
-  const bool is_short = facts.graph.longest_wait() < kShortWait && !is_ageless;
+  const bool is_hung = is_ageless || facts.view.fleet().at_rest;  // whatever ages say
+  const bool is_short = facts.graph.longest_wait() < kShortWait && !is_hung;
   if (is_short) consider(facts, kSlowRules, verdict);
   consider(facts, kHangRules, verdict);
-  if (is_ageless) consider(facts, kSlowRules, verdict);
+  if (is_hung) consider(facts, kSlowRules, verdict);
   if (!verdict) return undecided(facts);
   if (is_ageless && !is_timeless(verdict->finding)) {
     verdict->confidence = std::min(verdict->confidence, Confidence::kInferred);
@@ -199,7 +201,9 @@ Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   }
   const Stacks stacks = read_stacks(evidence);
   std::vector<bool> elsewhere;
-  for (const Whereabouts& where : stacks.where) elsewhere.push_back(is_elsewhere(where.reason));
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    elsewhere.push_back(is_elsewhere(stacks.where[at].reason) || view.rank(at).silent);
+  }
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
   const Case facts{.view = view, .where = stacks.where, .same = stacks.same, .graph = graph};
   Verdict verdict = chosen(facts);

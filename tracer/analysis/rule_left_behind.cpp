@@ -1,5 +1,7 @@
 // R5: a rank is still inside an operation that nobody can leave before all have entered it, and
-// most of the others have left it: what is missing is at that rank.
+// most of the others have left it, or one of them has finished the next such one as well, which
+// needed all of them again: what is missing is at that rank. At rest one that has left it is enough:
+// everybody had the time to.
 
 #include <fmt/format.h>
 
@@ -14,6 +16,14 @@ namespace {
 std::size_t finished_by(const Communicator& comm, std::uint64_t ordinal) {
   return static_cast<std::size_t>(std::ranges::count_if(
       comm.members, [&](const Member& m) { return m.counts && m.ordinal > ordinal; }));
+}
+
+// Whether a member has finished it and the one after, and nobody can leave either of them alone.
+bool is_left_far_behind(const FleetView& view, const Communicator& comm, std::uint64_t ordinal) {
+  const std::optional<Signature> next = view.signature(comm, ordinal + 1);
+  if (!next || !synchronises_all(next->kind)) return false;
+  return std::ranges::any_of(
+      comm.members, [&](const Member& m) { return m.counts && m.ordinal > ordinal + 1; });
 }
 
 // The kernel runs on all channels: the GPU is where it hangs.
@@ -36,7 +46,10 @@ std::optional<Verdict> rule_left_behind(const Case& facts) {
     const Communicator& comm = facts.view.comms()[blame.comm];
     const Signature signature = facts.view.signature(comm, blame.ordinal).value_or(Signature{});
     if (!synchronises_all(signature.kind)) continue;
-    if (finished_by(comm, blame.ordinal) * 2 <= comm.members.size()) continue;
+    const bool is_alone = finished_by(comm, blame.ordinal) * 2 > comm.members.size();
+    const bool is_clear = is_alone || facts.view.fleet().at_rest ||
+                          is_left_far_behind(facts.view, comm, blame.ordinal);
+    if (!is_clear) continue;
     is_proved &= is_in_kernel(comm, blame.at);
     behind.push_back(blame);
   }

@@ -106,6 +106,28 @@ std::optional<Dispute> dispute_of(const std::vector<Said>& said) {
   return std::nullopt;
 }
 
+// Where the members are no majority: whether most of those who say anything about this operation in
+// other groups of that name call it as the usual one, or as the other. None: neither.
+std::optional<bool> usual_elsewhere(const Case& facts, const Communicator& comm,
+                                    const Dispute& dispute) {
+  const std::string& name = comm.members.front().view->name;
+  if (!facts.view.fleet().at_rest || name.empty()) return std::nullopt;
+  std::size_t usual = 0, other = 0, all = 0;
+  for (const Communicator& like : facts.view.comms()) {
+    if (like.key == comm.key || like.members.front().view->name != name) continue;
+    for (const Member& member : like.members) {
+      const auto& recent = member.view->recent;
+      const auto past = std::ranges::find(recent, dispute.ordinal, &Past::ordinal);
+      if (past == recent.end() || !is_comparable(past->signature)) continue;
+      ++all;
+      usual += disagree(past->signature, dispute.usual) ? 0 : 1;
+      other += disagree(past->signature, dispute.other) ? 0 : 1;
+    }
+  }
+  if (usual == other || std::max(usual, other) * 2 <= all) return std::nullopt;
+  return usual > other;
+}
+
 std::vector<Blame> blames_of(std::vector<std::uint32_t> ats, const Wait& wait,
                              const Dispute& dispute) {
   std::vector<Blame> blames;
@@ -121,9 +143,19 @@ std::vector<Blame> blames_of(std::vector<std::uint32_t> ats, const Wait& wait,
   return blames;
 }
 
-Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) {
+Verdict verdict_of(const Case& facts, const Wait& wait, Dispute dispute) {
   const Communicator& comm = facts.view.comms()[wait.comm];
-  const bool is_majority = dispute.agreeing.size() * 2 > comm.size;
+  bool is_majority = dispute.agreeing.size() * 2 > comm.size;
+  const bool is_whole = dispute.agreeing.size() + dispute.deviating.size() == comm.size;
+  const std::optional<bool> elsewhere =
+      is_majority || !is_whole ? std::nullopt : usual_elsewhere(facts, comm, dispute);
+  if (elsewhere) {
+    is_majority = true;
+    if (!*elsewhere) {
+      std::swap(dispute.usual, dispute.other);
+      std::swap(dispute.agreeing, dispute.deviating);
+    }
+  }
   const std::string where =
       fmt::format("operation #{} ({})", dispute.ordinal, group_text(facts.view, comm));
   std::vector<std::uint32_t> both = dispute.deviating;
@@ -132,7 +164,8 @@ Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) 
                            blames_of(is_majority ? dispute.deviating : both, wait, dispute));
   add_members(facts, wait.comm, made);
   Verdict& verdict = made.verdict;
-  verdict.confidence = is_majority ? Confidence::kMajority : Confidence::kInferred;
+  verdict.confidence =
+      is_majority && !elsewhere ? Confidence::kMajority : Confidence::kInferred;
   const auto side = [&](const std::vector<std::uint32_t>& ats, const Signature& signature) {
     return fmt::format("{} {} {}", ranks_text(facts.view, ats), ats.size() > 1 ? "call" : "calls",
                        signature_text(signature));
@@ -153,6 +186,7 @@ Verdict verdict_of(const Case& facts, const Wait& wait, const Dispute& dispute) 
       verdict.nodes.clear();
     }
   }
+  if (elsewhere) verdict.sentence += ", as other groups of that name do";
   if (verdict.lasting > base::Nanos{}) {
     verdict.sentence += "; nothing moves" + for_text(verdict.lasting);
   }

@@ -31,6 +31,24 @@ Absent sort_absent(const Case& facts) {
   return absent;
 }
 
+namespace {
+
+// Whom others wait for in operations that all but them have come to.
+void add_unseen(const Case& facts, Verdict& verdict) {
+  const std::vector<base::Rank> unseen = unseen_suspects(facts).certain;
+  if (unseen.empty()) return;
+  std::vector<std::uint32_t> numbers;
+  for (const base::Rank rank : unseen) numbers.push_back(rank.value);
+  verdict.sentence +=
+      fmt::format("; {} {}, for whom others wait, {} no record", unseen.size() > 1 ? "ranks" : "rank",
+                  list_text(numbers), unseen.size() > 1 ? "have" : "has");
+  verdict.culprits.insert(verdict.culprits.end(), unseen.begin(), unseen.end());
+  std::ranges::sort(verdict.culprits);
+  verdict.confidence = Confidence::kInferred;
+}
+
+}  // namespace
+
 std::optional<Verdict> rule_never_entered(const Case& facts) {
   const Absent absent = sort_absent(facts);
   std::vector<Blame> blames = absent.plain;
@@ -59,6 +77,7 @@ std::optional<Verdict> rule_never_entered(const Case& facts) {
                     for_text(made.age));
   }
   made.verdict.sentence += whereabouts_text(facts, made) + waiting_text(facts, made);
+  if (facts.view.fleet().at_rest) add_unseen(facts, made.verdict);
   return made.verdict;
 }
 

@@ -1,9 +1,12 @@
-// The last resort of R2: everybody who is seen is inside, and one member is not seen. It is named
-// as a suspicion; two or more are not told apart.
+// The last resort of R2: everybody who is seen is inside, and a member is not seen. It is named as a
+// suspicion. Of a job at rest several are, by the operations in which nobody else is missing; while
+// one runs, two or more are not told apart.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/sentence.h"
@@ -11,8 +14,10 @@
 namespace robustrun::tracer {
 namespace {
 
-std::vector<base::Rank> not_seen(const Case& facts, const Communicator& comm) {
-  std::vector<base::Rank> ranks = facts.view.missing_members(comm);
+using Ranks = std::vector<base::Rank>;
+
+Ranks not_seen(const Case& facts, const Communicator& comm) {
+  Ranks ranks = facts.view.missing_members(comm);
   for (const Member& member : comm.members) {
     if (!member.counts) ranks.push_back(facts.view.rank(member.at).rank);
   }
@@ -20,19 +25,76 @@ std::vector<base::Rank> not_seen(const Case& facts, const Communicator& comm) {
   return ranks;
 }
 
+// Who of them a wait may be for.
+Ranks may_be_waited_for(const Case& facts, const Wait& wait) {
+  const Communicator& comm = facts.view.comms()[wait.comm];
+  const Member* const peer = wait.peer < 0 ? nullptr : comm.find(wait.peer);
+  if (peer != nullptr) return {facts.view.rank(peer->at).rank};
+  return not_seen(facts, comm);
+}
+
+// Of each operation in which nobody but them is missing.
+std::set<Ranks> missed_alone(const Case& facts) {
+  std::set<Ranks> missed;
+  for (const Wait& wait : facts.graph.waits()) {
+    if (wait.has_edges || !std::ranges::binary_search(facts.graph.unseen(), wait.comm)) continue;
+    Ranks ranks = may_be_waited_for(facts, wait);
+    if (!ranks.empty()) missed.insert(std::move(ranks));
+  }
+  return missed;
+}
+
+void erase_those_with(std::set<Ranks>& missed, base::Rank rank) {
+  std::erase_if(missed, [&](const Ranks& r) { return std::ranges::find(r, rank) != r.end(); });
+}
+
+const Wait* longest_unseen(const Case& facts) {
+  for (const Wait& wait : facts.graph.waits()) {  // the longest first
+    if (std::ranges::binary_search(facts.graph.unseen(), wait.comm)) return &wait;
+  }
+  return nullptr;
+}
+
+std::string have_no_record(const Ranks& ranks) {
+  std::vector<std::uint32_t> numbers;
+  for (const base::Rank rank : ranks) numbers.push_back(rank.value);
+  return numbers.size() == 1 ? fmt::format("rank {} has no record", numbers.front())
+                             : fmt::format("ranks {} have no record", list_text(numbers));
+}
+
 }  // namespace
 
-std::optional<Verdict> rule_not_seen(const Case& facts) {
-  if (facts.graph.unseen().empty()) return std::nullopt;
-  const Wait* shown = nullptr;
-  for (const Wait& wait : facts.graph.waits()) {  // the longest first
-    if (!std::ranges::binary_search(facts.graph.unseen(), wait.comm)) continue;
-    shown = &wait;
-    break;
+Unseen unseen_suspects(const Case& facts) {
+  Unseen unseen;
+  std::set<Ranks> missed = missed_alone(facts);
+  std::set<base::Rank> all, alone;
+  for (const Ranks& ranks : missed) {
+    all.insert(ranks.begin(), ranks.end());
+    if (ranks.size() == 1) alone.insert(ranks.front());
   }
+  for (const base::Rank rank : alone) erase_those_with(missed, rank);
+  // Where several are missing, the one whom most such operations have in common.
+  while (!missed.empty()) {
+    std::map<base::Rank, std::size_t> shares;
+    for (const Ranks& ranks : missed) {
+      for (const base::Rank rank : ranks) ++shares[rank];
+    }
+    const auto by_share = [](const auto& row) { return row.second; };
+    const auto most = std::ranges::max_element(shares, {}, by_share);
+    if (std::ranges::count(shares, most->second, by_share) > 1) break;
+    alone.insert(most->first);
+    erase_those_with(missed, most->first);
+  }
+  unseen.certain.assign(alone.begin(), alone.end());
+  for (const Ranks& ranks : missed) alone.insert(ranks.begin(), ranks.end());
+  unseen.possible.assign(alone.begin(), alone.end());
+  return unseen;
+}
+
+std::optional<Verdict> rule_not_seen(const Case& facts) {
+  const Wait* const shown = longest_unseen(facts);
   if (shown == nullptr) return std::nullopt;
   const Communicator& comm = facts.view.comms()[shown->comm];
-  const std::vector<base::Rank> ranks = not_seen(facts, comm);
   Verdict verdict;
   verdict.finding = Finding::kUndecided;
   verdict.confidence = Confidence::kNone;
@@ -40,23 +102,37 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
   verdict.group = facts.view.group_name(comm);
   verdict.ordinal = shown->ordinal;
   verdict.signature = facts.view.signature(comm, shown->ordinal).value_or(shown->signature);
-  verdict.lasting = shown->age;
+  verdict.lasting = age_to_tell(facts, shown->age);
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
   const std::string operation = operation_text(facts.view, comm, shown->ordinal, verdict.signature);
-  std::vector<std::uint32_t> numbers;
-  for (const base::Rank rank : ranks) numbers.push_back(rank.value);
-  if (comm.uncounted == 1 && numbers.size() == 1) {
-    verdict.finding = Finding::kNeverEntered;
-    verdict.confidence = Confidence::kInferred;
-    verdict.culprits = ranks;
-    const std::optional<std::uint32_t> at = facts.view.find(ranks.front());
-    if (at) verdict.nodes = nodes_of(facts.view, {*at});
-    verdict.sentence = fmt::format("rank {} has no record of {}", numbers.front(), operation);
-  } else if (numbers.empty()) {
+  Ranks ranks = not_seen(facts, comm);
+  Ranks culprits;
+  if (comm.uncounted == 1) culprits = ranks;
+  bool is_here = true;  // all of them are members
+  if (facts.view.fleet().at_rest) {
+    Unseen unseen = unseen_suspects(facts);
+    // Of few; where half the files are missing, that proves nothing about any of them.
+    const bool is_few = unseen.possible.size() * 4 <= facts.view.rank_count();
+    culprits = is_few ? std::move(unseen.possible) : std::move(unseen.certain);
+    is_here = std::ranges::includes(ranks, culprits);
+    if (!culprits.empty()) ranks = culprits;
+  }
+  if (ranks.empty()) {
     verdict.sentence = fmt::format("{} members of {} have no record", comm.uncounted, operation);
   } else {
-    verdict.sentence = fmt::format("ranks {} have no record of {}", list_text(numbers), operation);
+    verdict.sentence =
+        fmt::format("{} of {}{}", have_no_record(ranks), operation, is_here ? "" : " and others");
+  }
+  if (!culprits.empty()) {
+    verdict.finding = Finding::kNeverEntered;
+    verdict.confidence = Confidence::kInferred;
+    std::vector<std::uint32_t> ats;
+    for (const base::Rank rank : culprits) {
+      if (const std::optional<std::uint32_t> at = facts.view.find(rank)) ats.push_back(*at);
+    }
+    verdict.nodes = nodes_of(facts.view, ats);
+    verdict.culprits = std::move(culprits);
   }
   verdict.sentence +=
       fmt::format("; {} {}{}", waiting.size(), waiting.size() > 1 ? "ranks wait" : "rank waits",

@@ -29,6 +29,7 @@ std::optional<Verdict> rule_never_entered(const Case& facts);      // R2
 std::optional<Verdict> rule_gpu_before_kernel(const Case& facts);  // R3
 std::optional<Verdict> rule_left_behind(const Case& facts);        // R5
 std::optional<Verdict> rule_long_phase(const Case& facts);         // R10
+std::optional<Verdict> rule_gpu_stands(const Case& facts);         // R4a, by who shares what stands
 std::optional<Verdict> rule_order_inversion(const Case& facts);    // R6b
 std::optional<Verdict> rule_link_down(const Case& facts);          // R8b
 std::optional<Verdict> rule_interface_down(const Case& facts);     // R8b, inferred
@@ -59,5 +60,12 @@ struct Absent {
   std::vector<Blame> unrecorded;  // in a call of torch.distributed that their record does not show
 };
 [[nodiscard]] Absent sort_absent(const Case& facts);
+
+// Members that nobody sees of operations in which nobody else is missing; both ascending.
+struct Unseen {
+  std::vector<base::Rank> certain;   // no other member can be the one that is missing
+  std::vector<base::Rank> possible;  // these, and who cannot be told apart
+};
+[[nodiscard]] Unseen unseen_suspects(const Case& facts);
 
 }  // namespace robustrun::tracer

@@ -53,12 +53,16 @@ struct PeerCount {
   bool is_send = false;
   std::uint64_t entered = 0;
   std::uint64_t done = 0;
+  // Both are counted from some moment on, another one on each member: how many of them are pending
+  // is all that may be compared.
+  bool is_part = false;
   template <class V>
   void fields(V& v) {
     v(1, "peer", peer);
     v(2, "is_send", is_send);
     v(3, "entered", entered);
     v(4, "done", done);
+    v(5, "is_part", is_part);
   }
 };
 
@@ -136,6 +140,9 @@ struct RankSnapshot {
   std::optional<base::Nanos> calls_still;
   std::optional<base::Nanos> proxy_still;
   std::vector<Membership> comms;
+  // Its process was asked, or wrote down by itself, and had nothing to tell, though others of the
+  // same job had: it may have been unable to. What counters say it is inside is no excuse.
+  bool silent = false;
   Evidence evidence;
   template <class V>
   void fields(V& v) {
@@ -152,6 +159,7 @@ struct RankSnapshot {
     v(12, "comms", comms);
     v(13, "evidence", evidence);
     v(14, "ended_well", ended_well);
+    v(15, "silent", silent);
   }
 };
 
@@ -170,11 +178,16 @@ struct FleetSnapshot {
   std::uint32_t world_size = 0;  // 0: not known
   std::vector<RankSnapshot> ranks;  // ascending; those without any record are left out
   std::vector<RankGroup> layout;  // may be empty
+  // Of a job that had come to rest, as files tell it: ages end with the newest time in them, and
+  // what nobody had come to by then, nobody was about to. Which operation a GPU is inside is not
+  // told, unless a stage is.
+  bool at_rest = false;
   template <class V>
   void fields(V& v) {
     v(1, "world_size", world_size);
     v(2, "ranks", ranks);
     v(3, "layout", layout);
+    v(4, "at_rest", at_rest);
   }
 };
 

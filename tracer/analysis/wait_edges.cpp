@@ -45,6 +45,7 @@ class Collector {
     out_.waited.resize(out_.nodes, kNobodyWaits);
     out_.inside.resize(view.rank_count(), false);
     out_.waits_itself.resize(view.rank_count(), false);
+    out_.behind.resize(view.rank_count(), false);
     out_.member_waited.resize(comms);
     out_.head.resize(comms, 0);
   }
@@ -53,6 +54,7 @@ class Collector {
     for (std::uint32_t c = 0; c < view_.comms().size(); ++c) {
       add_collectives(c);
       add_peers(c);
+      if (view_.fleet().at_rest) note_behind(view_.comms()[c]);
     }
     std::ranges::sort(out_.peer_blames, {}, [](const Blame& b) { return std::pair(b.at, -b.age); });
     std::ranges::sort(out_.waits, {},
@@ -74,6 +76,12 @@ class Collector {
       if (is_absent && !is_out(view_, member.at)) first = std::min(first, member.ordinal);
     }
     return first;
+  }
+
+  void note_behind(const Communicator& comm) {
+    for (const Member& member : comm.members) {
+      if (is_behind(view_, comm, member)) out_.behind[member.at] = true;
+    }
   }
 
   void add_collectives(std::uint32_t c) {
@@ -175,6 +183,8 @@ class Collector {
     std::int32_t peer = -1;
     bool is_send = false;
     std::uint64_t count = 0;
+    std::uint64_t done = 0;
+    bool is_part = false;
     [[nodiscard]] auto key() const { return std::tuple(member, peer, is_send); }
   };
 
@@ -184,7 +194,8 @@ class Collector {
     bool is_waiting = false;
     for (std::uint32_t m = 0; m < comm.members.size(); ++m) {
       for (const PeerCount& count : comm.members[m].view->peers) {
-        entered.push_back({m, count.peer, count.is_send, count.entered});
+        entered.push_back(
+            {m, count.peer, count.is_send, count.entered, count.done, count.is_part});
         is_waiting |= count.entered > count.done;
       }
     }
@@ -220,31 +231,52 @@ class Collector {
     if (peer == nullptr || (!peer->counts && !is_out(view_, peer->at))) {
       out_.edges.push_back({member.at, unseen_node(view_, c)});
       wait_for(unseen_node(view_, c), wait.age);
-    } else if (is_out(view_, peer->at) || !has_entered(comm, *peer, member, count, entered)) {
-      wait.has_edges = true;
-      out_.edges.push_back({member.at, peer->at});
-      wait_for(peer->at, wait.age);
-      Blame blame;
-      blame.at = peer->at;
-      blame.comm = c;
-      blame.ordinal = wait.ordinal;
-      blame.age = wait.age;
-      blame.signature = wait.signature;
-      blame.signature.kind = count.is_send ? OpKind::kRecv : OpKind::kSend;
-      blame.signature.root = static_cast<std::int32_t>(member.view->rank);
-      out_.peer_blames.push_back(blame);
+    } else {
+      const Entered* const other = counterpart(comm, *peer, member, count, entered);
+      const bool is_here = other != nullptr && has_entered(*other, count);
+      // It has received what this one is still sending.
+      const bool is_over = count.is_send && other != nullptr && !other->is_part && !count.is_part &&
+                           other->done > count.done;
+      if (is_over && view_.fleet().at_rest) out_.behind[member.at] = true;
+      PeerCount there{.peer = static_cast<std::int32_t>(member.view->rank),
+                      .is_send = !count.is_send};
+      const bool is_held =
+          is_here && other->count > other->done && is_held_by_gpu(find_pending(*peer->view, there));
+      if (is_out(view_, peer->at) || !is_here || is_held) {
+        wait.has_edges = true;
+        out_.edges.push_back({member.at, peer->at});
+        wait_for(peer->at, wait.age);
+        Blame blame;
+        blame.at = peer->at;
+        blame.comm = c;
+        blame.ordinal = wait.ordinal;
+        blame.age = wait.age;
+        blame.guilt = is_held ? Guilt::kQueued : Guilt::kAbsent;
+        blame.signature = wait.signature;
+        blame.signature.kind = count.is_send ? OpKind::kRecv : OpKind::kSend;
+        blame.signature.root = static_cast<std::int32_t>(member.view->rank);
+        out_.peer_blames.push_back(blame);
+      }
     }
     out_.waits.push_back(wait);
     out_.waits_itself[member.at] = true;
   }
 
-  // The k-th send from r to s belongs to the k-th receive of s from r.
-  static bool has_entered(const Communicator& comm, const Member& peer, const Member& member,
-                          const PeerCount& count, const std::vector<Entered>& entered) {
+  // Receives of the peer that belong to these sends, or the other way round; nullptr: none.
+  static const Entered* counterpart(const Communicator& comm, const Member& peer,
+                                    const Member& member, const PeerCount& count,
+                                    const std::vector<Entered>& entered) {
     const auto index = static_cast<std::uint32_t>(&peer - comm.members.data());
     const std::tuple key(index, static_cast<std::int32_t>(member.view->rank), !count.is_send);
     const auto found = std::ranges::lower_bound(entered, key, {}, &Entered::key);
-    return found != entered.end() && found->key() == key && found->count > count.done;
+    return found != entered.end() && found->key() == key ? &*found : nullptr;
+  }
+
+  // The k-th send from r to s belongs to the k-th receive of s from r. Of counts that begin
+  // somewhere only the pending ones can be laid side by side: what is done is done on both sides.
+  static bool has_entered(const Entered& other, const PeerCount& count) {
+    if (other.is_part || count.is_part) return other.count > other.done;
+    return other.count > count.done;
   }
 
   const FleetView& view_;
@@ -254,6 +286,14 @@ class Collector {
 }  // namespace
 
 WaitEdges wait_edges(const FleetView& view) { return Collector(view).run(); }
+
+bool is_behind(const FleetView& view, const Communicator& comm, const Member& member) {
+  if (!member.counts || member.place == Place::kAbsent) return false;
+  const auto is_beyond = [&](const Member& m) { return m.counts && m.ordinal > member.ordinal; };
+  if (std::ranges::none_of(comm.members, is_beyond)) return false;
+  const std::optional<Signature> signature = view.signature(comm, member.ordinal);
+  return signature && synchronises_all(signature->kind);
+}
 
 bool is_out(const FleetView& view, std::uint32_t at) {
   return view.is_dead(at) || view.is_stopped(at);

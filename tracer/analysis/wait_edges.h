@@ -27,11 +27,17 @@ struct WaitEdges {
   std::vector<std::vector<base::Nanos>> member_waited;  // the same by communicator and member
   std::vector<bool> inside;         // by rank: it has an unfinished operation
   std::vector<bool> waits_itself;   // by rank: it is among `waits`
+  // By rank, of a job at rest: what it has pending others have finished, who could not have without
+  // it. Whatever else it has pending, it waits for nobody: its GPU stands, or its record.
+  std::vector<bool> behind;
   std::vector<std::uint64_t> head;  // by communicator: earliest collective that anybody is inside
   std::vector<Blame> peer_blames;  // of send and recv; by rank, the longest wait first
 };
 
 [[nodiscard]] WaitEdges wait_edges(const FleetView& view);
+
+// Whether the member is inside a collective that needs all of them, and that another has finished.
+[[nodiscard]] bool is_behind(const FleetView& view, const Communicator& comm, const Member& member);
 
 // Nobody waits for these as for one who will come: they are waited for wherever they are.
 [[nodiscard]] bool is_out(const FleetView& view, std::uint32_t at);

@@ -32,13 +32,15 @@ class GraphBuilder {
     return std::ranges::binary_search(from_.peer_blames, at, {}, &Blame::at);
   }
 
-  // Who is elsewhere and missed waits for nobody, whatever it has begun before.
+  // Who is elsewhere and missed waits for nobody, whatever it has begun before; nor does who is
+  // behind.
   void settle() {
     for (std::uint32_t at = 0; at < view_.rank_count(); ++at) {
       if (elsewhere_[at] && is_missed(at)) from_.inside[at] = false;
     }
     std::erase_if(from_.edges, [&](const WaitEdges::Edge& e) {
-      return e.from < view_.rank_count() && elsewhere_[e.from] && !from_.inside[e.from];
+      if (e.from >= view_.rank_count()) return false;
+      return from_.behind[e.from] || (elsewhere_[e.from] && !from_.inside[e.from]);
     });
     std::ranges::sort(from_.edges);
     Successors& to = graph_.edges_;
@@ -55,10 +57,10 @@ class GraphBuilder {
   void find_sinks() {
     const std::vector<std::uint32_t> component = components(graph_.edges_);
     const std::vector<base::Nanos> weight = weights(component);
-    const base::Nanos longest = graph_.longest_wait();
-    const auto counts = [&](std::uint32_t v) {
-      return weight[component[v]] >= longest / kShareOfLongestWait;
-    };
+    // At rest nobody is merely late: ages only tell in which order ranks came to where they are.
+    const base::Nanos least =
+        view_.fleet().at_rest ? base::Nanos{} : graph_.longest_wait() / kShareOfLongestWait;
+    const auto counts = [&](std::uint32_t v) { return weight[component[v]] >= least; };
     for (std::uint32_t at = 0; at < view_.rank_count(); ++at) {
       if (from_.waited[at] < base::Nanos{0} || has_successors(at)) continue;
       if (is_out(view_, at) || counts(at)) graph_.blames_.push_back(blame_of(at));
@@ -117,7 +119,8 @@ class GraphBuilder {
     for (const MemberAt where : view_.memberships(at)) {
       const Member& member = view_.member(where);
       const base::Nanos age = from_.member_waited[where.comm][where.member];
-      const std::optional<Guilt> guilt = guilt_in(member, age >= base::Nanos{0});
+      const std::optional<Guilt> guilt =
+          guilt_in(view_.comms()[where.comm], member, age >= base::Nanos{0});
       if (!guilt || std::pair(*guilt, -age) >= std::pair(worst.guilt, -worst.age)) continue;
       worst.guilt = *guilt;
       worst.comm = where.comm;
@@ -127,7 +130,9 @@ class GraphBuilder {
     const auto peer = std::ranges::lower_bound(from_.peer_blames, at, {}, &Blame::at);
     const bool is_missed_by_peer = peer != from_.peer_blames.end() && peer->at == at;
     if (is_missed_by_peer && worst.guilt >= Guilt::kAbsent && peer->age > worst.age) {
-      const Guilt guilt = worst.guilt;
+      // Launched and not come to: of a rank that waits for nobody it is its own GPU.
+      const bool is_queued = peer->guilt == Guilt::kQueued && !from_.waits_itself[at];
+      const Guilt guilt = is_queued ? Guilt::kQueued : worst.guilt;
       worst = *peer;
       worst.guilt = guilt;
     }
@@ -136,7 +141,8 @@ class GraphBuilder {
   }
 
   // None: nothing that anybody waits for, nor anything that holds its own GPU up.
-  [[nodiscard]] std::optional<Guilt> guilt_in(const Member& member, bool is_waited) const {
+  [[nodiscard]] std::optional<Guilt> guilt_in(const Communicator& comm, const Member& member,
+                                              bool is_waited) const {
     const bool is_free = !from_.inside[member.at];  // or its stack proves that it is elsewhere
     if (is_out(view_, member.at) || !member.counts) {
       return is_waited ? std::optional(Guilt::kAbsent) : std::nullopt;
@@ -146,6 +152,7 @@ class GraphBuilder {
       return is_free ? Guilt::kAbsent : Guilt::kOccupied;
     }
     if (is_free) return std::nullopt;
+    if (from_.behind[member.at] && is_behind(view_, comm, member)) return Guilt::kBehind;
     // A GPU that is inside an older operation does not come to the next one by right.
     if (member.place == Place::kQueued && !from_.waits_itself[member.at]) return Guilt::kQueued;
     if (!is_waited) return std::nullopt;

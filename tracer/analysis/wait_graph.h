@@ -53,7 +53,8 @@ struct Blame {
 
 class WaitGraph {
  public:
-  // `elsewhere[at]`: its stack proves that it is in no operation, whatever is pending.
+  // `elsewhere[at]`: its stack proves that it is in no operation, whatever is pending, or it is
+  // silent.
   [[nodiscard]] static WaitGraph of(const FleetView& view, const std::vector<bool>& elsewhere);
 
   [[nodiscard]] const std::vector<Wait>& waits() const { return waits_; }

@@ -1,0 +1,211 @@
+// Jobs that came to rest before anybody looked, as dumps of the Flight Recorder show them, and what
+// holds for them alone; knots of more than two sides.
+#include <doctest/doctest.h>
+
+#include "tests/tracer/fleet.h"
+
+namespace robustrun::tracer::analysis_rest_test {
+namespace {
+
+using Ranks = std::vector<std::uint32_t>;
+
+Fleet at_rest(std::uint32_t world) {
+  Fleet fleet(world);
+  fleet.snapshot.at_rest = true;
+  for (RankSnapshot& rank : fleet.snapshot.ranks) rank.life = Life::kUnknown;
+  return fleet;
+}
+
+// All of the group are inside its next operation.
+void all_enter(Fleet& fleet, std::uint64_t comm, const Ranks& ranks, double age = 10) {
+  for (const std::uint32_t r : ranks) fleet.enter(comm, r, age);
+}
+
+TEST_CASE("of a pair at rest the one that has not finished is left behind") {
+  for (const bool is_resting : {true, false}) {
+    Fleet fleet(4);
+    fleet.snapshot.at_rest = is_resting;
+    fleet.group(1, {0, 1}, 6, "tp");
+    fleet.group(2, {0, 1, 2, 3}, 3, "world");
+    all_enter(fleet, 1, {0, 1});
+    fleet.finish(1, 1);
+    for (const std::uint32_t r : {1U, 2U, 3U}) fleet.enter(2, r);
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == (is_resting ? Finding::kLeftBehind : Finding::kUndecided));
+    if (is_resting) CHECK(numbers(verdict.culprits) == Ranks{0});
+  }
+}
+
+TEST_CASE("one finisher that has finished the next one as well is enough in a group of two or four") {
+  for (const std::uint32_t size : {2U, 4U}) {
+    CAPTURE(size);
+    Fleet fleet(size);
+    fleet.world();
+    for (std::uint32_t r = 0; r < size; ++r) {
+      const bool is_beyond = r % 2 == 1;
+      fleet.enter(1, r);
+      if (is_beyond) fleet.finish(1, r);
+      fleet.enter(1, r);
+      if (is_beyond) fleet.finish(1, r);
+      if (is_beyond) fleet.enter(1, r);
+    }
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kLeftBehind);
+    CHECK(numbers(verdict.culprits) == (size == 2 ? Ranks{0} : Ranks{0, 2}));
+  }
+}
+
+TEST_CASE("a rank that is behind waits for nobody, whatever else it has begun") {
+  Fleet fleet = at_rest(4);
+  fleet.group(1, {0, 1}, 6, "tp");
+  fleet.group(2, {0, 2}, 6, "dp");
+  all_enter(fleet, 1, {0, 1});
+  fleet.finish(1, 1);
+  fleet.enter(1, 1);
+  fleet.enter(2, 0);  // 2 has not come; a rank that could be blamed, were this a wait
+  fleet.group(3, {1, 2}, 6, "ep");
+  fleet.enter(3, 2);
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kLeftBehind);
+  CHECK(numbers(verdict.culprits) == Ranks{0});
+}
+
+TEST_CASE("of operations that all have come to, the rank that two of them share is named") {
+  Fleet fleet = at_rest(8);
+  fleet.group(1, {0, 1, 2, 3}, 6, "tp");
+  fleet.group(2, {1, 5}, 6, "dp");
+  fleet.world(3);
+  all_enter(fleet, 1, {0, 1, 2, 3});
+  all_enter(fleet, 2, {1, 5}, 11);
+  for (const std::uint32_t r : {4U, 6U, 7U}) fleet.enter(3, r, 9);
+  fleet.enter(3, 5, 9, all_reduce(), Operation::Stage::kQueued);
+  for (const std::uint32_t r : {0U, 1U, 2U, 3U}) {
+    fleet.enter(3, r, 9, all_reduce(), Operation::Stage::kQueued);
+  }
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kGpuInKernel);
+  CHECK(verdict.confidence == Confidence::kInferred);
+  CHECK(numbers(verdict.culprits) == Ranks{1});
+  CHECK(verdict.victims.size() == 7);
+
+  fleet.snapshot.at_rest = false;  // where flows and stages are known, other rules decide
+  CHECK(fleet.verdict().finding == Finding::kUndecided);
+}
+
+TEST_CASE("of members of one such operation the one with a pile of calls is named, else all") {
+  Fleet fleet = at_rest(4);
+  fleet.group(1, {0, 1, 2, 3}, 6, "tp");
+  fleet.group(2, {0, 1, 2, 3}, 6, "dp");
+  all_enter(fleet, 1, {0, 1, 2, 3});
+  Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kUndecided);
+  CHECK(verdict.culprits.empty());
+  CHECK(verdict.sentence.starts_with("ranks 0, 1, 2 and 3 (node0) have all come to all_reduce #7"));
+  for (int i = 0; i < 6; ++i) {
+    fleet.enter(2, 2, 9, all_reduce(), Operation::Stage::kQueued);
+  }
+  verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kGpuInKernel);
+  CHECK(numbers(verdict.culprits) == Ranks{2});
+}
+
+TEST_CASE("what a silent rank has begun is no excuse") {
+  Fleet fleet = at_rest(4);
+  fleet.group(1, {0, 1}, 6, "tp");
+  fleet.group(2, {0, 2, 3}, 6, "dp");
+  fleet.enter(1, 1);
+  fleet.enter(2, 0);
+  fleet.enter(2, 2);
+  fleet.group(3, {1, 3}, 6, "pp");
+  fleet.enter(3, 3);  // waits for 1, which waits for 0, which waits for 3
+  CHECK(fleet.verdict().finding == Finding::kOrderInversion);
+  fleet.rank(0).silent = true;
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kNeverEntered);
+  CHECK(numbers(verdict.culprits) == Ranks{0});
+}
+
+TEST_CASE("at rest all that are missing count, however late they were missed") {
+  for (const bool is_resting : {true, false}) {
+    Fleet fleet(4);
+    fleet.snapshot.at_rest = is_resting;
+    fleet.group(1, {0, 1}, 6, "a");
+    fleet.group(2, {2, 3}, 6, "b");
+    fleet.enter(1, 0, 10);
+    fleet.enter(2, 2, 0.01);
+    CHECK(numbers(fleet.verdict().culprits) == (is_resting ? Ranks{1, 3} : Ranks{1}));
+  }
+}
+
+TEST_CASE("counts of sends that begin somewhere are compared by what is pending") {
+  for (const bool is_there : {true, false}) {
+    Fleet fleet = at_rest(3);
+    fleet.group(1, {0, 1, 2}, 0, "pp");
+    fleet.point_to_point(1, 0, 1, false, 9, 8);
+    fleet.point_to_point(1, 1, 0, true, is_there ? 31 : 30, 30);
+    fleet.point_to_point(1, 1, 2, false, 5, is_there ? 4 : 5);
+    for (RankSnapshot& rank : fleet.snapshot.ranks) {
+      for (PeerCount& count : rank.comms[0].peers) count.is_part = true;
+    }
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kNeverEntered);
+    CHECK(numbers(verdict.culprits) == Ranks{is_there ? 2U : 1U});
+  }
+}
+
+TEST_CASE("a circle of three groups of four ranks shows everybody in it") {
+  Fleet fleet(4);
+  fleet.group(1, {0, 1, 2}, 6, "a");
+  fleet.group(2, {1, 3}, 6, "b");
+  fleet.group(3, {0, 2, 3}, 6, "c");
+  fleet.enter(1, 0, 12);  // waits for 1
+  fleet.enter(1, 2, 12);
+  fleet.enter(2, 1, 12);  // waits for 3
+  fleet.enter(3, 3, 12);  // waits for 0 and 2
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kOrderInversion);
+  for (const std::string piece : {"rank 1 (node0, local 1) is in", "rank 3 (node0, local 3) is in",
+                                  "ranks 0 and 2 (node0) are in", "they wait in a circle"}) {
+    CAPTURE(piece);
+    CHECK(verdict.sentence.find(piece) != std::string::npos);
+  }
+  CHECK(verdict.sentence.find("each other") == std::string::npos);  // 1 and 0 share no operation of 3
+}
+
+// Members of `comm` called its operation `at` s after the beginning.
+void called(Fleet& fleet, std::uint64_t comm, std::uint32_t r, std::uint64_t ordinal, double at) {
+  fleet.in(comm, r).recent.push_back({ordinal, all_reduce(), seconds(at)});
+}
+
+TEST_CASE("who has called one operation less before the same one than the others left it out") {
+  for (const std::uint32_t odd : {1U, 3U}) {
+    CAPTURE(odd);
+    Fleet fleet(4);
+    fleet.group(1, {0, 1}, 2, "tp");
+    fleet.group(2, {2, 3}, 2, "tp");
+    fleet.group(3, {0, 1, 2, 3}, 4, "world");
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      const std::uint64_t comm = r < 2 ? 1 : 2;
+      const bool is_waiting = r == (odd ^ 1U);  // in what the odd one has left out
+      called(fleet, comm, r, 1, 101);
+      called(fleet, comm, r, 2, 102);
+      if (is_waiting) fleet.enter(comm, r, 12);
+      if (r != odd && !is_waiting) {
+        called(fleet, comm, r, 3, 103);
+        fleet.in(comm, r).entered = fleet.in(comm, r).started = fleet.in(comm, r).done = 3;
+      }
+      if (!is_waiting) {
+        fleet.enter(3, r, 12);
+        fleet.in(3, r).recent.back().entered_at = seconds(104);
+      }
+    }
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kOrderInversion);
+    CHECK(numbers(verdict.culprits) == Ranks{odd});
+    const std::string said = "has left one out or calls them in another order than most";
+    CHECK(verdict.sentence.find(said) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace robustrun::tracer::analysis_rest_test
