@@ -1,8 +1,10 @@
 #include "agent/standby.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <filesystem>
 #include <utility>
 
 #include "agent/environment.h"
@@ -41,6 +43,7 @@ class StandbyImpl final : public Standby {
     order_ = nullptr;
     if (shim_) shim_->kill_tree();
   }
+  void hurry() override;
 
  private:
   void on_message(std::string_view message, base::RequestSocket::Reply reply);
@@ -129,6 +132,18 @@ Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
   shim_->set_handlers({});
   return {std::move(shim_), std::move(door_), std::move(cgroup_),
           std::move(out_),  std::move(err_),  pid_};
+}
+
+// As the standby itself does at the end of its imports, and where it may not, nothing was lowered.
+void StandbyImpl::hurry() {
+  const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
+  std::error_code error;
+  if (pid_ == 0) return;
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
+    const auto thread = base::parse_int<id_t>(entry.path().filename().string());
+    if (thread) ::setpriority(PRIO_PROCESS, *thread, own);
+  }
 }
 
 }  // namespace

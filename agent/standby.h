@@ -52,6 +52,8 @@ class Standby {
   // loop turns; the object may then go.
   virtual Taken take(const std::vector<std::string>& changes) = 0;
   virtual void kill() = 0;
+  // Something waits for it now: its imports need not give way any longer.
+  virtual void hurry() = 0;
 };
 
 // How a process like that is started, but for its cgroup, 1 and 2.

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdio>
 #include <utility>
 
@@ -15,9 +17,21 @@
 #include "wire/limits.h"
 
 namespace robustrun::agent {
+namespace {
+
+constexpr const char* kStillImporting = "its standby worker was still importing";
+
+}  // namespace
+
+struct StandbySet::Timer {
+  explicit Timer(const boost::asio::any_io_executor& executor) : timer(executor) {}
+  boost::asio::steady_timer timer;
+};
 
 StandbySet::StandbySet(NodeContext& node, std::function<void()> on_empty)
-    : node_(node), on_empty_(std::move(on_empty)) {}
+    : node_(node),
+      on_empty_(std::move(on_empty)),
+      patience_(std::make_unique<Timer>(node.executor)) {}
 
 StandbySet::~StandbySet() = default;
 
@@ -35,27 +49,73 @@ std::string StandbySet::modules_path(std::uint32_t rank) const {
   return fmt::format("{}/standby.{}.modules", node_.runtime_directory, rank);
 }
 
-void StandbySet::kill(Slot& slot) {
+void StandbySet::kill(Slot& slot, std::string why) {
   if (const auto found = all_.find(std::exchange(slot.standby, 0)); found != all_.end()) {
-    if (found->first == importing_) importing_ = 0;
+    if (!why.empty()) slot.lost = std::move(why);
+    no_longer_imports(found->first);
     found->second->kill();
   }
+}
+
+bool StandbySet::is_ready(const Slot& slot) const {
+  const auto found = all_.find(slot.standby);
+  return found != all_.end() && found->second->is_ready();
+}
+
+std::string StandbySet::why_none(const Slot& slot) const {
+  if (!slot.spawn) return {};  // the node's first workers
+  if (given_up_) return given_up_for_;
+  if (!may_wait(*slot.spawn)) return "workers that write straight to the terminal have none";
+  if (!slot.lost.empty()) return slot.lost;
+  if (!slot.has_progress) return "the worker before had made no step yet";
+  if (!slot.has_modules) return "it was not known yet what the workers import";
+  return "its turn to be started had not come yet";
 }
 
 void StandbySet::begin(const wire::StartWorkers& order) {
   for (auto& [rank, slot] : slots_) {
     const auto is_same = [&](const auto& now) { return now.local_rank.value == rank; };
-    if (std::ranges::none_of(order.slots, is_same) || slot.standby == importing_) kill(slot);
+    if (std::ranges::none_of(order.slots, is_same)) kill(slot);
   }
   std::erase_if(slots_, [&](const auto& slot) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
   });
+  const bool are_all_coming = std::ranges::all_of(slots_, [&](const auto& slot) {
+    return importing_.contains(slot.second.standby) || is_ready(slot.second);
+  });
+  const bool has_expected = is_wanted();
+  for (auto& [rank, slot] : slots_) {
+    if (importing_.contains(slot.standby) &&
+        (!are_all_coming || slots_.size() < order.slots.size())) {
+      kill(slot, kStillImporting);
+    }
+    if (!has_expected && !given_up_) slot.spawn.reset();
+  }
   paused_ = is_spare_ = false;
   list_.clear();
   teller_.reset();
   const bool is_last = order.group_rank + 1 == order.group_world_size;
   if (node_.workers.tell_modules && is_last) teller_ = order.attempt;
+}
+
+void StandbySet::when_settled(std::function<void()> go) {
+  if (importing_.empty()) return go();
+  settled_ = std::move(go);
+  for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
+  patience_->timer.expires_after(kStandbyWaitMax);
+  patience_->timer.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    for (auto& [rank, slot] : slots_) {
+      if (importing_.contains(slot.standby)) kill(slot, kStillImporting);
+    }
+  });
+}
+
+void StandbySet::no_longer_imports(std::uint64_t serial) {
+  if (importing_.erase(serial) == 0 || !importing_.empty()) return;
+  patience_->timer.cancel();
+  if (const auto go = std::exchange(settled_, nullptr)) boost::asio::post(node_.executor, go);
 }
 
 void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
@@ -99,13 +159,18 @@ std::vector<Ready::Stamp> StandbySet::stamps() const {
 
 void StandbySet::discard(const std::string& why) {
   RR_LOG(kInfo, {}, "workers start without standbys, which are out of date: {}", why);
-  for (auto& [rank, slot] : slots_) kill(slot);
+  for (auto& [rank, slot] : slots_) kill(slot, "its standby worker was out of date: " + why);
 }
 
-std::optional<Standby::Taken> StandbySet::take(const wire::WorkerSlot& worker, const Spawn& wanted,
-                                               const std::string& list) {
-  if (!keeps_any()) return std::nullopt;
+StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const Spawn& wanted,
+                                   const std::string& list) {
+  if (!keeps_any()) {
+    const auto known = slots_.find(worker.local_rank.value);
+    return {std::nullopt, known == slots_.end() ? "" : why_none(known->second)};
+  }
   Slot& slot = slots_[worker.local_rank.value];
+  Place place{std::nullopt, why_none(slot)};
+  slot.lost.clear();
   slot.rank = worker.rank;
   slot.spawn = standby_spawn(wanted);
   slot.is_asked = slot.has_progress = slot.has_failed = false;
@@ -115,19 +180,21 @@ std::optional<Standby::Taken> StandbySet::take(const wire::WorkerSlot& worker, c
     if (standby.is_ready()) {
       auto changes = become(standby.spawn(), wanted, standby.ready().read);
       if (changes) {
-        auto taken = standby.take(*changes);
+        place = {standby.take(*changes), {}};
         all_.erase(found);
         slot.standby = 0;
-        return taken;
+        return place;
       }
-      RR_LOG(kDebug, ({.rank = worker.rank}), "its standby is not used: {}", changes.error().what);
+      place.cold = changes.error().what;
+    } else {
+      place.cold = "its standby worker had stopped, or died just then";
     }
     kill(slot);
   }
   const base::Fd made(::open(list.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (made) slot.list = list;
   slot.has_modules = false;
-  return std::nullopt;
+  return place;
 }
 
 void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Reading* reading) {
@@ -151,6 +218,7 @@ void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Readin
 void StandbySet::take_modules(std::uint32_t rank, Slot& slot) {
   struct stat status{};
   if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
+  slot.list_bytes = status.st_size;
   slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
   if (slot.has_modules && teller_ && rank == slots_.begin()->first) tell_modules(rank);
 }
@@ -162,15 +230,19 @@ void StandbySet::tell_modules(std::uint32_t rank) const {
 }
 
 void StandbySet::prepare() {
-  if (!is_wanted() || paused_ || importing_ != 0 || slots_.empty()) return;
+  if (!is_wanted() || paused_ || importing_.size() >= kStandbysAtOnce || slots_.empty()) return;
   const auto is_due = [](const auto& slot) {
     return slot.second.has_progress && slot.second.has_modules;
   };
   if (!std::ranges::all_of(slots_, is_due)) return;
-  for (auto& [rank, slot] : slots_) {
-    if (slot.standby != 0 || slot.has_failed || !may_wait(*slot.spawn)) continue;
-    return start(rank, slot);
+  const auto length = [](const Slot& slot) { return std::pair(slot.imports, slot.list_bytes); };
+  auto slowest = slots_.end();
+  for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+    const Slot& each = slot->second;
+    if (each.standby != 0 || each.has_failed || !may_wait(*each.spawn)) continue;
+    if (slowest == slots_.end() || length(each) > length(slowest->second)) slowest = slot;
   }
+  if (slowest != slots_.end()) start(slowest->first, slowest->second);
 }
 
 void StandbySet::start(std::uint32_t rank, Slot& slot) {
@@ -186,16 +258,22 @@ void StandbySet::start(std::uint32_t rank, Slot& slot) {
                                  [this, serial] { on_gone(serial); }});
   if (!standby) {
     slot.has_failed = true;
+    slot.lost = standby.error().what;
     RR_LOG(kDebug, ({.rank = slot.rank}), "no standby worker: {}", standby.error().what);
     return;
   }
+  slot.started_at = node_.clock.now();
   all_.emplace(serial, *std::move(standby));
-  importing_ = slot.standby = serial;
+  importing_.insert(serial);
+  slot.standby = serial;
 }
 
 void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
-  if (serial != importing_) return;  // it was to die
-  importing_ = 0;
+  if (!importing_.contains(serial)) return;  // it was to die
+  no_longer_imports(serial);
+  for (auto& [rank, slot] : slots_) {
+    if (slot.standby == serial) slot.imports = node_.clock.now() - slot.started_at;
+  }
   if (!ready.refusal.empty()) return give_up(ready.refusal);
   if (!ready.differs.empty()) return refuse(serial, ready.differs);
   const auto meminfo = base::read_file("/proc/meminfo", kMeminfoBytesMax);
@@ -214,6 +292,7 @@ void StandbySet::refuse(std::uint64_t serial, const std::string& what) {
          what);
   for (auto& [rank, slot] : slots_) {
     slot.has_failed = true;
+    slot.lost = what;
     if (slot.standby == serial) kill(slot);
   }
 }
@@ -223,14 +302,16 @@ void StandbySet::on_gone(std::uint64_t serial) {
     if (slot.standby != serial) continue;
     slot.standby = 0;
     slot.has_failed = true;  // the next attempt's may fare better
+    slot.lost = "its standby worker had died";
   }
-  if (importing_ == serial) importing_ = 0;
+  no_longer_imports(serial);
   all_.erase(serial);
   if (all_.empty()) on_empty_();
 }
 
 void StandbySet::give_up(const std::string& why) {
   given_up_ = true;
+  given_up_for_ = why;
   RR_LOG(kInfo, {}, "no standby workers are kept, so a restart starts interpreters: {}", why);
   for (auto& [rank, slot] : slots_) kill(slot);
 }

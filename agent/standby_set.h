@@ -4,14 +4,18 @@
 //
 // Owned by the WorkerSet, on the agent's loop. Which modules to import comes from the workers
 // themselves: one that starts the usual way leaves a list beside its record (python/robustrun/
-// _modules.py) at its first step, or when it is asked for after kModulesAfter of user code. The
-// standbys are started one after the other, so that they take one processor from the job at most.
+// _modules.py) at its first step, or when it is asked for after kModulesAfter of user code. At most
+// kStandbysAtOnce import at a time, and with a low priority (_standby.py), so that the training
+// feels little of it; those with the longest imports come first. A restart is as slow as its
+// slowest worker, so it waits for standbys that still import if no other place is without one.
 // None is kept when all of them would take too much memory, or when one refuses (standby_match.h).
+// Every place that a restart fills without a standby has its reason, for the report.
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,16 +43,23 @@ class StandbySet {
   // This node has no workers: it keeps standbys that were given what to import (`list` as in
   // docs/formats/standby.md). Those that are there and like that stay. None: none is kept.
   void keep(std::vector<Wanted> wanted, const std::string& list);
-  // An attempt starts. Standbys that still import would compete with it: they are killed.
+  // An attempt starts. Standbys that still import would compete with it and are killed, unless
+  // every worker has one that is ready or imports.
   void begin(const wire::StartWorkers& order);
+  // Calls `go`, now or once all that begin() has left importing are ready or gone, after
+  // kStandbyWaitMax at most. A later `go` replaces it.
+  void when_settled(std::function<void()> go);
   // For changed_path(), on a thread, before the attempt's first take().
   [[nodiscard]] std::vector<Ready::Stamp> stamps() const;
   // What they imported is no longer what a fresh worker would import.
   void discard(const std::string& why);
-  // The worker of that slot is about to start as `wanted`. Nothing: it has to start the usual way,
-  // and may leave its list of modules in the file `list`, which is made for that.
-  std::optional<Standby::Taken> take(const wire::WorkerSlot& slot, const Spawn& wanted,
-                                     const std::string& list);
+  struct Place {
+    std::optional<Standby::Taken> standby;
+    std::string cold;  // why there is none, where one might have been
+  };
+  // The worker of that slot is about to start as `wanted`. No standby: it has to start the usual
+  // way, and may leave its list of modules in the file `list`, which is made for that.
+  Place take(const wire::WorkerSlot& slot, const Spawn& wanted, const std::string& list);
   // Ten times a second, for each worker (`reading`: null while it has no record to read); then
   // once.
   void look(base::LocalRank rank, Victim& worker, const tracer::Reading* reading);
@@ -69,6 +80,10 @@ class StandbySet {
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt
     std::uint64_t standby = 0;  // key of all_; 0: none
+    std::string lost{};  // why it has no standby, if there was one or might have been
+    base::Nanos imports{};  // how long they took in its last standby
+    std::int64_t list_bytes = 0;  // of its modules: tells where nothing was timed yet
+    base::Nanos started_at{};  // of its standby
   };
   using Slots = std::map<std::uint32_t, Slot>;  // by local rank
 
@@ -83,19 +98,26 @@ class StandbySet {
   void refuse(std::uint64_t serial, const std::string& what);
   void on_gone(std::uint64_t serial);
   void give_up(const std::string& why);
-  void kill(Slot& slot);
+  void kill(Slot& slot, std::string why = {});
+  void no_longer_imports(std::uint64_t serial);
+  [[nodiscard]] bool is_ready(const Slot& slot) const;
+  [[nodiscard]] std::string why_none(const Slot& slot) const;
 
   NodeContext& node_;
   std::function<void()> on_empty_;
   Slots slots_;
   std::map<std::uint64_t, std::unique_ptr<Standby>> all_;  // those that die included
   std::uint64_t serial_ = 0;
-  std::uint64_t importing_ = 0;  // key of all_; 0: none
+  std::set<std::uint64_t> importing_;  // keys of all_
   std::optional<base::Attempt> teller_;  // the attempt whose modules the supervisor waits for
   std::string list_;  // a spare node's
+  struct Timer;
+  std::unique_ptr<Timer> patience_;  // of settled_
+  std::function<void()> settled_;
   bool is_spare_ = false;
   bool paused_ = true;
   bool given_up_ = false;
+  std::string given_up_for_;
 };
 
 }  // namespace robustrun::agent

@@ -125,6 +125,7 @@ class WorkerImpl final : public Worker {
   std::optional<OomWatch> oom_;
   std::unique_ptr<ShimLink> shim_;
   std::unique_ptr<base::RequestSocket> door_;  // of a worker that was a standby
+  std::string cold_;  // why it was none
   pid_t pid_ = 0;
   std::optional<base::Nanos> stopped_at_;
   bool exited_ = false;
@@ -196,9 +197,9 @@ base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
 base::Status WorkerImpl::launch(const Plan& plan) {
   RR_TRY(open_channels(plan));
   const Spawn spawn = RR_TRY(make_spawn(plan));
-  if (auto standby = plan.standbys.take(slot_, spawn, files_.modules)) {
-    return start_warm(plan, *std::move(standby));
-  }
+  auto place = plan.standbys.take(slot_, spawn, files_.modules);
+  if (place.standby) return start_warm(plan, *std::move(place.standby));
+  cold_ = std::move(place.cold);
   return start_fresh(plan, spawn);
 }
 
@@ -232,8 +233,8 @@ base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
 
 void WorkerImpl::started(pid_t pid, bool warm) {
   pid_ = pid;
-  node_.send(
-      wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm, ordered_by_});
+  node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm,
+                                 ordered_by_, cold_});
 }
 
 ShimLink::Handlers WorkerImpl::shim_handlers() {
@@ -371,6 +372,8 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
   report.shim_lost = shim_lost;
   if (!status.success()) {
+    // torchrun does not ask whether the script had ended.
+    if (record_ && !node_.workers.compat) report.script_end = record_->read_end();
     report.error_file = read_error_file(paths_.error_file);
     if (err_) report.stderr_tail = err_->tail();
     if (!report.stopped_by_us) report.oom = oom_killer_of(status, report);

@@ -129,7 +129,11 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
     return set && set->is_to_start(attempt);
   };
   preparation_.begin_attempt(*order_, is_wanted, [this](const base::Status& prepared) {
-    prepared ? check_and_start() : give_up_start(prepared.error());
+    if (!prepared) return give_up_start(prepared.error());
+    standbys_.when_settled([self = weak_from_this(), attempt = order_->attempt] {
+      const auto set = self.lock();
+      if (set && set->is_to_start(attempt)) set->check_and_start();
+    });
   });
 }
 

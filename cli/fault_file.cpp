@@ -35,8 +35,9 @@ constexpr supervisor::FirstAction kActions[] = {
     supervisor::FirstAction::kReplay};
 
 // What the core finds out itself (supervisor/core/fault_class.h, classify_finding).
-constexpr std::string_view kFindings[] = {"hang", "returning hang", "mismatch", "slow",
-                                          "jump", "not a number",   "slower",   "ended early"};
+constexpr std::string_view kFindings[] = {"hang",   "returning hang", "mismatch",
+                                          "slow",   "jump",           "not a number",
+                                          "slower", "ended early",    "crash at exit"};
 
 class FaultReader {
  public:

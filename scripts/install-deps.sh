@@ -6,6 +6,8 @@
 #   scripts/install-deps.sh test         and .venv with PyTorch and pytest, and clang
 #   scripts/install-deps.sh torches      and older versions of PyTorch in .venv-torches, 5 GB each:
 #                                        with those that are there, `make nightly` tests, too
+#   scripts/install-deps.sh packages     and what training scripts import, in .venv-packages, 5 GB:
+#                                        `make nightly` sees what their imports read
 #   scripts/install-deps.sh bench        as test, and what figures compare with: pdsh, clush
 #   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff
 #
@@ -15,7 +17,15 @@ set -eu
 cd "$(dirname "$0")/.."
 
 TORCH="torch==2.13.0 numpy"
+# What training scripts import beside it; the name of each module is its package's.
+TRAINERS="tqdm transformers lightning accelerate"
 TORCHES="2.1.2 2.3.1 2.6.0 2.8.0"
+PACKAGES="aim albumentations bitsandbytes boto3 clearml comet-ml datasets deepspeed diffusers einops
+  evaluate ftfy gymnasium h5py hydra-core jax jsonargparse kornia litgpt loguru matplotlib
+  mlflow-skinny monai nltk numba nvidia-resiliency-ext omegaconf open_clip_torch
+  opencv-python-headless optuna pandas peft pillow psutil pydantic-settings pytorch-ignite
+  pytorch-lightning ray s3fs scikit-learn scipy sentence-transformers sentencepiece spacy
+  tensorboard tensorboardX tiktoken timm torchvision trl wandb webdataset xgboost zarr"
 BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
   libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev
@@ -87,6 +97,17 @@ install_torches() {
   done
 }
 
+install_trainers() {
+  folder=.venv-packages
+  [ -x $folder/bin/python ] || python3 -m venv $folder
+  "$folder/bin/pip" install -q $TORCH
+  for package in $TRAINERS $PACKAGES; do
+    # In turn: they do not all fit together, and one that cannot be had is left out.
+    "$folder/bin/pip" install -q --only-binary :all: $TORCH "$package" ||
+      say "$package is left out"
+  done
+}
+
 case "${1:-build}" in
   build) install_packages $BUILD ;;
   demo)
@@ -96,18 +117,23 @@ case "${1:-build}" in
   test | bench)
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest safetensors uv" "$TORCH pytest safetensors uv"
+    install_python "torch numpy pytest safetensors uv $TRAINERS" \
+      "$TORCH pytest safetensors uv $TRAINERS"
     ;;
   torches)
     install_packages $PYTHON
     install_torches
+    ;;
+  packages)
+    install_packages $PYTHON
+    install_trainers
     ;;
   lint)
     install_packages $BUILD $LINT
     install_python ruff ruff
     ;;
   *)
-    say "unknown goal '$1': build, demo, test, torches, bench or lint"
+    say "unknown goal '$1': build, demo, test, torches, packages, bench or lint"
     exit 2
     ;;
 esac

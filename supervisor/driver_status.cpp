@@ -57,6 +57,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kCopiesPlaced:
     case Rule::kCopiesSaved:
     case Rule::kCopiesAwaited:
+    case Rule::kColdStart:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
     case Rule::kStartFailed:

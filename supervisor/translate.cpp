@@ -64,7 +64,7 @@ wire::StopReason to_reason(StopCause cause) {
 }  // namespace
 
 WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank) {
-  return {message.attempt, rank, message.pid, message.warm, message.ordered_by};
+  return {message.attempt, rank, message.pid, message.warm, message.ordered_by, message.cold};
 }
 
 WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank) {
@@ -91,6 +91,8 @@ WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank) {
   event.stderr_tail = message.stderr_tail;
   event.dropped_bytes = message.dropped_bytes;
   event.seen_at = message.at;
+  const bool is_known = message.script_end <= base::ScriptEnd::kFinished;
+  event.script_end = is_known ? message.script_end : base::ScriptEnd::kNotSeen;
   return event;
 }
 

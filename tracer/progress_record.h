@@ -65,6 +65,13 @@ struct ProgressRecord {
   std::uint64_t optimizer_at_ns;  // 696  the first one is made
 };
 
+// Behind the counters (record_counters.h), from minor version 3 on: how far the end has come.
+struct RecordEnd {
+  std::uint64_t script_returned_at_ns;  // 896  its last line has run, without an error
+  std::uint64_t script_finished_at_ns;  // 904  its threads were joined, its exit handlers have run
+};
+inline constexpr std::size_t kRecordEndAt = 896;
+
 static_assert(offsetof(ProgressRecord, stop_reason) == 24);
 static_assert(offsetof(ProgressRecord, steps_before) == 56);
 static_assert(offsetof(ProgressRecord, worker_pid) == 64);

@@ -155,6 +155,15 @@ base::Result<Reading> RecordFile::read() const {
                     "cannot read the progress record: the worker is in the middle of a write");
 }
 
+base::ScriptEnd RecordFile::read_end() const {
+  RecordEnd end{};
+  const auto bytes = read_at(fd_.get(), sizeof end, kRecordEndAt);
+  if (!bytes || bytes->size() < sizeof end) return base::ScriptEnd::kNotSeen;
+  std::memcpy(&end, bytes->data(), sizeof end);
+  if (end.script_returned_at_ns == 0) return base::ScriptEnd::kNotSeen;
+  return end.script_finished_at_ns == 0 ? base::ScriptEnd::kReturned : base::ScriptEnd::kFinished;
+}
+
 base::Result<std::string> RecordFile::read_all() const {
   return read_at(fd_.get(), kCollectivesEnd, 0);
 }

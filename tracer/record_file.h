@@ -13,6 +13,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/core/result.h"
+#include "base/core/script_end.h"
 #include "base/io/fd.h"
 
 namespace robustrun::tracer {
@@ -50,6 +51,8 @@ class RecordFile {
   [[nodiscard]] base::Result<std::string> read_communicators() const;
   // The events that the worker's NCCL shall report from now on; 0: the plugin's own choice.
   base::Status set_event_mask(std::uint64_t mask);
+  // Of a worker that has ended. kNotSeen also when the file cannot be read.
+  [[nodiscard]] base::ScriptEnd read_end() const;
   // Tells the worker why it will be stopped and until when (decisions.md 12).
   base::Status announce_stop(std::uint8_t reason, base::Nanos deadline);
   // The handle outlives the file: read() goes on working after unlink.

@@ -66,6 +66,8 @@ struct WorkerStarted {
   base::Nanos at{};
   bool warm = false;  // it was a standby worker
   std::uint32_t ordered_by = 0;  // as StartWorkers said; 0: not said
+  std::string cold{};  // why no standby worker took this place in a restart; empty: one did, or
+                       // none was to be expected
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -74,6 +76,7 @@ struct WorkerStarted {
     v(4, "at", at);
     v(5, "warm", warm);
     v(6, "ordered_by", ordered_by);
+    v(7, "cold", cold);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "base/core/clock.h"
 #include "base/core/exit_status.h"
 #include "base/core/ids.h"
+#include "base/core/script_end.h"
 
 namespace robustrun::wire {
 
@@ -58,6 +59,7 @@ struct WorkerExited {
   std::optional<ErrorFile> error_file;
   std::vector<std::string> stderr_tail;  // last lines, bounded (agent/limits.h)
   std::uint64_t dropped_bytes = 0;       // of its output (full disk, blocked console)
+  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // of one that did not exit with 0
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -71,6 +73,7 @@ struct WorkerExited {
     v(9, "error_file", error_file);
     v(10, "stderr_tail", stderr_tail);
     v(11, "dropped_bytes", dropped_bytes);
+    v(12, "script_end", script_end);
   }
 };
 

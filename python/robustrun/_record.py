@@ -36,6 +36,8 @@ GROUP_DONE_AT_NS = 672 // 8
 LOAD_BEGIN_AT_NS = 680 // 8
 LOAD_DONE_AT_NS = 688 // 8
 OPTIMIZER_AT_NS = 696 // 8
+SCRIPT_RETURNED_AT_NS = 896 // 8
+SCRIPT_FINISHED_AT_NS = 904 // 8
 
 # The table of communicators (tracer/record_collectives.h), behind the first page.
 COMMUNICATORS = 4096 // 8
@@ -94,6 +96,16 @@ def mark_user_code():
     record = current()
     if record is not None:
         record.words[USER_CODE_AT_NS] = monotonic_ns()
+
+
+def mark_end(word):
+    """SCRIPT_RETURNED_AT_NS, then SCRIPT_FINISHED_AT_NS: what ends the process from then on costs
+    little, or nothing."""
+    record = current()
+    if record is None:
+        return
+    if word == SCRIPT_RETURNED_AT_NS or record.words[SCRIPT_RETURNED_AT_NS]:
+        record.words[word] = monotonic_ns()
 
 
 def after_first_step():

@@ -4,6 +4,7 @@ Called by boot.py alone. What cannot be done exactly here (a script that does no
 missing, or is byte code) is left to plain Python by exec: its error messages are the right ones.
 """
 
+import atexit
 import os
 import sys
 
@@ -14,6 +15,8 @@ _OUR_FRAMES = 2  # below the user's first: boot.py and run()
 
 
 def run(write_no_bytecode):
+    # Before all other exit handlers, so that it runs after them, when threads have been joined.
+    atexit.register(_record.mark_end, _record.SCRIPT_FINISHED_AT_NS)
     mode, program = sys.argv[1:3]
     fresh_start = [_first_word(), "-u"] + sys.argv
     namespace = _clean_main(mode)
@@ -28,9 +31,12 @@ def run(write_no_bytecode):
     _record.mark_user_code()
     try:
         start(*arguments)
+        _record.mark_end(_record.SCRIPT_RETURNED_AT_NS)
     except SystemExit as end:
         if end.code:
             _leave_last_words()
+        else:
+            _record.mark_end(_record.SCRIPT_RETURNED_AT_NS)
         last_save = sys.modules.get(__package__ + "._last_save")
         if last_save is not None:
             last_save.leave(end)

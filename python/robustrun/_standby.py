@@ -11,6 +11,7 @@ import sys
 from . import _modules
 
 VERSION = b"ready 1"
+_NICE = 10  # a tenth of the weight of a worker
 # Read by libraries in C while they are loaded, where nobody sees it.
 _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
               "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
@@ -25,7 +26,7 @@ def wait(command, mode, program):
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
     if differs:
         names = []
-    with _Watch() as watch:
+    with _Watch() as watch, _LowPriority():
         _import_all(names)
     fields = [VERSION, b"memory_kb=%d" % _memory_kb()]
     fields += [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
@@ -50,18 +51,85 @@ def wait(command, mode, program):
         os.execv(sys.executable, command)
 
 
+class _LowPriority:
+    """Imports give way to the training: they take what it leaves of the processors, and a tenth of
+    what it wants. Only where the priority can be had back: for root, or with RLIMIT_NICE.
+
+    Of every thread, for those that imports start inherit it (numpy's of OpenBLAS); and of the
+    session, where Linux shares the processors out among sessions (sched_autogroup)."""
+
+    def __enter__(self):
+        self._own = None
+        try:
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            if own < _NICE and _may_return(own):
+                self._own = own
+                _set_priority(_NICE)
+        except OSError:
+            pass
+
+    def __exit__(self, *exception):
+        if self._own is not None:
+            _set_priority(self._own)
+
+
+def _may_return(own):
+    """Tried in a child: rules differ (capabilities, user namespaces, limits), and without one that
+    allows it there is no way back."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setpriority(os.PRIO_PROCESS, 0, own + 1)
+            os.setpriority(os.PRIO_PROCESS, 0, own)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _set_priority(nice):
+    for _ in range(2):  # a thread may start another one meanwhile
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+            except ProcessLookupError:
+                pass  # it has just ended
+    try:
+        with open("/proc/self/autogroup", "r+b", buffering=0) as group:
+            group.write(b"%d" % nice)
+    except OSError:
+        pass  # this kernel has none
+
+
 class _Watch:
-    """Which variables the imports read, and which they set."""
+    """Which variables the imports read, and which they set.
+
+    Going through all of them (tqdm and fsspec look for names with a prefix of theirs that way,
+    others copy the environment) is not reading: the value of a name that the iteration itself gave
+    out is not counted. What was read by it is guessed: variables named after the package that
+    iterates (prefix_of), and what modules still hold of it when they have been imported (kept).
+    """
 
     def __enter__(self):
         self.read, self.written = read, written = set(), set()
+        self._prefixes = prefixes = set()  # of packages that went through all variables
         kind = type(os.environ)
         self._kind = kind
-        self._own = own = kind.__getitem__, kind.__setitem__, kind.__delitem__
+        self._own = own = (kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__)
+        # The very objects that an iteration has given out, by id. A look-up of one of them belongs
+        # to it: items(), dict() and copy() do one for each name.
+        given = {}
 
         def getitem(self, name):
-            read.add(os.fsdecode(name))
+            if given.pop(id(name), None) is not name:
+                read.add(os.fsdecode(name))
             return own[0](self, name)
+
+        def iterate(self):
+            prefixes.add(_prefix_of(sys._getframe(1)))
+            for name in own[3](self):
+                given[id(name)] = name
+                yield name
 
         def setitem(self, name, value):
             own[1](self, name, value)
@@ -72,11 +140,43 @@ class _Watch:
             written.add(os.fsdecode(name))
 
         kind.__getitem__, kind.__setitem__, kind.__delitem__ = getitem, setitem, delitem
+        kind.__iter__ = iterate
         return self
 
     def __exit__(self, *exception):
         kind = self._kind
-        kind.__getitem__, kind.__setitem__, kind.__delitem__ = self._own
+        kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__ = self._own
+        if self._prefixes:
+            self.read |= _kept(list(sys.modules.values()))
+
+    def has_read(self, name):
+        """Whether an import may have used the variable, in Python or (by the name) in C."""
+        return (name in self.read or name.startswith(_READ_IN_C)
+                or name.startswith(tuple(self._prefixes)))
+
+
+def _prefix_of(frame):
+    """Of the variables that the code iterating in `frame` looks for: "TQDM_" for tqdm.utils. The
+    standard library alone (os.environ.copy()) looks for none."""
+    while frame is not None and frame.f_globals.get("__name__") in ("os", "collections.abc"):
+        frame = frame.f_back
+    name = frame.f_globals.get("__name__") if frame is not None else None
+    return (name or "os").partition(".")[0].upper() + "_"
+
+
+def _kept(modules):
+    """Variables that modules hold a copy of, in a dictionary of theirs."""
+    variables = dict(os.environ)
+    found = set()
+    for module in modules:
+        for value in list(getattr(module, "__dict__", {}).values()):
+            if type(value) is not dict:
+                continue
+            for name in variables.keys() & value.keys():
+                held = value[name]
+                if type(held) is str and held == variables[name]:
+                    found.add(name)
+    return found
 
 
 def _import_all(names):
@@ -91,8 +191,7 @@ def _import_all(names):
 def _set_before_imports(changed, watch):
     """A variable that the script, not an import, has set, and that imports read."""
     for name in changed:
-        is_read = name in watch.read or name.startswith(_READ_IN_C)
-        if is_read and name not in watch.written:
+        if watch.has_read(name) and name not in watch.written:
             return name
     return None
 

@@ -72,6 +72,8 @@ enum class Rule : std::uint8_t {
   kCopiesAwaited,  // a machine is replaced when copies of its state are elsewhere
   kEndedEarly,  // a worker ended with exit code 0 while others waited for it, and they failed
   kNotResumed,  // the script began at step 0 again, though steps had been done
+  kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
+  kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

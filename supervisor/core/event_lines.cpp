@@ -127,6 +127,7 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
         } else if constexpr (std::is_same_v<Body, WorkerStarted>) {
           made.event = "worker_started";
           if (body.warm) made.text = "warm";
+          if (!body.cold.empty()) made.text = "cold: " + body.cold;
         } else if constexpr (std::is_same_v<Body, WorkerStartFailed>) {
           made.event = "worker_start_failed";
           made.text = body.what;

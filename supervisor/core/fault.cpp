@@ -10,6 +10,7 @@
 
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/failure_signature.h"
+#include "supervisor/core/fault_class.h"
 #include "supervisor/core/limits.h"
 
 namespace robustrun::supervisor {
@@ -44,6 +45,15 @@ const char* oom_words(const WorkerExited& exited) {
   return "";
 }
 
+const char* end_words(base::ScriptEnd end) {
+  switch (end) {
+    case base::ScriptEnd::kNotSeen: return "";
+    case base::ScriptEnd::kReturned: return " after its script had returned";
+    case base::ScriptEnd::kFinished: return " after its script and exit handlers had ended";
+  }
+  return "";
+}
+
 // The script's own word for when it failed, if that can be true.
 std::int64_t time_of(const WorkerExited& exited, const FaultContext& context) {
   const bool plausible = exited.error_timestamp_s >= context.attempt_started_s &&
@@ -56,7 +66,13 @@ std::int64_t time_of(const WorkerExited& exited, const FaultContext& context) {
 std::string how_it_ended(const WorkerExited& exited) {
   const std::string words = base::describe(exited.status());
   if (exited.shim_lost) return words + " (somebody killed its shim)";
-  return words + oom_words(exited);
+  return words + oom_words(exited) + end_words(exited.script_end);
+}
+
+bool is_lost_at_end(const WorkerExited& exited) {
+  const bool by_itself = exited.kind == base::ExitStatus::Kind::kExited || is_crash(exited.code);
+  return by_itself && !exited.shim_lost && !exited.ended_well() &&
+         exited.script_end != base::ScriptEnd::kNotSeen;
 }
 
 bool is_of_the_machine(const Classification& what) {

@@ -79,7 +79,12 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
 // Not the script's doing: a lost agent, a deadline, a worker that vanished.
 Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context);
 
-// "SIGKILL (by the kernel's OOM killer)".
+// The worker ended badly by itself when its script had returned, and not ended_well(): the training
+// is done, but what its threads and exit handlers still did (an asynchronous save, a tracker's
+// upload) may be lost. Training again would not bring that back.
+bool is_lost_at_end(const WorkerExited& exited);
+
+// "SIGKILL (by the kernel's OOM killer)", "SIGABRT after its script had returned".
 std::string how_it_ended(const WorkerExited& exited);
 
 // Lines for a decision: the first kEvidenceMax, and how many more there were.

@@ -134,11 +134,6 @@ const char* when(FaultPhase phase) {
   return "";
 }
 
-bool is_crash(std::int32_t signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-         signal == SIGABRT || signal == SIGTRAP || signal == SIGSYS;
-}
-
 // No row fits: by exit and time.
 Classification by_end(const WorkerExited& exited, FaultPhase phase) {
   Classification what;
@@ -179,8 +174,17 @@ const char* action_words(FirstAction action) {
 
 }  // namespace
 
+bool is_crash(std::int32_t signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGABRT || signal == SIGTRAP || signal == SIGSYS;
+}
+
 Classification classify(const WorkerExited& exited, FaultPhase phase,
                         const std::vector<FaultRow>& rows) {
+  if (is_lost_at_end(exited) || (exited.ended_well() && !exited.status().success())) {
+    const std::string how = fmt::format("{} (rank {})", how_it_ended(exited), exited.rank.value);
+    return classify_finding("crash at exit", how, rows);
+  }
   const std::vector<FaultLine> lines = fault_lines(exited);
   const FaultFacts facts{exited.rank.value, lines, &exited};
   const auto best = best_fit(facts, rows);

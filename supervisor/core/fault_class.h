@@ -23,6 +23,9 @@ namespace robustrun::supervisor {
 // How far the attempt had come. kStarting: the script was not seen to run on every rank.
 enum class FaultPhase : std::uint8_t { kStarting, kBeforeFirstStep, kProgressing };
 
+// Of a program's own making, not from outside: SIGABRT, SIGSEGV, …
+bool is_crash(std::int32_t signal);
+
 // Takes milliseconds at most, whatever the worker left: fault_lines.h has the bounds.
 Classification classify(const WorkerExited& exited, FaultPhase phase,
                         const std::vector<FaultRow>& rows);

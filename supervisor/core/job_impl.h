@@ -84,6 +84,7 @@ struct Job::Impl : JobQuestions {
   void backoff_over(const Event& event);
   void begin_attempt();  // → kReserving, or on at once
   void start_workers();  // → kStarting
+  void note_cold(const WorkerStarted& started);
   void check_all_started();  // → kRunning
   void setback(Rule rule, std::string text);  // an infrastructure fault while nothing runs
   void wait_before_restart(base::Nanos delay);
@@ -100,6 +101,7 @@ struct Job::Impl : JobQuestions {
   bool note_seen(base::Rank rank);
   bool note_ended(base::Rank rank);  // false: known already
   bool note_gone(base::NodeId node, const WorkersGone& body);
+  void worker_succeeded();
   void succeed();
   // job_update.cpp
   void update_requested(const Event& event);

@@ -56,9 +56,12 @@ void Job::Impl::add_fault(Fault fault) {
 
 void Job::Impl::worker_exited_stopping(const Event& event) {
   const auto& exited = body<WorkerExited>(event);
-  if (!note_ended(exited.rank) || exited.status().success()) return;
+  if (!note_ended(exited.rank) || exited.ended_well()) return;
   if (asks_not_to_requeue(exited, spec.compat)) return do_not_requeue(event);
-  if (!exited.stopped_by_us) add_fault(worker_fault(exited, context(event.node)));
+  if (exited.stopped_by_us) return;
+  Fault fault = worker_fault(exited, context(event.node));
+  if (is_lost_at_end(exited) && !lost_at_end) lost_at_end = fault.exit_code;
+  add_fault(std::move(fault));
 }
 
 void Job::Impl::start_failed_stopping(const Event& event) {
@@ -97,6 +100,10 @@ OutageVerdict Job::Impl::verdict() const {
   if (!unkillable.empty()) {
     return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
             unkillable.front() + ": nothing is started beside what is left"};
+  }
+  if (lost_at_end) {
+    return {false, Rule::kBudgetExhausted, *lost_at_end,
+            "no restart: a script had returned, and training would begin anew"};
   }
   if (root.rule == Rule::kUpdating || (versions.now && versions.is_changing())) {
     return {true, Rule::kRestart, kExitSuccess,

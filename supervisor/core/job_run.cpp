@@ -55,13 +55,25 @@ bool Job::Impl::note_gone(base::NodeId node, const WorkersGone& what) {
 void Job::Impl::worker_exited(const Event& event) {
   const auto& exited = body<WorkerExited>(event);
   if (!note_ended(exited.rank)) return;
-  if (exited.status().success()) {
-    if (++succeeded_workers == plan.world_size()) return succeed();
+  if (exited.ended_well()) {
+    if (!exited.status().success()) {
+      Fault late = worker_fault(exited, context(event.node));
+      decide(Rule::kLateCrash, late.words + ": counts as exit code 0", {}, {},
+             std::move(late.looks_like));
+    }
     note_ended_well(exited);
-    return check_all_started();
+    return worker_succeeded();
   }
   if (asks_not_to_requeue(exited, spec.compat)) return do_not_requeue(event);
   Fault fault = worker_fault(exited, context(event.node));
+  if (is_lost_at_end(exited)) {
+    // The others are left alone: they have come as far, or fail for want of this one.
+    if (!lost_at_end) lost_at_end = fault.exit_code;
+    decide(Rule::kWorkerFailed,
+           fault.words + "; a save or an upload that still ran may be lost, the rest is done",
+           {fault.words}, {}, std::move(fault.looks_like));
+    return worker_succeeded();
+  }
   const bool is_early_end = blame_early_end(fault, exited);
   std::optional<LookBack> look_back;
   if (exited.traced && plan.world_size() > 1 && fault.fault_class == FaultClass::kUser) {
@@ -83,7 +95,17 @@ void Job::Impl::workers_gone(const Event& event) {
                            context(event.node)));
 }
 
+void Job::Impl::worker_succeeded() {
+  if (++succeeded_workers < plan.world_size()) return check_all_started();
+  succeed();
+}
+
 void Job::Impl::succeed() {
+  if (lost_at_end) {
+    decide(Rule::kBudgetExhausted, "no restart: all scripts had returned");
+    return end_run({Rule::kBudgetExhausted, *lost_at_end}, SIGTERM,
+                   std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));
+  }
   decide(Rule::kSucceeded, fmt::format("{} ended well", workers_in_words()));
   end_run({Rule::kSucceeded, kExitSuccess}, SIGTERM,
           std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));

@@ -133,6 +133,7 @@ void Job::Impl::start_workers() {
   succeeded_workers = 0;
   ended_well.clear();
   trail.begin_attempt();
+  lost_at_end.reset();
   running_nodes = static_cast<std::uint32_t>(group.size());
   made_progress = script_runs = false;
   steps = 0;
@@ -168,7 +169,19 @@ StartWorkers JobQuestions::start_order_of(std::uint32_t group_rank) const {
 }
 
 void Job::Impl::worker_started(const Event& event) {
-  if (note_seen(body<WorkerStarted>(event).rank)) check_all_started();
+  const auto& started = body<WorkerStarted>(event);
+  if (!note_seen(started.rank)) return;
+  note_cold(started);
+  check_all_started();
+}
+
+// Once in a run for each reason: it mostly holds for all workers, and for the next restarts.
+void Job::Impl::note_cold(const WorkerStarted& started) {
+  if (started.cold.empty() || cold_reasons.size() == kColdReasonsMax) return;
+  if (std::ranges::find(cold_reasons, started.cold) != cold_reasons.end()) return;
+  cold_reasons.push_back(started.cold);
+  decide(Rule::kColdStart, fmt::format("rank {} starts without a standby worker: {}",
+                                       started.rank.value, started.cold));
 }
 
 void Job::Impl::check_all_started() {

@@ -83,6 +83,7 @@ struct JobMemory {
   std::uint32_t seen_workers = 0;  // started or ended
   std::uint32_t succeeded_workers = 0;
   std::vector<EarlyEnd> ended_well;  // of them, while the others ran: the first kEndedWellKept
+  std::optional<std::int32_t> lost_at_end;  // code of the first is_lost_at_end() of this attempt
   std::uint32_t running_nodes = 0;  // of the group, with something of the attempt left
 
   bool has_progress_source = false;  // in this run: the workers report steps
@@ -101,6 +102,7 @@ struct JobMemory {
   std::optional<Outage> outage;
   HangPlaces hang_places;
   std::vector<std::string> unkillable;
+  std::vector<std::string> cold_reasons;  // of starts without a standby worker, that were reported
   base::Nanos kill_at{};  // end of the grace period of the stop under way
   bool save_first = false;  // of that stop: whoever saves by himself is not signalled
   std::uint32_t end_signals = 0;
@@ -187,6 +189,8 @@ struct JobMemory {
     v(75, "ended_well", ended_well);
     v(76, "trail", trail);
     v(80, "hang_places", hang_places);
+    v(81, "cold_reasons", cold_reasons);
+    v(82, "lost_at_end", lost_at_end);
   }
 };
 

@@ -41,6 +41,7 @@ struct Gatherer {
   void operator()(const WorkerStarted& body) {
     keep_latest(of(body.attempt).started, event.at);
     if (body.warm) of(body.attempt).warm.insert(body.rank);
+    if (!body.cold.empty()) of(body.attempt).cold[body.cold].insert(body.rank);
   }
   void operator()(const WorkerStartFailed& body) {
     of(body.attempt)
@@ -48,7 +49,7 @@ struct Gatherer {
   }
   void operator()(const WorkerExited& body) {
     AttemptFacts& attempt = of(body.attempt);
-    if (body.stopped_by_us || body.status().success()) return;
+    if (body.stopped_by_us || body.ended_well()) return;
     attempt.failures.push_back(
         {body.rank, event.node, supervisor_time(body.seen_at, event.at), event.at, &body, nullptr});
   }
@@ -201,6 +202,8 @@ RuleRole role_of(Rule rule) {
     case Rule::kSlowDrain:
     case Rule::kSlowOver:
     case Rule::kResumePoint:
+    case Rule::kColdStart:
+    case Rule::kLateCrash:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -36,16 +36,17 @@ struct AttemptFacts {
   std::optional<base::Nanos> reserved;   // MASTER_PORT
   std::optional<base::Nanos> started;    // last worker
   std::set<base::Rank> warm;             // that were standby workers
+  std::map<std::string, std::set<base::Rank>> cold;  // that might have been, by why they were not
   std::optional<base::Nanos> user_code, first_step, caught_up;  // by the last rank
   std::vector<const Progress*> progress;  // in order
 };
 
 struct Facts {
   const RunStarted* run = nullptr;
-  base::Nanos first_at{};                // of the first and the last entry
+  base::Nanos first_at{};  // of the first and the last entry
   base::Nanos last_at{};
   const Finish* finish = nullptr;
-  const Decision* ending = nullptr;      // the decision that ends the run
+  const Decision* ending = nullptr;  // the decision that ends the run
   std::map<std::uint32_t, AttemptFacts> attempts;
   std::vector<base::Nanos> backoffs_over;
   std::vector<std::pair<base::Nanos, const FaultInjected*>> injected;  // in order
@@ -56,25 +57,25 @@ struct Facts {
   std::vector<const HeldCopiesSaved*> copies_saved;  // in order
   std::vector<const Decision*> copies_lost;  // in order
   std::vector<const Decision*> set_aside;  // about checkpoints, in order
-  std::vector<std::string> node_names;             // by NodeId
-  std::vector<const GroupFormed*> groups;          // in order
+  std::vector<std::string> node_names;  // by NodeId
+  std::vector<const GroupFormed*> groups;  // in order
 };
 
 Facts gather(const std::vector<JournalEntry>& entries);
 
 // What a decision is to the report.
 enum class RuleRole : std::uint8_t {
-  kCause,     // something failed
-  kVerdict,   // what is done about it; kRestart goes on, the others end the run
-  kSequel,    // what else follows from the last cause
-  kEnd,       // the run ends, not through a failure
+  kCause,  // something failed
+  kVerdict,  // what is done about it; kRestart goes on, the others end the run
+  kSequel,  // what else follows from the last cause
+  kEnd,  // the run ends, not through a failure
   kOther,
 };
 RuleRole role_of(Rule rule);
 // It says why nodes have the places they have.
 inline bool is_about_places(Rule rule) { return rule == Rule::kPlaced || rule == Rule::kNotPlaced; }
 
-base::Nanos elapsed(base::Nanos from, base::Nanos to);   // 0 when `to` is earlier
+base::Nanos elapsed(base::Nanos from, base::Nanos to);  // 0 when `to` is earlier
 base::Nanos later(base::Nanos from, base::Nanos by);
 
 // The node's name, "node 3" when the journal does not tell.

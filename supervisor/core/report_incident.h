@@ -56,6 +56,7 @@ struct Incident {
   std::string loaded_from;  // "disk", "memory", …
   std::string cause;  // of the failure, when another worker is to blame: it ended early
   std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
+  std::vector<std::string> cold;  // "rank 1: its standby worker was still importing"
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -83,6 +84,7 @@ struct Incident {
     v(23, "loaded_from", loaded_from);
     v(24, "cause", cause);
     v(25, "not_resumed", not_resumed);
+    v(26, "cold", cold);
   }
 };
 

@@ -9,6 +9,8 @@
 
 #include "supervisor/core/report_recovery.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace robustrun::supervisor {
@@ -111,6 +113,12 @@ void describe_recovery(const Facts& facts, const AttemptFacts& failed, const Att
   phases.until("catch up", next.caught_up);
   incident.phases = phases.take();
   incident.warm = static_cast<std::uint32_t>(next.warm.size());
+  for (const auto& [why, ranks] : next.cold) {
+    const std::string first = fmt::format("rank {}", ranks.begin()->value);
+    const std::string others =
+        ranks.size() == 1 ? "" : fmt::format(" and {} more", ranks.size() - 1);
+    incident.cold.push_back(fmt::format("{}{}: {}", first, others, why));
+  }
   count_lost_steps(failed, next, incident);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/core/text.h"
 #include "supervisor/core/report.h"
 #include "supervisor/core/report_render_text.h"
 
@@ -116,6 +117,7 @@ std::string recovery_words(const Incident& incident) {
 void show_recovery(const Incident& incident, Page& page) {
   if (incident.phases.empty()) return;
   page.item("recovery", recovery_words(incident));
+  if (!incident.cold.empty()) page.item("not warm", base::join(incident.cold, "\n"));
   for (const Phase& phase : incident.phases) {
     // One unit for all, so that the long ones stand out.
     const double seconds = std::chrono::duration<double>(phase.duration).count();

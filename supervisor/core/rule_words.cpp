@@ -66,6 +66,8 @@ std::string_view rule_word(Rule rule) {
     case Rule::kCopiesAwaited: return "copies_awaited";
     case Rule::kEndedEarly: return "ended_early";
     case Rule::kNotResumed: return "not_resumed";
+    case Rule::kColdStart: return "cold_start";
+    case Rule::kLateCrash: return "late_crash";
   }
   return "unknown";
 }

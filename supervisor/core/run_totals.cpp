@@ -39,7 +39,7 @@ void TotalsFold::take(const Event& event) {
         } else if constexpr (std::is_same_v<Body, WorkerExited>) {
           const WorkerStage failed =
               body.stopped_by_us ? WorkerStage::kStopped : WorkerStage::kFailed;
-          note(body.attempt, body.rank, body.status().success() ? WorkerStage::kSucceeded : failed);
+          note(body.attempt, body.rank, body.ended_well() ? WorkerStage::kSucceeded : failed);
         } else if constexpr (std::is_same_v<Body, Progress>) {
           if (body.attempt.value == attempt_) steps_ = std::max(steps_, body.steps);
         } else if constexpr (std::is_same_v<Body, AgentLost>) {

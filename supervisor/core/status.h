@@ -90,6 +90,7 @@ struct RunStatus {
   std::string placement;  // as in RunReport
   std::optional<std::uint64_t> committed_step;  // of the last checkpoint that was committed
   std::optional<std::uint64_t> loaded_step;  // of the one that this attempt goes on from
+  std::string cold;  // the newest reason why a restart did without a standby worker; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -121,6 +122,7 @@ struct RunStatus {
     v(27, "placement", placement);
     v(28, "committed_step", committed_step);
     v(29, "loaded_step", loaded_step);
+    v(30, "cold", cold);
   }
 };
 

@@ -91,6 +91,7 @@ void StatusFold::begin_attempt(base::Attempt attempt) {
 void StatusFold::take(const Decision& decision, base::Nanos at) {
   now_.decision = decision.text;
   if (is_about_places(decision.rule)) now_.placement = decision.text;
+  if (decision.rule == Rule::kColdStart) now_.cold = decision.text;
   decided_at_ = at;
   const RuleRole role = role_of(decision.rule);
   const bool explains = decision.rule == Rule::kMismatch;  // what was the cause until now

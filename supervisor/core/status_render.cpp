@@ -192,6 +192,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("progress", progress_words(status));
   page.item("checkpoint", resume_words(status));
   show_restarts(status, page);
+  page.item("not warm", status.cold);
   if (!status.decision.empty()) {
     const bool now = status.supervisor == "answers";
     page.item("last", fmt::format("{} ({} {})", status.decision, duration_words(status.decided),

@@ -110,7 +110,7 @@ void TimeFold::take(const Event& event) {
           if (newest<AgentLost>() != nullptr) kept_.pop_back();  // the last one before counts
           keep_bare(AgentLost{{}, body.node_answers, body.silent});
         } else if constexpr (std::is_same_v<Body, WorkerExited>) {
-          const bool is_failure = !body.stopped_by_us && !body.status().success();
+          const bool is_failure = !body.stopped_by_us && !body.ended_well();
           if (begins || (is_failure && ++failures_ <= kFailuresKept)) {
             WorkerExited bare = without_texts(body);
             bare.stopped_by_us = !is_failure;

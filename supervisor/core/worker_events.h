@@ -9,6 +9,7 @@
 #include "base/core/clock.h"
 #include "base/core/exit_status.h"
 #include "base/core/ids.h"
+#include "base/core/script_end.h"
 
 namespace robustrun::supervisor {
 
@@ -18,6 +19,7 @@ struct WorkerStarted {
   std::int32_t pid = 0;
   bool warm = false;  // it was a standby worker
   std::uint32_t ordered_by = 0;  // as its StartWorkers; 0: not said
+  std::string cold{};  // why it was none, though it might have been; empty: nothing to say
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -25,6 +27,7 @@ struct WorkerStarted {
     v(3, "pid", pid);
     v(4, "warm", warm);
     v(5, "ordered_by", ordered_by);
+    v(6, "cold", cold);
   }
 };
 
@@ -64,6 +67,7 @@ struct WorkerExited {
   bool traced = false;                 // collectives are followed (--trace): LookBack may help
   std::uint64_t steps = 0;             // done by it in this attempt, as far as it told
   std::optional<std::int64_t> step;    // the script's own number of the last one
+  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // natively, of one that failed
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -85,8 +89,15 @@ struct WorkerExited {
     v(17, "traced", traced);
     v(18, "steps", steps);
     v(19, "step", step);
+    v(20, "script_end", script_end);
   }
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
+  // A signal that came when the script, its threads and its exit handlers had ended (a late thread
+  // of a native library, mostly) took nothing with it.
+  [[nodiscard]] bool ended_well() const {
+    const bool is_signal = kind == base::ExitStatus::Kind::kSignaled && !shim_lost;
+    return status().success() || (is_signal && script_end == base::ScriptEnd::kFinished);
+  }
 };
 
 // No worker of the attempt nor a descendant of one is left on the node.

@@ -103,8 +103,8 @@ TEST_CASE("errors name file, line and what there may be") {
   CHECK(error_of(text + "signal = \"SIGFOO\"\n")
             .starts_with("f.toml:4:1: signal has to be a signal"));
   CHECK(error_of(text + "found = \"gold\"\n") ==
-        "f.toml:4:1: found has to be one of hang, mismatch, slow, jump, not a number, slower, "
-        "ended early");
+        "f.toml:4:1: found has to be one of hang, returning hang, mismatch, slow, jump, not a number, "
+        "slower, ended early, crash at exit");
 }
 
 TEST_CASE("a file may not ask for more than a failure can be compared with") {

@@ -62,6 +62,15 @@ TEST_CASE("every row has an example, and every example a row") {
   CHECK(rows == examples);
 }
 
+TEST_CASE("a crash at exit is put down to the interpreter's end, whatever was printed before") {
+  supervisor::WorkerExited exited = testing::ended_with({"terminate called"}, 134);
+  exited.script_end = base::ScriptEnd::kReturned;
+  const Classification what = looks(exited);
+  CHECK(what.name == "crash while the interpreter ended");
+  CHECK(what.action == supervisor::FirstAction::kTolerate);
+  CHECK(what.evidence == "exit code 134 after its script had returned (rank 3)");
+}
+
 TEST_CASE("all symptoms of ByteRobust's Table 1 are there") {
   for (const char* symptom :
        {"CUDA error", "CPU overload", "CPU OOM", "Insufficient disk space", "Infiniband error",

@@ -133,3 +133,33 @@ def test_user_signals_are_passed_on(robustrun, name):
     wait_for((robustrun.folder / "ready").exists)
     running.process.send_signal(getattr(signal, name))
     assert running.finish(80).code == 0
+
+
+ATEXIT_ABORT = "import atexit, os\natexit.register(os.abort)\n"
+LATE_ABORT = "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.__cxa_atexit(libc.abort, None, None)\n"
+COUNT = "open('starts', 'a').write('x')\n"
+
+
+def test_an_abort_after_all_has_ended_counts_as_success_with_a_note(robustrun):
+    robustrun.write("end.py", COUNT + LATE_ABORT)
+    finished = robustrun.run("--nproc-per-node=2", "end.py")
+    assert finished.code == 0, finished.errors
+    assert (robustrun.folder / "starts").read_text() == "xx"
+    assert "counts as exit code 0" in finished.errors
+    assert "crash while the interpreter ended" in finished.errors
+    assert robustrun.report()["incidents"] == []
+
+
+def test_an_abort_after_the_script_alone_fails_and_starts_nothing_again(robustrun):
+    robustrun.write("end.py", COUNT + ATEXIT_ABORT)
+    finished = robustrun.run("end.py")
+    assert finished.code == 134
+    assert (robustrun.folder / "starts").read_text() == "x"
+    assert "may be lost" in finished.errors
+
+
+@pytest.mark.parametrize("ending", [ATEXIT_ABORT, LATE_ABORT])
+def test_compat_restarts_after_an_abort_at_exit_as_torchrun_does(robustrun, ending):
+    robustrun.write("end.py", COUNT + ending)
+    assert robustrun.run("--compat=torchrun", "--max-restarts=1", "end.py").code == 1
+    assert (robustrun.folder / "starts").read_text() == "xx"

@@ -214,6 +214,109 @@ def test_a_stopped_standby_is_not_waited_for(robustrun):
     robustrun.expect_nothing_left()
 
 
+# Its standby's imports end when the file of its rank goes, which the first attempt makes; rank 1
+# imports more than rank 0.
+GATE = """
+import os, time
+while os.path.exists("hold." + os.environ["LOCAL_RANK"]):
+    time.sleep(0.01)
+"""
+GATED = SCRIPT.replace("import torch\n", r"""
+import torch, tqdm, gate
+if os.environ["RANK"] == "1":
+    import mailbox, tarfile, xml.dom.minidom
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    open("hold." + os.environ["RANK"], "w").close()
+""", 1)
+
+
+def start_gated(robustrun):
+    pytest.importorskip("tqdm")  # torch imports it, and it goes through all variables
+    libraries = robustrun.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "gate.py").write_text(GATE)
+    robustrun.write("job.py", GATED)
+    return robustrun.start("--nproc-per-node", str(WORKERS), "job.py",
+                           env={"PYTHONPATH": str(libraries)})
+
+
+def importing(robustrun):
+    """Both standbys, by local rank; none of them waits yet."""
+    pids = wait_for(lambda: len(standbys(robustrun)) == WORKERS and standbys(robustrun), 300,
+                    "standby workers that import")
+    found = {}
+    for pid in pids:
+        variables = open(f"/proc/{pid}/environ", "rb").read().split(b"\0")
+        found[int(next(v[-1:] for v in variables if v.startswith(b"LOCAL_RANK=")))] = pid
+    return found
+
+
+def age(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[19])
+
+
+def release(robustrun, rank):
+    (robustrun.folder / f"hold.{rank}").unlink()
+
+
+def test_a_restart_waits_for_standbys_that_import(robustrun):
+    running = start_gated(robustrun)
+    first = facts(robustrun, 0)
+    found = importing(robustrun)
+    assert age(found[1]) <= age(found[0]), "the one with more imports begins first"
+    release(robustrun, 1)
+    wait_for(lambda: is_waiting(found[1]), 300, "the first standby worker")
+    for each in first:
+        os.kill(each["pid"], signal.SIGKILL)
+    wait_for(lambda: not any(is_alive(each["pid"]) for each in first), what="the workers' end")
+    release(robustrun, 0)
+    second = facts(robustrun, 1)
+    assert [each["pid"] for each in second] == [found[0], found[1]]
+    assert all(each["warm"] for each in second)
+    go(robustrun, 1)
+    assert running.finish().code == 0
+    incident = robustrun.report()["incidents"][0]
+    assert (incident["warm"], incident["cold"]) == (WORKERS, [])
+
+
+def test_a_standby_that_never_gets_ready_is_given_up_and_the_report_says_so(robustrun):
+    running = start_gated(robustrun)
+    first = facts(robustrun, 0)
+    stuck = importing(robustrun).values()
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    wait_for(lambda: not any(map(is_alive, stuck)), what="the end of the standby workers")
+    release(robustrun, 0)
+    release(robustrun, 1)
+    assert not any(each["warm"] for each in facts(robustrun, 1))
+    told = "its standby worker was still importing"
+    status = json.loads(robustrun.run("status", str(robustrun.newest_run()), "--json").out)
+    assert status["cold"] == f"rank 0 starts without a standby worker: {told}"
+    go(robustrun, 1)
+    finished = running.finish()
+    assert finished.code == 0
+    assert robustrun.report()["incidents"][0]["cold"] == [f"rank 0 and 1 more: {told}"]
+    assert finished.errors.count(f"starts without a standby worker: {told}") == 1
+
+
+def test_what_an_import_read_is_the_reason_why_a_standby_is_refused(robustrun):
+    libraries = robustrun.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "reader.py").write_text("import os\nport = os.environ.get('MASTER_PORT')\n")
+    robustrun.write("job.py", SCRIPT.replace("import torch\n", "import torch, reader\n", 1))
+    running = robustrun.start("--nproc-per-node", str(WORKERS), "job.py",
+                              env={"PYTHONPATH": str(libraries)})
+    first = facts(robustrun, 0)
+    waiting(robustrun)
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    assert not any(each["warm"] for each in facts(robustrun, 1))
+    go(robustrun, 1)
+    finished = running.finish()
+    told = "a module that it imported has read MASTER_PORT"
+    assert finished.errors.count(f"starts without a standby worker: {told}") == 1
+    assert robustrun.report()["incidents"][0]["cold"] == [f"rank 0 and 1 more: {told}"]
+    assert told in robustrun.run("report", str(robustrun.newest_run())).text
+
+
 @pytest.mark.parametrize("options", [("--standby=off",), ("--compat=torchrun",)])
 def test_without_standbys_there_are_none(robustrun, options):
     running = start(robustrun, *options, "--max-restarts=1")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from conftest import PACKAGE, ROOT
 
 sys.path.insert(0, str(PACKAGE))
@@ -24,7 +25,7 @@ def header_offsets():
 
 def test_offsets_are_those_of_the_header():
     offsets = header_offsets()
-    assert len(offsets) == 20
+    assert len(offsets) == 22
     assert {name: getattr(_record, name.upper()) * 8 for name in offsets} == offsets
 
 
@@ -46,6 +47,36 @@ def test_boot_leaves_pid_and_times(record, boot, tmp_path):
     assert record.word(WORKER_PID) == int(done.stdout)
     assert 0 < record.word(BOOT_AT) <= record.word(USER_CODE_AT)
     assert record.word(STEPS) == 0 and record.word(SEQUENCE) == 0
+
+
+RETURNED, FINISHED = 896, 904
+ENDS = {  # what a script does, and which marks it leaves
+    "pass": (True, True),
+    "raise SystemExit": (True, True),
+    "import sys; sys.exit(0)": (True, True),
+    "raise SystemExit(3)": (False, False),
+    "1 / 0": (False, False),
+    "import os; os.abort()": (False, False),
+    "import os; os._exit(0)": (False, False),
+    "import atexit, os; atexit.register(os.abort)": (True, False),
+    "import ctypes; c = ctypes.CDLL(None); c.__cxa_atexit(c.abort, None, None)": (True, True),
+    # A thread is waited for before the second mark, an exit handler runs before it.
+    "import os, threading, time\n"
+    "threading.Thread(target=lambda: (time.sleep(0.2), os.abort())).start()": (True, False),
+    "import multiprocessing\nmultiprocessing.get_context('fork').Process(target=print).start()":
+        (True, True),
+    "import os, sys\nif os.fork() == 0: sys.exit(0)\nos.wait(); os._exit(0)": (False, False),
+}
+
+
+@pytest.mark.parametrize("script", ENDS)
+def test_two_marks_tell_how_far_the_end_has_come(record, boot, tmp_path, script):
+    (tmp_path / "t.py").write_text(script)
+    boot("script", "t.py", env=record.environment())
+    returned, finished = record.word(RETURNED), record.word(FINISHED)
+    assert (returned > 0, finished > 0) == ENDS[script]
+    if finished:
+        assert record.word(USER_CODE_AT) < returned <= finished
 
 
 def test_what_was_written_survives_sigkill(record, boot, tmp_path):

@@ -215,6 +215,61 @@ def test_what_imports_read_and_where_they_came_from_is_told(standby, tmp_path):
     assert waiting.become() == (0, "1\n", "")
 
 
+ITERATES = {
+    "items": "ours = [v for k, v in os.environ.items() if k.startswith('ITERATES_')]",
+    "copy": "def child(env): pass\nchild(os.environ.copy())",
+    "dict": "n = len(dict(os.environ))",
+    "stars": "n = len({**os.environ})",
+    "or": "n = len(os.environ | {})",
+    "values": "n = sum(map(len, os.environ.values()))",
+    "bytes": "n = len(dict(os.environb))",
+    "loop": "n = [os.environ[k] for k in os.environ if k[:1] == 'R']",
+    "equal": "n = os.environ == {}",
+}
+
+
+@pytest.mark.parametrize("way", ITERATES)
+def test_going_through_all_variables_is_not_reading_them(standby, tmp_path, way):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "iterates.py").write_text(f"import os\n{ITERATES[way]}\n")
+    (libraries / "reads.py").write_text("import os\nport = os.environ.get('MASTER_PORT')\n")
+    (tmp_path / "job.py").write_text("")
+    waiting = standby("job.py", "iterates", RANK="1", MASTER_PORT="2", PYTHONPATH=str(libraries))
+    assert not {"RANK", "MASTER_PORT"} & set(waiting.ready().get("read", []))
+    (tmp_path / "sock").unlink()
+    both = standby("job.py", "iterates", "reads", RANK="1", MASTER_PORT="2",
+                   PYTHONPATH=str(libraries))
+    assert {"RANK", "MASTER_PORT"} & set(both.ready()["read"]) == {"MASTER_PORT"}
+
+
+@pytest.mark.parametrize("kept", ["env = dict(os.environ)",
+                                  "env = {k: v for k, v in os.environ.items() if k[0] == 'R'}"])
+def test_a_copy_of_the_variables_that_a_module_keeps_was_read(standby, tmp_path, kept):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "keeps.py").write_text(f"import os\n{kept}\n")
+    (tmp_path / "job.py").write_text("")
+    waiting = standby("job.py", "keeps", RANK="1", PYTHONPATH=str(libraries))
+    assert "RANK" in waiting.ready()["read"]
+
+
+def test_a_script_may_set_what_is_only_gone_through(standby, tmp_path):
+    libraries = tmp_path / "site-packages"
+    (libraries / "bars").mkdir(parents=True)
+    (libraries / "bars" / "__init__.py").write_text("")
+    (libraries / "bars" / "options.py").write_text(
+        "import os\nours = {k for k, v in os.environ.items() if k.startswith('BARS_')}\n")
+    (tmp_path / "job.py").write_text("")
+    waiting = standby("job.py", "bars.options", variables=["COLOUR"], PYTHONPATH=str(libraries))
+    assert "refusal" not in waiting.ready()
+    (tmp_path / "sock").unlink()
+    # What is named after the package was looked for.
+    waiting = standby("job.py", "bars.options", variables=["BARS_OFF"], PYTHONPATH=str(libraries))
+    assert waiting.ready()["refusal"] == ["the script sets BARS_OFF, which counts only before "
+                                          "imports"]
+
+
 @pytest.mark.parametrize("name", ["COLOUR", "OMP_NUM_THREADS"])
 def test_a_variable_that_the_script_sets_before_its_imports_forbids_them(standby, tmp_path, name):
     libraries = tmp_path / "site-packages"
@@ -224,6 +279,39 @@ def test_a_variable_that_the_script_sets_before_its_imports_forbids_them(standby
     waiting = standby("job.py", "reader", variables=[name], PYTHONPATH=str(libraries))
     assert waiting.ready()["refusal"] == [f"the script sets {name}, which counts only before "
                                           "imports"]
+
+
+def test_imports_give_way_to_the_training_and_the_script_has_its_priority_back(standby, tmp_path):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "nice.py").write_text(
+        "import os, threading\nat_import = os.getpriority(os.PRIO_PROCESS, 0)\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n")
+    (tmp_path / "job.py").write_text(
+        "import os, nice\n"
+        "print(nice.at_import, *{os.getpriority(os.PRIO_PROCESS, int(t))\n"
+        "                        for t in os.listdir('/proc/self/task')})\n")
+    waiting = standby("job.py", "nice", PYTHONPATH=str(libraries))
+    waiting.ready()
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    probe = f"import os; os.setpriority(0, 0, {own + 1}); os.setpriority(0, 0, {own})"
+    may_return = subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+    code, out, err = waiting.become()
+    assert (code, err) == (0, "")
+    assert out == f"{max(own, 10) if may_return else own} {own}\n"
+
+
+def test_without_a_way_back_the_priority_is_left_alone(standby, tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("needs another user to be")
+    probe = ("import sys; sys.path.insert(0, %r)\n"
+             "import os, resource\nfrom robustrun import _standby\n"
+             "resource.setrlimit(resource.RLIMIT_NICE, (0, 0))\n"
+             "os.setgid(65534); os.setuid(65534)\n"
+             "with _standby._LowPriority(): print(os.getpriority(os.PRIO_PROCESS, 0))\n"
+             % str(PACKAGE))
+    out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert out.stdout == f"{os.getpriority(os.PRIO_PROCESS, 0)}\n", out.stderr
 
 
 def test_a_standby_whose_agent_is_gone_ends(standby, tmp_path):

@@ -21,7 +21,10 @@ struct Unreached {
   core::Rule rule;
   const char* why;
 };
-inline constexpr std::array<Unreached, 0> kUnreachedRules{};
+inline constexpr std::array<Unreached, 2> kUnreachedRules{{
+    {core::Rule::kColdStart, "agents here keep no standby workers, and so miss none"},
+    {core::Rule::kLateCrash, "workers here end with their scripts"},
+}};
 
 // Cells of the core's table that no run here can come to, and why.
 struct UnreachedCell {
@@ -91,7 +94,7 @@ inline std::vector<std::string> unreached_rules(const Reached& reached) {
   std::vector<std::string> missing;
   std::string rarest;
   std::uint64_t least = UINT64_MAX;
-  constexpr int kRules = static_cast<int>(core::Rule::kCopiesAwaited) + 1;
+  constexpr int kRules = static_cast<int>(core::Rule::kLateCrash) + 1;
   for (int i = 0; i < kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     const auto excused = std::ranges::find(kUnreachedRules, rule, &Unreached::rule);

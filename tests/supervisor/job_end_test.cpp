@@ -42,6 +42,80 @@ TEST_CASE("a stop may bring a grace period of its own, and is named") {
         "SIGTERM (robustrun stop) ends the run; the workers get it too and have 3 s");
 }
 
+WorkerExited after(base::ScriptEnd end, WorkerExited exited) {
+  exited.script_end = end;
+  return exited;
+}
+
+TEST_CASE("a crash when script and exit handlers had ended counts as exit code 0, with a note") {
+  using enum base::ScriptEnd;
+  for (const int signal : {SIGABRT, SIGSEGV, SIGKILL}) {
+    Harness h(make_spec({1, 1}));
+    h.run();
+    h.tell_exit(after(kFinished, killed(0, 0, signal)));
+    CHECK(h.text(Rule::kLateCrash) ==
+          "rank 0 on node0: " + base::signal_name(signal) +
+              " after its script and exit handlers had ended: counts as exit code 0");
+    CHECK(h.job.state() == JobState::kRunning);
+    CHECK(h.all<StopWorkers>().empty());
+    h.tell_exit(exited(0, 1, 0));
+    CHECK(h.decided(Rule::kSucceeded));
+    h.all_gone();
+    CHECK(h.exit_code() == 0);
+  }
+}
+
+TEST_CASE("a crash when only the script had returned is no success, and nothing starts again") {
+  using enum base::ScriptEnd;
+  const WorkerExited ends[] = {after(kReturned, killed(0, 0, SIGABRT)),
+                               after(kReturned, exited(0, 0, 134)),
+                               after(kFinished, exited(0, 0, 134))};  // as when stdout is full
+  for (const WorkerExited& end : ends) {
+    Harness h(make_spec({1, 1}));
+    h.run();
+    h.first_step();
+    h.tell_exit(end);
+    CHECK(h.text(Rule::kWorkerFailed).find("a save or an upload that still ran may be lost") !=
+          std::string::npos);
+    CHECK(h.all<StopWorkers>().empty());  // the others may still save
+    h.tell_exit(exited(0, 1, 0));
+    CHECK(h.decided(Rule::kBudgetExhausted));
+    h.all_gone();
+    CHECK(h.exit_code() == 134);
+  }
+}
+
+TEST_CASE("who fails for want of a rank whose script had returned is not started again either") {
+  Harness h(make_spec({1, 1}));
+  h.run();
+  h.tell_exit(after(base::ScriptEnd::kReturned, killed(0, 0, SIGABRT)));
+  h.tell_exit(exited(0, 1, 1));
+  h.all_gone();
+  CHECK(h.decided(Rule::kBudgetExhausted));
+  CHECK(h.exit_code() == 134);
+
+  // Nor if that one fails first.
+  Harness other(make_spec({1, 1}));
+  other.run();
+  other.tell_exit(exited(0, 1, 1));
+  other.tell_exit(after(base::ScriptEnd::kReturned, killed(0, 0, SIGABRT)));
+  other.all_gone();
+  CHECK(other.exit_code() == 134);
+}
+
+TEST_CASE("a kill from outside before the exit handlers have run is a failure as any") {
+  Harness h(make_spec({1, 1}));
+  h.run();
+  h.tell_exit(after(base::ScriptEnd::kReturned, killed(0, 0, SIGKILL)));
+  h.all_gone();
+  CHECK(h.decided(Rule::kRestart));
+  h.recover();
+  h.tell_exit(exited(1, 0, 0));
+  h.tell_exit(exited(1, 1, 0));
+  h.all_gone();
+  CHECK(h.exit_code() == 0);
+}
+
 TEST_CASE("a second signal kills at once, further ones change nothing") {
   Harness h;
   h.run();

@@ -33,6 +33,39 @@ TEST_CASE("the first restart is at once, the second waits, progress makes it imm
   CHECK(h.job.state() == JobState::kReserving);
 }
 
+TEST_CASE("why a worker had no standby is reported once for each reason") {
+  Harness h(make_spec({2, 2}));
+  h.run();
+  h.tell_exit(killed(0, 0, SIGKILL));
+  h.all_gone();
+  h.reserve();
+  const auto start = [&](std::uint32_t rank, const std::string& cold) {
+    WorkerStarted started{h.job.attempt(), {rank}, 100};
+    started.cold = cold;
+    h.tell(started, h.node_of[rank]);
+  };
+  start(0, "it had died");
+  CHECK(h.text(Rule::kColdStart) == "rank 0 starts without a standby worker: it had died");
+  start(1, "it had died");
+  CHECK_FALSE(h.decided(Rule::kColdStart));
+  start(2, "it was importing");
+  CHECK(h.text(Rule::kColdStart) == "rank 2 starts without a standby worker: it was importing");
+  start(3, "");
+  CHECK_FALSE(h.decided(Rule::kColdStart));
+  CHECK(h.job.state() == JobState::kRunning);
+  for (int i = 0; i < 20; ++i) {
+    h.tell_exit(killed(h.job.attempt().value, 0, SIGKILL));
+    h.all_gone();
+    if (h.job.state() == JobState::kFinished) break;
+    if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+    h.reserve();
+    start(0, "reason " + std::to_string(i));
+    CHECK(h.decided(Rule::kColdStart) == (i + 2 < static_cast<int>(kColdReasonsMax)));
+    for (std::uint32_t rank = 1; rank < 4; ++rank) start(rank, "");
+    h.first_step();
+  }
+}
+
 TEST_CASE("the same seed gives the same back-off, another seed another") {
   Nanos waits[3];
   const std::uint64_t seeds[] = {5, 5, 6};

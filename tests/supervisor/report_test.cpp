@@ -82,6 +82,23 @@ TEST_CASE("a recovery says how many workers started warm, each counted once") {
   CHECK(build_report(story.entries).incidents.at(0).warm == 2);
 }
 
+TEST_CASE("a recovery says which workers started cold, and why, each reason once") {
+  CHECK(build_report(recovered().entries).incidents.at(0).cold.empty());
+  Story story = recovered();
+  const JournalEntry finish = story.entries.back();
+  story.entries.pop_back();
+  for (const std::uint32_t rank : {2U, 1U, 3U}) {
+    WorkerStarted started{Attempt{1}, Rank{rank}, 4240};
+    started.cold = rank == 2 ? "its standby worker had died" : "MASTER_PORT was read";
+    story.event(12399, started);
+  }
+  story.entries.push_back(finish);
+  const RunReport report = build_report(story.entries);
+  CHECK(report.incidents.at(0).cold ==
+        std::vector<std::string>{"rank 1 and 1 more: MASTER_PORT was read",
+                                 "rank 2: its standby worker had died"});
+}
+
 TEST_CASE("steps lost are those done twice") {
   const Incident incident = build_report(recovered().entries).incidents.at(0);
   CHECK(incident.step_before == 120);

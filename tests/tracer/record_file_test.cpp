@@ -55,6 +55,22 @@ struct Fixture {
 
 }  // namespace
 
+TEST_CASE("two marks tell how far the script's end has come, in their order") {
+  using base::ScriptEnd;
+  const Fixture f;
+  REQUIRE(f.file);
+  CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
+  f.store(tracer::kRecordEndAt + 8, 7);
+  CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
+  f.store(tracer::kRecordEndAt, 5);
+  CHECK(f.file->read_end() == ScriptEnd::kFinished);
+  f.store(tracer::kRecordEndAt + 8, 0);
+  CHECK(f.file->read_end() == ScriptEnd::kReturned);
+  CHECK(tracer::kRecordEndAt == tracer::kCountersAt + sizeof(tracer::RecordCounters));
+  REQUIRE(::truncate(f.path.c_str(), tracer::kRecordEndAt + 8) == 0);
+  CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
+}
+
 TEST_CASE("a new record is private, whole, allocated, and reads as nothing yet") {
   const Fixture f;
   REQUIRE(f.file);

@@ -78,7 +78,8 @@ WorkerExited worker_exited() {
                                   .callstack = "line 1\nline 2",
                                   .timestamp_s = 1700000000},
           .stderr_tail = {"Traceback:", "ValueError: no"},
-          .dropped_bytes = 1ULL << 40};
+          .dropped_bytes = 1ULL << 40,
+          .script_end = robustrun::base::ScriptEnd::kReturned};
 }
 
 }  // namespace
@@ -163,13 +164,14 @@ std::vector<Example> first_kinds() {
                                              .arguments = {"--lr", "\xff not UTF-8", ""}},
                     .ordered_by = 2,
                     .saving = true}},
-      {"WorkerStarted", "WorkerStarted-3",
+      {"WorkerStarted", "WorkerStarted-4",
        WorkerStarted{.attempt = Attempt{1},
                      .local_rank = LocalRank{2},
                      .pid = 4711,
                      .at = 1s,
                      .warm = true,
-                     .ordered_by = 2}},
+                     .ordered_by = 2,
+                     .cold = "its standby worker was still importing"}},
       {"WorkerStartFailed", "WorkerStartFailed",
        WorkerStartFailed{.attempt = Attempt{1},
                          .local_rank = LocalRank{2},
@@ -197,7 +199,7 @@ std::vector<Example> middle_kinds() {
                       .last_step_at = 3ns,
                       .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}},
                       .lines = 7}},
-      {"WorkerExited", "WorkerExited", worker_exited()},
+      {"WorkerExited", "WorkerExited-2", worker_exited()},
       {"WorkersGone", "WorkersGone-2",
        WorkersGone{.attempt = Attempt{1},
                    .descendants_killed = 7,

@@ -120,6 +120,9 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers")).value().version);
   CHECK(wire::decode<wire::StartWorkers>(old("StartWorkers-2")).value().ordered_by == 0);
   CHECK(wire::decode<wire::WorkerStarted>(old("WorkerStarted-2")).value().ordered_by == 0);
+  CHECK(wire::decode<wire::WorkerStarted>(old("WorkerStarted-3")).value().cold.empty());
+  CHECK(wire::decode<wire::WorkerExited>(old("WorkerExited")).value().script_end ==
+        base::ScriptEnd::kNotSeen);
   CHECK(wire::decode<wire::KeepStandbys>(old("KeepStandbys")).value().like.ordered_by == 0);
   CHECK(wire::decode<wire::Hello>(old("Hello-5")).value().ordered_by == 0);
   CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-12")).value().workers.overlap_saves);

@@ -1,0 +1,15 @@
+#pragma once
+// How far a worker's script had come when its process ended. Numbers stand in journals, messages
+// and (as marks) in progress records: only appended to.
+
+#include <cstdint>
+
+namespace robustrun::base {
+
+enum class ScriptEnd : std::uint8_t {
+  kNotSeen,   // it still ran, or nothing is known
+  kReturned,  // its last line had run; threads and exit handlers perhaps had not ended
+  kFinished,  // its non-daemon threads had been joined and its exit handlers had run
+};
+
+}  // namespace robustrun::base
