@@ -35,6 +35,7 @@
 #include "agent/worker_set.h"
 #include "base/core/clock.h"
 #include "base/io/blocking_pool.h"
+#include "base/io/child_self.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
 #include "wire/dialer.h"
@@ -146,6 +147,10 @@ class Agent {
 
   void send(const wire::Message& message) {
     if (leaving_ || !link_) return;
+    if (const auto* stop = std::get_if<wire::StopRun>(&message); stop && node_.own_command) {
+      // It is this command that is to end, as if it had been signalled itself.
+      return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
+    }
     const auto* output = std::get_if<wire::Output>(&message);
     if (output != nullptr && console_) {
       console_->write(*output);

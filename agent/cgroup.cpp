@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "base/io/fd.h"
 
 namespace robustrun::agent {
 namespace {
@@ -81,15 +82,17 @@ std::optional<CgroupPlace> place_in_mount(std::string_view line, const std::stri
   return place;
 }
 
-std::string folder_name(const std::string& run_id, base::Rank rank, base::Attempt attempt) {
-  std::string name(kPrefix);
+// As much of a run's id as fits, without what would mean something in a path.
+std::string plain_id(const std::string& run_id) {
+  std::string name;
   for (const char c : run_id.substr(0, kRunIdBytesMax)) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     name += plain || c == '-' || c == '_' ? c : '_';
   }
-  return name + "-" + std::to_string(rank.value) + "-" + std::to_string(attempt.value) + "." +
-         std::to_string(::getpid());
+  return name;
 }
+
+std::string own_suffix() { return "." + std::to_string(::getpid()); }
 
 // None when somebody else has it, or when the folder of that name is another one by now: then the
 // lock would be on what a clean-up has just removed.
@@ -116,11 +119,10 @@ void remove_folders(const fs::path& folder, unsigned nested) {
 }
 
 void remove_stale(const std::string& parent) {
-  const std::string own_suffix = "." + std::to_string(::getpid());
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
-    if (!name.starts_with(kPrefix) || name.ends_with(own_suffix)) continue;
+    if (!name.starts_with(kPrefix) || name.ends_with(own_suffix())) continue;
     struct stat status{};
     if (::lstat(it->path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
     const base::Fd lock = lock_folder(it->path());
@@ -159,34 +161,73 @@ void kill_cgroup(const std::string& path) {
   if (file && ::write(file.get(), "1", 1) < 0) return;  // others kill process by process
 }
 
+// The folder of this agent.
+class Cgroup::Home {
+ public:
+  // The one that there is, or a new one for this run; null: none can be made.
+  static std::shared_ptr<Home> of(const CgroupPlace& place, const std::string& run_id) {
+    static std::weak_ptr<Home> newest;
+    if (auto home = newest.lock(); home && home->above_ == place.folder) return home;
+    // A process may move another only when it may write to the cgroup above both.
+    if (::access((place.folder + "/cgroup.procs").c_str(), W_OK) != 0) return nullptr;
+    remove_stale(place.folder);
+    const std::string path =
+        fmt::format("{}/{}{}{}", place.folder, kPrefix, plain_id(run_id), own_suffix());
+    for (unsigned i = 0; i < kMakeTries; ++i) {
+      if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return nullptr;
+      // Another agent may take a folder without a lock for a dead agent's, and remove it.
+      base::Fd lock = lock_folder(path);
+      if (!lock) continue;
+      pass_on_memory(path);
+      auto home = std::make_shared<Home>(place.folder, path, std::move(lock));
+      newest = home;
+      return home;
+    }
+    return nullptr;
+  }
+
+  Home(std::string above, std::string path, base::Fd lock)
+      : above_(std::move(above)), path_(std::move(path)), lock_(std::move(lock)) {}
+  ~Home() { ::rmdir(path_.c_str()); }
+  Home(const Home&) = delete;
+  Home& operator=(const Home&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  // Where we have memory events, workers are to have their own. There are no processes in this
+  // folder itself, so that it may.
+  static void pass_on_memory(const std::string& path) {
+    const base::Fd file(::open((path + "/cgroup.subtree_control").c_str(), O_WRONLY | O_CLOEXEC));
+    if (file && ::write(file.get(), "+memory", 7) < 0) return;  // others tell of the whole agent
+  }
+
+  const std::string above_, path_;
+  const base::Fd lock_;
+};
+
 std::optional<Cgroup> Cgroup::make(const std::string& run_id, base::Rank rank,
                                    base::Attempt attempt, const std::string& proc) {
   const auto place = own_cgroup("", proc);
-  if (!place) return std::nullopt;
-  // A process may move another only when it may write to the cgroup above both.
-  if (::access((place->folder + "/cgroup.procs").c_str(), W_OK) != 0) return std::nullopt;
-  remove_stale(place->folder);
-  const std::string path = place->folder + "/" + folder_name(run_id, rank, attempt);
-  for (unsigned i = 0; i < kMakeTries; ++i) {
-    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
-    // Another agent may take a folder without a lock for a dead agent's, and remove it.
-    base::Fd lock = lock_folder(path);
-    if (lock) return Cgroup(path, std::move(lock));
-  }
-  return std::nullopt;
+  auto home = place ? Home::of(*place, run_id) : nullptr;
+  if (!home) return std::nullopt;
+  std::string path =
+      fmt::format("{}/{}-{}-{}", home->path(), plain_id(run_id), rank.value, attempt.value);
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
+  return Cgroup(std::move(path), std::move(home));
 }
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   remove();
   path_ = std::exchange(other.path_, {});
-  lock_ = std::move(other.lock_);
+  home_ = std::move(other.home_);
   return *this;
 }
 
 void Cgroup::remove() {
-  if (!lock_) return;
+  if (!home_) return;
   remove_folders(path_, kNestedMax);
-  lock_.reset();
+  home_.reset();
 }
 
 }  // namespace robustrun::agent

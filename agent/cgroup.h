@@ -3,23 +3,24 @@
 // events are the worker's own.
 //
 // Found, never required: pure v2 or the v2 half of a hybrid, below our own cgroup, when we are
-// root or it is delegated to us. The owner holds a lock on the folder for life; what a dead agent
-// left is known by its free lock, killed and removed when the next one makes a cgroup.
+// root or it is delegated to us. An agent has a folder in which those of its workers lie, and holds
+// a lock on it for as long as there are any: one descriptor for all of them. What a dead agent left
+// is known by its free lock, killed and removed when the next one makes its own.
 // cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/core/ids.h"
 #include "base/core/result.h"
-#include "base/io/fd.h"
 
 namespace robustrun::agent {
 
 class Cgroup {
  public:
-  // robustrun-RUN-RANK-ATTEMPT.PID below our own cgroup; nothing when it cannot be made. `proc`:
-  // where procfs is.
+  // robustrun-RUN.PID/RUN-RANK-ATTEMPT below our own cgroup, where the first RUN is that of the
+  // first worker; nothing when it cannot be made. `proc`: where procfs is.
   static std::optional<Cgroup> make(const std::string& run_id, base::Rank rank,
                                     base::Attempt attempt, const std::string& proc = "/proc");
   Cgroup(Cgroup&&) = default;
@@ -32,10 +33,12 @@ class Cgroup {
   void remove();
 
  private:
-  Cgroup(std::string path, base::Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  class Home;
+  Cgroup(std::string path, std::shared_ptr<Home> home)
+      : path_(std::move(path)), home_(std::move(home)) {}
 
   std::string path_;
-  base::Fd lock_;
+  std::shared_ptr<Home> home_;  // null: removed
 };
 
 // SIGKILL for all members at once; does nothing on kernels before 5.14.

@@ -62,8 +62,9 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
 
  private:
   [[nodiscard]] bool is_calm(Nanos now) const;
+  [[nodiscard]] bool may_hold_progress(Nanos now) const;
   void look_at_record(const std::string& table, Nanos now);
-  void ask_if_due(const std::string& table, Nanos now);
+  void ask_if_due(Nanos now);
   void ask(const std::string& table);
   void on_answer(base::Result<std::vector<Membership>> answer);
   void note(Key key, HeadWatch::Look look);
@@ -78,6 +79,8 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   const tracer::RecordFile& record_;
   std::unique_ptr<FlightSource> flight_;
   std::map<Key, Watched> watched_;
+  std::optional<Nanos> read_at_;  // the record's table, last
+  bool counts_progress_ = false;  // something in it did then
   std::uint64_t steps_ = 0;
   Nanos stepped_at_{};
   std::array<Nanos, kStepGapsRemembered> step_gaps_{};
@@ -100,30 +103,44 @@ void WatchImpl::look(std::uint64_t steps) {
     stepped_at_ = now;
   }
   steps_ = steps;
-  const auto table = record_.read_communicators();
-  if (!table) return;  // the worker broke it: there is nothing to see
-  look_at_record(*table, now);
-  ask_if_due(*table, now);
+  if (may_hold_progress(now)) {
+    const auto table = record_.read_communicators();
+    if (!table) return;  // the worker broke it: there is nothing to see
+    look_at_record(*table, now);
+  }
+  ask_if_due(now);
   tell_progress(now);
 }
 
+// The table is long. NCCL's communicators take its first slot first; the interposer's are found a
+// moment later.
+bool WatchImpl::may_hold_progress(Nanos now) const {
+  return counts_progress_ || record_.has_first_communicator() || !read_at_ ||
+         now - *read_at_ >= kEmptyTableInterval;
+}
+
 void WatchImpl::look_at_record(const std::string& table, Nanos now) {
+  read_at_ = now;
+  counts_progress_ = false;
   for (const tracer::CommunicatorCount& count : tracer::count_communicators(table)) {
     if (!count.counts_completion) continue;
+    counts_progress_ = true;
     note({Source::kRecord, count.comm}, {now, count.entered, count.done, {}, steps_ > 0});
   }
   forget_missing(Source::kRecord);
 }
 
-void WatchImpl::ask_if_due(const std::string& table, Nanos now) {
+void WatchImpl::ask_if_due(Nanos now) {
   if (!flight_ || flight_->is_asking()) return;
   const Nanos calm = steps_ > 0 ? kFlightIntervalStepping : kFlightIntervalMoving;
   // The supervisor should hear soon that there are collectives at all.
   const bool is_known = !answered_.empty();
   const Nanos interval = is_known && is_calm(now) ? calm : kFlightInterval;
   if (asked_at_ && now - *asked_at_ < interval) return;
+  const auto table = record_.read_communicators();
+  if (!table) return;
   asked_at_ = now;
-  ask(table);
+  ask(*table);
 }
 
 void WatchImpl::ask(const std::string& table) {

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -43,6 +44,8 @@ base::Result<base::Fd> connect_to(const std::string& path) {
   if (path.empty() || path.size() >= sizeof address.sun_path) {
     return failed(Errc::kNotFound, "the worker has no socket for it");
   }
+  // Most questions to workers without process groups end here, once a second for each.
+  if (::access(path.c_str(), F_OK) != 0) return failed(Errc::kNotFound, "nobody listens");
   std::memcpy(address.sun_path, path.data(), path.size());
   base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return base::fail_errno("cannot read the Flight Recorder", errno);
@@ -166,7 +169,9 @@ class Asking : public std::enable_shared_from_this<Asking> {
 
   void on_body(base::Result<std::string> body) {
     call_.reset();
-    if (!body && last_words_.empty()) return finish(std::unexpected(std::move(body).error()));
+    // A thread for a file that is not there is not worth its while, either.
+    const bool has_last_words = !last_words_.empty() && ::access(last_words_.c_str(), F_OK) == 0;
+    if (!body && !has_last_words) return finish(std::unexpected(std::move(body).error()));
     auto answer = std::make_shared<Answer>();
     const auto submitted = node_.pool.submit(
         kFlightLane,

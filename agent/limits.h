@@ -65,6 +65,7 @@ inline constexpr std::chrono::seconds kFlightIntervalMoving{5};
 inline constexpr std::chrono::seconds kStepsStillAfter{1};  // or twice the longest of the last
 inline constexpr std::size_t kStepGapsRemembered = 8;
 inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
+inline constexpr std::chrono::seconds kEmptyTableInterval{1};  // of a record, read again
 inline constexpr std::size_t kWatchedCommunicatorsMax = 1024;  // of one worker
 // An answer to Observe has at most so many bytes, and leaves out the least telling.
 inline constexpr std::size_t kObservedBytesMax = std::size_t{4} << 20;

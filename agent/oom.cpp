@@ -7,11 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <deque>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "agent/cgroup.h"
 #include "base/core/text.h"
+#include "base/io/fd.h"
 
 namespace robustrun::agent {
 namespace {
@@ -21,6 +24,7 @@ using wire::OomKiller;
 constexpr std::size_t kCounterFileBytesMax = std::size_t{64} << 10;
 constexpr std::size_t kRecordBytesMax = 8192;  // CONSOLE_EXT_LOG_MAX of the kernel
 constexpr unsigned kRecordsMax = 8192;         // read at one worker's death
+constexpr std::size_t kKillLinesMax = 1024;    // of the kernel's log, kept
 constexpr unsigned kGroupsAboveMax = 64;
 constexpr unsigned kAncestorsMax = 256;
 constexpr std::size_t kMembersMax = 4096;  // of our cgroup; with more it is taken for a shared one
@@ -144,16 +148,81 @@ wire::OomKiller oom_killer_in_record(std::string_view record, pid_t pid) {
   return OomKiller::kNo;
 }
 
+// What the kernel's log says of OOM killers, read once for all workers: a descriptor for each would
+// be too many under a low limit.
+class OomWatch::KernelLog {
+ public:
+  explicit KernelLog(base::Fd file) : file_(std::move(file)) {}
+
+  // Null: it cannot be read.
+  static std::shared_ptr<KernelLog> open(const std::string& path) {
+    static std::weak_ptr<KernelLog> newest;
+    static std::string newest_path;
+    if (auto log = newest.lock(); log && newest_path == path) return log;
+    base::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!file || ::lseek(file.get(), 0, SEEK_END) < 0) return nullptr;
+    auto log = std::make_shared<KernelLog>(std::move(file));
+    newest = log;
+    newest_path = path;
+    return log;
+  }
+
+  // Of kills, which count from 1, so far.
+  std::uint64_t read() {
+    std::array<char, kRecordBytesMax> buffer{};
+    // One read is one record; EPIPE: older ones were overwritten, and the next read goes on.
+    for (unsigned i = 0;; ++i) {
+      const ssize_t size = ::read(file_.get(), buffer.data(), buffer.size());
+      const bool is_cut = (size < 0 && errno == EPIPE) || i == kRecordsMax;
+      if (is_cut) ++gaps_;
+      if (i == kRecordsMax) break;
+      if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
+      if (size <= 0) break;
+      const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
+      for (const std::string_view line : base::split(text, '\n')) {
+        if (!may_name_victim(line)) continue;
+        if (lines_.size() == kKillLinesMax) lines_.pop_front();
+        lines_.emplace_back(line);
+        ++count_;
+      }
+    }
+    return count_;
+  }
+
+  // How often records were missed so far.
+  [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
+
+  // By a line after the first `before`.
+  [[nodiscard]] OomKiller killer_of(pid_t pid, std::uint64_t before) const {
+    OomKiller found = OomKiller::kNo;
+    const std::uint64_t dropped = count_ - lines_.size();
+    for (std::size_t i = before > dropped ? before - dropped : 0; i < lines_.size(); ++i) {
+      found = std::max(found, oom_killer_in_record(lines_[i], pid));
+    }
+    return found;
+  }
+
+ private:
+  static bool may_name_victim(std::string_view line) {
+    return line.find("oom-kill:") != line.npos || line.find("ill process ") != line.npos ||
+           line.find("illed process ") != line.npos;
+  }
+
+  const base::Fd file_;
+  std::deque<std::string> lines_;  // the newest that name a victim
+  std::uint64_t count_ = 0;  // of all of them
+  std::uint64_t gaps_ = 0;
+};
+
 OomWatch OomWatch::begin(const std::string& worker_cgroup, const OomSources& sources) {
   OomWatch watch;
   watch.worker_cgroup_ = worker_cgroup;
   watch.sources_ = sources;
   // The log has the pids of the initial namespace: elsewhere they mean others.
-  if (in_initial_pid_namespace(sources.proc)) {
-    watch.kernel_log_ = base::Fd(::open(sources.kmsg.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    if (watch.kernel_log_ && ::lseek(watch.kernel_log_.get(), 0, SEEK_END) < 0) {
-      watch.kernel_log_.reset();
-    }
+  if (in_initial_pid_namespace(sources.proc)) watch.kernel_log_ = KernelLog::open(sources.kmsg);
+  if (watch.kernel_log_) {
+    watch.kills_before_ = watch.kernel_log_->read();
+    watch.gaps_before_ = watch.kernel_log_->gaps();
   }
   watch.before_ = watch.read_counters();
   const bool is_asked = !watch.before_.worker_kills && watch.before_.group_kills;
@@ -189,23 +258,13 @@ OomWatch::Counters OomWatch::read_counters() const {
 // None: the log cannot be read, or not all of it since the worker began.
 std::optional<wire::OomKiller> OomWatch::named_in_kernel_log(const std::vector<pid_t>& pids) {
   if (!kernel_log_ || pids.empty()) return std::nullopt;
-  std::array<char, kRecordBytesMax> buffer{};
+  kernel_log_->read();
   OomKiller found = OomKiller::kNo;
-  bool is_whole = false;
-  // One read is one record; EPIPE: older ones were overwritten, and the next read goes on.
-  bool is_cut = false;
-  for (unsigned i = 0; i < kRecordsMax && found == OomKiller::kNo && !is_whole; ++i) {
-    const ssize_t size = ::read(kernel_log_.get(), buffer.data(), buffer.size());
-    is_cut = is_cut || (size < 0 && errno == EPIPE);
-    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
-    is_whole = size == 0 || (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
-    if (size <= 0) break;
-    const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
-    for (const std::string_view line : base::split(text, '\n')) {
-      for (const pid_t pid : pids) found = std::max(found, oom_killer_in_record(line, pid));
-    }
+  for (const pid_t pid : pids) {
+    found = std::max(found, kernel_log_->killer_of(pid, kills_before_));
   }
-  if (found == OomKiller::kNo && (!is_whole || is_cut)) return std::nullopt;
+  const bool is_whole = kernel_log_->gaps() == gaps_before_;
+  if (found == OomKiller::kNo && !is_whole) return std::nullopt;
   return found;
 }
 

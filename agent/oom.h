@@ -11,12 +11,12 @@
 // it kills.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/io/fd.h"
 #include "wire/messages.h"
 
 namespace robustrun::agent {
@@ -48,9 +48,12 @@ class OomWatch {
   [[nodiscard]] Counters read_counters() const;
   [[nodiscard]] std::optional<wire::OomKiller> named_in_kernel_log(const std::vector<pid_t>& pids);
 
+  class KernelLog;
   std::string worker_cgroup_;
   OomSources sources_;
-  base::Fd kernel_log_;  // stands behind the last record before the worker; empty: not readable
+  std::shared_ptr<KernelLog> kernel_log_;  // of all watches together; null: not readable
+  std::uint64_t kills_before_ = 0;  // that it had reported before the worker began
+  std::uint64_t gaps_before_ = 0;  // in what could be read of it
   Counters before_;
   bool was_alone_ = false;  // no other programs in our cgroup when the worker began
 };

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include "agent/cgroup.h"
 #include "agent/shim/limits.h"
@@ -16,12 +17,16 @@
 #include "base/core/text.h"
 #include "base/io/child.h"
 #include "base/io/strays.h"
+#include "base/io/unwatched_child.h"
 
 namespace robustrun::agent {
 namespace {
 
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kReapPauseMin{1};
+constexpr std::chrono::milliseconds kReapPauseMax{100};
 
 // The shims of this process that are not reaped yet: never to be taken for orphans.
 std::vector<pid_t>& live_shims() {
@@ -109,6 +114,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   void await_reports();
   void read_reports();
+  void await_shim();
   void handle(const shim::Report& report);
   void on_shim_exit(base::ExitStatus status);
   void sweep();
@@ -126,12 +132,14 @@ class Session : public std::enable_shared_from_this<Session> {
   stream_descriptor control_;
   boost::asio::steady_timer timer_;
   base::SystemClock clock_;
-  std::unique_ptr<base::Child> child_;
+  std::optional<base::UnwatchedChild> child_;
+  base::Nanos reap_pause_{};
   pid_t pid_ = 0;
   bool started_ = false;
   bool start_failed_ = false;
   bool exited_ = false;
   bool gone_ = false;
+  bool shim_ended_ = false;
   unsigned killed_ = 0;
   pid_t survivor_ = 0;
   base::StrayKiller strays_;
@@ -140,11 +148,9 @@ class Session : public std::enable_shared_from_this<Session> {
 base::Status Session::start() {
   RR_ASSERT(!options_.argv.empty());
   base::FdPair pair = RR_TRY(base::make_socket_pair(SOCK_SEQPACKET));
-  child_ =
-      RR_TRY(base::Child::spawn(control_.get_executor(), child_options(options_, pair.second.get()),
-                                [weak = weak_from_this()](base::ExitStatus status) {
-                                  if (auto self = weak.lock()) self->on_shim_exit(status);
-                                }));
+  // Its socket tells of its end: a second descriptor for each worker would be too many under a low
+  // limit.
+  child_.emplace(RR_TRY(base::UnwatchedChild::spawn(child_options(options_, pair.second.get()))));
   pid_ = child_->pid();
   live_shims().push_back(pid_);
   control_.assign(pair.first.release());
@@ -179,9 +185,20 @@ void Session::read_reports() {
     const ssize_t got = ::recv(control_.native_handle(), &report, sizeof report, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return await_reports();
-    if (got != sizeof report) return;  // closed: the shim's exit follows
+    if (got != sizeof report) return await_shim();  // closed
     handle(report);
   }
+}
+
+// It lets go of its socket at its end, a moment before it can be reaped.
+void Session::await_shim() {
+  if (shim_ended_ || !control_.is_open()) return;
+  if (const auto status = child_->poll_exit()) return on_shim_exit(*status);
+  reap_pause_ = std::clamp<base::Nanos>(2 * reap_pause_, kReapPauseMin, kReapPauseMax);
+  timer_.expires_after(reap_pause_);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->await_shim();
+  });
 }
 
 void Session::handle(const shim::Report& report) {
@@ -205,13 +222,14 @@ void Session::handle(const shim::Report& report) {
       killed_ = static_cast<unsigned>(report.killed);
       survivor_ = report.pid;
       return;
+    case shim::Report::Kind::kSignalled: return call(handlers_.on_signalled, int{report.signal});
   }
 }
 
 void Session::on_shim_exit(base::ExitStatus status) {
   const auto self = shared_from_this();
+  shim_ended_ = true;
   forget_shim();
-  read_reports();
   if (!started_ && !start_failed_) {
     start_failed_ = true;
     call(handlers_.on_start_failed, 0,

@@ -49,6 +49,8 @@ class ShimLink {
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
     // What the worker has to run without (cgroup, processor binding, memory policy); may be null.
     std::function<void(const std::string& what)> on_notice;
+    // Somebody signals the shim, which is the worker's parent; may be null: nothing happens then.
+    std::function<void(int signal)> on_signalled;
   };
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,

@@ -110,6 +110,7 @@ class WorkerImpl final : public Worker {
   std::string record_path_;
   std::string last_words_;  // a file of the worker's, kept for as long as this is
   WorkerFiles files_;
+  std::optional<tracer::Reading> newest_;    // of record_
   std::optional<tracer::Reading> reported_;
   std::optional<LineMetrics> line_metrics_;       // of rank 0, where they are asked for
   std::optional<EventChoice> events_;             // writes record_
@@ -249,6 +250,10 @@ ShimLink::Handlers WorkerImpl::shim_handlers() {
   handlers.on_notice = [this](const std::string& what) {
     RR_LOG(kWarn, ({.rank = slot_.rank}), "{}", what);
   };
+  // Under torchrun a worker's parent is the launcher.
+  handlers.on_signalled = [this](int signal) {
+    node_.send(wire::StopRun{signal, {}, "rank " + std::to_string(slot_.rank.value)});
+  };
   handlers.on_gone = std::bind_front(&WorkerImpl::on_tree_gone, this);
   return handlers;
 }
@@ -279,14 +284,18 @@ void WorkerImpl::report(std::vector<wire::CheckpointNote> notes) {
 bool WorkerImpl::report_progress() {
   if (!record_ || exited_) return false;
   report(checkpoints_.due(node_.clock.now()));
-  auto reading = record_->read();
-  if (reading) node_.stages.take(slot_.local_rank, moments_of(launched_at_, *reading));
-  if (collectives_) collectives_->look(reading ? reading->steps : 0);
+  auto news = record_->read_news();
+  if (!news) newest_.reset();  // it cannot be read just now
+  if (news && *news) {
+    node_.stages.take(slot_.local_rank, moments_of(launched_at_, **news));
+    newest_ = **std::move(news);
+  }
+  if (collectives_) collectives_->look(newest_ ? newest_->steps : 0);
   const bool has_lines = line_metrics_ && line_metrics_->has_news();
-  if (!reading || (reported_ && *reported_ == *reading && !has_lines)) return false;
-  if (reading->worker_pid == 0 && !has_lines) return false;  // has not begun
-  const bool stepped = !reported_ || reported_->steps != reading->steps;
-  reported_ = *std::move(reading);
+  if (!newest_ || (reported_ && *reported_ == *newest_ && !has_lines)) return false;
+  if (newest_->worker_pid == 0 && !has_lines) return false;  // has not begun
+  const bool stepped = !reported_ || reported_->steps != newest_->steps;
+  reported_ = newest_;
   node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, *reported_)));
   return stepped;
 }

@@ -19,7 +19,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
        {"update", Command::kUpdate},     {"replay", Command::kReplay}, {"ckpt", Command::kCkpt},
        {"cache", Command::kCache},       {"sim", Command::kSim}}};
   const Choice run{Command::kRun, argv};
-  if (argv.empty() || around.program_name == "torchrun") return run;
+  if (argv.empty() || is_name_of_torch(around.program_name)) return run;
   const auto found =
       std::ranges::find_if(kNames, [&](const Name& name) { return argv.front() == name.word; });
   if (found == kNames.end()) return run;

@@ -38,6 +38,7 @@ enum class OptionId : std::uint8_t {
   kSignalsToHandle,
   kShutdownTimeout,
   kVirtualLocalRank,
+  kUseEnv,
   // ours
   kConfig,
   kPrintConfig,

@@ -93,7 +93,7 @@ constexpr auto kTorchrunRows = std::to_array<Option>({
   {.id = kLocalAddr, .name = "local-addr", .values = "HOST", .group = kRendezvous,
    .torchrun = true, .help = "Address of this node, for MASTER_ADDR."},
   {.id = kLogsSpecs, .name = "logs-specs", .values = "NAME", .group = kOutput, .torchrun = true,
-   .variable = false, .help = "Not supported: a Python plug-in."},
+   .variable = false, .help = "Accepted with default alone: others are Python plug-ins."},
   {.id = kNumaBinding, .name = "numa-binding", .type = kChoice,
    .values = "node|socket|exclusive|core-complex", .group = kWhat, .torchrun = true,
    .variable = false, .help = "Bind workers to the processors near their GPUs."},
@@ -106,6 +106,11 @@ constexpr auto kTorchrunRows = std::to_array<Option>({
    .help = "Time between the signal that asks workers to end and SIGKILL."},
   {.id = kVirtualLocalRank, .name = "virtual-local-rank", .type = kFlag, .group = kWhat,
    .torchrun = true, .help = "Every worker sees LOCAL_RANK=0 and, as device 0, its own GPU."},
+  {.id = kUseEnv, .name = "use-env", .type = kFlag, .group = kWhat, .torchrun = true,
+   .variable = false,
+   .help = "Of torch.distributed.launch, and what happens anyway unless we are called by that name: "
+           "workers read LOCAL_RANK. For a script that wants --local-rank, write "
+           "SCRIPT '--local-rank=${local_rank}'."},
 });
 // clang-format on
 static_assert(times_have_a_least_value(kTorchrunRows));

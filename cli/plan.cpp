@@ -40,12 +40,20 @@ constexpr const char* kTeePrefix = "[${role_name}${local_rank}]:";
 constexpr const char* kPrefixVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
 
 // The error of a checked option, with how the user wrote it in front.
-base::Status check_unsupported(const Settings& settings) {
-  if (settings.has(OptionId::kLogsSpecs)) {
+base::Status check_unsupported(const Settings& settings, const Surroundings& around) {
+  const bool passes_local_rank =
+      around.program_name == kLaunchName && !settings.flag(OptionId::kUseEnv);
+  if (passes_local_rank && settings.flag(OptionId::kNoPython)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot start {}: When using the '--no-python' flag, you must also set "
+                            "the '--use-env' flag.",
+                            settings.script.value_or("")));
+  }
+  if (settings.has(OptionId::kLogsSpecs) && settings.text(OptionId::kLogsSpecs) != "default") {
     return fail(
         Errc::kUnavailable,
         fmt::format("cannot use {}: entry points of torchrun.logs_specs are Python plug-ins, "
-                    "which are not supported; leave the option out",
+                    "which are not supported; leave the option out, or use default",
                     settings.written(OptionId::kLogsSpecs)));
   }
   if (settings.has(OptionId::kStopAfterSteps) && settings.text(OptionId::kInject) == "off") {
@@ -243,7 +251,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
                 "cannot start anything here: the working directory is gone; "
                 "change to one that exists");
   }
-  RR_TRY(check_unsupported(settings));
+  RR_TRY(check_unsupported(settings, around));
   NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
   const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around, nodes.where()));
   Program program =

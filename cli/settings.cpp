@@ -157,7 +157,7 @@ Result<Settings> merge_settings(const RunLine& line, const Surroundings& around)
     settings.settings_[index(row.id)] = RR_TRY(merged(row, line, config, around));
   }
   Setting& compat = settings.settings_[index(OptionId::kCompat)];
-  if (!compat.text && around.program_name == "torchrun") {
+  if (!compat.text && is_name_of_torch(around.program_name)) {
     compat = {"torchrun", Origin::kDefault, ""};
   }
   const bool is_compat = compat.text == "torchrun";
@@ -176,6 +176,9 @@ Result<Settings> merge_settings(const RunLine& line, const Surroundings& around)
     settings.script = config->script;
     settings.script_origin = Origin::kFile;
     settings.arguments = config->arguments;
+  }
+  if (around.program_name == kLaunchName && !settings.flag(OptionId::kUseEnv)) {
+    settings.arguments.insert(settings.arguments.begin(), "--local-rank=${local_rank}");
   }
   return settings;
 }

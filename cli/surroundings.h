@@ -95,6 +95,13 @@ struct Surroundings {
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
 };
 
+// Names, beside our own, that this program may be called by through a link (docs/compat.md).
+inline constexpr std::string_view kTorchrunName = "torchrun";
+inline constexpr std::string_view kLaunchName = "torch.distributed.launch";
+[[nodiscard]] constexpr bool is_name_of_torch(std::string_view program_name) {
+  return program_name == kTorchrunName || program_name == kLaunchName;
+}
+
 // Of this process, which was called as `program_name` (argv[0]), in this machine's network.
 // `machine` must outlive it.
 [[nodiscard]] Surroundings look_around(const std::string& program_name, const Machine& machine);

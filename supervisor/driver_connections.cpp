@@ -53,6 +53,19 @@ void Driver::Impl::on_stop(const wire::StopRun& order) {
                      "robustrun stop on " + base::printable(order.host.substr(0, HOST_NAME_MAX))});
 }
 
+// A worker signalled its parent, as to end the launcher: as that signal to us. All ranks may do so
+// at once, and the second signal to us would kill them.
+void Driver::Impl::on_report(base::NodeId, const wire::StopRun& order) {
+  const bool is_ending = job_.state() == JobState::kFinishing || finished_;
+  if (is_ending ||
+      std::ranges::find(request_.end_signals, order.signal) == request_.end_signals.end()) {
+    return;
+  }
+  if (order.signal == SIGTERM && parts_.ask_slurm) return signalled_by_slurm();
+  dispatch(SignalReceived{
+      order.signal, false, {}, "from " + base::printable(order.host.substr(0, HOST_NAME_MAX))});
+}
+
 std::optional<RunAuthority> Driver::Impl::authority() const {
   return door_ ? std::optional(door_->authority()) : std::nullopt;
 }

@@ -147,6 +147,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::NodeStages& report);
   void on_report(base::NodeId node, wire::StageNews& news);
   void on_report(base::NodeId node, const wire::CodeWanted& wanted);
+  void on_report(base::NodeId node, const wire::StopRun& order);
   void tell(const std::vector<CheckpointWatch::News>& news);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;

@@ -3,9 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "base/core/text.h"
 #include "tracer/limits.h"
@@ -31,19 +35,23 @@ base::Status write_at(int fd, const void* data, std::size_t size, std::size_t of
   return {};
 }
 
-// The bytes that are there: fewer than `size` at the end of the file.
-base::Result<std::string> read_at(int fd, std::size_t size, std::size_t offset) {
-  std::string bytes(size, '\0');
+// How many bytes are there: fewer than asked for at the end of the file.
+base::Result<std::size_t> read_into(int fd, std::span<char> bytes, std::size_t offset) {
   std::size_t have = 0;
-  while (have < size) {
+  while (have < bytes.size()) {
     const ssize_t got =
-        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(offset + have));
+        ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno("cannot read the progress record", errno);
     if (got == 0) break;
     have += static_cast<std::size_t>(got);
   }
-  bytes.resize(have);
+  return have;
+}
+
+base::Result<std::string> read_at(int fd, std::size_t size, std::size_t offset) {
+  std::string bytes(size, '\0');
+  bytes.resize(RR_TRY(read_into(fd, bytes, offset)));
   return bytes;
 }
 
@@ -162,6 +170,29 @@ base::ScriptEnd RecordFile::read_end() const {
   std::memcpy(&end, bytes->data(), sizeof end);
   if (end.script_returned_at_ns == 0) return base::ScriptEnd::kNotSeen;
   return end.script_finished_at_ns == 0 ? base::ScriptEnd::kReturned : base::ScriptEnd::kFinished;
+}
+
+base::Result<std::optional<Reading>> RecordFile::read_news() {
+  // All of the first page, and the word that says whether the slot behind it is taken.
+  std::array<char, kCommunicatorsAt + sizeof(std::uint64_t)> bytes;
+  const auto size = read_into(fd_.get(), bytes, 0);
+  std::uint64_t in_use = 0;
+  if (size && *size == bytes.size()) {
+    std::memcpy(&in_use, &bytes[kCommunicatorsAt + offsetof(RecordCommunicator, in_use)],
+                sizeof in_use);
+  }
+  has_first_communicator_ = in_use != 0;
+  const std::string_view record(bytes.data(), std::min(size.value_or(0), sizeof(ProgressRecord)));
+  if (!record.empty() && record == known_) return std::nullopt;
+  known_.clear();  // what cannot be read now is news when it can be
+  Reading reading = RR_TRY(read());
+  std::uint64_t sequence = 0;
+  if (record.size() == sizeof(ProgressRecord)) {
+    std::memcpy(&sequence, &bytes[offsetof(ProgressRecord, sequence)], sizeof sequence);
+  }
+  // What was read twice is the same, or will be read once more next time.
+  if (sequence % 2 == 0) known_ = record;
+  return reading;
 }
 
 base::Result<std::string> RecordFile::read_all() const {

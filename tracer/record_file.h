@@ -45,6 +45,12 @@ class RecordFile {
   // kCorrupt: the worker overwrote it with nonsense; kUnavailable: caught in the middle of a
   // write three times. Whatever the worker does to the file, this returns.
   [[nodiscard]] base::Result<Reading> read() const;
+  // For one who looks again and again: nothing where the worker has written nothing since the last
+  // call, which costs one read of the file.
+  [[nodiscard]] base::Result<std::optional<Reading>> read_news();
+  // Whether there was a communicator in the table's first slot, of all those of NCCL the first to
+  // be taken, at the last read_news().
+  [[nodiscard]] bool has_first_communicator() const { return has_first_communicator_; }
   // The bytes of the whole file, or as many as there are, at most kCollectivesEnd: for
   // read_collectives(). And those of the communicators' table alone, for count_communicators().
   [[nodiscard]] base::Result<std::string> read_all() const;
@@ -62,6 +68,8 @@ class RecordFile {
   RecordFile(base::Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   base::Fd fd_;
   std::string path_;
+  std::string known_;  // the bytes that the last read_news() has decoded
+  bool has_first_communicator_ = false;
 };
 
 // The bytes of a record, of which the sequence lock has been checked. Pure. kCorrupt as above.

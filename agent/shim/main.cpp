@@ -74,8 +74,10 @@ class Shim final : private base::StrayKiller::ReapSink {
     ::fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
     sigset_t wanted;
     ::sigemptyset(&wanted);
-    ::sigaddset(&wanted, SIGCHLD);
-    ::sigaddset(&wanted, SIGTERM);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+      ::sigaddset(&wanted, signal);
+    }
+    agent_ = agent.pid;
     signals_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     return signals_ >= 0;
   }
@@ -153,7 +155,7 @@ class Shim final : private base::StrayKiller::ReapSink {
   void read_signals() {
     signalfd_siginfo signal;
     while (::read(signals_, &signal, sizeof signal) == sizeof signal) {
-      if (signal.ssi_signo == SIGTERM) killing_ = true;
+      if (signal.ssi_signo != SIGCHLD) signalled(static_cast<int>(signal.ssi_signo));
     }
     // Adopted orphans are reaped; a dead worker stays, and pins its process group for kill_tree().
     siginfo_t info{};
@@ -166,6 +168,18 @@ class Shim final : private base::StrayKiller::ReapSink {
       ::waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
       info = {};
     }
+  }
+
+  // The agent's death sends SIGTERM, too, and then has left us to another parent.
+  void signalled(int signal) {
+    if (::getppid() != agent_) {
+      killing_ = true;
+      return;
+    }
+    Report report{};
+    report.kind = Report::Kind::kSignalled;
+    report.signal = signal;
+    send(report);
   }
 
   void report_exit(const siginfo_t& info) {
@@ -203,6 +217,7 @@ class Shim final : private base::StrayKiller::ReapSink {
   }
 
   const Options options_;
+  pid_t agent_ = -1;
   pid_t worker_ = -1;
   int signals_ = -1;
   int trouble_ = -1;  // read end of the report pipe, until the exec

@@ -3,8 +3,10 @@
 // is also the lifeline: when it closes, the shim kills its whole tree at once.
 //
 // The shim is one static, single-threaded program per worker: subreaper, parent-death signal
-// SIGTERM; its worker is started in a session of its own with parent-death signal SIGKILL, so
-// that every descendant ends up below the shim whatever it does. argv:
+// SIGTERM. SIGTERM, SIGINT, SIGHUP and SIGQUIT from anybody while the agent lives are passed on to
+// it: under torchrun a worker's parent is the launcher, which workers may ask to end the run. Its
+// worker is started in a session of its own with parent-death signal SIGKILL, so that every
+// descendant ends up below the shim whatever it does. argv:
 //     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--memory=prefer:0-1 | --memory=bind:0-1]
 //         [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
 // The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
@@ -46,9 +48,16 @@ struct Order {
   std::int32_t signal;
 };
 
-// Shim → agent, in this order: Started or StartFailed; Exited (after Started only); Gone.
+// Shim → agent, in this order: Started or StartFailed; Exited (after Started only); Gone. Signalled
+// at any time.
 struct Report {
-  enum class Kind : std::int32_t { kStarted = 1, kStartFailed = 2, kExited = 3, kGone = 4 };
+  enum class Kind : std::int32_t {
+    kStarted = 1,
+    kStartFailed = 2,
+    kExited = 3,
+    kGone = 4,
+    kSignalled = 5,
+  };
   Kind kind;
   std::int32_t pid;  // kStarted: the worker's; kGone: an unkillable pid, or 0
   Stage stage;  // kStartFailed; kStarted: what the worker runs without
@@ -56,7 +65,7 @@ struct Report {
   std::int32_t wait_code;  // kExited: si_code of waitid()
   std::int32_t wait_status;  // kExited: si_status of waitid()
   std::int32_t killed;  // kGone: descendants that had to be killed
-  std::int32_t reserved;
+  std::int32_t signal;  // kSignalled: which the shim got
   std::int64_t at_ns;  // CLOCK_MONOTONIC
 };
 

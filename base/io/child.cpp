@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/io/unwatched_child.h"
+
 // glibc 2.36's <sys/pidfd.h> cannot be used from C++ (its functions lack extern "C").
 
 namespace robustrun::base {
@@ -161,11 +163,9 @@ class SpawnedChild final : public Child {
   std::shared_ptr<Watch> watch_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executor,
-                                            const ChildOptions& options, ExitHandler on_exit) {
-  RR_ASSERT(on_exit && !options.argv.empty());
+// A failed exec is an error.
+Result<pid_t> spawn_process(const ChildOptions& options) {
+  RR_ASSERT(!options.argv.empty());
   keep_exit_statuses();
   FileActions actions;
   if (auto planned = actions.plan(options.descriptors); !planned) {
@@ -178,6 +178,15 @@ Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executo
   const int failure = ::posix_spawn(&pid, options.executable.c_str(), actions.get(),
                                     attributes.get(), argv.data(), environment.data());
   if (failure != 0) return fail_errno("cannot start " + options.executable, failure);
+  return pid;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executor,
+                                            const ChildOptions& options, ExitHandler on_exit) {
+  RR_ASSERT(on_exit);
+  const pid_t pid = RR_TRY(spawn_process(options));
   auto watch = std::make_shared<Watch>(executor);
   if (const int cause = open_pidfd(pid, watch->pidfd); cause != 0) {
     ::kill(pid, SIGKILL);
@@ -188,6 +197,21 @@ Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executo
   watch->on_exit = std::move(on_exit);
   await_exit(watch);
   return std::make_unique<SpawnedChild>(pid, std::move(watch));
+}
+
+Result<UnwatchedChild> UnwatchedChild::spawn(const ChildOptions& options) {
+  return UnwatchedChild(RR_TRY(spawn_process(options)));
+}
+
+std::optional<ExitStatus> UnwatchedChild::poll_exit() {
+  if (pid_ == 0) return std::nullopt;
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) != 0) {
+    RR_ASSERT(errno == EINTR);  // ECHILD: somebody else of this process reaped our child
+  }
+  if (info.si_pid == 0) return std::nullopt;
+  pid_ = 0;
+  return exit_status_from_siginfo(info.si_code, info.si_status);
 }
 
 }  // namespace robustrun::base

@@ -12,4 +12,6 @@ void die_at_once() {
   assertion_failed("a process survives its own SIGKILL", __FILE__, __LINE__);
 }
 
+void signal_self(int signal) { ::kill(::getpid(), signal); }
+
 }  // namespace robustrun::base

@@ -1,9 +1,13 @@
 #pragma once
-// For drills (`robustrun inject`): this process dies as if somebody had killed it.
+// Signals to this very process.
 
 namespace robustrun::base {
 
-// SIGKILL to ourselves: no destructor, no handler, no farewell.
+// For drills (`robustrun inject`): SIGKILL, as if somebody had killed it; no destructor, no
+// handler.
 [[noreturn]] void die_at_once();
+
+// As if it had come from outside.
+void signal_self(int signal);
 
 }  // namespace robustrun::base

@@ -29,6 +29,12 @@ bool is_permanent(int os_errno) {
   return std::ranges::find(kPermanent, os_errno) != std::end(kPermanent);
 }
 
+// Whose fault something is that no worker's own end shows. torchrun restarts for nothing but
+// --max-restarts, whoever is to blame; what a growing group needs is no failure.
+FaultClass class_of_infrastructure(Rule rule, bool compat) {
+  return compat && rule != Rule::kGroupGrew ? FaultClass::kUser : FaultClass::kInfrastructure;
+}
+
 const char* oom_words(const WorkerExited& exited) {
   // Otherwise it was a process that the worker had started.
   const bool itself = exited.kind == base::ExitStatus::Kind::kSignaled && exited.code == SIGKILL;
@@ -93,7 +99,7 @@ Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   fault.words =
       fmt::format("rank {} on {}: {}", exited.rank.value, context.node_name, how_it_ended(exited));
   if (exited.shim_lost) {
-    fault.fault_class = FaultClass::kInfrastructure;
+    fault.fault_class = class_of_infrastructure(fault.rule, context.compat);
   } else if (context.port_may_conflict && exited.rank.value == 0 && says_address_in_use(exited)) {
     fault.fault_class = FaultClass::kPortConflict;
     fault.rule = Rule::kPortConflict;
@@ -105,7 +111,7 @@ Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   if (context.trusts_looks && fault.looks_like && is_of_the_machine(*fault.looks_like)) {
     fault.exit_code = exit_code_for_infrastructure(context.compat);
     if (fault.looks_like->action == FirstAction::kTolerate) {
-      fault.fault_class = FaultClass::kInfrastructure;
+      fault.fault_class = class_of_infrastructure(fault.rule, context.compat);
     }
   }
   return fault;
@@ -119,7 +125,7 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) 
   fault.words = fmt::format("rank {} on {} could not be started: {}", failed.rank.value,
                             context.node_name, failed.what);
   if (is_transient(failed.os_errno)) {
-    fault.fault_class = FaultClass::kInfrastructure;
+    fault.fault_class = class_of_infrastructure(fault.rule, context.compat);
     fault.exit_code = exit_code_for_infrastructure(context.compat);
   } else {
     fault.fault_class = is_permanent(failed.os_errno) ? FaultClass::kPermanent : FaultClass::kUser;
@@ -132,7 +138,7 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) 
 
 Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context) {
   Fault fault;
-  fault.fault_class = FaultClass::kInfrastructure;
+  fault.fault_class = class_of_infrastructure(rule, context.compat);
   fault.rule = rule;
   fault.exit_code = exit_code_for_infrastructure(context.compat);
   fault.time_s = context.now_s;

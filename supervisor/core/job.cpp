@@ -220,7 +220,7 @@ FaultContext Job::Impl::context(base::NodeId node) const {
   return {node,
           name(node),
           spec.compat,
-          spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
+          !spec.compat && spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
           unix_seconds(attempt_started),
           unix_seconds(now),
           made_progress ? FaultPhase::kProgressing

@@ -86,12 +86,15 @@ void Job::Impl::port_overdue(const Event&) {
 }
 
 void Job::Impl::setback(Rule rule, std::string text) {
-  if (!budget.allows(FaultClass::kInfrastructure)) {
+  if (spec.compat && !budget.allows(FaultClass::kUser)) {
+    return give_up(text + "; no restart is left (--max-restarts)");
+  }
+  if (!spec.compat && !budget.allows(FaultClass::kInfrastructure)) {
     return give_up(fmt::format("{}; that were {} infrastructure faults in a row without progress",
                                text, budget.used_uncounted() + 1));
   }
   const base::Nanos delay = restart_delay();
-  budget.spend(FaultClass::kInfrastructure, {});
+  budget.spend(spec.compat ? FaultClass::kUser : FaultClass::kInfrastructure, {});
   decide(rule, text + "; the start is tried again");
   launch_due();
   wait_before_restart(delay);

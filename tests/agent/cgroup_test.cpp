@@ -92,15 +92,35 @@ TEST_CASE("a folder per worker is made below ours, and removed with what the wor
     auto second = Cgroup::make("a/b ü", {4}, {1}, system.proc());
     REQUIRE(first);
     REQUIRE(second);
-    CHECK(first->path() == system.at("v2/job/robustrun-a_b___-3-1." + std::to_string(::getpid())));
-    CHECK(system.folders("v2/job").size() == 2);
+    const std::string home = "v2/job/robustrun-a_b___." + std::to_string(::getpid());
+    CHECK(first->path() == system.at(home + "/a_b___-3-1"));
+    CHECK(system.folders(home).size() == 2);
     fs::create_directories(first->path() + "/nested/deeper");
     first->remove();
-    CHECK(system.folders("v2/job").size() == 1);
+    CHECK(system.folders(home).size() == 1);
     *first = *std::move(second);
-    CHECK(system.folders("v2/job").size() == 1);
+    CHECK(system.folders(home).size() == 1);
   }
   CHECK(system.folders("v2/job").empty());
+}
+
+TEST_CASE("cgroups of many workers hold one descriptor together") {
+  const FakeSystem system;
+  system.describe("/job");
+  system.write("v2/job/cgroup.procs", "");
+  const auto descriptors = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = descriptors();
+  std::vector<Cgroup> cgroups;
+  for (std::uint32_t rank = 0; rank < 16; ++rank) {
+    auto made = Cgroup::make("run", {rank}, {0}, system.proc());
+    REQUIRE(made);
+    cgroups.push_back(*std::move(made));
+  }
+  CHECK(descriptors() == before + 1);
+  cgroups.clear();
+  CHECK(descriptors() == before);
 }
 
 TEST_CASE("nothing is made where processes could not be moved to") {

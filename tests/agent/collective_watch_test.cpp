@@ -115,6 +115,7 @@ struct Fixture {
   void tick(bool steps_too = true) {
     clock.time += kProgressInterval;
     steps += steps_too ? 1 : 0;
+    static_cast<void>(record->read_news());  // as the worker's owner does
     watch->look(steps);
   }
   void ticks(Nanos time, bool steps_too = true) {
@@ -190,6 +191,25 @@ TEST_CASE("an operation of the record becomes overdue, and is over") {
   CHECK_FALSE(f.watch->has_overdue());
   CHECK(f.overdue[1].comm == 77);
   CHECK(f.overdue[1].ordinal == 11);
+}
+
+TEST_CASE("a table without progress is read once a second until NCCL has a communicator") {
+  Fixture f;
+  f.put(127, RecordSource::kTorchGroup, 78, 0, 0);
+  f.ticks(5s);
+  f.put(0, RecordSource::kNccl, 77, 1, 1);
+  f.tick();
+  REQUIRE(f.progress.size() == 1);
+  CHECK(f.progress[0].communicators[0].comm == 77);
+}
+
+TEST_CASE("what the interposer counts is found within a second") {
+  Fixture f;
+  f.ticks(5s);
+  f.put(127, RecordSource::kInterposer, 78, 3, 2);
+  f.ticks(kEmptyTableInterval);
+  REQUIRE(f.progress.size() == 1);
+  CHECK(f.progress[0].communicators[0].entered == 3);
 }
 
 TEST_CASE("the recorder is asked every ten seconds while steps advance, every second otherwise") {

@@ -37,6 +37,7 @@ struct Run {
   bool shim_lost = false;
   unsigned killed = 0;
   std::string unkillable;
+  std::vector<int> signals;  // to the shim
 
   explicit Run(std::vector<std::string> argv) {
     options.shim = kShim;
@@ -57,6 +58,7 @@ struct Run {
       calls += "g", killed = count, unkillable = left;
     };
     handlers.on_notice = [this](const std::string& text) { calls += "n", notice = text; };
+    handlers.on_signalled = [this](int signal) { signals.push_back(signal); };
     auto started = ShimLink::start(loop.get_executor(), options, std::move(handlers));
     REQUIRE_MESSAGE(started.has_value(), started.error().what);
     link = *std::move(started);
@@ -337,15 +339,41 @@ TEST_CASE("when the shim is killed its tree is killed, too, and other children a
   CHECK(neighbour.gone());
 }
 
-TEST_CASE("a shim that gets SIGTERM ends its tree") {
-  Run run({kTree, "family", "3"});
-  run.start();
-  REQUIRE(run.out.wait_for_bytes(4));
-  REQUIRE(::kill(run.link->shim_pid(), SIGTERM) == 0);
-  REQUIRE(run.gone());
-  CHECK(run.calls == "seg");
-  CHECK_FALSE(run.shim_lost);
-  CHECK(run.out.ended());
+TEST_CASE("signals to a shim, as of a worker to its parent, are passed on and end nothing") {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    Run run({kTree, "family", "3"});
+    run.start();
+    REQUIRE(run.out.wait_for_bytes(4));
+    REQUIRE(::kill(run.link->shim_pid(), signal) == 0);
+    REQUIRE(run_until(run.loop, [&] { return !run.signals.empty(); }));
+    CHECK(run.signals == std::vector<int>{signal});
+    CHECK(run.calls == "s");
+    CHECK_FALSE(run.out.ended());
+    run.link->kill_tree();
+    CHECK(run.gone());
+  }
+}
+
+TEST_CASE("a worker costs its agent one descriptor") {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  Run first({kTree, "family", "3"});
+  first.start();  // the loop has what it needs for itself
+  REQUIRE(run_until(first.loop, [&] { return first.calls == "s"; }));
+  const auto before = descriptors();
+  bool has_started = false;
+  ShimLink::Handlers handlers;
+  handlers.on_started = [&](pid_t) { has_started = true; };
+  first.options.out_fd = -1;
+  auto second = ShimLink::start(first.loop.get_executor(), first.options, std::move(handlers));
+  REQUIRE(second);
+  REQUIRE(run_until(first.loop, [&] { return has_started; }));
+  CHECK(descriptors() == before + 1);
+  second->reset();
+  first.link->kill_tree();
+  CHECK(first.gone());
 }
 
 }  // namespace

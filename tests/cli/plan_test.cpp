@@ -234,6 +234,34 @@ TEST_CASE("options that cannot be met are errors of one line") {
   }
 }
 
+TEST_CASE("torchrun's default of --logs-specs is accepted") {
+  World world;
+  CHECK(plan(world, {"--logs-specs=default", "train.py"}));
+}
+
+TEST_CASE("called as torch.distributed.launch, workers get --local-rank unless --use-env says no") {
+  World world;
+  world.around.program_name = "torch.distributed.launch";
+  const auto made = plan(world, {"--nproc_per_node=2", "train.py", "--lr=1"});
+  REQUIRE(made);
+  CHECK(made->request.workers.arguments ==
+        std::vector<std::string>{"--local-rank=${local_rank}", "--lr=1"});
+  CHECK(made->request.spec.compat);
+  for (const char* flag : {"--use-env", "--use_env"}) {
+    const auto without = plan(world, {flag, "train.py", "--lr=1"});
+    REQUIRE(without);
+    CHECK(without->request.workers.arguments == std::vector<std::string>{"--lr=1"});
+  }
+  world.machine.executables.insert("/usr/bin/true");
+  CHECK(error_of(world, {"--no-python", "true"}).find("you must also set the '--use-env' flag") !=
+        std::string::npos);
+  CHECK(plan(world, {"--no-python", "--use-env", "true"}));
+  world.around.program_name = "robustrun";
+  const auto ours = plan(world, {"--use-env", "train.py", "--lr=1"});
+  REQUIRE(ours);
+  CHECK(ours->request.workers.arguments == std::vector<std::string>{"--lr=1"});
+}
+
 TEST_CASE("our Python module must be there, unless it is not wanted") {
   World world;
   world.machine.executables.insert("/usr/bin/true");

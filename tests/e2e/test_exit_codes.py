@@ -1,6 +1,7 @@
 """The exit code table of docs/operations.md, native and compat."""
 
 import json
+import resource
 import signal
 
 import pytest
@@ -51,6 +52,81 @@ def test_compat_restarts_as_often_as_told(robustrun):
     robustrun.write("end.py", "open('starts', 'a').write('x')\nraise ValueError('boom')\n")
     assert robustrun.run("--compat=torchrun", "--max-restarts=3", "end.py").code == 1
     assert (robustrun.folder / "starts").read_text() == 4 * "x"
+
+
+def descriptors(most):
+    """For Popen: a shell's `ulimit -n`, which lowers both limits."""
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))}
+
+
+NOTE_START = "import os\nopen('starts', 'a').write(os.environ['TORCHELASTIC_RESTART_COUNT'])\n"
+
+
+def test_compat_starts_as_many_workers_as_torchrun_under_a_low_limit_of_descriptors(robustrun):
+    robustrun.write("note.py", NOTE_START)
+    finished = robustrun.run(
+        "--compat=torchrun", "--nproc-per-node=16", "note.py", **descriptors(40)
+    )
+    assert finished.code == 0, finished.errors
+    assert (robustrun.folder / "starts").read_text() == 16 * "0"
+
+
+@pytest.mark.parametrize("allowed", [0, 2])
+def test_compat_restarts_no_more_than_told_when_a_worker_cannot_be_started(robustrun, allowed):
+    robustrun.write("note.py", NOTE_START + "import time; time.sleep(100)\n")
+    finished = robustrun.run(
+        "--compat=torchrun", f"--max-restarts={allowed}", "--nproc-per-node=64", "note.py",
+        **descriptors(40),
+    )
+    assert finished.code == 1, finished.errors
+    assert "could not be started" in finished.errors
+    starts = (robustrun.folder / "starts").read_text() if allowed else ""
+    assert set(starts) <= set("012"[: allowed + 1])
+    assert finished.errors.count("restart 1 of") == min(allowed, 1)
+    assert f"restart {allowed + 1} of" not in finished.errors
+    robustrun.expect_nothing_left()
+
+
+@pytest.mark.parametrize(
+    "mode, name, code",
+    [("native", "SIGTERM", 143), ("native", "SIGINT", 130), ("torchrun", "SIGTERM", 1)],
+)
+def test_a_worker_that_signals_its_parent_ends_the_run_as_if_that_were_the_launcher(
+    robustrun, mode, name, code
+):
+    """As under torchrun, whose workers are its children: all of them get the signal, and time."""
+    robustrun.write(
+        "preempt.py",
+        "import os, signal, sys, time\n"
+        "rank = os.environ['RANK']\n"
+        "def end(*_):\n"
+        "    time.sleep(0.2); open('saved.' + rank, 'w').close(); sys.exit(0)\n"
+        f"signal.signal(signal.{name}, end)\n"
+        "open('ready.' + rank, 'w').close()\n"
+        "while len([f for f in os.listdir('.') if f.startswith('ready.')]) < 3: time.sleep(0.01)\n"
+        f"os.kill(os.getppid(), signal.{name})\n"  # all of them at once
+        "time.sleep(100)\n",
+    )
+    finished = robustrun.run(f"--compat={mode}", "--nproc-per-node=3", "preempt.py")
+    assert finished.code == code, finished.errors
+    assert f"{name} (from rank " in " ".join(finished.errors.split()), finished.errors
+    assert len(list(robustrun.folder.glob("saved.*"))) == 3, finished.errors
+    robustrun.expect_nothing_left()
+
+
+def test_called_as_torch_distributed_launch_the_script_gets_its_local_rank(robustrun):
+    robustrun.write(
+        "launched.py",
+        "import argparse, os\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--local-rank', '--local_rank', type=int, default=-1)\n"
+        "print(parser.parse_args().local_rank, os.environ['LOCAL_RANK'])\n",
+    )
+    link = robustrun.folder / "torch.distributed.launch"
+    link.symlink_to(robustrun.binary)
+    for flags, expected in ([], ["0 0", "1 1"]), (["--use-env"], ["-1 0", "-1 1"]):
+        finished = robustrun.run("--nproc_per_node=2", *flags, "launched.py", argv0=str(link))
+        assert sorted(finished.text.splitlines()) == expected, finished.errors
 
 
 def test_time_limit_ends_the_run(robustrun):

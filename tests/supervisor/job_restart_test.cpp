@@ -1,6 +1,7 @@
 // Budgets, back-off, crash loops, port conflicts, overdue answers.
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "supervisor/core/job.h"
@@ -262,6 +263,50 @@ TEST_CASE("infrastructure faults in a row without progress end the run with 94")
     h.tell(AgentLost{"killed", true});
     CHECK(h.decided(Rule::kRestart));
   }
+}
+
+TEST_CASE("compat mode restarts for nothing but --max-restarts, whoever is to blame") {
+  for (const std::string what : {"no start", "lost agent", "killed shim", "port in use"}) {
+    CAPTURE(what);
+    JobSpec spec = make_spec({2});
+    spec.compat = true;
+    spec.restart.max_restarts = 1;
+    Harness h(spec);
+    h.join_all();
+    for (std::uint32_t attempt = 0; attempt < 2; ++attempt) {
+      if (what == "lost agent" && attempt > 0) h.join(0);
+      h.reserve();
+      if (what == "no start") {
+        h.tell(WorkerStartFailed{{attempt}, {0}, EMFILE, "cannot start it: Too many open files"});
+      } else {
+        h.start_all();
+      }
+      if (what == "lost agent") h.lose(0);
+      if (what == "killed shim" || what == "port in use") {
+        WorkerExited exit =
+            what == "port in use" ? exited(attempt, 0, 1) : killed(attempt, 0, SIGKILL);
+        exit.shim_lost = what == "killed shim";
+        exit.error_message = "RuntimeError: EADDRINUSE";
+        h.tell_exit(exit);
+      }
+      if (what != "lost agent") h.all_gone();
+      if (attempt == 0) CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 1"));
+    }
+    CHECK(h.decided(Rule::kBudgetExhausted));
+    CHECK(h.exit_code() == 1);
+  }
+}
+
+TEST_CASE("compat mode does not try a start again that failed before any worker") {
+  JobSpec spec = make_spec();
+  spec.compat = true;
+  spec.restart.max_restarts = 0;
+  Harness h(spec);
+  h.join_all();
+  h.tell(PortReserved{{0}, 0, "none free"});
+  CHECK(h.all<ReservePort>().empty());
+  CHECK(h.decided(Rule::kInfrastructureGivenUp));
+  CHECK(h.exit_code() == 1);
 }
 
 TEST_CASE("a port that cannot be reserved, or an answer that does not come, is tried again") {

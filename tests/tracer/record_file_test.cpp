@@ -88,6 +88,69 @@ TEST_CASE("a new record is private, whole, allocated, and reads as nothing yet")
   CHECK(*reading == tracer::Reading{});
 }
 
+TEST_CASE("what has not changed is no news, and looking for it costs one read") {
+  Fixture f;
+  REQUIRE(f.file);
+  const auto news = [&f] {
+    auto read = f.file->read_news();
+    REQUIRE(read);
+    return *std::move(read);
+  };
+  CHECK(news() == tracer::Reading{});
+  CHECK_FALSE(news());
+  f.store(AT(steps), 7);
+  CHECK(news()->steps == 7);
+  f.store(AT(imports_done_at_ns), 30);  // not under the lock
+  CHECK(news()->start.imports_done_at == Nanos(30));
+  CHECK_FALSE(news());
+  const auto reads = [] {
+    const std::string io = *base::read_file("/proc/self/io", 4096);
+    const std::size_t at = io.find("syscr: ");
+    REQUIRE(at != io.npos);
+    return std::stoull(io.substr(at + 7));
+  };
+  const auto before = reads();
+  const auto of_looking_here = reads() - before;
+  const auto begin = reads();
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(news());
+  CHECK(reads() - begin == 100 + of_looking_here);
+}
+
+TEST_CASE("a write that is seen half done is news again when it is done") {
+  Fixture f;
+  REQUIRE(f.file->read_news());
+  f.store(AT(sequence), 1);
+  f.store(AT(steps), 3);
+  const auto half = f.file->read_news();
+  REQUIRE_FALSE(half);
+  CHECK(half.error().code == Errc::kUnavailable);
+  f.store(AT(sequence), 2);
+  CHECK((*f.file->read_news())->steps == 3);
+  CHECK_FALSE(*f.file->read_news());
+}
+
+TEST_CASE("a record that is cut and mended is news again") {
+  Fixture f;
+  REQUIRE(f.file->read_news());
+  std::string all = *base::read_file(f.path, tracer::kCollectivesEnd);
+  REQUIRE(::truncate(f.path.c_str(), 100) == 0);
+  CHECK_FALSE(f.file->read_news());
+  f.store(0, all.data(), all.size());
+  const auto mended = f.file->read_news();
+  REQUIRE(mended);
+  CHECK(*mended == tracer::Reading{});
+}
+
+TEST_CASE("a look tells whether the first slot of communicators is taken") {
+  Fixture f;
+  REQUIRE(f.file->read_news());
+  CHECK_FALSE(f.file->has_first_communicator());
+  f.store(tracer::kCommunicatorsAt + offsetof(tracer::RecordCommunicator, in_use), 1);
+  REQUIRE(f.file->read_news());
+  CHECK(f.file->has_first_communicator());
+  CHECK_FALSE(*f.file->read_news());
+}
+
 TEST_CASE("what the worker stores is read") {
   const Fixture f;
   f.store(AT(worker_pid), 4242);
