@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@
 #include "agent/stdin_watch.h"
 #include "agent/worker_set.h"
 #include "base/core/clock.h"
+#include "base/core/exit_status.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/child_self.h"
 #include "base/io/log.h"
@@ -45,6 +47,9 @@ namespace robustrun::agent {
 namespace {
 
 namespace asio = boost::asio;
+
+constexpr int kExitFailed = 1;
+constexpr int kExitSignalBase = 128;
 
 class Agent {
  public:
@@ -63,6 +68,7 @@ class Agent {
               {}},
         tick_(loop),
         give_up_(loop),
+        order_awaited_(loop),
         signals_(loop, SIGTERM, SIGINT) {
     base::redirect_log(
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
@@ -92,6 +98,13 @@ class Agent {
   }
 
   void end_with_node() { ends_with_node_ = true; }
+  void leave_on(const std::vector<int>& signals, base::Nanos grace) {
+    for (const int signal : signals) {
+      boost::system::error_code error;  // one that nobody can handle
+      signals_.add(signal, error);
+    }
+    shutdown_grace_ = grace;
+  }
   void add_environment(std::vector<std::string> own) { node_environment_ = std::move(own); }
   void start_only(wire::WorkerTemplate workers, std::vector<OwnStreams> streams) {
     own_workers_ = std::move(workers);
@@ -112,10 +125,12 @@ class Agent {
   [[nodiscard]] bool welcomed() const { return workers_.has_value(); }
   // The run's, once the supervisor has dismissed us.
   [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
-  // Why we left without that.
+  // That told us to leave; 0: none.
+  [[nodiscard]] int left_by() const { return left_by_; }
+  // Why we left without either.
   [[nodiscard]] const std::string& why() const { return why_; }
 
-  // Dismissed, told to end, or alone: nothing of ours stays behind.
+  // Dismissed, in a hurry, or alone: nothing of ours stays behind.
   void leave() {
     if (leaving_) return;
     tests_.reset();
@@ -134,15 +149,50 @@ class Agent {
   void await_signal() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (signal != SIGTERM || !ends_with_node_ || !workers_) return leave();
-      node_ends_ = true;
-      say_node_ends();
+      if (!over_network_) return leave();  // our supervisor is gone, or what it runs on
+      if (signal == SIGTERM && ends_with_node_ && workers_) {
+        ending_ = {"Slurm sent SIGTERM to its agent (preemption, time limit or scancel)", 0};
+        say_ending();
+      } else {
+        depart(signal);
+      }
       await_signal();
     });
   }
 
-  void say_node_ends() {
-    send(wire::NodeEnding{"Slurm sent SIGTERM to its agent (preemption, time limit or scancel)"});
+  void say_ending() {
+    if (!ending_.why.empty()) send(ending_);
+  }
+
+  // This node leaves the run. The supervisor stops the workers everywhere, so that they may save
+  // together, and nothing is started here any more; should it not answer, we stop our own.
+  void depart(int signal) {
+    if (left_by_ != 0) return leave();
+    left_by_ = signal;
+    if (!workers_) return leave();
+    ending_ = {
+        (node_.own_command ? "its command got " : "its agent got ") + base::signal_name(signal),
+        signal};
+    say_ending();
+    if (node_.own_command) {
+      const std::string line = fmt::format(
+          "robustrun: {}: this node leaves the run; its workers get it, too, and have {} s\n",
+          base::signal_name(signal),
+          std::chrono::ceil<std::chrono::seconds>(shutdown_grace_).count());
+      static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
+    }
+    workers_->when_gone([this] { leave(); });
+    order_awaited_.expires_after(kStopOrderMax);
+    order_awaited_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) workers_->stop_all(left_by_, shutdown_grace_);
+    });
+  }
+
+  // As we were told to: a worker may know SIGINT better than SIGTERM.
+  void stop(wire::StopWorkers order) {
+    if (left_by_ != 0) order_awaited_.cancel();
+    if (left_by_ != 0 && order.signal == SIGTERM) order.signal = left_by_;
+    workers_->stop(order);
   }
 
   void send(const wire::Message& message) {
@@ -190,7 +240,7 @@ class Agent {
       workers_->start(std::move(*start));
       peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
-      workers_->stop(*stop);
+      this->stop(*stop);
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
       workers_->signal(*signal);
     } else if (const auto* keep = std::get_if<wire::KeepStandbys>(&message)) {
@@ -217,7 +267,7 @@ class Agent {
   }
 
   void on_welcome(wire::Welcome welcome) {
-    if (workers_) return node_ends_ ? say_node_ends() : void();  // welcome back
+    if (workers_) return say_ending();  // welcome back
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
       own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
@@ -312,6 +362,7 @@ class Agent {
     leaving_ = true;
     tick_.cancel();
     signals_.cancel();
+    order_awaited_.cancel();
     wait_for_farewell(link_->close(), clock_.now() + kFarewellMax);
   }
 
@@ -348,6 +399,7 @@ class Agent {
   std::unique_ptr<HealthWatch> health_;  // none: nobody wants to know
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
+  asio::steady_timer order_awaited_;
   asio::signal_set signals_;
   std::uint64_t ticks_ = 0;
   std::uint64_t heartbeat_ticks_ = 1;
@@ -356,7 +408,9 @@ class Agent {
   bool congested_ = false;
   std::vector<std::string> node_environment_;
   bool ends_with_node_ = false;
-  bool node_ends_ = false;
+  wire::NodeEnding ending_;  // of this node, said on every connection; without a reason: nothing
+  int left_by_ = 0;
+  base::Nanos shutdown_grace_{};
   bool leaving_ = false;  // the link is closed
 };
 
@@ -386,7 +440,8 @@ int run_agent(base::Fd channel) {
 }
 
 int run_remote_agent(RemoteAgent start) {
-  ::signal(SIGHUP, SIG_IGN);  // the session that started us may end before we do
+  // The session that started us may end before we do.
+  if (!start.own_workers) ::signal(SIGHUP, SIG_IGN);
   prepare_process();
   asio::io_context loop(1);
   Agent agent(loop, true, [&](Agent& self, HomeLink::Handlers handlers) {
@@ -404,6 +459,8 @@ int run_remote_agent(RemoteAgent start) {
                                   std::move(handlers));
   });
   if (start.ends_with_node) agent.end_with_node();
+  agent.leave_on(start.end_signals, start.shutdown_grace);
+  const bool compat = start.own_workers && start.own_workers->compat;
   agent.add_environment(std::move(start.node_environment));
   if (start.own_workers) {
     agent.start_only(*std::move(start.own_workers), std::move(start.own_streams));
@@ -416,11 +473,12 @@ int run_remote_agent(RemoteAgent start) {
     });
   }
   loop.run();
+  if (agent.left_by() != 0) return compat ? kExitFailed : kExitSignalBase + agent.left_by();
   if (agent.exit_code()) return *agent.exit_code();
   const std::string line = "robustrun agent: " + agent.why() + "\n";
   // Nobody else hears it; a closed stderr is nobody's loss.
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
-  return 1;
+  return kExitFailed;
 }
 
 }  // namespace robustrun::agent

@@ -35,6 +35,10 @@ struct RemoteAgent {
   // Slurm started us. SIGTERM then means that it takes the node back soon: the supervisor is told,
   // and we go on.
   bool ends_with_node = false;
+  // Each of these tells us to leave: the workers get it, too, and `shutdown_grace`, and the run
+  // goes on without this node. A second one kills them at once.
+  std::vector<int> end_signals;
+  base::Nanos shutdown_grace = std::chrono::seconds(30);
   // NAME=VALUE: what is particular to this node, in place of the supervisor's variables of those
   // names (where Slurm says which task, which GPUs).
   std::vector<std::string> node_environment;
@@ -50,7 +54,8 @@ struct RemoteAgent {
 
 // Calls the supervisor over the network and serves it as above. A broken connection is made again
 // (home_link.h). One line on stderr says why when the run never began here. Returns the run's exit
-// code once dismissed, 1 when it never came to that.
+// code once dismissed; 128 + n when signal n told us to leave (1 where the workers are started as
+// torchrun does); else 1.
 int run_remote_agent(RemoteAgent start);
 
 // Reads the line that a launcher writes to our standard input; waits at most kCredentialMax.

@@ -15,6 +15,8 @@ inline constexpr unsigned kPoolThreads = 2;           // file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 inline constexpr std::chrono::seconds kLeaveMax{10};  // from the order to go until we are gone
+// A node that was told to end stops its workers by itself when the supervisor has not for so long.
+inline constexpr std::chrono::milliseconds kStopOrderMax{2000};
 inline constexpr std::chrono::milliseconds kFarewellMax{1500};  // last bytes to the supervisor
 inline constexpr std::chrono::milliseconds kFarewellPoll{1};
 

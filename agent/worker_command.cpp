@@ -76,7 +76,11 @@ void set_ranks(Environment& env, const wire::WorkerTemplate& workers,
 
 void set_elastic(Environment& env, const wire::WorkerTemplate& workers,
                  const wire::StartWorkers& start, const WorkerFiles& files) {
-  env.set("TORCHELASTIC_RESTART_COUNT", std::to_string(start.attempt.value));
+  // torchrun counts what was taken from --max-restarts. Natively the number tells attempts apart,
+  // also those that nobody had to pay for (docs/compat.md).
+  const bool counts_restarts = workers.compat && start.restarts;
+  env.set("TORCHELASTIC_RESTART_COUNT",
+          std::to_string(counts_restarts ? *start.restarts : start.attempt.value));
   env.set("TORCHELASTIC_MAX_RESTARTS", std::to_string(workers.max_restarts));
   env.set("TORCHELASTIC_RUN_ID", workers.run_id);
   env.set("TORCHELASTIC_USE_AGENT_STORE", "False");

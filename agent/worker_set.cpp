@@ -54,6 +54,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void signal(const wire::SignalWorkers& order);
   void keep_standbys(const wire::KeepStandbys& order);
   void kill_all(std::function<void()> done);
+  void when_gone(std::function<void()> done);
+  void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
   bool report_progress();
   void observe(const wire::Observe& question);
@@ -102,6 +104,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   base::Nanos started_wall_time_{};
   wire::WorkersGone summary_;
   std::function<void()> on_empty_;
+  std::function<void()> on_gone_;
   bool leaving_ = false;
 };
 
@@ -276,6 +279,16 @@ void WorkerSet::Impl::kill_all(std::function<void()> done) {
   finish_if_empty();
 }
 
+void WorkerSet::Impl::when_gone(std::function<void()> done) {
+  if (gone_) return asio::post(node_.executor, std::move(done));
+  on_gone_ = std::move(done);
+}
+
+void WorkerSet::Impl::stop_all(int signal, base::Nanos grace) {
+  if (gone_ || stopping_) return;
+  stop({order_->attempt, signal, grace, wire::StopReason::kPreempt, false});
+}
+
 void WorkerSet::Impl::on_worker_gone(const Worker::Gone& gone) {
   summary_.descendants_killed += gone.descendants_killed;
   if (!gone.unkillable.empty()) summary_.unkillable.push_back(gone.unkillable);
@@ -312,6 +325,7 @@ void WorkerSet::Impl::end_attempt(std::vector<std::string> shm_removed) {
   summary_.shm_removed = std::move(shm_removed);
   // Their last progress and output were sent before; the objects go with the next start.
   report_gone();
+  if (on_gone_) asio::post(node_.executor, std::exchange(on_gone_, nullptr));
   finish_if_empty();
 }
 
@@ -394,6 +408,8 @@ void WorkerSet::stop(const wire::StopWorkers& order) { impl_->stop(order); }
 void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order); }
 void WorkerSet::keep_standbys(const wire::KeepStandbys& order) { impl_->keep_standbys(order); }
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
+void WorkerSet::when_gone(std::function<void()> done) { impl_->when_gone(std::move(done)); }
+void WorkerSet::stop_all(int signal, base::Nanos grace) { impl_->stop_all(signal, grace); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }
 void WorkerSet::observe(const wire::Observe& question) { impl_->observe(question); }

@@ -36,6 +36,10 @@ class WorkerSet {
   void keep_standbys(const wire::KeepStandbys& order);
   // Kills everything at once; `done` is called when nothing is left.
   void kill_all(std::function<void()> done);
+  // Calls `done` once nothing of an attempt is left here; later, never from within.
+  void when_gone(std::function<void()> done);
+  // As an order to stop would, unless one came before.
+  void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
   // True when some worker has done a step since the last time.
   bool report_progress();

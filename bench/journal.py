@@ -30,7 +30,8 @@ RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "R
          "Updated", "Updating", "RolledBack", "MetricAlarm", "SlowUnclear", "SlowKept", "SlowDrain",
          "SlowEvicted", "SlowOver",
          "Replay", "Replayed", "MetricFault", "ResumePoint", "CheckpointPoisoned",
-         "CheckpointKept", "CopiesPlaced", "CopiesSaved", "CopiesLost", "CopiesAwaited")
+         "CheckpointKept", "CopiesPlaced", "CopiesSaved", "CopiesLost", "CopiesAwaited",
+         "NodeLeft")
 
 
 @dataclasses.dataclass

@@ -132,6 +132,8 @@ int join(const RunPlan& plan, const Surroundings& around) {
   guest.self.node_rank = meeting.node_rank;
   guest.self.command_digest = plan.request.network.command_digest;
   if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
+  guest.end_signals = plan.request.end_signals;
+  guest.shutdown_grace = plan.request.spec.deadlines.shutdown_grace;
   guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
   guest.own_workers = plan.request.workers;
   for (const supervisor::StreamRoutes& routes : plan.request.routes) {

@@ -29,6 +29,7 @@ std::optional<FaultKind> kind_of(Rule rule) {
   if (rule == Rule::kSlowEvicted) return FaultKind::kSlow;
   if (rule == Rule::kMismatch || rule == Rule::kMetricFault) return FaultKind::kSoftware;
   if (rule == Rule::kPortConflict) return FaultKind::kPassing;
+  if (rule == Rule::kNodeLeft) return FaultKind::kMaintenance;
   return std::nullopt;
 }
 
@@ -43,6 +44,7 @@ class FaultFinder {
       noticed_ = event.node;
     } else if (std::holds_alternative<core::NodeEnding>(event.body)) {
       ending_.insert(event.node);
+      last_ending_ = event.node;
     } else if (const auto* found = std::get_if<core::Diagnosed>(&event.body)) {
       note(*found);
     }
@@ -64,6 +66,7 @@ class FaultFinder {
     ended.cause = &decision;
     if (rule == Rule::kAgentLost) std::tie(ended.node, ended.node_answers) = lost_;
     if (rule == Rule::kMachineFault) ended.node = noticed_;
+    if (rule == Rule::kNodeLeft) ended.node = last_ending_;
     if (rule == Rule::kSlowEvicted) is_replaced_ = slow_.has_value();
     end_slow(at, false);
   }
@@ -206,6 +209,7 @@ class FaultFinder {
   std::map<std::uint32_t, Ended> ended_;
   std::map<std::uint32_t, base::Rank> culprit_;  // that was named last in the attempt
   std::set<base::NodeId> ending_;
+  std::optional<base::NodeId> last_ending_;
   std::pair<std::optional<base::NodeId>, bool> lost_;
   std::optional<base::NodeId> noticed_;
   std::optional<Nanos> slow_;

@@ -215,8 +215,9 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) 
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
-  dispatch(NodeEnding{std::move(ending.why)}, node);
-  if (parts_.ask_slurm) signalled_by_slurm();
+  const bool is_of_slurm = ending.signal == 0;
+  dispatch(NodeEnding{std::move(ending.why), ending.signal}, node);
+  if (is_of_slurm && parts_.ask_slurm) signalled_by_slurm();
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time

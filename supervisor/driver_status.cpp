@@ -43,6 +43,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kNodeReplaced:
     case Rule::kSpareChanged:
     case Rule::kGroupGrew:
+    case Rule::kNodeLeft:
     case Rule::kResumed:
     case Rule::kPreflight:
     case Rule::kPlaced:

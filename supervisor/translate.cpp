@@ -144,6 +144,7 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
   message.master_port = action.master_port;
   message.ordered_by = action.ordered_by;
   message.saving = action.saving;
+  message.restarts = action.restarts;
   for (const Assignment worker : action.workers) {
     wire::WorkerSlot slot;
     slot.rank = worker.rank;

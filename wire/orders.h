@@ -91,6 +91,9 @@ struct StartWorkers {
   // Copies of workers before are still being saved, here or elsewhere: these workers wait before
   // they load or save (worker-socket.md), until the order is said again without it.
   bool saving = false;
+  // Restarts that were counted so far: membership changes and infrastructure's faults are none.
+  // None: from a supervisor that does not say.
+  std::optional<std::uint32_t> restarts{};
   // Attempts of two supervisors may have the same numbers: those of the later one follow.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
     const bool are_of_two =
@@ -113,6 +116,7 @@ struct StartWorkers {
     v(8, "version", version);
     v(9, "ordered_by", ordered_by);
     v(10, "saving", saving);
+    v(11, "restarts", restarts);
   }
 };
 

@@ -146,12 +146,16 @@ struct Heartbeat {
 };
 
 // Whoever gave us this node takes it back soon (Slurm: preemption, time limit, scancel). The agent
-// goes on; it says so again on a new connection, and perhaps more than once.
+// goes on, unless `signal` says that it was told to end itself: then it leaves when its workers
+// have been stopped (StopWorkers). It says so again on a new connection, and perhaps more than
+// once.
 struct NodeEnding {
   std::string why;
+  std::int32_t signal = 0;  // that the agent got and leaves for; 0: it goes on
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
+    v(2, "signal", signal);
   }
 };
 

@@ -86,6 +86,7 @@ struct StartWorkers {
   std::uint32_t version = 0;  // of what is run (versions.h)
   std::uint32_t ordered_by = 0;  // incarnation of the supervisor that began the attempt
   bool saving = false;  // copies somewhere: until said again without, workers do not load
+  std::uint32_t restarts = 0;  // of the budget that were used before
 };
 
 // Who is who from this attempt on: before the first order of the attempt. Journaled, and shown as a

@@ -45,6 +45,10 @@ void Budget::spend(FaultClass fault_class, const std::string& signature) {
   if (fault_class == FaultClass::kPortConflict) ++port_conflicts_in_a_row_;
 }
 
+void Budget::note_failed_start(base::Nanos at) {
+  if (failed_starts_++ == 0) failing_since_ = at;
+}
+
 bool Budget::is_crash_loop(const std::string& signature) const {
   if (!policy_.crash_loop_stop || signature.empty()) return false;
   const std::uint32_t seen = signature == signature_ ? same_signature_ + 1 : 1;

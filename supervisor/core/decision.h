@@ -74,6 +74,7 @@ enum class Rule : std::uint8_t {
   kNotResumed,  // the script began at step 0 again, though steps had been done
   kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
   kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
+  kNodeLeft,  // a node was told to end: the group is started again without it
 };
 
 // Why something is done: rule, evidence, and what else could have been done.

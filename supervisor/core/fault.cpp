@@ -67,6 +67,11 @@ std::int64_t time_of(const WorkerExited& exited, const FaultContext& context) {
   return plausible ? exited.error_timestamp_s : context.now_s;
 }
 
+// Of a machine, with its workers.
+bool is_loss(const Fault& fault) {
+  return fault.rule == Rule::kAgentLost || fault.rule == Rule::kNodeLeft;
+}
+
 }  // namespace
 
 std::string how_it_ended(const WorkerExited& exited) {
@@ -167,7 +172,7 @@ std::vector<std::string> Evidence::lines() const {
   return all;
 }
 
-bool Outage::add(Fault fault) {
+bool Outage::add(Fault fault, bool explains_root) {
   evidence.add(fault.words);
   const auto order = [](const Fault& one) {
     return std::pair(one.fault_class != FaultClass::kPortConflict, one.time_s);
@@ -176,8 +181,13 @@ bool Outage::add(Fault fault) {
   // no other one is known.
   const bool outweighs =
       root.rule == Rule::kEndedEarly && fault.looks_like && !fault.looks_like->sequel;
-  const bool is_root = outweighs || order(fault) < order(root);
-  if (fault.looks_like &&
+  const bool is_root = explains_root || outweighs || order(fault) < order(root);
+  const bool is_explained = is_loss(root) && fault.looks_like && fault.looks_like->sequel;
+  if (explains_root) {
+    looks_like.reset();
+    nodes = fault.nodes;
+  }
+  if (fault.looks_like && !nothing_failed() && !is_explained &&
       (!looks_like || outweighs || (looks_like->sequel && !fault.looks_like->sequel) ||
        (is_root && looks_like->sequel == fault.looks_like->sequel))) {
     looks_like = fault.looks_like;

@@ -4,7 +4,8 @@
 // A Fault is an event put into a class (whose fault is it, is it counted) and into words. All
 // faults from the first one until no worker is left make one Outage: its root is the fault with
 // the earliest time (the error file's own, torchrun.md a.8, else the arrival), except that rank 0
-// saying "address already in use" explains every other failure.
+// saying "address already in use" explains every other failure, and the loss of a machine the
+// failures of workers that had it as a peer.
 
 #include <cstdint>
 #include <optional>
@@ -111,15 +112,23 @@ struct Outage {
     evidence.add(root.words);
   }
   Outage() = default;
-  // Returns true when it is the new root.
-  bool add(Fault fault);
+  // Returns true when it is the new root. `explains_root`: what the root failed of follows from it.
+  bool add(Fault fault, bool explains_root = false);
   // A job may lose all its workers at once: only the first of them are looked at closely.
   [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
   // What the first of them came of was found out: nothing that is added later comes before it.
   void explain(Rule rule, std::string words, std::string signature);
-  // What workers are told by the stop: nothing of a slow one has failed, and all may save before.
+  // A machine goes: the group is stopped to go on without it, all workers alive.
+  [[nodiscard]] bool is_handover() const {
+    return root.rule == Rule::kSlowEvicted || root.rule == Rule::kNodeLeft;
+  }
+  // Somebody wanted the stop, or a machine comes or goes.
+  [[nodiscard]] bool nothing_failed() const {
+    return is_handover() || root.rule == Rule::kGroupGrew || root.rule == Rule::kUpdating;
+  }
+  // What workers are told by the stop: before a machine goes all may save.
   [[nodiscard]] StopCause stop_cause(bool restart) const {
-    if (root.rule == Rule::kSlowEvicted) return StopCause::kPreempt;
+    if (is_handover()) return StopCause::kPreempt;
     return restart ? StopCause::kRestart : StopCause::kStop;
   }
   // What it looks like, and whose machines are to blame, turned out to be something else.

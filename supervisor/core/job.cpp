@@ -73,7 +73,8 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
   constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
   constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
-  constexpr Handler ne = &I::node_ending;
+  constexpr Handler ne = &I::node_ending, nw = &I::node_ending_working;
+  constexpr Handler nes = &I::node_ending_stopping;
   constexpr Handler dia = &I::diagnosed, dead = &I::looked_back, odd = &I::metric_alarm;
   constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
   constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
@@ -105,7 +106,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, offer, offer, offer, offer, offer, offer, no, no, offer, offer, offer},  // NodeOffered
       {no, no, no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
       {no, res, res, res, res, res, res, res, resf, res, res, res},  // SupervisorResumed
-      {no, ne, ne, ne, ne, ne, ne, no, no, ne, ne, ne},  // NodeEnding
+      {no, ne, ne, nw, nw, nes, ne, no, no, ne, ne, ne},  // NodeEnding
       {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl, okl},  // NodesChecked
       {no, no, no, no, no, no, no, no, no, no, set, no},  // PlacementSolved
       {no, no, no, no, dia, dead, no, no, no, no, no, no},  // Diagnosed

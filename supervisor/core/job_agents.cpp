@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "supervisor/core/job_impl.h"
@@ -24,6 +25,7 @@ void Job::Impl::launch(base::NodeId node) {
   NodeState& state_of = at(node);
   ++state_of.generation.value;
   set_presence(state_of, Agent::kLaunched, state_of.unfit);
+  set_leaving(state_of, false);
   state_of.ending = false;
   state_of.launched_at = now;
   out.push_back(LaunchAgent{node, state_of.generation});
@@ -38,16 +40,17 @@ void Job::Impl::launch_due() {
 
 // An agent that died on an answering node is started again at once, in place; what then fails, or a
 // machine that does not answer, is tried again later, each time after a longer wait. Only a node
-// without which the run cannot go on is tried again at once more often: budgets end that.
+// without which the run cannot go on is tried again at once more often: budgets end that. One whose
+// agent was told to end is left alone for as long as any: perhaps it is down for maintenance.
 void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_answers) {
   NodeState& dropped = at(node);
   if (dropped.agent == Agent::kLaunched) {
     ++dropped.failed_launches;
-  } else {
+  } else if (!dropped.leaving) {
     ++dropped.losses;
   }
   set_presence(dropped, Agent::kLost, dropped.unfit);
-  dropped.trouble = why;
+  if (!dropped.leaving) dropped.trouble = why;
   copies.lose(node);
   if (!dropped.gone) {
     dropped.gone = true;  // without their agent the shims kill what they hold
@@ -58,7 +61,10 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
   const bool is_over = spec.nodes[node.value].volunteer || dropped.unfit;
-  dropped.retry_at = is_over ? kNever : at_once ? now : now + retry_delay(troubles);
+  dropped.retry_at = is_over           ? kNever
+                     : dropped.leaving ? now + spec.group.retry_max
+                     : at_once         ? now
+                                       : now + retry_delay(troubles);
 }
 
 std::string Job::Impl::loss_in_words(base::NodeId node, const std::string& why) const {
@@ -86,11 +92,61 @@ void Job::Impl::agent_joined(const Event& event) {
   if (state == JobState::kRunning) maybe_grow();
 }
 
-// Said once per agent; whoever comes next on that node may live longer.
+// Said once per agent; whoever comes next on that node may live longer. False: the agent goes on,
+// or is known to leave.
+bool Job::Impl::note_leaving(const Event& event) {
+  const auto& word = body<NodeEnding>(event);
+  NodeState& node = at(event.node);
+  if (word.signal == 0) {
+    if (std::exchange(node.ending, true)) return false;
+    decide(Rule::kNodeEnding,
+           fmt::format("{} will be taken from us: {}", name(event.node), word.why));
+    return false;
+  }
+  if (node.leaving) return false;
+  set_leaving(node, true);
+  node.trouble = word.why;
+  return true;
+}
+
+Fault Job::Impl::departure(base::NodeId node) const {
+  Fault left = infrastructure_fault(
+      Rule::kNodeLeft, fmt::format("{} leaves the run: {}", name(node), at(node).trouble),
+      context(node));
+  left.nodes = {node};
+  return left;
+}
+
+// Nothing runs, or nothing of ours on that node.
+void Job::Impl::report_departure(base::NodeId node) {
+  decide(Rule::kSpareChanged, departure(node).words);
+}
+
 void Job::Impl::node_ending(const Event& event) {
-  if (std::exchange(at(event.node).ending, true)) return;
-  decide(Rule::kNodeEnding, fmt::format("{} will be taken from us: {}", name(event.node),
-                                        body<NodeEnding>(event).why));
+  if (!note_leaving(event)) return;
+  report_departure(event.node);
+  if (state == JobState::kJoining) return consider_group();
+  if (state == JobState::kPlacing) return reconsider_group();
+  if (state == JobState::kReserving && in_group(event.node)) join_agents();
+}
+
+// Its workers are alive, and may save together with the others'. What these fail of meanwhile
+// follows from it, whatever their clocks show.
+void Job::Impl::node_ending_working(const Event& event) {
+  if (!note_leaving(event)) return;
+  const bool is_needed = in_group(event.node) && at(event.node).ended < plan.slots(event.node);
+  if (!is_needed) return report_departure(event.node);
+  Fault left = departure(event.node);
+  left.time_s = std::numeric_limits<std::int64_t>::min();
+  left.words += fmt::format("; all workers are told to end, and have {}",
+                            seconds_in_words(spec.deadlines.shutdown_grace));
+  break_down(std::move(left));
+}
+
+void Job::Impl::node_ending_stopping(const Event& event) {
+  if (!note_leaving(event)) return;
+  if (!in_group(event.node)) return report_departure(event.node);
+  add_fault(departure(event.node), explains_root(event.node, {}));
 }
 
 void Job::Impl::report_loss(base::NodeId node, std::string text) {
@@ -108,6 +164,7 @@ void Job::Impl::report_loss(base::NodeId node, std::string text) {
 
 void Job::Impl::agent_lost_idle(const Event& event) {
   const auto& lost = body<AgentLost>(event);
+  if (at(event.node).leaving) return see_off(event);
   const bool had_joined = at(event.node).agent == Agent::kJoined;
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
@@ -124,10 +181,24 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   if (state == JobState::kPlacing) reconsider_group();
 }
 
+// An agent that said that it leaves is gone.
+void Job::Impl::see_off(const Event& event) {
+  const auto& lost = body<AgentLost>(event);
+  const bool waited = state == JobState::kBackoff && awaits_answers();
+  drop_agent(event.node, lost.why, lost.node_answers);
+  arm_nodes_timer();
+  if (state == JobState::kJoining) return consider_group();
+  if (state == JobState::kPlacing) return reconsider_group();
+  if (state == JobState::kBackoff) return copies_after_loss(event.node, waited);
+  if (state == JobState::kStopping) return conclude_if_gone();
+  tell_saved();
+}
+
 // Nothing runs and nothing is asked of it yet: the wait goes on as it is, however many nodes are
 // lost at once. An agent that dies again and again is started again after the wait, not before it.
 void Job::Impl::agent_lost_waiting(const Event& event) {
   const auto& lost = body<AgentLost>(event);
+  if (at(event.node).leaving) return see_off(event);
   const bool waited = awaits_answers();
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
@@ -139,6 +210,7 @@ void Job::Impl::agent_lost_waiting(const Event& event) {
 
 void Job::Impl::agent_lost_working(const Event& event) {
   const auto& lost = body<AgentLost>(event);
+  if (at(event.node).leaving) return see_off(event);
   const bool had_done_its_part = at(event.node).ended == plan.slots(event.node);
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
@@ -154,10 +226,14 @@ void Job::Impl::agent_lost_working(const Event& event) {
 
 void Job::Impl::agent_lost_stopping(const Event& event) {
   const auto& lost = body<AgentLost>(event);
+  if (at(event.node).leaving) return see_off(event);
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
   if (in_group(event.node)) {
-    add_fault(infrastructure_fault(Rule::kAgentLost, std::move(text), context(event.node)));
+    std::optional<base::Nanos> last_word;
+    if (lost.silent > base::Nanos{}) last_word = now - lost.silent;
+    add_fault(infrastructure_fault(Rule::kAgentLost, std::move(text), context(event.node)),
+              explains_root(event.node, last_word));
   } else {
     decide(Rule::kSpareChanged, std::move(text));
   }

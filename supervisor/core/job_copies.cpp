@@ -156,7 +156,7 @@ void Job::Impl::end_saving() {
 bool JobQuestions::awaits_answers() const {
   return resume.is_demoting() || copies.is_saving() ||
          std::ranges::any_of(copies.going_on, [this](const GoingSave& save) {
-           return save.order == 0 && at(save.holder.node).unfit;
+           return save.order == 0 && !at(save.holder.node).may_work();
          });
 }
 

@@ -24,7 +24,7 @@ bool is_of_the_script(const Classification& looks) {
 // What was noticed about a machine shortly before explains a failure that nothing else does.
 void Job::Impl::attribute() {
   if (!spec.policy.is_on() || !outage->looks_like) return;
-  if (outage->root.rule == Rule::kSlowEvicted) return;  // nothing failed
+  if (outage->nothing_failed()) return;
   const Classification& own = *outage->looks_like;
   const bool is_clear = own.confidence == Confidence::kHigh && !own.sequel;
   if (is_clear) return;
@@ -49,7 +49,7 @@ std::string JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& sus
   if (suspects.empty()) return "no machine is known to blame";
   std::size_t left = nodes_there;
   for (auto node = suspects.begin(); node != suspects.end(); ++node) {
-    const bool is_there = at(*node).agent == Agent::kJoined && !at(*node).unfit;
+    const bool is_there = at(*node).agent == Agent::kJoined && at(*node).may_work();
     if (is_there && std::find(suspects.begin(), node, *node) == node) --left;
   }
   const std::size_t needed = may_shrink ? min_nodes() : group.size();

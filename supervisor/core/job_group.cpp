@@ -27,7 +27,7 @@ GroupChoice JobQuestions::choice_now() const {
   candidates.reserve(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeState& node = nodes[i];
-    const Presence presence = node.unfit                       ? Presence::kAbsent
+    const Presence presence = !node.may_work()                 ? Presence::kAbsent
                               : node.agent == Agent::kJoined   ? Presence::kThere
                               : node.agent == Agent::kLaunched ? Presence::kComing
                                                                : Presence::kAbsent;
@@ -273,18 +273,26 @@ void Job::Impl::announce_group() {
         {group[i], name(group[i]), at(group[i]).address, plan.first_rank[i], plan.places[i].slots});
   }
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const bool is_spare = nodes[i].agent == Agent::kJoined && !nodes[i].unfit && !is_member[i];
+    const bool is_spare = nodes[i].agent == Agent::kJoined && nodes[i].may_work() && !is_member[i];
     if (is_spare) formed.spares.push_back(spec.nodes[i].name);
   }
   out.push_back(std::move(formed));
 }
 
-// A group that is smaller than it may be takes in a node that is there, once the attempt has shown
-// that it works: each restart costs work. Not one that goes down again and again, and not when
-// ranks have ended already.
+// Before there is progress growing costs only a start, but one that follows another must not keep
+// the group from ever getting there.
+base::Nanos JobQuestions::may_grow_at() const {
+  if (made_progress || growths == 0) return attempt_started;
+  base::Nanos delay = kGrowAgainFirst;
+  for (std::uint32_t i = 1; i < growths && delay < kGrowAgainMax; ++i) delay *= 2;
+  return attempt_started + std::min(delay, kGrowAgainMax);
+}
+
+// A group that is smaller than it may be takes in a node that is there. Not one that goes down
+// again and again, and not when ranks have ended already.
 void Job::Impl::maybe_grow() {
   if (group.size() >= max_nodes() || succeeded_workers > 0) return;
-  if (!made_progress && budget.used_uncounted() > 0) return;
+  if (now < may_grow_at()) return;
   if (!budget.allows(FaultClass::kInfrastructure)) return;
   const GroupChoice choice = choice_now();
   const auto reliable = std::ranges::find_if(choice.newcomers, [this](base::NodeId node) {

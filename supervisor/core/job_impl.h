@@ -20,6 +20,12 @@ struct Job::Impl : JobQuestions {
   // job_agents.cpp
   void agent_joined(const Event& event);
   void node_ending(const Event& event);
+  void node_ending_working(const Event& event);  // starting or running
+  void node_ending_stopping(const Event& event);
+  bool note_leaving(const Event& event);
+  [[nodiscard]] Fault departure(base::NodeId node) const;
+  void report_departure(base::NodeId node);
+  void see_off(const Event& event);
   void agent_lost_idle(const Event& event);  // no worker runs
   void agent_lost_waiting(const Event& event);  // in kBackoff
   void agent_lost_working(const Event& event);  // starting or running
@@ -116,7 +122,7 @@ struct Job::Impl : JobQuestions {
   void workers_gone_stopping(const Event& event);
   void stop_overdue(const Event& event);
   void break_down(Fault fault, std::optional<LookBack> look_back = {});  // → kStopping
-  void add_fault(Fault fault);
+  void add_fault(Fault fault, bool explains_root = false);
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
   [[nodiscard]] OutageVerdict verdict() const;

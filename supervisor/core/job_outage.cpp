@@ -29,14 +29,15 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   // What follows is decided when the group is down, with all evidence; but workers are told by
   // now whether it is a restart, as far as can be seen.
   const bool restart = verdict().restart;
-  const bool others_run = plan.world_size() > 1 && outage->root.rule != Rule::kUpdating &&
-                          outage->root.rule != Rule::kSlowEvicted;
+  const bool others_run =
+      plan.world_size() > 1 && !outage->is_handover() && outage->root.rule != Rule::kUpdating;
   decide(outage->root.rule, outage->root.words + (others_run ? "; the others are stopped" : ""),
          outage->evidence.lines(), {}, outage->looks_like);
   outage->said = outage->looks_like;
   prices.note_failure(now);
   kill_at = now + spec.deadlines.shutdown_grace;
-  save_first = state == JobState::kRunning && outage->root.rule == Rule::kSlowEvicted;
+  save_first = state == JobState::kRunning && outage->is_handover();
+  growths = outage->root.rule == Rule::kGroupGrew ? growths + 1 : 0;
   enter(JobState::kStopping);
   if (look_back) {
     outage->explained_by = now + kLookBackMax;
@@ -48,10 +49,23 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   conclude_if_gone();
 }
 
-void Job::Impl::add_fault(Fault fault) {
-  if (outage->add(std::move(fault)) && outage->root.rule == Rule::kPortConflict) {
-    decide(Rule::kPortConflict, outage->root.words, outage->evidence.lines());
+void Job::Impl::add_fault(Fault fault, bool explains_root) {
+  if (!outage->add(std::move(fault), explains_root)) return;
+  const Rule rule = outage->root.rule;
+  if (rule == Rule::kPortConflict || rule == Rule::kAgentLost || rule == Rule::kNodeLeft) {
+    decide(rule, outage->root.words, outage->evidence.lines());
   }
+}
+
+// Peers of a machine that goes often fail before that is known here: their own words say so, or
+// they failed, of nothing that is clear, after its last word.
+bool JobQuestions::explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const {
+  const Fault& root = outage->root;
+  if (!spec.policy.is_on() || root.rule != Rule::kWorkerFailed) return false;
+  if (root.looks_like && root.looks_like->sequel) return true;
+  const bool is_clear = root.looks_like && root.looks_like->confidence == Confidence::kHigh;
+  const bool is_its_own = std::ranges::find(root.nodes, lost) != root.nodes.end();
+  return !is_clear && !is_its_own && last_word && unix_seconds(*last_word) <= root.time_s;
 }
 
 void Job::Impl::worker_exited_stopping(const Event& event) {
@@ -81,7 +95,7 @@ void Job::Impl::stop_overdue(const Event&) {
     drop_agent(node, "it did not stop its workers in time", true);
     // Whoever has the place next: its workers die with the agent. One that takes no part any more
     // is not started again for that.
-    if (spec.nodes[i].volunteer || at(node).unfit) {
+    if (spec.nodes[i].volunteer || !at(node).may_work()) {
       out.push_back(DismissAgent{node});
     } else {
       at(node).retry_at = now;
@@ -109,7 +123,15 @@ OutageVerdict Job::Impl::verdict() const {
     return {true, Rule::kRestart, kExitSuccess,
             fmt::format("restart with version {}, not counted", versions.next), false};
   }
-  if (root.rule == Rule::kSlowEvicted) {
+  // torchrun has no room for a node that goes without a restart left, unless the group may shrink.
+  const bool is_the_end = spec.compat && root.rule == Rule::kNodeLeft &&
+                          nodes_there < min_nodes() && !budget.allows(FaultClass::kUser);
+  if (is_the_end) {
+    return {false, Rule::kBudgetExhausted, root.exit_code,
+            fmt::format("no restart: {}, and none is left (--max-restarts)",
+                        missing_in_words(nodes_there))};
+  }
+  if (outage->nothing_failed()) {
     return {true, Rule::kRestart, kExitSuccess, "restart, not counted because nothing failed",
             false};
   }
@@ -135,6 +157,10 @@ OutageVerdict Job::Impl::verdict() const {
             fmt::format("no restart: the script hangs in {} again and again, {} times now (a wait "
                         "that is meant to be: --hang-timeout=0)",
                         root.script_line, root.hangs_there)};
+  }
+  if (is_failed_start(root) && !may_start_again(now)) {
+    return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+            failed_starts_in_words(now, root.words)};
   }
   if (budget.allows(root.fault_class)) {
     return {true, Rule::kRestart, kExitSuccess,
@@ -193,7 +219,8 @@ void Job::Impl::conclude_if_gone() {
   next.passed.push_back(fmt::format("end the run: {} of {} restarts were used before",
                                     budget.used(), budget.policy().max_restarts));
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
-  if (next.step == Step::kEvict && nodes_there < min_nodes()) {
+  const bool lacks_one = next.step == Step::kEvict || outage->root.rule == Rule::kNodeLeft;
+  if (lacks_one && nodes_there < min_nodes()) {
     text += " when a node is there";
   } else if (delay > base::Nanos{}) {
     text += " in " + seconds_in_words(delay);
@@ -201,6 +228,7 @@ void Job::Impl::conclude_if_gone() {
   text += broken;
   decide(Rule::kRestart, std::move(text), std::move(evidence), std::move(next.passed),
          std::move(looks_like));
+  if (is_failed_start(outage->root)) budget.note_failed_start(now);
   if (last.is_spent) {
     budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
   }

@@ -62,7 +62,7 @@ std::vector<base::NodeId> JobQuestions::placement_candidates(const GroupChoice& 
   std::vector<base::NodeId> candidates;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const NodeState& node = nodes[i];
-    const bool is_there = node.agent == Agent::kJoined && !node.unfit;
+    const bool is_there = node.agent == Agent::kJoined && node.may_work();
     const bool is_good = node.losses <= kAgentLossesForgiven && !spec.nodes[i].is_offender &&
                          (node.checked || !must_be_checked);
     const bool fits = sizes.empty() || std::ranges::find(sizes, node.slots) != sizes.end();
@@ -120,7 +120,9 @@ std::string JobQuestions::objection(const PlacementSolved& to, const GroupChoice
   std::vector<bool> is_placed(nodes.size(), false);
   for (const base::NodeId node : placed) {
     if (node.value >= nodes.size()) return "it names a node that does not exist";
-    if (at(node).agent != Agent::kJoined || at(node).unfit) return name(node) + " is not there";
+    if (at(node).agent != Agent::kJoined || !at(node).may_work()) {
+      return name(node) + " is not there";
+    }
     if (is_placed[node.value]) return name(node) + " has two places in it";
     is_placed[node.value] = true;
   }

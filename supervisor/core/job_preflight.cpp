@@ -90,7 +90,7 @@ void Job::Impl::check_nodes() {
   const PreflightDepth depth = check_depth();
   CheckNodes order{++check, depth == PreflightDepth::kFull, {}, {}, depth == PreflightDepth::kGpu};
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].agent != Agent::kJoined || nodes[i].unfit) continue;
+    if (nodes[i].agent != Agent::kJoined || !nodes[i].may_work()) continue;
     order.nodes.push_back({i});
     order.addresses.push_back(nodes[i].address);
   }
@@ -168,7 +168,7 @@ void Job::Impl::check_spare(base::NodeId node) {
 // Of those that are still there, by the agents that were asked; the others are of no interest.
 std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
   NodesChecked current = part_of(result, [this](const NodeCheck& node) {
-    return is_of_present_agent(node) && !at(node.node).unfit;
+    return is_of_present_agent(node) && at(node.node).may_work();
   });
   // Of two nodes that do not go together, the one that is judged later goes.
   const std::vector<bool> is_member = group_membership();

@@ -17,6 +17,7 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
   [[nodiscard]] Evidence troubles() const;
   [[nodiscard]] base::Nanos wait_over(bool any_coming) const;
+  [[nodiscard]] base::Nanos may_grow_at() const;
   // job_agents.cpp
   [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
   // job_readmit.cpp
@@ -30,10 +31,16 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
   // job_start.cpp
   [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
+  // One more start that failed, and is put down to infrastructure.
+  [[nodiscard]] static bool is_failed_start(const Fault& fault);
+  [[nodiscard]] bool may_start_again(base::Nanos at) const;
+  [[nodiscard]] std::string failed_starts_in_words(base::Nanos at, const std::string& last) const;
   // job_update.cpp
   [[nodiscard]] bool version_is_to_blame() const;  // for the outage
   [[nodiscard]] bool can_roll_back() const;
   // job_outage.cpp
+  // Whether the failure that the outage began with follows from the loss of this machine.
+  [[nodiscard]] bool explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const;
   [[nodiscard]] base::Nanos restart_delay() const;
   // job_escalation.cpp
   [[nodiscard]] Obstacles obstacles() const;

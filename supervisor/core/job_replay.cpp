@@ -58,7 +58,7 @@ void Job::Impl::nodes_replayed(const Event& event) {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) names.push_back(name({i}));
   ReplayFinding found = replay_course.finding(names);
   std::erase_if(found.culprits, [this](base::NodeId node) {
-    return at(node).unfit || at(node).agent != Agent::kJoined;
+    return !at(node).may_work() || at(node).agent != Agent::kJoined;
   });
   const bool is_clear = !found.culprits.empty();
   const std::string obstacle =

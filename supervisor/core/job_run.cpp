@@ -46,7 +46,8 @@ bool Job::Impl::note_gone(base::NodeId node, const WorkersGone& what) {
   --running_nodes;
   if (what.saving) copies.goes_on({node, at(node).generation}, what.attempt, 0);
   for (const std::string& process : what.unkillable) {
-    if (unkillable.size() == kEvidenceMax) break;
+    // Beside what is left on a node that leaves nothing is started.
+    if (unkillable.size() == kEvidenceMax || at(node).leaving) break;
     unkillable.push_back(fmt::format("{} on {} cannot be killed", process, name(node)));
   }
   return true;
@@ -136,6 +137,7 @@ void Job::Impl::note_progress() {
   const base::Nanos amount = now - progress_at;
   progress_at = now;
   made_progress = true;
+  growths = 0;
   escalation.note_progress(spec.policy, amount);
   hang_places.note_progress(amount, spec.restart.window);
   const bool refilled = budget.note_progress(amount);
@@ -182,14 +184,21 @@ void Job::Impl::metric_alarm(const Event& event) {
 
 // Workers that say nothing of steps are taken to make progress by living.
 void Job::Impl::uptime(const Event&) {
-  if (has_progress_source) return;
-  note_progress();
-  arm_uptime_timer();
+  if (!has_progress_source && now >= uptime_due) {
+    uptime_due = now + budget.policy().uptime_is_progress;
+    note_progress();
+  } else {
+    maybe_grow();
+  }
+  if (state == JobState::kRunning) arm_uptime_timer();
 }
 
+// For that, and for nodes that may wait to be taken in.
 void Job::Impl::arm_uptime_timer() {
-  const base::Nanos period = budget.policy().uptime_is_progress;
-  if (period > base::Nanos{} && !has_progress_source) set_timer(TimerId::kUptime, now + period);
+  const bool counts = budget.policy().uptime_is_progress > base::Nanos{} && !has_progress_source;
+  base::Nanos at = counts ? uptime_due : kNever;
+  if (group.size() < max_nodes() && may_grow_at() > now) at = std::min(at, may_grow_at());
+  if (at != kNever) set_timer(TimerId::kUptime, at);
 }
 
 }  // namespace robustrun::supervisor

@@ -85,9 +85,34 @@ void Job::Impl::port_overdue(const Event&) {
                       seconds_in_words(spec.deadlines.port)));
 }
 
+bool JobQuestions::is_failed_start(const Fault& fault) {
+  return fault.rule == Rule::kStartFailed && fault.fault_class == FaultClass::kInfrastructure;
+}
+
+bool JobQuestions::may_start_again(base::Nanos at) const {
+  const std::uint32_t times = budget.failed_starts() + 1;
+  const base::Nanos lasted = times == 1 ? base::Nanos{} : at - budget.failing_since();
+  const bool is_alone = spec.nodes.size() == 1 && !spec.group.open;
+  if (times < kFailedStartsAloneMax) return true;
+  if (is_alone || lasted >= spec.group.wait_for_nodes) return false;
+  return times < kFailedStartsMax || lasted < kFailedStartsFor;
+}
+
+std::string JobQuestions::failed_starts_in_words(base::Nanos at, const std::string& last) const {
+  const bool is_alone = spec.nodes.size() == 1 && !spec.group.open;
+  return fmt::format("giving up: the workers could not be started {} times in a row {}: {}",
+                     budget.failed_starts() + 1,
+                     is_alone ? "and there is no other machine to try"
+                              : "within " + seconds_in_words(at - budget.failing_since()),
+                     last);
+}
+
 void Job::Impl::setback(Rule rule, std::string text) {
   if (spec.compat && !budget.allows(FaultClass::kUser)) {
     return give_up(text + "; no restart is left (--max-restarts)");
+  }
+  if (rule == Rule::kStartFailed && !may_start_again(now)) {
+    return give_up(failed_starts_in_words(now, text));
   }
   if (!spec.compat && !budget.allows(FaultClass::kInfrastructure)) {
     return give_up(fmt::format("{}; that were {} infrastructure faults in a row without progress",
@@ -95,6 +120,7 @@ void Job::Impl::setback(Rule rule, std::string text) {
   }
   const base::Nanos delay = restart_delay();
   budget.spend(spec.compat ? FaultClass::kUser : FaultClass::kInfrastructure, {});
+  if (rule == Rule::kStartFailed) budget.note_failed_start(now);
   decide(rule, text + "; the start is tried again");
   launch_due();
   wait_before_restart(delay);
@@ -168,6 +194,7 @@ StartWorkers JobQuestions::start_order_of(std::uint32_t group_rank) const {
   order.version = versions.present;
   order.ordered_by = attempt_orders.by(attempt);
   order.saving = copies.is_awaited;
+  order.restarts = budget.used();
   return order;
 }
 
@@ -190,6 +217,8 @@ void Job::Impl::note_cold(const WorkerStarted& started) {
 void Job::Impl::check_all_started() {
   if (state != JobState::kStarting || seen_workers < plan.world_size()) return;
   enter(JobState::kRunning);
+  budget.note_started();
+  uptime_due = now + budget.policy().uptime_is_progress;
   arm_uptime_timer();
   maybe_grow();
 }

@@ -26,20 +26,26 @@ NodeState& JobMemory::add_node(const NodeSpec& of) {
 }
 
 void JobMemory::set_presence(NodeState& node, NodeState::Agent agent, bool unfit) {
-  const auto counter = [this](const NodeState& of) -> std::uint32_t* {
-    if (of.unfit || of.agent == NodeState::Agent::kLost) return nullptr;
-    return of.agent == NodeState::Agent::kJoined ? &nodes_there : &nodes_coming;
-  };
-  if (std::uint32_t* const before = counter(node)) --*before;
+  count_presence(node, false);
   node.agent = agent;
   node.unfit = unfit;
-  if (std::uint32_t* const after = counter(node)) ++*after;
+  count_presence(node, true);
+}
+
+void JobMemory::set_leaving(NodeState& node, bool leaving) {
+  count_presence(node, false);
+  node.leaving = leaving;
+  count_presence(node, true);
+}
+
+void JobMemory::count_presence(const NodeState& node, bool is_new) {
   const base::NodeId id{static_cast<std::uint32_t>(&node - nodes.data())};
-  if (agent == NodeState::Agent::kJoined && !unfit) {
-    not_there.erase(id);
-  } else {
-    not_there.insert(id);
-  }
+  const bool is_there = node.may_work() && node.agent == NodeState::Agent::kJoined;
+  if (is_new && is_there) not_there.erase(id);
+  if (is_new && !is_there) not_there.insert(id);
+  if (!node.may_work() || node.agent == NodeState::Agent::kLost) return;
+  std::uint32_t& count = is_there ? nodes_there : nodes_coming;
+  count = is_new ? count + 1 : count - 1;
 }
 
 bool JobMemory::in_group(base::NodeId node) const {

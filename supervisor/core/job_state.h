@@ -59,13 +59,14 @@ struct JobMemory {
   ReplayCourse replay_course;  // of kReplaying
   std::uint32_t alarms_acted_on = 0;  // in this run
 
-  std::vector<NodeState> nodes;         // agent and unfit are changed by set_presence() alone
-  std::uint32_t nodes_there = 0;        // of them, with an agent and fit; follows from nodes
-  std::uint32_t nodes_coming = 0;       // fit, and their agents on the way; follows from nodes
-  std::set<base::NodeId> not_there;     // the others than nodes_there; follows from nodes
-  std::vector<base::NodeId> group;      // by group rank; before the first attempt: as wanted
-  bool group_formed = false;            // by an attempt
-  RankPlan plan;                        // follows from group and nodes; not hashed
+  // agent, unfit and leaving are changed by set_presence() and set_leaving() alone.
+  std::vector<NodeState> nodes;
+  std::uint32_t nodes_there = 0;  // of them, with an agent and may work; follows from nodes
+  std::uint32_t nodes_coming = 0;  // the same, their agents on the way; follows from nodes
+  std::set<base::NodeId> not_there;  // the others than nodes_there; follows from nodes
+  std::vector<base::NodeId> group;  // by group rank; before the first attempt: as wanted
+  bool group_formed = false;  // by an attempt
+  RankPlan plan;  // follows from group and nodes; not hashed
   // Of kJoining: since when it lasts, the group could be complete, and could do with what it has.
   base::Nanos waiting_since{};
   std::optional<base::Nanos> complete_since, enough_since;
@@ -94,6 +95,8 @@ struct JobMemory {
   base::Nanos progress_at{};  // progress is counted from here on
   std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps, and when that was heard
   base::Nanos steps_done_at{};
+  base::Nanos uptime_due{};  // of kRunning: then having lived counts as progress
+  std::uint32_t growths = 0;  // restarts for a larger group, in a row and without progress
   SlowVote vote;
   RestartPrices prices;
   ResumePoint resume;
@@ -119,6 +122,8 @@ struct JobMemory {
   [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
   NodeState& add_node(const NodeSpec& of);
   void set_presence(NodeState& node, NodeState::Agent agent, bool unfit);
+  void set_leaving(NodeState& node, bool leaving);
+  void count_presence(const NodeState& node, bool is_new);  // for these two
   [[nodiscard]] const std::string& name(base::NodeId node) const;
   [[nodiscard]] bool in_group(base::NodeId node) const;
   // The same of every node, for who asks about many.
@@ -191,6 +196,8 @@ struct JobMemory {
     v(80, "hang_places", hang_places);
     v(81, "cold_reasons", cold_reasons);
     v(82, "lost_at_end", lost_at_end);
+    v(83, "uptime_due", uptime_due);
+    v(84, "growths", growths);
   }
 };
 

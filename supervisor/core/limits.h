@@ -32,6 +32,18 @@ inline constexpr std::uint32_t kLossesOfOffender = 2;
 // A node whose agents were lost more often is no reason to restart a smaller group that works.
 inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 
+// A larger group that made no progress is no reason not to try a still larger one, but with a
+// growing distance: nodes that come one by one must not keep a slow start from its end.
+inline constexpr base::Nanos kGrowAgainFirst = std::chrono::seconds(10);
+inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
+
+// Starts that failed in a row and are put down to infrastructure (decisions.md 35): the run is over
+// after so many, but not before kFailedStartsFor, unless nodes are not waited for that long. Where
+// waiting changes nothing (one machine) fewer are enough.
+inline constexpr std::uint32_t kFailedStartsMax = 10;
+inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);
+inline constexpr std::uint32_t kFailedStartsAloneMax = 3;
+
 // Sure failures of a machine that the run needs, within Policy::blamed_within: from this one on it
 // is given up all the same, where another one may be waited for.
 inline constexpr std::size_t kBrokenTimesMax = 2;

@@ -23,6 +23,7 @@ struct NodeState {
   bool unfit = false;                  // as a check or the policy said: it takes no part
   bool checked = false;                // by a check, which may have found nothing out
   bool ending = false;                 // its agent says that the node is taken from us soon
+  bool leaving = false;                // its newest agent was told to end: nothing starts here
   bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
   bool on_probation = false;           // unfit, and being tested whether it still is
   std::uint32_t slots = 0;             // as the spec or the agent says
@@ -75,7 +76,9 @@ struct NodeState {
     v(24, "retests", retests);
     v(25, "returns", returns);
     v(26, "retest_at", retest_at);
+    v(27, "leaving", leaving);
   }
+  [[nodiscard]] bool may_work() const { return !unfit && !leaving; }
 };
 
 }  // namespace robustrun::supervisor

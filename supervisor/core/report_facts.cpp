@@ -154,6 +154,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kMetricFault:
     case Rule::kUpdating:
     case Rule::kSlowEvicted:
+    case Rule::kNodeLeft:
     case Rule::kGroupGrew: return RuleRole::kCause;
     case Rule::kRestart:
     case Rule::kBudgetExhausted:

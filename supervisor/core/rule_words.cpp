@@ -68,13 +68,15 @@ std::string_view rule_word(Rule rule) {
     case Rule::kNotResumed: return "not_resumed";
     case Rule::kColdStart: return "cold_start";
     case Rule::kLateCrash: return "late_crash";
+    case Rule::kNodeLeft: return "node_left";
   }
   return "unknown";
 }
 
-// A node that is back and an update are causes of a restart, too, and no incidents.
+// Nodes that come and go and an update are causes of a restart, too, and no incidents.
 bool is_incident(Rule rule) {
-  return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew && rule != Rule::kUpdating;
+  return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew && rule != Rule::kNodeLeft &&
+         rule != Rule::kUpdating;
 }
 
 bool gives_up(Rule rule) { return role_of(rule) == RuleRole::kVerdict && rule != Rule::kRestart; }

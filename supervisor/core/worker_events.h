@@ -117,12 +117,15 @@ struct WorkersGone {
   }
 };
 
-// The node will be taken from us soon (wire::NodeEnding): its allocation ends.
+// The node will be taken from us soon (wire::NodeEnding): its allocation ends, or its agent was
+// told to end by `signal` and leaves when its workers have been stopped.
 struct NodeEnding {
   std::string why;
+  std::int32_t signal = 0;  // 0: the agent goes on
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
+    v(2, "signal", signal);
   }
 };
 

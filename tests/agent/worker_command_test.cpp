@@ -253,6 +253,17 @@ TEST_CASE("every variable of torchrun is there with its value") {
   CHECK(f.environment() == expected);
 }
 
+TEST_CASE("as torchrun the number of restarts is that of counted ones, natively of attempts") {
+  Fixture f;
+  f.start.restarts = 1;
+  CHECK(f.environment()["TORCHELASTIC_RESTART_COUNT"] == "2");
+  f.workers.compat = true;
+  CHECK(f.environment()["TORCHELASTIC_RESTART_COUNT"] == "1");
+  CHECK(f.environment()["ROBUSTRUN_ATTEMPT"] == "2");
+  f.start.restarts.reset();  // from a supervisor that does not say
+  CHECK(f.environment()["TORCHELASTIC_RESTART_COUNT"] == "2");
+}
+
 TEST_CASE("the caller's environment passes, ours replaces it, odd entries stay") {
   Fixture f;
   f.workers.environment = {"PATH=/bin",

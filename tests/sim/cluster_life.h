@@ -67,7 +67,7 @@ inline Outcome Cluster::run() {
   if (scenario_.ends_up_calm()) {
     queue_.at(scenario_.calm_from + Scenario::kSettled, [this] { check_calm(); });
   }
-  if (scenario_.flaps > 0 || scenario_.breaks > 0 || scenario_.node_ends > 0) {
+  if (scenario_.flaps + scenario_.breaks + scenario_.node_ends + scenario_.departs > 0) {
     queue_.after(minutes(1), [this] { follow_health(); });
   }
   const auto over = [this] {

@@ -47,11 +47,12 @@ inline void Cluster::offer(const core::NodeSpec& spec) {
 // What agents notice about their machines, and what whoever owns these says.
 inline void Cluster::follow_health() {
   if (outcome_.exit_code) return;
-  for (const VirtualNode& node : nodes_) {
+  for (VirtualNode& node : nodes_) {
     const std::uint32_t where = node.id().value;
     if (strikes(Mishap::kNodeEnds, where, scenario_.node_ends)) {
       speak(node.id(), node.generation(), core::NodeEnding{"maintenance"});
     }
+    if (strikes(Mishap::kDeparts, where, scenario_.departs)) node.depart();
     const bool breaks = strikes(Mishap::kBreaks, where, scenario_.breaks);
     if (!breaks && !strikes(Mishap::kFlaps, where, scenario_.flaps)) continue;
     invariants_.disturbed();

@@ -42,6 +42,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   s.hangs = dice.chance(0.2) ? 0.05 : 0.0;
   s.has_tracer = dice.chance(0.6);
   s.node_ends = dice.chance(0.1) ? 0.02 : 0.0;
+  s.departs = seed % 8 == 1 ? 0.01 : 0.0;
   if (dice.chance(0.3)) {
     s.spec.preflight =
         dice.one_of({supervisor::PreflightDepth::kFast, supervisor::PreflightDepth::kFull});

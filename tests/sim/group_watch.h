@@ -27,6 +27,7 @@ class GroupWatch {
     bool joined = false, lost = false;   // the agent
     bool dismissed = false, perhaps_launched = false;  // or not: who was to do it died
     bool unfit = false;                  // said a check, or it was evicted
+    bool leaves = false;                 // its agent was told to end
     std::uint32_t returns = 0;           // after that
     Nanos launched_at{}, overdue_at = Nanos::max();  // the answer to StopWorkers
   };
@@ -36,7 +37,7 @@ class GroupWatch {
   [[nodiscard]] bool is_admitted(base::NodeId node) const {
     if (node.value >= nodes_.size()) return false;
     const Node& there = nodes_[node.value];
-    return there.joined && !there.lost && !there.dismissed && !there.unfit;
+    return there.joined && !there.lost && !there.dismissed && !there.unfit && !there.leaves;
   }
 
   // Said by an agent that does not count any more, or never did.
@@ -47,6 +48,7 @@ class GroupWatch {
           constexpr bool kByAgent =
               std::is_same_v<Body, core::AgentJoined> || std::is_same_v<Body, core::AgentLost> ||
               std::is_same_v<Body, core::PortReserved> || std::is_same_v<Body, core::WorkersGone> ||
+              std::is_same_v<Body, core::NodeEnding> ||
               std::is_same_v<Body, core::CheckpointNoted> ||
               std::is_same_v<Body, core::CheckpointDemoted> ||
               std::is_same_v<Body, core::CopiesKept> || std::is_same_v<Body, core::StartStages> ||
@@ -68,6 +70,8 @@ class GroupWatch {
       node.joined |= ends_ || event.at < node.launched_at + spec_.deadlines.agent_hello;
     }
     if (std::holds_alternative<core::AgentLost>(event.body)) node.lost = node.gone = true;
+    const auto* ending = std::get_if<core::NodeEnding>(&event.body);
+    node.leaves = node.leaves || (ending != nullptr && ending->signal != 0);
   }
 
   void on_action(Nanos now, const core::Action& action) {

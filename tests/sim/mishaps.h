@@ -88,8 +88,10 @@ enum class Mishap : std::uint8_t {
   kPruneCutOff,
   // Of what agents save while the next attempt begins; `where`: the node.
   kSavesLong,
+  // Of agents that are told to end; `where`: the node.
+  kDeparts,
 };
-inline constexpr std::size_t kMishaps = 64;
+inline constexpr std::size_t kMishaps = 65;
 
 struct MishapId {
   Mishap what{};
@@ -168,6 +170,7 @@ inline constexpr std::array<const char*, kMishaps> kMishapWords = {
     "a checkpoint's data is damaged",
     "retention dies in the middle",
     "n{} saves copies for long",
+    "the agent of n{} is told to end",
 };
 
 // "a message to n2 is lost (#3)"

@@ -45,6 +45,7 @@ struct Scenario {
   // Of each node with an agent, once a minute: something that may pass, or that has broken it.
   double flaps = 0, breaks = 0;
   double node_ends = 0;         // will be taken away, it is said
+  double departs = 0;           // its agent is told to end
   double hangs = 0;             // of each minute of a running attempt
   bool has_tracer = false;      // snapshots are analyzed; else verdicts are made up
 

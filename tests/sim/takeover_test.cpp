@@ -25,8 +25,8 @@ Scenario calm_scenario(std::uint64_t seed) {
 
 bool is_calm(const Scenario& s) {
   return s.lost + s.late + s.twice + s.dies + s.never_joins + s.cannot_start + s.deaf +
-             s.machine_dies + s.cut_off + s.unkillable + s.slow_start + s.port_fails +
-             s.node_ends ==
+             s.machine_dies + s.cut_off + s.unkillable + s.slow_start + s.port_fails + s.node_ends +
+             s.departs ==
          0;
 }
 

@@ -64,6 +64,8 @@ class VirtualNode {
   void kill_agent_process() {
     if (agent_) die(agent_, "killed by SIGKILL");
   }
+  // Its agent is told to end: it says so, and goes when its workers have.
+  void depart();
   void lose_power(Nanos for_long) {
     world_.disturbed();
     down_until_ = std::max(down_until_, queue_.now() + for_long);
@@ -134,6 +136,7 @@ class VirtualNode {
     base::Generation generation;
     bool alive = true, deaf = false, cut_off = false;
     bool ready = false, mute = false;  // has said hello; never does
+    bool leaves = false;
     std::optional<core::StartWorkers> order;  // newest
     std::optional<base::Attempt> stopped;  // before it was started
     std::uint32_t accepted = 0;  // incarnation

@@ -132,6 +132,7 @@ inline void VirtualNode::say_if_gone(const AgentPtr& agent) {
   gone.attempt = agent->order->attempt;
   gone.saving = saves_copies(agent);
   report(agent, gone);
+  if (agent->leaves) die(agent, "left");
 }
 
 // While the next attempt begins, if there is one.

@@ -13,8 +13,26 @@ inline void VirtualNode::accept(std::uint32_t incarnation) {
   agent_->stopped.reset();  // by another one, which may have counted further
 }
 
+inline void VirtualNode::depart() {
+  if (!can_call() || agent_->leaves) return;
+  world_.disturbed();
+  agent_->leaves = true;
+  world_.say(id_, agent_->generation, core::NodeEnding{"its agent got SIGTERM", SIGTERM});
+  if (!agent_->anything_lives()) return die(agent_, "left");
+  // The supervisor may not have heard of it.
+  queue_.after(seconds(2), [this, agent = agent_] {
+    if (!agent->alive || !agent->order || agent->kill_at != Nanos::max()) return;
+    agent->kill_at = queue_.now() + seconds(30);
+    for (const auto& worker : agent->workers) worker->stopped = true;
+    queue_.at(agent->kill_at, [this, agent] { kill_workers(agent); });
+  });
+}
+
 inline void VirtualNode::say_again() {
   say_hello();
+  if (agent_->leaves) {
+    world_.say(id_, agent_->generation, core::NodeEnding{"its agent got SIGTERM", SIGTERM});
+  }
   for (const core::EventBody& report : agent_->reports) {
     world_.say(id_, agent_->generation, report);
   }

@@ -94,7 +94,6 @@ TEST_CASE("volunteers that were lost are never launched again") {
   CHECK(h.all<LaunchAgent>().empty());
   SUBCASE("but somebody new may come") {
     offer_and_join(h, "b");
-    h.first_step();
     CHECK(h.decided(Rule::kGroupGrew));
     h.all_gone();
     CHECK(h.group == Nodes{0, 2});

@@ -137,7 +137,7 @@ std::vector<Example> first_kinds() {
       {"ReservePort", "ReservePort", ReservePort{.attempt = Attempt{300}}},
       {"PortReserved", "PortReserved",
        PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
-      {"StartWorkers", "StartWorkers-4",
+      {"StartWorkers", "StartWorkers-5",
        StartWorkers{.attempt = Attempt{1},
                     .slots = {{.rank = Rank{8},
                                .local_rank = LocalRank{0},
@@ -163,7 +163,8 @@ std::vector<Example> first_kinds() {
                                              .has_arguments = true,
                                              .arguments = {"--lr", "\xff not UTF-8", ""}},
                     .ordered_by = 2,
-                    .saving = true}},
+                    .saving = true,
+                    .restarts = 1}},
       {"WorkerStarted", "WorkerStarted-4",
        WorkerStarted{.attempt = Attempt{1},
                      .local_rank = LocalRank{2},
@@ -233,7 +234,7 @@ std::vector<Example> last_kinds() {
               .delay = 200ms}},
       {"Injected", "Injected",
        Injected{.id = 1ULL << 40, .pid = 4711, .done = "killed", .error = "or not"}},
-      {"NodeEnding", "NodeEnding", NodeEnding{.why = "Slurm sent SIGTERM"}},
+      {"NodeEnding", "NodeEnding-2", NodeEnding{.why = "its command got SIGTERM", .signal = 15}},
   };
 }
 

@@ -127,6 +127,8 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK(wire::decode<wire::Hello>(old("Hello-5")).value().ordered_by == 0);
   CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-12")).value().workers.overlap_saves);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers-3")).value().saving);
+  CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers-4")).value().restarts);
+  CHECK(wire::decode<wire::NodeEnding>(old("NodeEnding")).value().signal == 0);
   CHECK_FALSE(wire::decode<wire::WorkersGone>(old("WorkersGone")).value().saving);
   CHECK_FALSE(wire::decode<wire::HeldCopiesSaved>(old("HeldCopiesSaved")).value().saving);
   CHECK_FALSE(wire::decode<wire::PlaceCopies>(old("PlaceCopies")).value().rate);
