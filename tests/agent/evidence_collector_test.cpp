@@ -10,8 +10,8 @@
 
 #include "agent/process_look.h"
 #include "base/core/text.h"
-#include "process_tree.h"
-#include "subject.h"
+#include "tests/agent/process_tree.h"
+#include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 

@@ -14,7 +14,7 @@
 #include "agent/network_state.h"
 #include "agent/worker_json.h"
 #include "agent/worker_sockets.h"
-#include "subject.h"
+#include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::agent::evidence_parts_test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/io/child.h"
-#include "process_tree.h"
+#include "tests/agent/process_tree.h"
 
 namespace robustrun::agent::kill_tree_test {
 namespace {

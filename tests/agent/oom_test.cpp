@@ -11,7 +11,7 @@
 
 #include "agent/cgroup.h"
 #include "agent/shim_link.h"
-#include "process_tree.h"
+#include "tests/agent/process_tree.h"
 
 namespace robustrun::agent::oom_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "agent/cgroup.h"
 #include "agent/limits.h"
-#include "subject.h"
+#include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::agent::process_look_test {

@@ -13,7 +13,7 @@
 
 #include "agent/limits.h"
 #include "agent/process_look.h"
-#include "subject.h"
+#include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 

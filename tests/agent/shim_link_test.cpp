@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "process_tree.h"
+#include "tests/agent/process_tree.h"
 
 namespace robustrun::agent::shim_link_test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/io/child.h"
 #include "base/io/tool.h"
-#include "process_tree.h"
+#include "tests/agent/process_tree.h"
 
 namespace robustrun::agent::strays_test {
 namespace {

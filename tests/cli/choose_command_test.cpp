@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/commands.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::choose_command_test {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/core/text.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::dry_run_test {
 

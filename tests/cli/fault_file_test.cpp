@@ -8,7 +8,7 @@
 
 #include "cli/limits.h"
 #include "cli/plan.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::fault_file_test {
 namespace {
@@ -103,7 +103,8 @@ TEST_CASE("errors name file, line and what there may be") {
   CHECK(error_of(text + "signal = \"SIGFOO\"\n")
             .starts_with("f.toml:4:1: signal has to be a signal"));
   CHECK(error_of(text + "found = \"gold\"\n") ==
-        "f.toml:4:1: found has to be one of hang, returning hang, mismatch, slow, jump, not a number, "
+        "f.toml:4:1: found has to be one of hang, returning hang, mismatch, slow, jump, not a "
+        "number, "
         "slower, ended early, crash at exit");
 }
 

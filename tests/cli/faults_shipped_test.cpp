@@ -7,8 +7,8 @@
 #include <set>
 
 #include "cli/fault_file.h"
-#include "fault_examples.h"
 #include "supervisor/core/fault_class.h"
+#include "tests/cli/fault_examples.h"
 
 namespace robustrun::cli::faults_shipped_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/plan_json.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::placement_text_test {
 namespace {

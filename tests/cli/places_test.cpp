@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::cli::places_test {

@@ -5,7 +5,7 @@
 #include "agent/snapshot_limits.h"
 #include "cli/cache_text.h"
 #include "cli/plan.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_deps_test {
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "fakes.h"
 #include "launcher/host_list.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_hosts_test {
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/plan.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_image_test {
 

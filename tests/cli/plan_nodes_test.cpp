@@ -6,7 +6,7 @@
 
 #include "cli/limits.h"
 #include "cli/plan_placement.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_nodes_test {
 

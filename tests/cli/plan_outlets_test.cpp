@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_outlets_test {
 namespace {

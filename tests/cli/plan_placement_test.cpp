@@ -4,7 +4,7 @@
 
 #include "cli/name_ranges.h"
 #include "cli/placement_gain.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_placement_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/plan.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_slurm_test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_submit_test {
 namespace {

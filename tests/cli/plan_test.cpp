@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_test {
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/config_file.h"
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::print_config_test {
 

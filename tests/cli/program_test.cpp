@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::program_test {
 

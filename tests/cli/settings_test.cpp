@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 
 namespace robustrun::cli::settings_test {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "fakes.h"
+#include "tests/cli/fakes.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::cli::sync_code_test {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report_scenarios.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::event_lines_test {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "report_scenarios.h"
 #include "tests/scratch_folder.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::journal_test {
 namespace {

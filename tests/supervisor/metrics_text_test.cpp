@@ -5,8 +5,8 @@
 #include <limits>
 #include <set>
 
-#include "report_scenarios.h"
 #include "supervisor/core/rule_words.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::metrics_text_test {
 namespace {

@@ -11,11 +11,11 @@
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
-#include "report_scenarios.h"
 #include "supervisor/event_stream.h"
 #include "supervisor/incident_hook.h"
 #include "supervisor/metrics_file.h"
 #include "tests/scratch_folder.h"
+#include "tests/supervisor/report_scenarios.h"
 #include "tests/support/loop.h"
 
 namespace robustrun::supervisor::outlets_test {

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "report_scenarios.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_costs_test {
 namespace {

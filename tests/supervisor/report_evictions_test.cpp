@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "report_scenarios.h"
 #include "supervisor/core/report.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_evictions_test {
 namespace {

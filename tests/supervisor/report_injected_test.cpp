@@ -1,8 +1,8 @@
 // Faults on purpose in the report: all are listed, and an incident says when it was one.
 #include <doctest/doctest.h>
 
-#include "report_scenarios.h"
 #include "supervisor/core/report.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_injected_test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "report_scenarios.h"
 #include "supervisor/core/report.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_json_test {
 namespace {

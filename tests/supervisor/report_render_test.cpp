@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "base/core/text.h"
-#include "report_scenarios.h"
 #include "supervisor/core/report_render_text.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_render_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "story.h"
+#include "tests/supervisor/story.h"
 
 namespace robustrun::supervisor::scenarios {
 

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "report_scenarios.h"
 #include "supervisor/core/limits.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_stages_test {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/core/clock.h"
-#include "report_scenarios.h"
 #include "supervisor/core/report.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_test {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "report_scenarios.h"
 #include "supervisor/core/limits.h"
 #include "supervisor/core/report_facts.h"
 #include "supervisor/core/time_fold.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::run_totals_test {
 namespace {

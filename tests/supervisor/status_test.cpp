@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "base/core/text.h"
-#include "report_scenarios.h"
 #include "supervisor/control_json.h"
+#include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::status_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <set>
 
-#include "backup_oracle.h"
-#include "drawn.h"
+#include "tests/topo/backup_oracle.h"
+#include "tests/topo/drawn.h"
 #include "topo/limits.h"
 
 namespace robustrun::topo::backup_test {

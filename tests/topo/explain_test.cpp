@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "pods.h"
+#include "tests/topo/pods.h"
 
 namespace robustrun::topo::explain_test {
 namespace {

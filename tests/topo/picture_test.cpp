@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/core/text.h"
-#include "pods.h"
+#include "tests/topo/pods.h"
 #include "topo/picture_svg.h"
 #include "topo/picture_text.h"
 

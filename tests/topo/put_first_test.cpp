@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "pods.h"
+#include "tests/topo/pods.h"
 
 namespace robustrun::topo::put_first_test {
 namespace {

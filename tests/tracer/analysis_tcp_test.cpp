@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "fleet.h"
+#include "tests/tracer/fleet.h"
 
 namespace robustrun::tracer::analysis_tcp_test {
 namespace {
