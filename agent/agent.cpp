@@ -40,8 +40,8 @@
 #include "base/io/child_self.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
-#include "wire/dialer.h"
-#include "wire/limits.h"
+#include "wire/link/dialer.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

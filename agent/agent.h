@@ -10,9 +10,9 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "wire/credential.h"
-#include "wire/enrolment.h"
-#include "wire/worker_template.h"
+#include "wire/messages/enrolment.h"
+#include "wire/messages/worker_template.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::agent {
 
@@ -28,7 +28,7 @@ struct OwnStreams {
 
 struct RemoteAgent {
   wire::Credential credential;
-  wire::Enrol self;            // what we say of ourselves (wire/dialer.h)
+  wire::Enrol self;            // what we say of ourselves (wire/link/dialer.h)
   bool watch_stdin = false;    // its end before the welcome ends us
   base::Nanos first_contact_max = std::chrono::seconds(30);   // nobody answers for so long
   wire::MungeProofs munge;

@@ -1,7 +1,7 @@
 #pragma once
 // What is done behind the last worker of an attempt on this node: stale segments in /dev/shm are
 // removed, and the copies that it left in memory are saved. Where another attempt follows the
-// second goes on while that begins; SavingOver says when it is over (wire/peer_copies.h).
+// second goes on while that begins; SavingOver says when it is over (wire/messages/peer_copies.h).
 //
 // Owned by the WorkerSet, on the agent's loop.
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/core/hash.h"
-#include "wire/block_exchange.h"
+#include "wire/bulk/block_exchange.h"
 
 namespace robustrun::agent {
 

@@ -16,8 +16,8 @@
 #include "bootstrap/block_quest.h"
 #include "bootstrap/block_tree.h"
 #include "bootstrap/peer_manners.h"
-#include "wire/bulk_request.h"
-#include "wire/limits.h"
+#include "wire/bulk/request.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

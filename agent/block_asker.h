@@ -12,7 +12,7 @@
 
 #include "agent/block.h"
 #include "agent/node_context.h"
-#include "wire/bulk_stream.h"
+#include "wire/bulk/stream.h"
 
 namespace robustrun::agent {
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/io/blocking_pool.h"
-#include "wire/bulk_stream.h"
+#include "wire/bulk/stream.h"
 
 namespace robustrun::agent {
 

@@ -12,7 +12,7 @@
 #include "agent/block_line.h"
 #include "base/io/log.h"
 #include "bootstrap/limits.h"
-#include "wire/bulk_pace.h"
+#include "wire/bulk/pace.h"
 
 namespace robustrun::agent {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "agent/block.h"
 #include "agent/node_context.h"
-#include "wire/bulk_door.h"
+#include "wire/bulk/door.h"
 
 namespace robustrun::agent {
 

@@ -4,7 +4,7 @@
 
 #include "agent/worker_home.h"
 #include "base/core/result.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

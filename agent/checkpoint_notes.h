@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "wire/checkpoint_note.h"
+#include "wire/messages/checkpoint_note.h"
 
 namespace robustrun::agent {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

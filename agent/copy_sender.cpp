@@ -13,7 +13,7 @@
 #include "agent/round_part.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "wire/bulk_pace.h"
+#include "wire/bulk/pace.h"
 
 namespace robustrun::agent {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/core/ids.h"
 #include "base/core/result.h"
 #include "checkpoint/memory_area.h"
-#include "wire/bulk_pace.h"
-#include "wire/bulk_request.h"
-#include "wire/bulk_stream.h"
+#include "wire/bulk/pace.h"
+#include "wire/bulk/request.h"
+#include "wire/bulk/stream.h"
 
 namespace robustrun::agent {
 

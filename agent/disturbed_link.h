@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "agent/home_link.h"
-#include "wire/injection.h"
+#include "wire/messages/injection.h"
 
 namespace robustrun::agent {
 

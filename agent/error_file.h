@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

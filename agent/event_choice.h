@@ -9,7 +9,7 @@
 
 #include "base/core/ids.h"
 #include "tracer/record_file.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "agent/health_limits.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/core/clock.h"
-#include "wire/node_health.h"
+#include "wire/messages/node_health.h"
 
 namespace robustrun::agent {
 

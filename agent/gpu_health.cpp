@@ -9,7 +9,7 @@
 #include "agent/health_limits.h"
 #include "agent/limits.h"
 #include "base/core/text.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "wire/node_health.h"
+#include "wire/messages/node_health.h"
 
 namespace robustrun::agent {
 

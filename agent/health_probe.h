@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "wire/node_health.h"
+#include "wire/messages/node_health.h"
 
 namespace robustrun::agent {
 

@@ -4,8 +4,8 @@
 // ranks next.
 //
 // Owned by PeerCopies, on the agent's loop; bytes move on threads of its own. A rank has two slots:
-// the newest whole copy stays while the next one arrives; in rounds (wire/peer_copies.h) that of
-// the last one that was complete, as the sender says.
+// the newest whole copy stays while the next one arrives; in rounds (wire/messages/peer_copies.h)
+// that of the last one that was complete, as the sender says.
 
 #include <functional>
 #include <memory>
@@ -14,7 +14,7 @@
 
 #include "agent/copy_memory.h"
 #include "agent/node_context.h"
-#include "wire/bulk_door.h"
+#include "wire/bulk/door.h"
 
 namespace robustrun::agent {
 

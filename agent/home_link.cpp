@@ -9,7 +9,7 @@
 #include "agent/limits.h"
 #include "base/core/result.h"
 #include "base/io/log.h"
-#include "wire/acceptor.h"
+#include "wire/link/acceptor.h"
 
 namespace robustrun::agent {
 namespace {

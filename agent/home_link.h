@@ -1,5 +1,5 @@
 #pragma once
-// The agent's line to its supervisor: a socket pair on one machine, else TLS (wire/dialer.h).
+// The agent's line to its supervisor: a socket pair on one machine, else TLS (wire/link/dialer.h).
 //
 // A broken TLS connection, or a supervisor that says nothing for `silence_max`, is not the end:
 // the link connects again, and says again what may have been lost (the reports of the current
@@ -15,9 +15,9 @@
 
 #include "base/core/clock.h"
 #include "base/io/fd.h"
-#include "wire/channel.h"
-#include "wire/dialer.h"
-#include "wire/identity.h"
+#include "wire/link/channel.h"
+#include "wire/link/dialer.h"
+#include "wire/tls/identity.h"
 
 namespace robustrun::agent {
 

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "agent/node_context.h"
-#include "wire/orders.h"
+#include "wire/messages/orders.h"
 
 namespace robustrun::agent {
 

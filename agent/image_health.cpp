@@ -3,8 +3,8 @@
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "bootstrap/blob.h"
-#include "wire/limits.h"
-#include "wire/messages.h"
+#include "wire/messages/limits.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

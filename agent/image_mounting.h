@@ -10,7 +10,7 @@
 #include "base/core/result.h"
 #include "bootstrap/mount_folder.h"
 #include "bootstrap/squash_mount.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

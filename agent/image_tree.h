@@ -7,7 +7,7 @@
 
 #include "agent/container_command.h"
 #include "base/core/result.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

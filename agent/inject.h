@@ -13,7 +13,7 @@
 #include "agent/node_context.h"
 #include "agent/victim.h"
 #include "base/io/child_self.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/core/text.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

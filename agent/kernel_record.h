@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/core/clock.h"
-#include "wire/node_health.h"
+#include "wire/messages/node_health.h"
 
 namespace robustrun::agent {
 

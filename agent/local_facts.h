@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/core/node_facts.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agent/health_probe.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

@@ -12,7 +12,7 @@
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "bootstrap/code_store.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "agent/staged_file.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

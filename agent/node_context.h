@@ -13,7 +13,7 @@
 #include "base/core/ids.h"
 #include "base/io/blocking_pool.h"
 #include "bootstrap/snapshot_build.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

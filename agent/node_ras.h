@@ -10,7 +10,7 @@
 #include "agent/node_context.h"
 #include "agent/ras_look.h"
 #include "base/core/clock.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

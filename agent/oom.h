@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

@@ -12,8 +12,8 @@
 #include "agent/copy_transfer.h"
 #include "agent/held_copies.h"
 #include "base/io/log.h"
-#include "wire/acceptor.h"
-#include "wire/bulk_door.h"
+#include "wire/bulk/door.h"
+#include "wire/link/acceptor.h"
 
 namespace robustrun::agent {
 

@@ -11,9 +11,9 @@
 
 #include "agent/memory_tier.h"
 #include "agent/node_context.h"
-#include "wire/bulk_door.h"
-#include "wire/identity.h"
-#include "wire/messages.h"
+#include "wire/bulk/door.h"
+#include "wire/messages/messages.h"
+#include "wire/tls/identity.h"
 
 namespace robustrun::agent {
 

@@ -12,8 +12,8 @@
 #include "agent/local_facts.h"
 #include "agent/preflight_facts.h"
 #include "base/io/fd.h"
-#include "wire/peer_call.h"
-#include "wire/peer_door.h"
+#include "wire/bulk/peer_call.h"
+#include "wire/bulk/peer_door.h"
 
 namespace robustrun::agent {
 

@@ -16,7 +16,7 @@
 #include "agent/node_snapshot.h"
 #include "agent/stage_files.h"
 #include "base/core/result.h"
-#include "wire/orders.h"
+#include "wire/messages/orders.h"
 
 namespace robustrun::agent {
 

@@ -9,7 +9,7 @@
 #include "agent/limits.h"
 #include "agent/ras_client.h"
 #include "base/core/text.h"
-#include "wire/local_addresses.h"
+#include "wire/net/local_addresses.h"
 
 namespace robustrun::agent {
 namespace {

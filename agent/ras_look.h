@@ -11,7 +11,7 @@
 
 #include "agent/ras_address.h"
 #include "base/core/result.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

@@ -10,8 +10,8 @@
 #include "agent/agent.h"
 #include "agent/limits.h"
 #include "base/core/clock.h"
-#include "wire/credential.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::agent {
 

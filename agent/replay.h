@@ -1,6 +1,6 @@
 #pragma once
-// The agent's part of a replay (wire/replay.h says how it goes): runs the program once per slot,
-// as a worker of its group, and says how that ended.
+// The agent's part of a replay (wire/messages/replay.h says how it goes): runs the program once per
+// slot, as a worker of its group, and says how that ended.
 //
 // The program is what the order says, or robustrun's alignment test. Its output goes to
 // <log folder>/replay_<number>/<local rank>.log. It runs below shims: nothing of it outlives its
@@ -10,7 +10,7 @@
 
 #include "agent/node_context.h"
 #include "base/core/result.h"
-#include "wire/replay.h"
+#include "wire/messages/replay.h"
 
 namespace robustrun::agent {
 

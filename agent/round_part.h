@@ -11,8 +11,8 @@
 
 #include "agent/copy_memory.h"
 #include "checkpoint/hold_board.h"
-#include "wire/bulk_request.h"
-#include "wire/peer_copies.h"
+#include "wire/bulk/request.h"
+#include "wire/messages/peer_copies.h"
 
 namespace robustrun::agent {
 

@@ -17,7 +17,7 @@
 #include "bootstrap/snapshot_place.h"
 #include "bootstrap/snapshot_store.h"
 #include "bootstrap/squash_mount.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

@@ -6,7 +6,7 @@
 #include "agent/worker_spawn.h"
 #include "agent/worker_version.h"
 #include "base/io/log.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "agent/node_context.h"
 #include "agent/standby_set.h"
-#include "wire/standby.h"
+#include "wire/messages/standby.h"
 
 namespace robustrun::agent {
 

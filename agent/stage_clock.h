@@ -16,7 +16,7 @@
 #include "agent/worker_stages.h"
 #include "base/core/clock.h"
 #include "base/core/ids.h"
-#include "wire/stages.h"
+#include "wire/messages/stages.h"
 
 namespace robustrun::agent {
 

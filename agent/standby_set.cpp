@@ -14,7 +14,7 @@
 #include "agent/limits.h"
 #include "agent/process_look.h"
 #include "base/io/log.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

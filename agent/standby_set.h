@@ -23,7 +23,7 @@
 #include "agent/standby.h"
 #include "agent/victim.h"
 #include "tracer/record_file.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
 

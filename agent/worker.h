@@ -17,7 +17,7 @@
 #include "agent/standby_set.h"
 #include "agent/victim.h"
 #include "base/core/result.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

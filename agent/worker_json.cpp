@@ -8,7 +8,7 @@
 
 #include "agent/limits.h"
 #include "base/core/text.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {

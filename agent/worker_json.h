@@ -14,7 +14,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/core/result.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

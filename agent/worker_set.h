@@ -14,7 +14,7 @@
 #include "agent/node_context.h"
 #include "agent/stage_files.h"
 #include "agent/victim.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

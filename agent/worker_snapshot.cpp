@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "agent/limits.h"
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::agent {
 namespace {

@@ -9,7 +9,7 @@
 #include "agent/standby_match.h"
 #include "agent/worker_command.h"
 #include "base/core/result.h"
-#include "wire/orders.h"
+#include "wire/messages/orders.h"
 
 namespace robustrun::agent {
 

@@ -9,7 +9,7 @@
 
 #include "base/core/clock.h"
 #include "tracer/record_file.h"
-#include "wire/stages.h"
+#include "wire/messages/stages.h"
 
 namespace robustrun::agent {
 

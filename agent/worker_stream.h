@@ -11,7 +11,7 @@
 #include "agent/node_context.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

@@ -6,7 +6,7 @@
 #include "agent/node_context.h"
 #include "agent/worker_home.h"
 #include "base/core/result.h"
-#include "wire/orders.h"
+#include "wire/messages/orders.h"
 
 namespace robustrun::agent {
 

@@ -8,7 +8,7 @@
 
 #include "agent/line_metrics.h"
 #include "tracer/record_file.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 

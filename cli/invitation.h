@@ -1,12 +1,12 @@
 #pragma once
 // How the tasks of an srun find the one of them that leads: by a file in a folder that all of them
-// see, 0600, with its endpoints, its fingerprint and the secret of the run (wire/credential.h).
+// see, 0600, with its endpoints, its fingerprint and the secret of the run (wire/tls/credential.h).
 
 #include <string>
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "wire/credential.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::cli {
 

@@ -5,7 +5,7 @@
 #include "base/core/result.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::cli {
 

@@ -11,7 +11,7 @@
 #include "base/core/result.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::cli {
 

@@ -22,7 +22,7 @@
 #include "cli/limits.h"
 #include "cli/surroundings.h"
 #include "cli/values.h"
-#include "wire/local_addresses.h"
+#include "wire/net/local_addresses.h"
 
 namespace robustrun::cli {
 namespace {

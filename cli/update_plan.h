@@ -8,7 +8,7 @@
 #include "cli/surroundings.h"
 #include "supervisor/update_request.h"
 #include "supervisor/version_store.h"
-#include "wire/worker_template.h"
+#include "wire/messages/worker_template.h"
 
 namespace robustrun::cli {
 

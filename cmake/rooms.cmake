@@ -1,10 +1,11 @@
 # rr_room(NAME DIR folder [LINK …] [PRIVATE_LINK …] [EXCLUDE file …])
-# One static library per room, of all .cpp files right in its folder.
+# One static library per room, of all .cpp files of its folder and its sub-rooms. EXCLUDE: files, or
+# folders with a slash at their end, that belong to something else.
 function(rr_room name)
   cmake_parse_arguments(ROOM "" "DIR" "LINK;PRIVATE_LINK;EXCLUDE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ROOM_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ROOM_DIR}/*.cpp)
   foreach(excluded ${ROOM_EXCLUDE})
-    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${ROOM_DIR}/${excluded})
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${ROOM_DIR}/${excluded}")
   endforeach()
   if(NOT sources)
     add_library(rr_${name} INTERFACE)

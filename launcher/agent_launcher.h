@@ -19,7 +19,7 @@ namespace robustrun::launcher {
 struct LaunchOrder {
   base::NodeId node;
   base::Generation generation;
-  // One line for the agent's standard input (wire/credential.h); empty where the agent gets a
+  // One line for the agent's standard input (wire/tls/credential.h); empty where the agent gets a
   // socket pair.
   std::string credential;
 };

@@ -18,7 +18,7 @@
 #include "launcher/limits.h"
 #include "launcher/slurm_probe.h"
 #include "launcher/slurm_step.h"
-#include "wire/credential.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::launcher {
 namespace {

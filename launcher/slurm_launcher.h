@@ -21,7 +21,7 @@ class BlockingPool;
 namespace robustrun::launcher {
 
 // `nodes` by NodeId, named as Slurm does. `pool`: for Slurm's programs and name look-up.
-// Credentials of orders are lines of wire/credential.h.
+// Credentials of orders are lines of wire/tls/credential.h.
 std::unique_ptr<AgentLauncher> make_slurm_launcher(boost::asio::any_io_executor executor,
                                                    base::BlockingPool& pool,
                                                    std::vector<Host> nodes, SlurmOptions options);

@@ -1,8 +1,8 @@
 #pragma once
 // What all workers say of their checkpoints to few events of the whole group: pure, no clock.
 //
-// A worker's note stands for all of its own so far (wire/checkpoint_note.h), so one that is lost
-// does no harm. Of saves and commits an event goes to the journal at once and then one in
+// A worker's note stands for all of its own so far (wire/messages/checkpoint_note.h), so one that
+// is lost does no harm. Of saves and commits an event goes to the journal at once and then one in
 // kCheckpointEventInterval at most; of loads, when another checkpoint or source appears; what is
 // left, when a worker ends. Owned by the driver, one for the run.
 
@@ -13,7 +13,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "supervisor/core/checkpoint_events.h"
-#include "wire/checkpoint_note.h"
+#include "wire/messages/checkpoint_note.h"
 
 namespace robustrun::supervisor {
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/io/fd.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::supervisor {
 

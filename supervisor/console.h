@@ -20,7 +20,7 @@
 #include "base/io/fd.h"
 #include "supervisor/console_limits.h"
 #include "supervisor/run_request.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

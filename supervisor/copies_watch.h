@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "supervisor/core/copy_events.h"
-#include "wire/peer_copies.h"
+#include "wire/messages/peer_copies.h"
 
 namespace robustrun::supervisor {
 

@@ -17,7 +17,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
-#include "wire/peer_copies.h"
+#include "wire/messages/peer_copies.h"
 
 namespace robustrun::supervisor {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "supervisor/control_fields.h"
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::supervisor {
 

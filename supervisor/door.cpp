@@ -5,8 +5,8 @@
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "supervisor/limits.h"
-#include "wire/acceptor.h"
-#include "wire/credential.h"
+#include "wire/link/acceptor.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::supervisor {
 base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor executor,

@@ -1,6 +1,6 @@
 #pragma once
 // How agents on other machines come in: the run's certificate authority, its listener, and the
-// credential that each launched agent gets (wire/credential.h).
+// credential that each launched agent gets (wire/tls/credential.h).
 //
 // One per run that spans machines, on the driver's loop. Who is expected is the host's to say.
 
@@ -15,8 +15,8 @@
 #include "base/core/result.h"
 #include "supervisor/run_authority.h"
 #include "supervisor/run_request.h"
-#include "wire/credential.h"
-#include "wire/listener.h"
+#include "wire/link/listener.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::supervisor {
 

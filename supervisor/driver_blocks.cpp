@@ -6,7 +6,7 @@
 
 #include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::supervisor {
 

@@ -9,7 +9,7 @@
 #include "base/core/ids.h"
 #include "base/core/result.h"
 #include "supervisor/control_json.h"
-#include "wire/injection.h"
+#include "wire/messages/injection.h"
 
 namespace robustrun::supervisor {
 

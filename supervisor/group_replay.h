@@ -1,6 +1,6 @@
 #pragma once
 // One wave of a replay: the conversation with the agents of some groups of nodes, put together to
-// the event that the core judges. Decides nothing. wire/replay.h says what is said.
+// the event that the core judges. Decides nothing. wire/messages/replay.h says what is said.
 //
 // All groups begin at once, each with a port that its first node found. A group is over when all
 // its nodes have answered, or soon after the first of them failed (the others may only wait for
@@ -16,7 +16,7 @@
 #include "base/core/clock.h"
 #include "supervisor/core/actions.h"
 #include "supervisor/limits.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

@@ -16,7 +16,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/events.h"
 #include "supervisor/fault_request.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

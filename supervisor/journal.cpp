@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::supervisor {
 namespace {

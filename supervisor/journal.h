@@ -1,10 +1,10 @@
 #pragma once
 // A run's journal: events and decisions to records of base/io/journal_file and back.
 //
-// A record's payload is written by the field codec (wire/field_codec.h): the time, node and
-// generation of the entry, then its body; docs/formats/journal.md lists the kinds. A reader skips
-// kinds and fields that it does not know, and leaves what an older writer did not write at its
-// default. Journal is owned by the driver, on its loop.
+// A record's payload is written by the field codec (wire/messages/field_codec.h): the time, node
+// and generation of the entry, then its body; docs/formats/journal.md lists the kinds. A reader
+// skips kinds and fields that it does not know, and leaves what an older writer did not write at
+// its default. Journal is owned by the driver, on its loop.
 
 #include <cstdint>
 #include <optional>

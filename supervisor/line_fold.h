@@ -23,7 +23,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "supervisor/console_limits.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

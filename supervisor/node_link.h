@@ -13,7 +13,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "launcher/agent_launcher.h"
-#include "wire/channel.h"
+#include "wire/link/channel.h"
 
 namespace robustrun::supervisor {
 

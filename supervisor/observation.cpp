@@ -9,7 +9,7 @@
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "supervisor/limits.h"
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::supervisor {
 namespace {

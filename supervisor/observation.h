@@ -13,7 +13,7 @@
 
 #include "base/core/ids.h"
 #include "tracer/analysis/snapshot.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

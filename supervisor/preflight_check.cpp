@@ -10,7 +10,7 @@
 #include "supervisor/core/limits.h"
 #include "supervisor/core/preflight_plan.h"
 #include "supervisor/core/preflight_verdict.h"
-#include "wire/peer_proof.h"
+#include "wire/tls/peer_proof.h"
 
 namespace robustrun::supervisor {
 namespace {

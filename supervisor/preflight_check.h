@@ -1,6 +1,6 @@
 #pragma once
 // One pre-flight check: the conversation with the agents of some nodes, put together to the event
-// that the core judges. Decides nothing. wire/preflight.h says what is said.
+// that the core judges. Decides nothing. wire/messages/preflight.h says what is said.
 //
 // All nodes are asked at once, and each step ends when all have answered or its time is over; who
 // did not answer in time, or was lost meanwhile, is reported as such. What agents say is bounded
@@ -16,7 +16,7 @@
 #include "base/core/clock.h"
 #include "supervisor/core/actions.h"
 #include "supervisor/limits.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

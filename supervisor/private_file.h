@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/core/result.h"
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::supervisor {
 

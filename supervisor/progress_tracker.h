@@ -11,7 +11,7 @@
 #include "base/core/ids.h"
 #include "supervisor/core/events.h"
 #include "supervisor/core/metric_watch.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

@@ -2,7 +2,7 @@
 
 #include "supervisor/control_file.h"
 #include "supervisor/run_authority.h"
-#include "wire/stop_call.h"
+#include "wire/link/stop_call.h"
 
 namespace robustrun::supervisor {
 

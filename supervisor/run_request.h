@@ -10,7 +10,7 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/outlet_plan.h"
 #include "supervisor/placement_request.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 
@@ -80,7 +80,7 @@ struct NetworkPlan {
   std::string build;                   // base/core/build_id.h; empty: not compared
   std::string command_digest;          // of the script and its arguments; empty: not compared
   // What every host counts to know its number of workers, and the interpreter it asks
-  // (wire/credential.h); empty where NodeSpec::slots says it.
+  // (wire/tls/credential.h); empty where NodeSpec::slots says it.
   std::string count;
   std::string count_interpreter;
   LeaseTimes lease;

@@ -1,6 +1,6 @@
 #include "supervisor/spare_standbys.h"
 
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::supervisor {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/core/ids.h"
-#include "wire/standby.h"
+#include "wire/messages/standby.h"
 
 namespace robustrun::supervisor {
 

@@ -1,7 +1,7 @@
 #include "supervisor/translate.h"
 
 #include "supervisor/core/limits.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::supervisor {
 namespace {

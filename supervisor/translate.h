@@ -5,7 +5,7 @@
 #include "supervisor/core/actions.h"
 #include "supervisor/core/events.h"
 #include "supervisor/run_request.h"
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
 

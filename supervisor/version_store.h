@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "wire/orders.h"
+#include "wire/messages/orders.h"
 
 namespace robustrun::supervisor {
 

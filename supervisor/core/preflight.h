@@ -39,7 +39,7 @@ struct NodeCheck {
   base::Nanos clock_error{};     // at most
   base::NodeFacts facts;
   std::vector<base::Unreached> unreached;
-  std::vector<base::NodeId> half_heard;   // wire/preflight.h
+  std::vector<base::NodeId> half_heard;   // wire/messages/preflight.h
   std::vector<Speed> speeds;
   template <class V>
   void fields(V& v) {

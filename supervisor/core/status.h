@@ -27,7 +27,7 @@ struct NodeStatus {
   std::uint32_t losses = 0;  // of its agents
   std::string trouble;  // how the last one was lost, or why it is suspected
   std::optional<base::Nanos> heard;  // ago; a supervisor that answers knows it
-  std::string stage;  // of a start under way (wire/stages.h), in words; it knows that, too
+  std::string stage;  // of a start under way (wire/messages/stages.h), in words; it knows that, too
   base::Nanos stage_took{};  // until now
   std::optional<std::uint32_t> stage_rank;  // whose it is; none: the node's
   template <class V>

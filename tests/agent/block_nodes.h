@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "agent/block_peers.h"
-#include "wire/acceptor.h"
-#include "wire/bulk_door.h"
-#include "wire/identity.h"
+#include "wire/bulk/door.h"
+#include "wire/link/acceptor.h"
+#include "wire/tls/identity.h"
 
 namespace robustrun::test {
 

@@ -13,7 +13,7 @@
 #include "bootstrap/block_tree.h"
 #include "bootstrap/limits.h"
 #include "tests/agent/block_nodes.h"
-#include "wire/tcp.h"
+#include "wire/net/tcp.h"
 
 namespace block_peers_test {
 

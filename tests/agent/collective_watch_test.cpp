@@ -13,7 +13,7 @@
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 #include "tracer/record_collectives.h"
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::agent::collective_watch_test {
 namespace {

@@ -18,8 +18,8 @@
 #include "agent/peer_copies.h"
 #include "checkpoint/staging.h"
 #include "tests/checkpoint/support.h"
-#include "wire/acceptor.h"
-#include "wire/bulk_door.h"
+#include "wire/bulk/door.h"
+#include "wire/link/acceptor.h"
 
 namespace robustrun::test {
 

@@ -10,7 +10,7 @@
 #include "agent/round_part.h"
 #include "checkpoint/staging.h"
 #include "tests/agent/copy_nodes.h"
-#include "wire/bulk_door.h"
+#include "wire/bulk/door.h"
 
 namespace copy_rounds_test {
 

@@ -10,7 +10,7 @@
 #include "agent/mount_health.h"
 #include "agent/pressure_health.h"
 #include "tests/scratch_folder.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent::health_parts_test {
 namespace {

@@ -7,7 +7,7 @@
 #include "agent/health_limits.h"
 #include "agent/kernel_log.h"
 #include "tests/scratch_folder.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::agent::kernel_record_test {
 namespace {

@@ -181,7 +181,7 @@ def protobuf(number, value):
 
 
 def credential(run_id, port, token=b"t" * 32, node=0, generation=1, fingerprint=b""):
-    """wire/credential.h, with what another job's agent would have in it."""
+    """wire/tls/credential.h, with what another job's agent would have in it."""
     body = protobuf(1, 1) + protobuf(2, run_id) + protobuf(3, node) + protobuf(4, generation)
     body += protobuf(5, token) + protobuf(6, fingerprint)
     body += protobuf(7, f"127.0.0.1:{port}".encode())

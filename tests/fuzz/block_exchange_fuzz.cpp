@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "bootstrap/staged_about.h"
-#include "wire/block_exchange.h"
-#include "wire/limits.h"
+#include "wire/bulk/block_exchange.h"
+#include "wire/messages/limits.h"
 
 using namespace robustrun;
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "wire/bulk_request.h"
-#include "wire/limits.h"
+#include "wire/bulk/request.h"
+#include "wire/messages/limits.h"
 
 using namespace robustrun::wire;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/credential.h"
+#include "wire/tls/credential.h"
 
 using robustrun::wire::parse_credential;
 using robustrun::wire::to_line;

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "wire/admission.h"
-#include "wire/field_codec.h"
+#include "wire/link/admission.h"
+#include "wire/messages/field_codec.h"
 
 using namespace robustrun::wire;
 

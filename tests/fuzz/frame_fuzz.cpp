@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/frame.h"
+#include "wire/messages/frame.h"
 
 using robustrun::wire::append_frames;
 using robustrun::wire::FrameReader;

@@ -6,7 +6,7 @@
 
 #include "agent/kernel_record.h"
 #include "base/core/text.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 using namespace robustrun;
 

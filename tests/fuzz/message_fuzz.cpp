@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "wire/field_codec.h"
-#include "wire/messages.h"
+#include "wire/messages/field_codec.h"
+#include "wire/messages/messages.h"
 
 using namespace robustrun::wire;
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "wire/dialer.h"
-#include "wire/messages.h"
+#include "wire/link/dialer.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::wire {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/io/blocking_pool.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
-#include "wire/credential.h"
+#include "wire/tls/credential.h"
 
 namespace robustrun::test::slurm_launcher_test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "supervisor/limits.h"
 #include "tests/support/loop.h"
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::supervisor::test::observation_test {
 namespace {

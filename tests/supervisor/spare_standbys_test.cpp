@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace spare_standbys_test {
 

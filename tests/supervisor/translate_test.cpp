@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::supervisor::translate_test {
 namespace {

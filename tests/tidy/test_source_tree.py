@@ -3,7 +3,7 @@
 import pytest
 import source_tree
 
-SAMPLE = r'''#include "wire/frame.h"
+SAMPLE = r'''#include "wire/messages/frame.h"
 #include <vector>
 #define TWICE(x) \
   do { x; x; } while (false)
@@ -37,7 +37,7 @@ def test_comments_and_literals_are_blank_and_lines_stay():
     code = source_tree.code("sample")
     assert not any(word in code for word in ("kill", "throw", "co_await", "comment"))
     assert "1'000'000" in code and code.count("\n") == SAMPLE.count("\n")
-    assert source_tree.includes("sample") == ["wire/frame.h", "vector"]
+    assert source_tree.includes("sample") == ["wire/messages/frame.h", "vector"]
 
 
 def test_a_match_is_reported_with_its_line():

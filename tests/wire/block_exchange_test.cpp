@@ -1,12 +1,12 @@
 // Questions for blocks and their answers: their bytes, and what is refused.
-#include "wire/block_exchange.h"
+#include "wire/bulk/block_exchange.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "wire/bulk_request.h"
-#include "wire/limits.h"
+#include "wire/bulk/request.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::wire::block_exchange_test {
 

@@ -14,10 +14,10 @@
 #include "base/io/blocking_pool.h"
 #include "tests/support/loop.h"
 #include "tests/wire/run_ends.h"
-#include "wire/acceptor.h"
-#include "wire/bulk_door.h"
-#include "wire/bulk_pace.h"
-#include "wire/tcp.h"
+#include "wire/bulk/door.h"
+#include "wire/bulk/pace.h"
+#include "wire/link/acceptor.h"
+#include "wire/net/tcp.h"
 
 namespace robustrun::wire::bulk_test {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tests/wire/run_ends.h"
-#include "wire/acceptor.h"
-#include "wire/tcp.h"
+#include "wire/link/acceptor.h"
+#include "wire/net/tcp.h"
 
 namespace robustrun::wire::callback_test {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tests/base/support.h"
-#include "wire/channel.h"
-#include "wire/frame.h"
-#include "wire/stream_channel.h"
+#include "wire/link/channel.h"
+#include "wire/link/stream_channel.h"
+#include "wire/messages/frame.h"
 
 namespace robustrun::test {
 

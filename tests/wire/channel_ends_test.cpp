@@ -2,9 +2,9 @@
 
 #include <netinet/in.h>
 
-#include "wire/identity.h"
-#include "wire/tls_context.h"
-#include "wire/tls_stream.h"
+#include "wire/tls/context.h"
+#include "wire/tls/identity.h"
+#include "wire/tls/stream.h"
 
 namespace robustrun::test {
 

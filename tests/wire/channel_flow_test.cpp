@@ -3,7 +3,7 @@
 #include <boost/asio/post.hpp>
 
 #include "tests/wire/channel_ends.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace channel_flow_test {
 

@@ -1,4 +1,4 @@
-#include "wire/channel.h"
+#include "wire/link/channel.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -11,7 +11,7 @@
 
 #include "tests/wire/channel_ends.h"
 #include "tests/wire/examples.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace channel_test {
 

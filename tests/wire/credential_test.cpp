@@ -1,10 +1,10 @@
-#include "wire/credential.h"
+#include "wire/tls/credential.h"
 
 #include <doctest/doctest.h>
 
-#include "wire/field_codec.h"
-#include "wire/identity.h"
-#include "wire/limits.h"
+#include "wire/messages/field_codec.h"
+#include "wire/messages/limits.h"
+#include "wire/tls/identity.h"
 
 namespace credential_test {
 

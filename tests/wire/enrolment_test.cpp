@@ -1,11 +1,11 @@
-#include "wire/enrolment.h"
+#include "wire/messages/enrolment.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
 #include "tests/wire/examples.h"
-#include "wire/admission.h"
+#include "wire/link/admission.h"
 
 namespace enrolment_test {
 

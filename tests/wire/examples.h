@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/messages.h"
+#include "wire/messages/messages.h"
 
 namespace robustrun::test {
 

@@ -1,4 +1,4 @@
-#include "wire/field_codec.h"
+#include "wire/messages/field_codec.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tests/wire/examples.h"
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace field_codec_test {
 

@@ -1,10 +1,10 @@
-#include "wire/frame.h"
+#include "wire/messages/frame.h"
 
 #include <doctest/doctest.h>
 
 #include "tests/wire/examples.h"
-#include "wire/field_codec.h"
-#include "wire/limits.h"
+#include "wire/messages/field_codec.h"
+#include "wire/messages/limits.h"
 
 namespace frame_test {
 

@@ -9,8 +9,8 @@
 #include "base/io/fd.h"
 #include "base/io/tool.h"
 #include "tests/wire/examples.h"
-#include "wire/field_codec.h"
-#include "wire/frame.h"
+#include "wire/messages/field_codec.h"
+#include "wire/messages/frame.h"
 
 namespace golden_test {
 

@@ -1,8 +1,8 @@
-#include "wire/identity.h"
+#include "wire/tls/identity.h"
 
 #include <doctest/doctest.h>
 
-#include "wire/limits.h"
+#include "wire/messages/limits.h"
 
 namespace identity_test {
 

@@ -1,4 +1,4 @@
-#include "wire/injection.h"
+#include "wire/messages/injection.h"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "tests/wire/run_ends.h"
-#include "wire/tcp.h"
+#include "wire/net/tcp.h"
 
 namespace intruders_test {
 

@@ -12,9 +12,9 @@
 
 #include "base/io/fd.h"
 #include "tests/support/loop.h"
-#include "wire/limits.h"
-#include "wire/peer_call.h"
-#include "wire/peer_door.h"
+#include "wire/bulk/peer_call.h"
+#include "wire/bulk/peer_door.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::wire::peer_test {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tests/wire/channel_ends.h"
-#include "wire/dialer.h"
-#include "wire/listener.h"
-#include "wire/tls_stream.h"
+#include "wire/link/dialer.h"
+#include "wire/link/listener.h"
+#include "wire/tls/stream.h"
 
 namespace robustrun::test {
 

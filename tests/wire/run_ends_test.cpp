@@ -1,6 +1,6 @@
 #include "tests/wire/run_ends.h"
 
-#include "wire/tcp.h"
+#include "wire/net/tcp.h"
 
 namespace robustrun::test {
 

@@ -1,0 +1,43 @@
+#pragma once
+// The supervisor's half of an enrolment: is the proof good, whose certificate is it, and our own
+// proof. For wire/*.cpp alone; no I/O but what `decide` and munge do.
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/core/result.h"
+#include "wire/messages/enrolment.h"
+#include "wire/tls/identity.h"
+
+namespace robustrun::wire {
+
+class Admission {
+ public:
+  // `server_certificate`: SHA-256 of the one that our peers see.
+  Admission(Authority authority, std::string secret, MungeProofs munge,
+            std::string server_certificate)
+      : authority_(std::move(authority)),
+        secret_(std::move(secret)),
+        munge_(std::move(munge)),
+        server_certificate_(std::move(server_certificate)) {}
+
+  [[nodiscard]] const std::string& run_id() const { return authority_.run_id(); }
+  // `decide` is asked once the proof is good.
+  [[nodiscard]] base::Result<Enrolled> enrol(
+      const Enrol& enrol, const std::function<base::Result<PeerName>(const Enrol&)>& decide) const;
+
+ private:
+  [[nodiscard]] base::Status check(const Enrol& enrol) const;
+  [[nodiscard]] base::Status check_proof(const Enrol& enrol) const;
+
+  Authority authority_;
+  std::string secret_;
+  MungeProofs munge_;
+  std::string server_certificate_;
+};
+
+// kProtocol, in words for both sides, unless it is ours.
+[[nodiscard]] base::Status check_protocol(std::uint32_t theirs, const char* peer);
+
+}  // namespace robustrun::wire

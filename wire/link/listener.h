@@ -1,0 +1,78 @@
+#pragma once
+// The supervisor's door: accepts agents over TCP and TLS 1.3, lets in those of this run alone.
+//
+// A peer without a certificate may say one thing, Enrol, and gets Enrolled or Refused; then the
+// connection ends. A peer with a certificate of this run's CA says Hello; then it is handed to
+// on_agent with its channel, and who it is comes from its certificate, never from what it says.
+// Everything else (no TLS, another CA, garbage, an oversized or late first message) ends that one
+// connection and is counted. While kHandshakesMax are under way, further ones wait in the kernel,
+// but those who say nothing give way to them, first of all those without a TLS hello.
+// On the loop of its executor; every step of a connection has a deadline (wire/messages/limits.h).
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/result.h"
+#include "wire/link/channel.h"
+#include "wire/messages/enrolment.h"
+#include "wire/messages/limits.h"
+#include "wire/net/local_addresses.h"
+#include "wire/tls/identity.h"
+
+namespace robustrun::wire {
+
+struct ListenerCounters {
+  std::uint64_t accepted = 0;     // TCP connections
+  std::uint64_t enrolled = 0;
+  std::uint64_t admitted = 0;     // handed to on_agent
+  std::uint64_t refused = 0;      // everything that ended otherwise
+  std::string last_refusal;       // why, and from where
+};
+
+struct ListenerLimits {
+  std::size_t handshakes_max = kHandshakesMax;
+  std::chrono::milliseconds handshake_max = kHandshakeMax;
+  std::chrono::milliseconds silent_before_hello_max = kSilentBeforeHelloMax;
+  std::chrono::milliseconds silent_after_hello_max = kSilentAfterHelloMax;
+};
+
+class Listener {
+ public:
+  struct Handlers {
+    // Decides on an enrolment: whose certificate the peer gets. An error refuses it, with its text.
+    std::function<base::Result<PeerName>(const Enrol&, const ConnectionAddresses&)> on_enrol;
+    // The channel reads nothing until its receiver calls set_handlers().
+    std::function<void(const PeerName&, const ConnectionAddresses&, Hello,
+                       std::shared_ptr<Channel>)>
+        on_agent;
+    // The run's owner wants its end (StopRun). May be empty: then it is refused.
+    std::function<void(const StopRun&)> on_stop = {};
+    // Without `check`, proofs by munge are refused. May take milliseconds.
+    MungeProofs munge = {};
+    // One line a refusal, for the log; rate-limited to kRefusalLinesPerMinute. May be empty.
+    std::function<void(const std::string&)> on_refused;
+  };
+
+  // Listens on `address` (numeric; empty: every interface, IPv6 and IPv4) and `port` (0: any).
+  // `secret`: proves enrolments (enrolment.h); without it and without munge, everybody is let in
+  // (--insecure-rdzv). kConflict with the owner's pid when it can be told, when the port is taken.
+  static base::Result<std::unique_ptr<Listener>> open(boost::asio::any_io_executor executor,
+                                                      const std::string& address,
+                                                      std::uint16_t port,
+                                                      const Authority& authority,
+                                                      std::string secret, Handlers handlers,
+                                                      ListenerLimits limits = {});
+  virtual ~Listener() = default;  // no handler is called any more
+  // Connects to an agent that listens at `endpoint` (numeric, with a port): what comes of it is
+  // treated as if the agent had come here. At most kConnectMax; that nobody answers is not told.
+  virtual void call(const std::string& endpoint) = 0;
+  [[nodiscard]] virtual std::uint16_t port() const = 0;
+  [[nodiscard]] virtual const ListenerCounters& counters() const = 0;
+};
+
+}  // namespace robustrun::wire

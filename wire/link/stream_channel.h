@@ -1,0 +1,25 @@
+#pragma once
+// Channels over a connection that was made elsewhere (listener.cpp, dialer.cpp), and how they are
+// handed on. For wire/*.cpp alone.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <memory>
+
+#include "wire/link/channel.h"
+#include "wire/net/stream.h"
+
+namespace robustrun::wire {
+
+// What a channel does before set_handlers() is called on it.
+enum class Begin : std::uint8_t {
+  kReading,      // everything
+  kOneMessage,   // delivers one message of at most kFirstMessageBytesMax, then reads nothing
+  kWaiting,      // reads nothing
+};
+
+[[nodiscard]] std::shared_ptr<Channel> open_channel(boost::asio::any_io_executor executor,
+                                                    Connection connection, Begin begin,
+                                                    Channel::Handlers handlers);
+
+}  // namespace robustrun::wire

@@ -1,0 +1,62 @@
+#pragma once
+// Which nodes of a run pass blocks on to each other (agent/block_peers.h). The bytes go from agent
+// to agent, over connections of their own (wire/bulk/block_exchange.h). And blocks that the
+// supervisor alone has: of the code that the run was started with.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/ids.h"
+
+namespace robustrun::wire {
+
+struct BlockPeer {
+  base::NodeId node;
+  base::Generation generation;
+  std::string endpoint;  // its Hello::bulk
+  bool operator==(const BlockPeer&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "node", node);
+    v(2, "generation", generation);
+    v(3, "endpoint", endpoint);
+  }
+};
+
+// Supervisor to agent, of runs that stage files or mount images: who is there, the receiver
+// included. When nodes have joined, and again when that changes; each stands for all before.
+struct BlockPeers {
+  std::vector<BlockPeer> peers;  // at most kBlockPeersMax, the first of the run
+  std::optional<std::uint64_t> rate{};  // bytes/s that a node sends at most; none: no limit
+  template <class V>
+  void fields(V& v) {
+    v(1, "peers", peers);
+    v(2, "rate", rate);
+  }
+};
+
+// Agent to supervisor, of runs with WorkerTemplate::code: a block of its pack that no peer has.
+// Answered by CodeBlock; asked again when that does not come.
+struct CodeWanted {
+  std::uint64_t block = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "block", block);
+  }
+};
+
+struct CodeBlock {
+  std::uint64_t block = 0;
+  std::string bytes;
+  std::string error{};  // why there are none; empty: there are
+  template <class V>
+  void fields(V& v) {
+    v(1, "block", block);
+    v(2, "bytes", bytes);
+    v(3, "error", error);
+  }
+};
+
+}  // namespace robustrun::wire

@@ -1,0 +1,58 @@
+#pragma once
+// Messages to frames and back: pure, no I/O.
+//
+// A frame is  u32 payload length | u8 kind | u8 flags | u16 reserved (0) | payload,  little
+// endian, payload at most kFrameBytesMax. A message larger than that is cut into frames of the
+// same kind, all but the last with kFlagMore. Written out in docs/formats/wire.md.
+// An unknown kind is a protocol error: both ends agreed on a version in Hello and Welcome.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/core/result.h"
+#include "wire/messages/limits.h"
+#include "wire/messages/messages.h"
+
+namespace robustrun::wire {
+
+inline constexpr std::size_t kFrameHeaderBytes = 8;
+inline constexpr std::uint8_t kFlagMore = 1;
+
+// Appends the frames of `message` to `out`. kLimit when it exceeds kMessageBytesMax; `out` is
+// then as before.
+base::Status append_frames(const Message& message, std::string& out);
+
+// Takes bytes as they arrive and gives back whole messages, in order.
+class FrameReader {
+ public:
+  // Messages above `size` bytes (and so frames) are refused with kLimit; kMessageBytesMax at first.
+  void limit_messages(std::size_t size) { message_bytes_max_ = size; }
+  // Room for at least `size` bytes at the end of the buffer, for a read(2) right into it; then
+  // commit() says how many came. Both end the validity of what prepare() gave before.
+  [[nodiscard]] std::span<char> prepare(std::size_t size);
+  void commit(std::size_t size);
+  void feed(std::string_view bytes);
+
+  // The next whole message; nullopt when more bytes are needed; an error (kProtocol, kCorrupt,
+  // kLimit) ends the connection: after it the reader must not be used again.
+  [[nodiscard]] base::Result<std::optional<Message>> next();
+
+  // Gives the buffer back when nothing is in it.
+  void release_if_empty();
+
+ private:
+  std::unique_ptr<char[]> buffer_;
+  std::size_t message_bytes_max_ = kMessageBytesMax;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;  // unread bytes: [begin_, end_)
+  std::size_t end_ = 0;
+  std::string assembled_;  // payload of a message whose last frame is not here yet
+  std::optional<std::uint8_t> kind_;  // of that message
+};
+
+}  // namespace robustrun::wire

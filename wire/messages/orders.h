@@ -1,0 +1,177 @@
+#pragma once
+// What a supervisor tells an agent, as plain structs.
+//
+// Every order carries the attempt it belongs to; an agent ignores orders of one that is not
+// current. An order may come twice and means the same then. docs/formats/robustrun.proto has the
+// same in protobuf's schema language; numbers are never reused.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "wire/messages/version.h"
+#include "wire/messages/worker_template.h"
+
+namespace robustrun::wire {
+
+enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
+
+// First message to an agent, answer to its Hello. Times of 0: not over a network.
+struct Welcome {
+  std::uint32_t protocol = kProtocolVersion;
+  base::NodeId node;
+  base::Generation generation;
+  WorkerTemplate workers;
+  base::Nanos heartbeat_interval = std::chrono::seconds(1);   // both ways
+  base::Nanos silence_max{};    // after which the agent takes the connection for broken
+  base::Nanos orphan_grace{};   // how long workers may go on without a supervisor
+  std::uint32_t incarnation = 1;  // of the supervisor: one that took the run over has a higher one
+  std::vector<std::string> endpoints{};  // where it listens; empty: as before
+  template <class V>
+  void fields(V& v) {
+    v(1, "protocol", protocol);
+    v(2, "node", node);
+    v(3, "generation", generation);
+    v(4, "workers", workers);
+    v(5, "heartbeat_interval", heartbeat_interval);
+    v(6, "silence_max", silence_max);
+    v(7, "orphan_grace", orphan_grace);
+    v(8, "incarnation", incarnation);
+    v(9, "endpoints", endpoints);
+  }
+};
+
+// Asks for a free TCP port outside the kernel's ephemeral range; answered by PortReserved.
+struct ReservePort {
+  base::Attempt attempt;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+  }
+};
+
+// What workers are started with in place of the same of WorkerTemplate (`robustrun update`).
+struct WorkerVersion {
+  std::uint32_t number = 0;
+  std::vector<std::string> environment{};  // NAME=VALUE
+  std::vector<std::string> unset{};  // names
+  std::string program{};  // of the script, absolute, within code_directory
+  std::string code_directory{};  // absolute; empty: the program is the template's
+  std::string code_digest{};  // of what must lie there (base/io/code_tree.h), or nothing starts
+  bool has_arguments = false;
+  std::vector<std::string> arguments{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "number", number);
+    v(2, "environment", environment);
+    v(3, "unset", unset);
+    v(4, "program", program);
+    v(5, "code_directory", code_directory);
+    v(6, "code_digest", code_digest);
+    v(7, "has_arguments", has_arguments);
+    v(8, "arguments", arguments);
+  }
+};
+
+struct StartWorkers {
+  base::Attempt attempt;
+  std::vector<WorkerSlot> slots;
+  std::uint32_t group_rank = 0;
+  std::uint32_t group_world_size = 1;
+  std::uint32_t world_size = 1;
+  std::string master_addr;
+  std::uint32_t master_port = 0;
+  std::optional<WorkerVersion> version{};  // none: all as in the template
+  // The supervisor that ordered the attempt, by its incarnation, whoever says it again; 0: not
+  // said.
+  std::uint32_t ordered_by = 0;
+  // Copies of workers before are still being saved, here or elsewhere: these workers wait before
+  // they load or save (worker-socket.md), until the order is said again without it.
+  bool saving = false;
+  // Restarts that were counted so far: membership changes and infrastructure's faults are none.
+  // None: from a supervisor that does not say.
+  std::optional<std::uint32_t> restarts{};
+  // Attempts of two supervisors may have the same numbers: those of the later one follow.
+  [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
+    const bool are_of_two =
+        ordered_by != 0 && other.ordered_by != 0 && ordered_by != other.ordered_by;
+    return are_of_two ? ordered_by > other.ordered_by : attempt > other.attempt;
+  }
+  // Perhaps said again.
+  [[nodiscard]] bool is_same_as(const StartWorkers& other) const {
+    return attempt == other.attempt && ordered_by == other.ordered_by;
+  }
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "slots", slots);
+    v(3, "group_rank", group_rank);
+    v(4, "group_world_size", group_world_size);
+    v(5, "world_size", world_size);
+    v(6, "master_addr", master_addr);
+    v(7, "master_port", master_port);
+    v(8, "version", version);
+    v(9, "ordered_by", ordered_by);
+    v(10, "saving", saving);
+    v(11, "restarts", restarts);
+  }
+};
+
+// Signal to every living worker's group, SIGKILL of the whole tree after `grace`; answered by
+// WorkersGone. Repeating it with a shorter grace shortens the wait.
+struct StopWorkers {
+  base::Attempt attempt;
+  std::int32_t signal = 15;
+  base::Nanos grace{};
+  StopReason reason = StopReason::kStop;
+  // All workers were alive and may go on: those that said that they save by themselves before a
+  // stop (worker-socket.md, save_on_stop) get no signal, only the reason and the deadline.
+  bool save_first = false;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "signal", signal);
+    v(3, "grace", grace);
+    v(4, "reason", reason);
+    v(5, "save_first", save_first);
+  }
+};
+
+// Passes a user's signal (SIGUSR1, SIGUSR2) on to the workers; nothing else happens.
+struct SignalWorkers {
+  base::Attempt attempt;
+  std::int32_t signal = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "signal", signal);
+  }
+};
+
+// The run is over: the agent kills what is left, answers Bye and exits.
+struct Dismiss {
+  std::int32_t exit_code = 0;  // the run's
+  template <class V>
+  void fields(V& v) {
+    v(1, "exit_code", exit_code);
+  }
+};
+
+// From the run's owner on another machine, as the first and only message of a connection: as
+// `robustrun stop`. Answered by Bye, or Refused.
+struct StopRun {
+  std::int32_t signal = 15;
+  std::optional<base::Nanos> grace{};  // none: as the run was started with
+  std::string host{};  // where it was said, for people
+  template <class V>
+  void fields(V& v) {
+    v(1, "signal", signal);
+    v(2, "grace", grace);
+    v(3, "host", host);
+  }
+};
+
+}  // namespace robustrun::wire

@@ -1,0 +1,72 @@
+#pragma once
+// A replay on groups of nodes, as orders and answers (supervisor/core/replay_plan.h says what for).
+//
+//   supervisor                         agent
+//   ReservePort   →   of a group's first node: a port for the group; ← PortReserved
+//   ReplayNode    →   starts the program, as many times as it has slots; ← NodeReplayed at its end
+//   EndReplay     →   kills what is left of it
+// An order of a higher number ends what is under way; the same one again starts nothing twice, and
+// has its answer again. docs/formats/robustrun.proto has the messages in protobuf's schema
+// language.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "wire/messages/worker_template.h"
+
+namespace robustrun::wire {
+
+struct ReplayNode {
+  std::uint64_t replay = 0;
+  base::Nanos limit{};  // then it is killed, and has failed
+  std::vector<std::string> command{};  // argv; empty: robustrun's alignment test
+  std::vector<WorkerSlot> slots;  // ranks within the node's group
+  std::uint32_t group_rank = 0;
+  std::uint32_t group_world_size = 1;
+  std::uint32_t world_size = 1;
+  std::string master_addr;
+  std::uint32_t master_port = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "replay", replay);
+    v(2, "limit", limit);
+    v(3, "command", command);
+    v(4, "slots", slots);
+    v(5, "group_rank", group_rank);
+    v(6, "group_world_size", group_world_size);
+    v(7, "world_size", world_size);
+    v(8, "master_addr", master_addr);
+    v(9, "master_port", master_port);
+  }
+};
+
+struct NodeReplayed {
+  enum class Outcome : std::uint8_t {
+    kNotRun,  // it could not be started
+    kPassed,  // every process ended with 0
+    kFailed,
+  };
+  std::uint64_t replay = 0;
+  Outcome outcome = Outcome::kNotRun;
+  std::vector<std::int32_t> codes;  // of processes that ended by themselves with another one than 0
+  std::string why;  // unless it passed
+  template <class V>
+  void fields(V& v) {
+    v(1, "replay", replay);
+    v(2, "outcome", outcome);
+    v(3, "codes", codes);
+    v(4, "why", why);
+  }
+};
+
+struct EndReplay {
+  std::uint64_t replay = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "replay", replay);
+  }
+};
+
+}  // namespace robustrun::wire

@@ -1,0 +1,192 @@
+#pragma once
+// What an agent tells its supervisor, as plain structs (with worker_exit.h).
+//
+// Every report about workers carries the attempt it belongs to; a supervisor ignores those of one
+// that is not current. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has
+// the same in protobuf's schema language; numbers are never reused.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "wire/messages/version.h"
+#include "wire/messages/worker_exit.h"
+
+namespace robustrun::wire {
+
+// First message of every connection; also when an agent comes back after a broken one, and then
+// followed by all reports of `attempt` once more (each may have been lost or not).
+struct Hello {
+  std::uint32_t protocol = kProtocolVersion;
+  std::string host;
+  std::int32_t pid = 0;
+  std::string address;       // numeric, of the interface that carries the connection or --iface
+  std::uint32_t slots = 0;   // workers this node offers; 0: as many as the supervisor says
+  std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
+  base::Nanos at{};          // by the agent's clock
+  std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
+  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk/door.h); empty: none
+  base::Nanos began{};  // when its process did, by the same clock; 0: not said
+  std::uint32_t ordered_by = 0;  // of `attempt`, as StartWorkers said; 0: not said
+  template <class V>
+  void fields(V& v) {
+    v(1, "protocol", protocol);
+    v(2, "host", host);
+    v(3, "pid", pid);
+    v(4, "address", address);
+    v(5, "slots", slots);
+    v(6, "attempt", attempt);
+    v(7, "at", at);
+    v(8, "listens", listens);
+    v(9, "bulk", bulk);
+    v(10, "began", began);
+    v(11, "ordered_by", ordered_by);
+  }
+};
+
+struct PortReserved {
+  base::Attempt attempt;
+  std::uint32_t port = 0;  // 0: failed
+  std::string error;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "port", port);
+    v(3, "error", error);
+  }
+};
+
+struct WorkerStarted {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::int32_t pid = 0;
+  base::Nanos at{};
+  bool warm = false;  // it was a standby worker
+  std::uint32_t ordered_by = 0;  // as StartWorkers said; 0: not said
+  std::string cold{};  // why no standby worker took this place in a restart; empty: one did, or
+                       // none was to be expected
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "pid", pid);
+    v(4, "at", at);
+    v(5, "warm", warm);
+    v(6, "ordered_by", ordered_by);
+    v(7, "cold", cold);
+  }
+};
+
+// The worker's program never ran. `what` names the stage, the object and the cause.
+struct WorkerStartFailed {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::int32_t os_errno = 0;
+  std::string what;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "os_errno", os_errno);
+    v(4, "what", what);
+  }
+};
+
+struct Metric {
+  std::string name;
+  double value = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "value", value);
+  }
+};
+
+// A change in a worker's progress record (tracer/progress_record.h), at most 10 a second.
+struct WorkerProgress {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::uint64_t steps = 0;  // optimizer steps since the process started
+  std::optional<std::int64_t> step;  // the script's own number, from robustrun.step(n)
+  std::optional<base::Nanos> user_code_at;  // when the user's script began
+  std::optional<base::Nanos> first_step_at;
+  std::optional<base::Nanos> last_step_at;
+  std::vector<Metric> metrics;
+  std::uint64_t lines = 0;  // of its output that held a metric (WorkerTemplate::metrics)
+  std::optional<std::uint64_t> steps_before;  // in other processes, as its optimizer's state tells
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "steps", steps);
+    v(4, "step", step);
+    v(5, "user_code_at", user_code_at);
+    v(6, "first_step_at", first_step_at);
+    v(7, "last_step_at", last_step_at);
+    v(8, "metrics", metrics);
+    v(9, "lines", lines);
+    v(10, "steps_before", steps_before);
+  }
+};
+
+// Both ways.
+struct Heartbeat {
+  std::uint64_t sequence = 0;
+  base::Nanos loop_lag{};
+  base::Nanos at{};  // when it was sent, by the sender's clock
+  template <class V>
+  void fields(V& v) {
+    v(1, "sequence", sequence);
+    v(2, "loop_lag", loop_lag);
+    v(3, "at", at);
+  }
+};
+
+// Whoever gave us this node takes it back soon (Slurm: preemption, time limit, scancel). The agent
+// goes on, unless `signal` says that it was told to end itself: then it leaves when its workers
+// have been stopped (StopWorkers). It says so again on a new connection, and perhaps more than
+// once.
+struct NodeEnding {
+  std::string why;
+  std::int32_t signal = 0;  // that the agent got and leaves for; 0: it goes on
+  template <class V>
+  void fields(V& v) {
+    v(1, "why", why);
+    v(2, "signal", signal);
+  }
+};
+
+// A line for robustrun's own log, from the agent.
+struct Notice {
+  std::uint8_t level = 0;  // base/io/log.h
+  std::optional<base::Rank> rank;
+  std::string text;
+  template <class V>
+  void fields(V& v) {
+    v(1, "level", level);
+    v(2, "rank", rank);
+    v(3, "text", text);
+  }
+};
+
+// Captured output: whole lines, except when `partial` (the rest follows, or the stream ended).
+struct Output {
+  base::Rank rank;
+  base::LocalRank local_rank;
+  bool is_stderr = false;
+  bool partial = false;
+  std::string bytes;
+  template <class V>
+  void fields(V& v) {
+    v(1, "rank", rank);
+    v(2, "local_rank", local_rank);
+    v(3, "is_stderr", is_stderr);
+    v(4, "partial", partial);
+    v(5, "bytes", bytes);
+  }
+};
+
+}  // namespace robustrun::wire
