@@ -13,9 +13,9 @@
 #include "agent/block_limits.h"
 #include "agent/block_line.h"
 #include "base/io/log.h"
-#include "bootstrap/block_quest.h"
-#include "bootstrap/block_tree.h"
-#include "bootstrap/peer_manners.h"
+#include "bootstrap/store/block_quest.h"
+#include "bootstrap/store/block_tree.h"
+#include "bootstrap/store/peer_manners.h"
 #include "wire/bulk/request.h"
 #include "wire/messages/limits.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // This node's part in passing blocks of blobs on: it asks peers for what it needs, and gives them
 // what its sources have. By this each block leaves the shared storage once in a run
-// (bootstrap/block_tree.h).
+// (bootstrap/store/block_tree.h).
 //
 // Owned by the Agent, on its loop; never blocks it. No threads are made before blocks are wanted.
 

@@ -11,7 +11,7 @@
 #include "agent/block_limits.h"
 #include "agent/block_line.h"
 #include "base/io/log.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/limits.h"
 #include "wire/bulk/pace.h"
 
 namespace robustrun::agent {

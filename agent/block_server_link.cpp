@@ -16,7 +16,7 @@
 
 #include "agent/block_limits.h"
 #include "base/io/log.h"
-#include "bootstrap/block_protocol.h"
+#include "bootstrap/store/block_protocol.h"
 
 namespace robustrun::agent {
 namespace {

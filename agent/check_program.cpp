@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string>
 
-#include "bootstrap/code_store.h"
+#include "bootstrap/store/code_store.h"
 
 namespace robustrun::agent {
 namespace {

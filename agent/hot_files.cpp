@@ -20,11 +20,11 @@
 #include "base/io/blocking_pool.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
-#include "bootstrap/file_system.h"
-#include "bootstrap/hot_recording.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/profile_store.h"
-#include "bootstrap/read_ahead.h"
+#include "bootstrap/hot/hot_recording.h"
+#include "bootstrap/hot/profile_store.h"
+#include "bootstrap/hot/read_ahead.h"
+#include "bootstrap/image/file_system.h"
+#include "bootstrap/store/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -2,7 +2,7 @@
 // What this node's workers read at their start is read ahead of them, once it is known; where it is
 // not, they are asked for it.
 //
-// Owned by the WorkerSet, on the agent's loop. A profile (bootstrap/hot_profile.h) of the
+// Owned by the WorkerSet, on the agent's loop. A profile (bootstrap/hot/hot_profile.h) of the
 // interpreter and the program lies in the user's cache. It is looked for as soon as the run and
 // its image are known here, mostly long before there are orders, and read ahead at once. Without
 // one of its own, with an old one, or one whose files have changed, the workers of the next attempt

@@ -2,7 +2,7 @@
 
 #include "base/core/text.h"
 #include "base/io/log.h"
-#include "bootstrap/blob.h"
+#include "bootstrap/store/blob.h"
 #include "wire/messages/limits.h"
 #include "wire/messages/messages.h"
 

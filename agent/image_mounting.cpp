@@ -17,8 +17,8 @@
 #include "base/io/fd.h"
 #include "base/io/private_dir.h"
 #include "base/io/tool.h"
-#include "bootstrap/blob.h"
-#include "bootstrap/squash_image.h"
+#include "bootstrap/image/squash_image.h"
+#include "bootstrap/store/blob.h"
 
 namespace robustrun::agent {
 namespace {

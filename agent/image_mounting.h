@@ -8,8 +8,8 @@
 
 #include "agent/container_command.h"
 #include "base/core/result.h"
-#include "bootstrap/mount_folder.h"
-#include "bootstrap/squash_mount.h"
+#include "bootstrap/image/mount_folder.h"
+#include "bootstrap/image/squash_mount.h"
 #include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {

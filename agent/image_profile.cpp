@@ -12,9 +12,9 @@
 
 #include "agent/image_limits.h"
 #include "base/io/fd.h"
-#include "bootstrap/blob.h"
-#include "bootstrap/block_profile.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/hot/block_profile.h"
+#include "bootstrap/store/blob.h"
+#include "bootstrap/store/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
-// The profile of an image's hot blocks (bootstrap/block_profile.h) beside the image, as IMAGE.hot:
-// what one node has learned, nodes with an empty cache begin with. Blocks as long as the image's
-// file system does; any thread.
+// The profile of an image's hot blocks (bootstrap/hot/block_profile.h) beside the image, as
+// IMAGE.hot: what one node has learned, nodes with an empty cache begin with. Blocks as long as the
+// image's file system does; any thread.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -13,7 +13,7 @@
 
 #include "agent/node_context.h"
 #include "base/core/result.h"
-#include "bootstrap/block_protocol.h"
+#include "bootstrap/store/block_protocol.h"
 
 namespace robustrun::agent {
 

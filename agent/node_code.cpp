@@ -11,7 +11,7 @@
 #include "agent/block_limits.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
-#include "bootstrap/code_store.h"
+#include "bootstrap/store/code_store.h"
 #include "wire/messages/limits.h"
 
 namespace robustrun::agent {

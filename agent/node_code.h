@@ -1,7 +1,7 @@
 #pragma once
 // The code that the run was started with (--sync-code), on this node before its workers start: its
 // pack comes block by block from peers and, where none has one yet, from the supervisor; then it is
-// unpacked into the cache (bootstrap/code_store.h).
+// unpacked into the cache (bootstrap/store/code_store.h).
 //
 // Owned by StageFiles, on the agent's loop. Begins as soon as the run is known here.
 

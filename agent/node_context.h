@@ -12,7 +12,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/io/blocking_pool.h"
-#include "bootstrap/snapshot_build.h"
+#include "bootstrap/deps/build.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::agent {

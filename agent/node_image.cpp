@@ -18,7 +18,7 @@
 #include "base/core/text.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "bootstrap/blob.h"
+#include "bootstrap/store/blob.h"
 
 namespace robustrun::agent {
 namespace {

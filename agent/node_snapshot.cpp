@@ -19,8 +19,8 @@
 #include "agent/snapshot_work.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/snapshot_key.h"
+#include "bootstrap/deps/key.h"
+#include "bootstrap/store/limits.h"
 
 namespace robustrun::agent {
 namespace {

@@ -4,8 +4,8 @@
 //
 // Owned by the WorkerSet, on the agent's loop. Begins as soon as the run is known here, long before
 // there are orders: the interpreter is asked for its ABI, inputs are hashed to a key
-// (bootstrap/snapshot_key.h), and the snapshot of that key is mounted. Where the cache has none,
-// the node that gets the lease (bootstrap/snapshot_lease.h) installs; others that share the cache
+// (bootstrap/deps/key.h), and the snapshot of that key is mounted. Where the cache has none,
+// the node that gets the lease (bootstrap/deps/lease.h) installs; others that share the cache
 // wait, those with a cache of their own install as well. Installers run below a shim, so that
 // nothing of them outlives this agent. What goes wrong fails the start on this node, and the next
 // attempt tries again.

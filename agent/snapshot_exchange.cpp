@@ -14,7 +14,7 @@
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "base/io/sha256.h"
-#include "bootstrap/staged_about.h"
+#include "bootstrap/store/staged_about.h"
 
 namespace robustrun::agent {
 namespace {

@@ -3,8 +3,9 @@
 // it (docs/formats/bulk.md), and waits for one that is making it.
 //
 // Owned by NodeSnapshot, on the agent's loop. Whom a node asks has the place before it in the tree
-// of the snapshot's name (bootstrap/block_tree.h): the first of all makes it, and nobody waits in a
-// circle. Blocks go through the store of blocks; the snapshot is another name of what lies there.
+// of the snapshot's name (bootstrap/store/block_tree.h): the first of all makes it, and nobody
+// waits in a circle. Blocks go through the store of blocks; the snapshot is another name of what
+// lies there.
 
 #include <functional>
 #include <memory>
@@ -14,7 +15,7 @@
 #include "agent/block_peers.h"
 #include "agent/node_context.h"
 #include "base/core/result.h"
-#include "bootstrap/snapshot_store.h"
+#include "bootstrap/deps/store.h"
 
 namespace robustrun::agent {
 

@@ -12,8 +12,8 @@
 #include "base/io/fd.h"
 #include "base/io/private_dir.h"
 #include "base/io/tool.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/snapshot_key.h"
+#include "bootstrap/deps/key.h"
+#include "bootstrap/store/limits.h"
 
 namespace robustrun::agent {
 namespace {

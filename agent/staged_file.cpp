@@ -10,8 +10,8 @@
 
 #include "agent/block_limits.h"
 #include "base/io/log.h"
-#include "bootstrap/block_store.h"
-#include "bootstrap/staged_about.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/staged_about.h"
 
 namespace robustrun::agent {
 namespace {

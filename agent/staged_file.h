@@ -16,7 +16,7 @@
 #include "agent/node_context.h"
 #include "base/core/result.h"
 #include "base/io/blocking_pool.h"
-#include "bootstrap/blob.h"
+#include "bootstrap/store/blob.h"
 
 namespace robustrun::agent {
 

@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <ranges>
 
-#include "bootstrap/block_store.h"
-#include "bootstrap/code_store.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/profile_store.h"
-#include "bootstrap/snapshot_store.h"
+#include "bootstrap/deps/store.h"
+#include "bootstrap/hot/profile_store.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/code_store.h"
+#include "bootstrap/store/limits.h"
 
 namespace robustrun::bootstrap {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "base/core/text.h"
 #include "bootstrap/cache_contents.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/snapshot_place.h"
+#include "bootstrap/deps/place.h"
+#include "bootstrap/store/limits.h"
 #include "cli/cache_text.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "agent/snapshot_limits.h"
-#include "bootstrap/snapshot_inputs.h"
+#include "bootstrap/deps/inputs.h"
 #include "cli/command_words.h"
 
 namespace robustrun::cli {

@@ -9,7 +9,7 @@
 
 #include "agent/container_command.h"
 #include "base/core/text.h"
-#include "bootstrap/source_digest.h"
+#include "bootstrap/store/source_digest.h"
 
 namespace robustrun::cli {
 

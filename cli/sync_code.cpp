@@ -13,8 +13,8 @@
 #include "base/io/log.h"
 #include "base/io/sha256.h"
 #include "base/io/tool.h"
-#include "bootstrap/code_pack.h"
-#include "bootstrap/code_store.h"
+#include "bootstrap/store/code_pack.h"
+#include "bootstrap/store/code_store.h"
 #include "cli/limits.h"
 #include "supervisor/code_pack.h"
 

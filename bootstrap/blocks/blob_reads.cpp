@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/io/log.h"
-#include "bootstrap/direct_file.h"
+#include "bootstrap/store/direct_file.h"
 
 namespace robustrun::bootstrap {
 

@@ -25,9 +25,9 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "bootstrap/block_store.h"
 #include "bootstrap/blocks/block_supply.h"
 #include "bootstrap/blocks/touch_recorder.h"
+#include "bootstrap/store/block_store.h"
 
 namespace robustrun::bootstrap {
 

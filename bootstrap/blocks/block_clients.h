@@ -20,9 +20,9 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "bootstrap/block_protocol.h"
-#include "bootstrap/block_store.h"
 #include "bootstrap/blocks/block_supply.h"
+#include "bootstrap/store/block_protocol.h"
+#include "bootstrap/store/block_store.h"
 
 namespace robustrun::bootstrap {
 

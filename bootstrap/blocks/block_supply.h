@@ -24,14 +24,14 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "bootstrap/block_profile.h"
-#include "bootstrap/block_protocol.h"
-#include "bootstrap/block_store.h"
 #include "bootstrap/blocks/flights.h"
 #include "bootstrap/blocks/limits.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/blocks/origin_meter.h"
 #include "bootstrap/blocks/prefetch_plan.h"
+#include "bootstrap/hot/block_profile.h"
+#include "bootstrap/store/block_protocol.h"
+#include "bootstrap/store/block_store.h"
 
 namespace robustrun::bootstrap {
 

@@ -11,9 +11,9 @@
 #include "base/io/log.h"
 #include "base/io/sha256.h"
 #include "bootstrap/blocks/limits.h"
-#include "bootstrap/checked_blob.h"
-#include "bootstrap/direct_file.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/checked_blob.h"
+#include "bootstrap/store/direct_file.h"
+#include "bootstrap/store/limits.h"
 
 namespace robustrun::bootstrap {
 

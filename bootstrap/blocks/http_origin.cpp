@@ -13,7 +13,7 @@
 #include "base/core/text.h"
 #include "bootstrap/blocks/limits.h"
 #include "bootstrap/blocks/origin.h"
-#include "bootstrap/http_answer.h"
+#include "bootstrap/store/http_answer.h"
 
 namespace robustrun::bootstrap {
 namespace {

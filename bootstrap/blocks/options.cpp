@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/core/text.h"
-#include "bootstrap/source_digest.h"
+#include "bootstrap/store/source_digest.h"
 
 namespace robustrun::bootstrap {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "bootstrap/blob.h"
+#include "bootstrap/store/blob.h"
 
 namespace robustrun::bootstrap {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "bootstrap/block_profile.h"
+#include "bootstrap/hot/block_profile.h"
 
 namespace robustrun::bootstrap {
 

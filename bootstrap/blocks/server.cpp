@@ -25,8 +25,8 @@
 #include "bootstrap/blocks/image_mount.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/blocks/source_opening.h"
-#include "bootstrap/mount_folder.h"
-#include "bootstrap/source_name.h"
+#include "bootstrap/image/mount_folder.h"
+#include "bootstrap/store/source_name.h"
 
 namespace robustrun::bootstrap {
 namespace {

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "base/io/log.h"
-#include "bootstrap/block_store.h"
 #include "bootstrap/blocks/late_origin.h"
 #include "bootstrap/blocks/limits.h"
-#include "bootstrap/checked_blob.h"
-#include "bootstrap/source_name.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/checked_blob.h"
+#include "bootstrap/store/source_name.h"
 
 namespace robustrun::bootstrap {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/io/private_dir.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/store_files.h"
+#include "bootstrap/store/limits.h"
+#include "bootstrap/store/store_files.h"
 
 namespace robustrun::bootstrap {
 

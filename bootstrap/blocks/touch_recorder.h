@@ -9,7 +9,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "bootstrap/block_profile.h"
+#include "bootstrap/hot/block_profile.h"
 
 namespace robustrun::bootstrap {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "bootstrap/block_tree.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/block_tree.h"
+#include "bootstrap/store/limits.h"
 #include "tests/agent/block_nodes.h"
 #include "wire/net/tcp.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/io/fd.h"
-#include "bootstrap/block_protocol.h"
-#include "bootstrap/block_tree.h"
+#include "bootstrap/store/block_protocol.h"
+#include "bootstrap/store/block_tree.h"
 #include "tests/agent/block_nodes.h"
 
 namespace block_server_link_test {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/io/fd.h"
-#include "bootstrap/blob.h"
-#include "bootstrap/block_profile.h"
+#include "bootstrap/hot/block_profile.h"
+#include "bootstrap/store/blob.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::agent::image_profile_test {

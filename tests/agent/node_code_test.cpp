@@ -16,9 +16,9 @@
 #include "base/io/code_tree.h"
 #include "base/io/fd.h"
 #include "base/io/sha256.h"
-#include "bootstrap/blob.h"
-#include "bootstrap/code_pack.h"
-#include "bootstrap/code_store.h"
+#include "bootstrap/store/blob.h"
+#include "bootstrap/store/code_pack.h"
+#include "bootstrap/store/code_store.h"
 #include "tests/agent/block_nodes.h"
 #include "tests/scratch_folder.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/io/fd.h"
-#include "bootstrap/blob.h"
-#include "bootstrap/snapshot_store.h"
+#include "bootstrap/deps/store.h"
+#include "bootstrap/store/blob.h"
 #include "tests/agent/block_nodes.h"
 #include "tests/scratch_folder.h"
 

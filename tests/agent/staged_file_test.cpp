@@ -11,7 +11,7 @@
 
 #include "agent/stage_files.h"
 #include "base/io/fd.h"
-#include "bootstrap/blob.h"
+#include "bootstrap/store/blob.h"
 #include "tests/agent/block_nodes.h"
 #include "tests/scratch_folder.h"
 

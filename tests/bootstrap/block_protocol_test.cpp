@@ -3,10 +3,10 @@
 #include <string>
 
 #include "base/io/fd.h"
-#include "bootstrap/blob.h"
-#include "bootstrap/block_profile.h"
-#include "bootstrap/block_protocol.h"
-#include "bootstrap/http_answer.h"
+#include "bootstrap/hot/block_profile.h"
+#include "bootstrap/store/blob.h"
+#include "bootstrap/store/block_protocol.h"
+#include "bootstrap/store/http_answer.h"
 #include "tests/support/scratch.h"
 
 namespace block_protocol_test {

@@ -1,12 +1,12 @@
 // The search for one block among peers, by a clock that stands still until it is moved.
-#include "bootstrap/block_quest.h"
+#include "bootstrap/store/block_quest.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "bootstrap/limits.h"
-#include "bootstrap/peer_manners.h"
+#include "bootstrap/store/limits.h"
+#include "bootstrap/store/peer_manners.h"
 
 namespace block_quest_test {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/io/fd.h"
-#include "bootstrap/block_store.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/store_files.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/limits.h"
+#include "bootstrap/store/store_files.h"
 #include "tests/support/scratch.h"
 
 namespace block_store_test {

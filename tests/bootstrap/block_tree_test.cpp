@@ -1,5 +1,5 @@
 // Whom a node asks for a block: load, order, and what the loss of nodes leaves.
-#include "bootstrap/block_tree.h"
+#include "bootstrap/store/block_tree.h"
 
 #include <doctest/doctest.h>
 

@@ -11,8 +11,8 @@
 
 #include "base/io/fd.h"
 #include "base/io/private_dir.h"
-#include "bootstrap/block_profile.h"
-#include "bootstrap/block_store.h"
+#include "bootstrap/hot/block_profile.h"
+#include "bootstrap/store/block_store.h"
 #include "tests/support/scratch.h"
 
 namespace cache_contents_test {

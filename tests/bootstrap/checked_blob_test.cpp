@@ -1,4 +1,4 @@
-#include "bootstrap/checked_blob.h"
+#include "bootstrap/store/checked_blob.h"
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,8 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/sha256.h"
-#include "bootstrap/block_store.h"
-#include "bootstrap/source_digest.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/source_digest.h"
 #include "tests/scratch_folder.h"
 
 namespace checked_blob_test {

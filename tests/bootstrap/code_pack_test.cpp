@@ -1,5 +1,5 @@
 // Code as one blob and back, and what a pack from elsewhere must not do.
-#include "bootstrap/code_pack.h"
+#include "bootstrap/store/code_pack.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "base/io/code_tree.h"
 #include "base/io/fd.h"
 #include "base/io/sha256.h"
-#include "bootstrap/code_store.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/code_store.h"
+#include "bootstrap/store/limits.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::bootstrap::code_pack_test {

@@ -15,8 +15,8 @@
 #include "base/io/fd.h"
 #include "base/io/sha256.h"
 #include "bootstrap/blocks/limits.h"
-#include "bootstrap/checked_blob.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/checked_blob.h"
+#include "bootstrap/store/limits.h"
 #include "tests/support/scratch.h"
 
 namespace content_check_test {

@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "bootstrap/direct_file.h"
-#include "bootstrap/resident.h"
+#include "bootstrap/hot/resident.h"
+#include "bootstrap/store/direct_file.h"
 #include "tests/support/scratch.h"
 
 namespace direct_file_test {

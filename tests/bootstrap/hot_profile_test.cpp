@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 
 #include "base/core/clock.h"
-#include "bootstrap/hot_profile.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/touched_files.h"
+#include "bootstrap/hot/hot_profile.h"
+#include "bootstrap/hot/touched_files.h"
+#include "bootstrap/store/limits.h"
 
 namespace hot_profile_test {
 

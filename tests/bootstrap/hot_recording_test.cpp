@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/io/fd.h"
-#include "bootstrap/file_system.h"
-#include "bootstrap/hot_recording.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/resident.h"
+#include "bootstrap/hot/hot_recording.h"
+#include "bootstrap/hot/resident.h"
+#include "bootstrap/image/file_system.h"
+#include "bootstrap/store/limits.h"
 #include "tests/support/scratch.h"
 
 namespace hot_recording_test {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/block_store.h"
 #include "bootstrap/blocks/late_origin.h"
-#include "bootstrap/source_name.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/source_name.h"
 #include "tests/support/scratch.h"
 
 namespace late_origin_test {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/io/fd.h"
-#include "bootstrap/mount_folder.h"
+#include "bootstrap/image/mount_folder.h"
 #include "tests/support/scratch.h"
 
 namespace mount_folder_test {

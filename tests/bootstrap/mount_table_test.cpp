@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "bootstrap/mount_table.h"
+#include "bootstrap/image/mount_table.h"
 
 namespace mount_table_test {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "base/io/fd.h"
-#include "bootstrap/limits.h"
-#include "bootstrap/profile_store.h"
+#include "bootstrap/hot/profile_store.h"
+#include "bootstrap/store/limits.h"
 #include "tests/support/scratch.h"
 
 namespace profile_store_test {

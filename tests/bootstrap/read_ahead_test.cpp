@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "base/io/fd.h"
-#include "bootstrap/file_system.h"
-#include "bootstrap/hot_recording.h"
-#include "bootstrap/read_ahead.h"
-#include "bootstrap/resident.h"
+#include "bootstrap/hot/hot_recording.h"
+#include "bootstrap/hot/read_ahead.h"
+#include "bootstrap/hot/resident.h"
+#include "bootstrap/image/file_system.h"
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 

@@ -1,10 +1,10 @@
-#include "bootstrap/requirement_file.h"
+#include "bootstrap/deps/requirement_file.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "bootstrap/limits.h"
+#include "bootstrap/store/limits.h"
 
 using namespace robustrun;
 using namespace robustrun::bootstrap;

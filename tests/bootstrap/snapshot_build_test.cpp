@@ -1,4 +1,4 @@
-#include "bootstrap/snapshot_build.h"
+#include "bootstrap/deps/build.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bootstrap/snapshot_place.h"
+#include "bootstrap/deps/place.h"
 #include "tests/scratch_folder.h"
 
 using namespace robustrun;

@@ -1,4 +1,4 @@
-#include "bootstrap/snapshot_key.h"
+#include "bootstrap/deps/key.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "bootstrap/limits.h"
+#include "bootstrap/store/limits.h"
 #include "tests/scratch_folder.h"
 
 using namespace robustrun;

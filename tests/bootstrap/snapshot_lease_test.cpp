@@ -1,4 +1,4 @@
-#include "bootstrap/snapshot_lease.h"
+#include "bootstrap/deps/lease.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/io/fd.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/limits.h"
 #include "tests/scratch_folder.h"
 
 using namespace robustrun;

@@ -1,4 +1,4 @@
-#include "bootstrap/snapshot_store.h"
+#include "bootstrap/deps/store.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/io/fd.h"
 #include "bootstrap/cache_contents.h"
-#include "bootstrap/limits.h"
+#include "bootstrap/store/limits.h"
 #include "tests/scratch_folder.h"
 
 using namespace robustrun;

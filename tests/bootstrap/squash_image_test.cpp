@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "bootstrap/squash_image.h"
+#include "bootstrap/image/squash_image.h"
 #include "tests/support/scratch.h"
 
 namespace squash_image_test {

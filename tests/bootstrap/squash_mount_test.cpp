@@ -7,8 +7,8 @@
 
 #include "base/io/fd.h"
 #include "base/io/tool.h"
-#include "bootstrap/squash_image.h"
-#include "bootstrap/squash_mount.h"
+#include "bootstrap/image/squash_image.h"
+#include "bootstrap/image/squash_mount.h"
 #include "tests/support/scratch.h"
 
 namespace squash_mount_test {

@@ -1,5 +1,5 @@
 // What nodes tell each other of a staged file, and its blocks.
-#include "bootstrap/staged_about.h"
+#include "bootstrap/store/staged_about.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "bootstrap/staged_about.h"
+#include "bootstrap/store/staged_about.h"
 #include "wire/bulk/block_exchange.h"
 #include "wire/messages/limits.h"
 

@@ -10,11 +10,11 @@
 
 #include "base/core/hash.h"
 #include "base/core/text.h"
-#include "bootstrap/block_profile.h"
-#include "bootstrap/block_protocol.h"
-#include "bootstrap/checked_blob.h"
-#include "bootstrap/http_answer.h"
-#include "bootstrap/store_files.h"
+#include "bootstrap/hot/block_profile.h"
+#include "bootstrap/store/block_protocol.h"
+#include "bootstrap/store/checked_blob.h"
+#include "bootstrap/store/http_answer.h"
+#include "bootstrap/store/store_files.h"
 
 namespace {
 

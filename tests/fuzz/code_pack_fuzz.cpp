@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bootstrap/code_pack.h"
+#include "bootstrap/store/code_pack.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view pack(reinterpret_cast<const char*>(data), size);

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/core/hash.h"
-#include "bootstrap/hot_profile.h"
-#include "bootstrap/touched_files.h"
+#include "bootstrap/hot/hot_profile.h"
+#include "bootstrap/hot/touched_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace robustrun::bootstrap;

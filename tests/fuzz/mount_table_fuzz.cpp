@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "agent/container_command.h"
-#include "bootstrap/mount_table.h"
-#include "bootstrap/squash_image.h"
+#include "bootstrap/image/mount_table.h"
+#include "bootstrap/image/squash_image.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace robustrun;

@@ -11,11 +11,11 @@
 
 #include "base/core/hash.h"
 #include "base/core/text.h"
-#include "bootstrap/local_sources.h"
-#include "bootstrap/requirement_file.h"
-#include "bootstrap/snapshot_key.h"
-#include "bootstrap/snapshot_lease.h"
-#include "bootstrap/snapshot_store.h"
+#include "bootstrap/deps/key.h"
+#include "bootstrap/deps/lease.h"
+#include "bootstrap/deps/requirement_file.h"
+#include "bootstrap/deps/store.h"
+#include "bootstrap/store/local_sources.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace robustrun::bootstrap;

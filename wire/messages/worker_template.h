@@ -40,7 +40,7 @@ enum class ImageMode : std::uint8_t { kPageCache, kBlocks };
 // their PATH; the latter always; the former always, by one of these programs.
 enum class ContainerRuntime : std::uint8_t { kAuto, kNone, kBwrap, kApptainer, kEnroot };
 
-// The folder of code that was packed when the run was started (bootstrap/code_pack.h).
+// The folder of code that was packed when the run was started (bootstrap/store/code_pack.h).
 struct SyncedCode {
   std::string digest;  // SHA-256 of the pack, hex
   std::uint64_t bytes = 0;  // of the pack
@@ -96,8 +96,8 @@ struct WorkerTemplate {
   bool stages = false;  // the agent sends NodeStages
   std::vector<std::string> stage;  // files that each node has a copy of before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
-  // Each node unpacks it into its cache before workers start (bootstrap/code_store.h); paths here
-  // that were in it lead there. The supervisor answers CodeWanted.
+  // Each node unpacks it into its cache before workers start (bootstrap/store/code_store.h); paths
+  // here that were in it lead there. The supervisor answers CodeWanted.
   std::optional<SyncedCode> code{};
   std::uint64_t cache_max_gib = 0;  // of each kind that a cache holds; 0: nobody said
   // The supervisor knows SavingOver: an agent that is told to restart need not wait with

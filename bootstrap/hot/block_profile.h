@@ -1,0 +1,39 @@
+#pragma once
+// Which blocks of a blob a start reads, in the order in which it touches them first
+// (docs/formats/block-store.md). Pure, bounded, fuzzed; the idea is hot_profile.h's.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "bootstrap/store/blob.h"
+
+namespace robustrun::bootstrap {
+
+struct HotBlock {
+  std::uint32_t block = 0;
+  std::uint32_t missed = 0;  // recordings in a row that did not see it
+  bool operator==(const HotBlock&) const = default;
+};
+
+struct BlockProfile {
+  std::uint64_t length = 0;  // of the blob
+  std::int64_t made_s = 0;  // Unix time
+  std::vector<HotBlock> blocks;  // each at most once
+  bool operator==(const BlockProfile&) const = default;
+};
+
+// Text; runs of blocks that follow each other are one line.
+[[nodiscard]] std::string encode_block_profile(const BlockProfile& profile);
+// Checks everything; kCorrupt or kLimit.
+[[nodiscard]] base::Result<BlockProfile> decode_block_profile(std::string_view text);
+// `newest`, then the blocks of `before` that it has not seen, until they were missed kMissedMax
+// times. Nothing of a profile of another length.
+[[nodiscard]] BlockProfile merge_block_profiles(BlockProfile newest, const BlockProfile& before);
+
+// CACHE/hot/KEY.blocks.
+[[nodiscard]] std::string block_profile_path(const std::string& cache, const std::string& key);
+
+}  // namespace robustrun::bootstrap
