@@ -7,8 +7,8 @@
 #include "agent/checkpoint_limits.h"
 #include "agent/limits.h"
 #include "base/core/text.h"
-#include "checkpoint/catalog.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/store/catalog.h"
+#include "checkpoint/store/retention.h"
 
 namespace robustrun::agent {
 

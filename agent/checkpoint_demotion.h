@@ -1,7 +1,7 @@
 #pragma once
 // Sets a checkpoint aside by order of the supervisor: a mark beside it, so that nobody starts from
-// it again (checkpoint/retention.h). On the agent's loop; the disk is touched on a thread of its
-// own, because a directory may hang.
+// it again (checkpoint/store/retention.h). On the agent's loop; the disk is touched on a thread of
+// its own, because a directory may hang.
 //
 // Whatever the order says, nothing is written but the mark of an attempt that is there and was
 // committed.

@@ -13,7 +13,7 @@
 
 #include "agent/copy_limits.h"
 #include "base/io/log.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 
 namespace robustrun::agent {
 namespace {

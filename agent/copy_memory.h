@@ -1,6 +1,6 @@
 #pragma once
-// Memory for copies of workers' states (checkpoint/memory_area.h) as descriptors, and a look into
-// it that touches nothing that is not read. What lies in it is not trusted.
+// Memory for copies of workers' states (checkpoint/memory/memory_area.h) as descriptors, and a look
+// into it that touches nothing that is not read. What lies in it is not trusted.
 
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,8 @@
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "checkpoint/memory_area.h"
-#include "checkpoint/memory_slot.h"
+#include "checkpoint/memory/memory_area.h"
+#include "checkpoint/memory/memory_slot.h"
 
 namespace robustrun::agent {
 

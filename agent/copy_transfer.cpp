@@ -8,8 +8,8 @@
 
 #include "agent/copy_limits.h"
 #include "base/core/clock.h"
-#include "checkpoint/crc32c.h"
-#include "checkpoint/limits.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/limits.h"
 
 namespace robustrun::agent {
 namespace {

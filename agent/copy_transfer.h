@@ -9,7 +9,7 @@
 #include "agent/copy_memory.h"
 #include "base/core/ids.h"
 #include "base/core/result.h"
-#include "checkpoint/memory_area.h"
+#include "checkpoint/memory/memory_area.h"
 #include "wire/bulk/pace.h"
 #include "wire/bulk/request.h"
 #include "wire/bulk/stream.h"

@@ -13,7 +13,7 @@
 #include "agent/rescue_run.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "checkpoint/memory_area.h"
+#include "checkpoint/memory/memory_area.h"
 
 namespace robustrun::agent {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
-// Memory of this node in which workers keep copies of their state (checkpoint/staging.h), and which
-// outlives them: the next attempt's worker of a rank gets the same memory, and what the dead one
-// had not saved is saved in its name.
+// Memory of this node in which workers keep copies of their state (checkpoint/memory/staging.h),
+// and which outlives them: the next attempt's worker of a rank gets the same memory, and what the
+// dead one had not saved is saved in its name.
 //
 // Owned by the Agent, on its loop. What a worker left there is not trusted: it is
 // decoded within bounds, and nothing is saved whose checksum is wrong. Reserving memory and saving

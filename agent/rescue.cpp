@@ -9,7 +9,7 @@
 
 #include "agent/copy_limits.h"
 #include "base/core/text.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 
 namespace robustrun::agent {
 namespace {

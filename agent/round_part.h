@@ -1,7 +1,7 @@
 #pragma once
 // One rank's part in rounds of copies (wire::CopyRound): which of its copies are held in its
 // memory, and which one is to be sent. On the agent's loop; the worker goes on making copies
-// meanwhile, and what it wrote is not trusted (checkpoint/hold_board.h).
+// meanwhile, and what it wrote is not trusted (checkpoint/memory/hold_board.h).
 //
 // Up to two copies are held: that of the last round that is complete, and that of the round under
 // way, which takes the other's place when the next order says that it is complete, too.
@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "agent/copy_memory.h"
-#include "checkpoint/hold_board.h"
+#include "checkpoint/memory/hold_board.h"
 #include "wire/bulk/request.h"
 #include "wire/messages/peer_copies.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 // Whether workers may load and save checkpoints by now: not while copies of workers before them are
 // still being saved, here or on another node. A claim of theirs would end that
-// (checkpoint/fence.h). The supervisor says whether the gate is shut (StartWorkers::saving), and
-// when it opens; after `most` it does so without a word.
+// (checkpoint/store/fence.h). The supervisor says whether the gate is shut (StartWorkers::saving),
+// and when it opens; after `most` it does so without a word.
 //
 // Owned by the WorkerSet, on the agent's loop.
 

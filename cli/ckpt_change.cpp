@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/core/text.h"
-#include "checkpoint/repair.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/store/repair.h"
+#include "checkpoint/store/retention.h"
 #include "cli/ckpt_text.h"
 #include "cli/commands.h"
 #include "cli/limits.h"

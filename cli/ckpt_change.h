@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "checkpoint/catalog.h"
+#include "checkpoint/store/catalog.h"
 #include "cli/parser.h"
 #include "cli/surroundings.h"
 

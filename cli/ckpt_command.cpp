@@ -1,6 +1,6 @@
 #include "base/core/text.h"
-#include "checkpoint/catalog.h"
-#include "checkpoint/reader.h"
+#include "checkpoint/store/catalog.h"
+#include "checkpoint/store/reader.h"
 #include "cli/ckpt_change.h"
 #include "cli/ckpt_text.h"
 #include "cli/commands.h"

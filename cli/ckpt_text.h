@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/catalog.h"
+#include "checkpoint/store/catalog.h"
 
 namespace robustrun::cli {
 

@@ -1,4 +1,4 @@
-"""Values as checkpoint/c_blobs.h describes them, for librobustrun.so and from it."""
+"""Values as checkpoint/c_api/blobs.h describes them, for librobustrun.so and from it."""
 
 import collections
 import struct
@@ -19,7 +19,7 @@ def _box(dimensions, data):
 
 
 class Fields:
-    """Reads what checkpoint/c_blobs.h describes."""
+    """Reads what checkpoint/c_api/blobs.h describes."""
 
     def __init__(self, data):
         self.data = data

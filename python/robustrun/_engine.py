@@ -1,4 +1,4 @@
-"""librobustrun.so for Python: checkpoints over directories (checkpoint/c_api.h). No torch here.
+"""librobustrun.so for Python: checkpoints over directories (checkpoint/c_api/api.h). No torch here.
 
 ctypes lets the GIL go while the library works. One call at a time on one Engine or Checkpoint.
 """

@@ -1,7 +1,7 @@
 """Disks of this machine alone, and the way from there to shared storage while training goes on.
 
 What a rank saves on them each rank copies itself, to the directories that all share, with every
-byte verified; the last to finish marks the checkpoint as there (checkpoint/local_drain.h).
+byte verified; the last to finish marks the checkpoint as there (checkpoint/store/local_drain.h).
 What an attempt before has left undone, the ranks of the machines that have it do.
 """
 

@@ -3,8 +3,8 @@
 //
 // What agents still save when that begins, of their own workers or of a lost node's, does not hold
 // it up: its workers start, and wait only before they load or save. Whoever claims the directories
-// ends what sessions before may commit (checkpoint/fence.h), and these copies are of one before.
-// Agents bound that wait, too, so that it needs no deadline here.
+// ends what sessions before may commit (checkpoint/store/fence.h), and these copies are of one
+// before. Agents bound that wait, too, so that it needs no deadline here.
 
 #include <fmt/core.h>
 

@@ -16,7 +16,7 @@
 #include "agent/copy_transfer.h"
 #include "agent/memory_tier.h"
 #include "agent/peer_copies.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/support.h"
 #include "wire/bulk/door.h"
 #include "wire/link/acceptor.h"

@@ -8,7 +8,7 @@
 
 #include "agent/rescue.h"
 #include "agent/round_part.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 #include "tests/agent/copy_nodes.h"
 #include "wire/bulk/door.h"
 

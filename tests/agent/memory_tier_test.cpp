@@ -14,7 +14,7 @@
 
 #include "agent/limits.h"
 #include "base/io/log.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"
 

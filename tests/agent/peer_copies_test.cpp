@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 #include "tests/agent/copy_nodes.h"
 
 namespace peer_copies_test {

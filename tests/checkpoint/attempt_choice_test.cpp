@@ -1,12 +1,12 @@
-#include "checkpoint/attempt_choice.h"
+#include "checkpoint/store/attempt_choice.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "checkpoint/fence.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/retention_choice.h"
+#include "checkpoint/store/fence.h"
+#include "checkpoint/store/retention.h"
+#include "checkpoint/store/retention_choice.h"
 #include "tests/checkpoint/support.h"
 
 namespace attempt_choice_test {

@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "base/io/fd.h"
-#include "checkpoint/paths.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/format/paths.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/rounds.h"
 #include "tests/checkpoint/support.h"
 #include "tests/support/sanitized.h"

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "checkpoint/disk.h"
+#include "checkpoint/disk/disk.h"
 
 namespace robustrun::test {
 

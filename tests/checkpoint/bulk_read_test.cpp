@@ -17,9 +17,9 @@
 #include <cstddef>
 #include <thread>
 
-#include "checkpoint/limits.h"
-#include "checkpoint/read_plan.h"
-#include "checkpoint/ring.h"
+#include "checkpoint/disk/ring.h"
+#include "checkpoint/format/limits.h"
+#include "checkpoint/store/read_plan.h"
 #include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"
 

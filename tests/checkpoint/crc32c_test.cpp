@@ -1,12 +1,12 @@
-#include "checkpoint/crc32c.h"
+#include "checkpoint/format/crc32c.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 #include "base/core/clock.h"
-#include "checkpoint/crc32c_fold.h"
-#include "checkpoint/crc32c_instruction.h"
+#include "checkpoint/format/crc32c_fold.h"
+#include "checkpoint/format/crc32c_instruction.h"
 
 namespace crc32c_test {
 

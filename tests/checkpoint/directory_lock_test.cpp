@@ -9,8 +9,8 @@
 #include <atomic>
 #include <thread>
 
-#include "checkpoint/directory_lock.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/disk/directory_lock.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/support.h"
 
 namespace directory_lock_test {

@@ -1,4 +1,4 @@
-#include "checkpoint/erasure_code.h"
+#include "checkpoint/parity/erasure_code.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/core/clock.h"
-#include "checkpoint/galois.h"
+#include "checkpoint/parity/galois.h"
 
 namespace erasure_code_test {
 

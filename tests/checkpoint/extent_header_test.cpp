@@ -1,8 +1,8 @@
-#include "checkpoint/extent_header.h"
+#include "checkpoint/format/extent_header.h"
 
 #include <doctest/doctest.h>
 
-#include "checkpoint/byte_codec.h"
+#include "checkpoint/format/byte_codec.h"
 
 namespace extent_header_test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/core/clock.h"
-#include "checkpoint/disk.h"
+#include "checkpoint/disk/disk.h"
 
 namespace robustrun::test {
 

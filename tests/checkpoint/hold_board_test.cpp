@@ -1,5 +1,5 @@
 // Copies that an agent holds while their worker goes on making new ones.
-#include "checkpoint/hold_board.h"
+#include "checkpoint/memory/hold_board.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <map>
 #include <thread>
 
-#include "checkpoint/memory_area.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/memory_area.h"
+#include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/support.h"
 
 namespace hold_board_test {

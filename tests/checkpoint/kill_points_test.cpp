@@ -3,9 +3,9 @@
 #include <array>
 #include <filesystem>
 
-#include "checkpoint/paths.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/format/paths.h"
+#include "checkpoint/memory/staging.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/rounds.h"
 #include "tests/checkpoint/support.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/io/fd.h"
-#include "checkpoint/paths.h"
+#include "checkpoint/format/paths.h"
 #include "tests/checkpoint/local_machine.h"
 
 namespace local_drain_rest_test {

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "base/io/fd.h"
-#include "checkpoint/paths.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/format/paths.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/local_machine.h"
 
 namespace local_drain_test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "checkpoint/local_drain.h"
+#include "checkpoint/store/local_drain.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/support.h"
 

@@ -1,9 +1,9 @@
-#include "checkpoint/manifest.h"
+#include "checkpoint/format/manifest.h"
 
 #include <cstdlib>
 
 #include "base/io/fd.h"
-#include "checkpoint/crc32c.h"
+#include "checkpoint/format/crc32c.h"
 #include "tests/checkpoint/support.h"
 
 namespace manifest_test {

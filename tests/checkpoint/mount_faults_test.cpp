@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "checkpoint/paths.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/format/paths.h"
+#include "checkpoint/memory/staging.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"

@@ -1,4 +1,4 @@
-#include "checkpoint/mount_pace.h"
+#include "checkpoint/disk/mount_pace.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "checkpoint/mount_threads.h"
+#include "checkpoint/disk/mount_threads.h"
 
 #include <doctest/doctest.h>
 

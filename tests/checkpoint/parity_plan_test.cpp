@@ -1,4 +1,4 @@
-#include "checkpoint/parity_plan.h"
+#include "checkpoint/parity/parity_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/core/clock.h"
-#include "checkpoint/limits.h"
+#include "checkpoint/format/limits.h"
 
 namespace parity_plan_test {
 

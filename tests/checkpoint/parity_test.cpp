@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/io/fd.h"
-#include "checkpoint/limits.h"
-#include "checkpoint/repair.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/format/limits.h"
+#include "checkpoint/store/repair.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/support.h"
 #include "tests/support/sanitized.h"

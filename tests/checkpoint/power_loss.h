@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "checkpoint/disk.h"
+#include "checkpoint/disk/disk.h"
 
 namespace robustrun::test {
 

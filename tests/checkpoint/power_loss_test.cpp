@@ -1,6 +1,6 @@
 #include "tests/checkpoint/power_loss.h"
 
-#include "checkpoint/retention.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/support.h"
 
 namespace power_loss_test {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "checkpoint/catalog.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/staging.h"
-#include "checkpoint/store.h"
+#include "checkpoint/memory/staging.h"
+#include "checkpoint/store/catalog.h"
+#include "checkpoint/store/retention.h"
+#include "checkpoint/store/store.h"
 
 namespace robustrun::test {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/io/fd.h"
-#include "checkpoint/fence.h"
-#include "checkpoint/paths.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/format/paths.h"
+#include "checkpoint/store/fence.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/support.h"
 

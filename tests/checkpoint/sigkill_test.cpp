@@ -11,8 +11,8 @@
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/rounds.h"
 #include "tests/checkpoint/support.h"
 

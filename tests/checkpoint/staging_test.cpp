@@ -1,4 +1,4 @@
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,9 +13,9 @@
 #include <cstring>
 #include <thread>
 
-#include "checkpoint/crc32c.h"
-#include "checkpoint/limits.h"
-#include "checkpoint/paths.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/limits.h"
+#include "checkpoint/format/paths.h"
 #include "tests/checkpoint/support.h"
 
 namespace staging_test {

@@ -1,4 +1,4 @@
-#include "checkpoint/store.h"
+#include "checkpoint/store/store.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,9 +7,9 @@
 #include <map>
 
 #include "base/io/fd.h"
-#include "checkpoint/extent_header.h"
-#include "checkpoint/paths.h"
-#include "checkpoint/retention.h"
+#include "checkpoint/format/extent_header.h"
+#include "checkpoint/format/paths.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/support.h"
 

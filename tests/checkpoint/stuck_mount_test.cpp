@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "checkpoint/retention.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/blocking_disk.h"
 #include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"

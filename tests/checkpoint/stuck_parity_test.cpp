@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <chrono>
 
-#include "checkpoint/repair.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
+#include "checkpoint/store/repair.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/blocking_disk.h"
 #include "tests/checkpoint/fuse_view.h"
 #include "tests/checkpoint/support.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/catalog.h"
-#include "checkpoint/reader.h"
-#include "checkpoint/store.h"
+#include "checkpoint/store/catalog.h"
+#include "checkpoint/store/reader.h"
+#include "checkpoint/store/store.h"
 #include "tests/checkpoint/saver_state.h"
 #include "tests/scratch_folder.h"
 

@@ -1,11 +1,11 @@
-#include "checkpoint/write_rate.h"
+#include "checkpoint/disk/write_rate.h"
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
 
-#include "checkpoint/limits.h"
+#include "checkpoint/format/limits.h"
 #include "tests/checkpoint/support.h"
 
 namespace write_rate_test {

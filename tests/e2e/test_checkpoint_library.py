@@ -46,7 +46,7 @@ def test_it_shows_the_functions_of_its_headers_and_nothing_else():
 
 def test_the_header_is_plain_c(tmp_path):
     source = tmp_path / "includes.c"
-    source.write_text('#include "checkpoint/c_api.h"\nint main(void) { return RR_OK; }\n')
+    source.write_text('#include "checkpoint/c_api/api.h"\nint main(void) { return RR_OK; }\n')
     subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT}",
                     "-fsyntax-only", source], check=True)
 

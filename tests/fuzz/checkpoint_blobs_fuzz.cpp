@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "checkpoint/c_blobs.h"
+#include "checkpoint/c_api/blobs.h"
 
 using namespace robustrun::checkpoint;
 

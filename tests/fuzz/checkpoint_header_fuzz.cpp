@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/core/text.h"
-#include "checkpoint/byte_codec.h"
-#include "checkpoint/extent_header.h"
+#include "checkpoint/format/byte_codec.h"
+#include "checkpoint/format/extent_header.h"
 
 using namespace robustrun::checkpoint;
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoint/byte_codec.h"
-#include "checkpoint/crc32c.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/format/byte_codec.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/manifest.h"
 
 using namespace robustrun::checkpoint;
 

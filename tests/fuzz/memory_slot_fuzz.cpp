@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/byte_codec.h"
-#include "checkpoint/crc32c.h"
-#include "checkpoint/limits.h"
-#include "checkpoint/memory_slot.h"
+#include "checkpoint/format/byte_codec.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/limits.h"
+#include "checkpoint/memory/memory_slot.h"
 
 using namespace robustrun::checkpoint;
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <string_view>
 
-#include "checkpoint/catalog.h"
-#include "checkpoint/retention.h"
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
+#include "checkpoint/store/catalog.h"
+#include "checkpoint/store/retention.h"
 #include "tests/checkpoint/saver_state.h"
 
 using namespace robustrun;

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "checkpoint/staging.h"
+#include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/saver_state.h"
 
 using namespace robustrun;

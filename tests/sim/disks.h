@@ -1,6 +1,6 @@
 #pragma once
 // The job's checkpoints on disks. All that is chosen is chosen by the real functions
-// (checkpoint/attempt_choice.h, retention_choice.h, fence.h); here is only what lies where.
+// (checkpoint/store/attempt_choice.h, retention_choice.h, fence.h); here is only what lies where.
 //
 // There are two directories with all bytes in each. One of them may be away for a while, lose all,
 // or have again what it had before; the other one stays, or nobody could know what was lost.
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/fence.h"
-#include "checkpoint/retention_choice.h"
+#include "checkpoint/store/fence.h"
+#include "checkpoint/store/retention_choice.h"
 #include "tests/sim/mutations.h"
 #include "tests/sim/saved.h"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "checkpoint/attempt_choice.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/format/manifest.h"
+#include "checkpoint/store/attempt_choice.h"
 
 namespace robustrun::sim {
 

@@ -1,0 +1,74 @@
+#pragma once
+// What is behind the handles of the C interface, and what its functions share. Of this room's
+// c_*.cpp alone.
+
+#include <chrono>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "checkpoint/c_api/api.h"
+#include "checkpoint/store/catalog.h"
+#include "checkpoint/store/fence.h"
+#include "checkpoint/store/reader.h"
+#include "checkpoint/store/store.h"
+
+struct rr_store {
+  robustrun::checkpoint::Store store;
+  robustrun::checkpoint::Session session;  // claimed
+  std::uint64_t generation = 0;            // 0: not claimed
+};
+
+struct rr_save {
+  rr_store* owner = nullptr;
+  robustrun::checkpoint::AttemptId attempt;
+  std::string name;
+  std::optional<robustrun::checkpoint::PreparedPart> written;
+  std::vector<std::string_view> sources;  // the caller's memory
+};
+
+struct rr_checkpoint {
+  robustrun::checkpoint::FoundAttempt found;  // its manifest is the reader's
+  robustrun::checkpoint::CheckpointReader reader;
+  robustrun::checkpoint::ReadOptions options;
+};
+
+namespace robustrun::checkpoint {
+
+inline thread_local std::string last_error;
+
+// Nothing of C++ goes over the border: what is caught here is a lack of memory.
+template <class Body>
+int guarded(Body body) noexcept {
+  try {
+    const base::Status status = body();
+    if (status) return RR_OK;
+    last_error = status.error().what;
+    return static_cast<int>(status.error().code) + 1;
+  } catch (const std::bad_alloc&) {
+    last_error.clear();  // rr_error() has a constant for it
+    return RR_LIMIT;
+  } catch (...) {
+    last_error.clear();
+    return RR_INTERNAL;
+  }
+}
+
+[[nodiscard]] inline std::string_view blob_view(const char* data, size_t size) {
+  return data == nullptr ? std::string_view() : std::string_view(data, size);
+}
+// To be freed by rr_blob_free(); null: nobody wants it.
+base::Status give_blob(std::string_view bytes, rr_blob* blob);
+// kInvalidArgument: none, or too many.
+base::Result<std::vector<std::string>> directories_from(const char* const* directories,
+                                                        size_t count);
+base::Result<IoWay> io_way_from(rr_io_way io);
+base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);  // 0: the default
+// What rr_save_write() is given.
+base::Result<PartContents> contents_from(std::string_view structure, const void* const* addresses,
+                                         size_t count, std::string_view states);
+
+}  // namespace robustrun::checkpoint

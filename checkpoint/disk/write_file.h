@@ -1,0 +1,58 @@
+#pragma once
+// Writes one planned file: gathers its pieces in memory of the arena, takes their CRCs on the way
+// and writes extent by extent. Several workers share a file; each writes every n-th extent with
+// memory of its own, so that one computes while another waits for the disk.
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "checkpoint/disk/disk.h"
+#include "checkpoint/disk/mount_threads.h"
+#include "checkpoint/disk/write_rate.h"
+#include "checkpoint/format/layout.h"
+
+namespace robustrun::checkpoint {
+
+// CRCs that a worker found, to be joined when all are done.
+struct PieceCrc {
+  std::uint32_t piece = 0;  // index into PlannedFile::pieces
+  std::uint64_t begin = 0;  // within the piece
+  std::uint64_t bytes = 0;
+  std::uint32_t crc = 0;
+};
+
+struct WorkerResult {
+  bool given_up = false;  // then the rest says nothing, and nobody wants it
+  base::Status status;
+  std::vector<PieceCrc> pieces;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> blocks;  // index of block, CRC
+};
+
+struct WriteShare {
+  const PlannedFile* file = nullptr;
+  std::span<const std::string_view> sources;  // by shard
+  OutputFile* output = nullptr;
+  std::uint32_t worker = 0;   // of `workers`
+  std::uint32_t workers = 1;
+  char* memory = nullptr;     // kExtentBytes of it, aligned
+  LifeSign* sign = nullptr;
+  const std::atomic<bool>* failed = nullptr;  // another worker's write has: the file is no good
+  WriteRate* rate = nullptr;
+};
+
+// The extents worker, worker + workers, ... of the file's data; the first worker also its header.
+// Sources are looked at between the writes alone, never behind one that was given up.
+[[nodiscard]] WorkerResult write_share(const WriteShare& share);
+
+// The file and the CRC of each of its pieces (by index), from what all workers found.
+struct WrittenFile {
+  DataFile file;
+  std::vector<std::uint32_t> piece_crcs;
+};
+[[nodiscard]] WrittenFile join_results(const PlannedFile& plan, std::span<WorkerResult> results);
+
+}  // namespace robustrun::checkpoint

@@ -1,0 +1,40 @@
+#pragma once
+// Names of what lies in a directory of checkpoints, and the lines of its small control files.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "checkpoint/format/manifest.h"
+
+namespace robustrun::checkpoint {
+
+inline constexpr std::string_view kManifestName = "MANIFEST";
+inline constexpr std::string_view kDeletedName = "MANIFEST.deleted";
+inline constexpr std::string_view kIntentName = "INTENT";
+inline constexpr std::string_view kVerifiedName = "VERIFIED";
+inline constexpr std::string_view kPinnedName = "PINNED";
+inline constexpr std::string_view kPoisonedName = "POISONED";
+inline constexpr std::string_view kDrainedName = "DRAINED";
+inline constexpr std::string_view kLatestName = "LATEST";
+inline constexpr std::string_view kFenceName = "FENCE";
+
+// "step-000000001000" and "g7-3f9c...".
+[[nodiscard]] std::string step_folder(std::uint64_t step);
+[[nodiscard]] std::string attempt_folder(const AttemptId& attempt);  // both, with a slash
+[[nodiscard]] std::optional<AttemptId> parse_attempt(std::string_view step_name,
+                                                     std::string_view attempt_name);
+[[nodiscard]] std::string part_name(std::string_view writer);
+// Of a writer all of whose files are on shared storage now.
+[[nodiscard]] std::string drained_name(std::string_view writer);
+[[nodiscard]] std::string digest_of(std::string_view manifest_bytes);  // XXH3-64 in hex
+
+// Whether it may be a word of a control line: printable ASCII without spaces, not empty.
+[[nodiscard]] bool is_control_word(std::string_view text);
+// Words with a CRC of their own: "word word crc\n".
+[[nodiscard]] std::string control_line(std::string_view words);
+base::Result<std::vector<std::string>> read_control_line(const std::string& path);
+
+}  // namespace robustrun::checkpoint

@@ -1,0 +1,59 @@
+#pragma once
+// Writes the data of one writer's shards over its mounts and syncs it. Owns the memory for that,
+// kept from save to save. One call at a time.
+//
+// A mount that fails (ENOSPC, EIO) or does not answer (mount_threads.h) loses its file; what it
+// should have held is planned again over the others, until none is left. How fast each mount was is
+// learned for the next save. The callers' buffers are read once, never changed.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "checkpoint/disk/arena.h"
+#include "checkpoint/disk/disk.h"
+#include "checkpoint/disk/mount_space.h"
+#include "checkpoint/disk/mount_threads.h"
+#include "checkpoint/disk/write_rate.h"
+#include "checkpoint/format/manifest.h"
+
+namespace robustrun::checkpoint {
+
+struct DataRequest {
+  std::span<const Shard> shards;  // pieces and CRCs are filled in the answer
+  std::span<const std::string_view> sources;  // as many; each as long as its shard says
+  std::span<const MountFolder> mounts;
+  std::string file_prefix;  // "d-node0": names are "d-node0-m1.safetensors"
+  WriteRate* rate = nullptr;
+};
+
+struct DataSaved {
+  std::vector<DataFile> files;
+  std::vector<std::string> headers;  // of the files
+  std::vector<Shard> shards;
+  std::vector<std::string> notes;  // which mounts failed or are slow, and how
+};
+
+class DataWriter {
+ public:
+  // Neither is owned; `threads` has a lane for each worker of a mount.
+  static base::Result<DataWriter> make(Disk& disk, MountThreads& threads, std::size_t mounts);
+  DataWriter(DataWriter&&) noexcept;
+  DataWriter& operator=(DataWriter&&) noexcept;
+  ~DataWriter();
+
+  base::Result<DataSaved> save(const DataRequest& request);
+
+  // kExtentBytes for each lane of each mount, mount by mount; not to be used while save() runs.
+  [[nodiscard]] std::shared_ptr<Arena> arena() const;
+
+ private:
+  struct State;
+  explicit DataWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace robustrun::checkpoint
