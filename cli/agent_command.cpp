@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/program.h"
 #include "launcher/limits.h"
-#include "launcher/slurm_command.h"
+#include "launcher/slurm/command.h"
 
 namespace robustrun::cli {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/core/text.h"
 #include "cli/values.h"
-#include "launcher/host_file.h"
-#include "launcher/host_filter.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_file.h"
+#include "launcher/hosts/host_filter.h"
+#include "launcher/hosts/host_list.h"
 
 namespace robustrun::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/plan_slurm.h"
 #include "cli/plan_slurm_nodes.h"
 #include "cli/values.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 namespace robustrun::cli {
 namespace {

@@ -17,9 +17,9 @@
 #include "cli/rendezvous.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "launcher/host.h"
-#include "launcher/slurm_command.h"
-#include "launcher/ssh_launcher.h"
+#include "launcher/hosts/host.h"
+#include "launcher/slurm/command.h"
+#include "launcher/ssh/launcher.h"
 #include "supervisor/run_request.h"
 
 namespace robustrun::cli {

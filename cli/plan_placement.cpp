@@ -8,7 +8,7 @@
 #include "base/core/text.h"
 #include "cli/cluster_source.h"
 #include "cli/placement_wishes.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "topo/put_first.h"
 
 namespace robustrun::cli {

@@ -5,7 +5,7 @@
 #include "base/core/text.h"
 #include "cli/limits.h"
 #include "cli/plan_hosts.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 namespace robustrun::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/core/result.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "launcher/host.h"
+#include "launcher/hosts/host.h"
 
 namespace robustrun::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/plan_submit.h"
 #include "cli/replay_runs.h"
 #include "cli/settings.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "supervisor/core/exit_code.h"
 #include "supervisor/core/replay_plan.h"
 

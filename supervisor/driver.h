@@ -15,7 +15,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "launcher/agent_launcher.h"
-#include "launcher/slurm_notice.h"
+#include "launcher/slurm/notice.h"
 #include "supervisor/console.h"
 #include "supervisor/console_log.h"
 #include "supervisor/core/fold.h"

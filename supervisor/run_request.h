@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/host.h"
-#include "launcher/slurm_command.h"
-#include "launcher/ssh_launcher.h"
+#include "launcher/hosts/host.h"
+#include "launcher/slurm/command.h"
+#include "launcher/ssh/launcher.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/outlet_plan.h"
 #include "supervisor/placement_request.h"

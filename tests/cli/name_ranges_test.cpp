@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 namespace robustrun::cli::name_ranges_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_hosts_test {

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/core/text.h"
-#include "launcher/host_file.h"
-#include "launcher/host_limits.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_file.h"
+#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/host_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace robustrun::launcher;

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/core/text.h"
-#include "launcher/host_filter.h"
-#include "launcher/host_limits.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_filter.h"
+#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/host_list.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/core/text.h"
-#include "launcher/host_limits.h"
-#include "launcher/ssh_config.h"
+#include "launcher/hosts/host_limits.h"
+#include "launcher/ssh/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace robustrun::launcher;

@@ -1,10 +1,10 @@
-#include "launcher/host_file.h"
+#include "launcher/hosts/host_file.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "launcher/host_limits.h"
+#include "launcher/hosts/host_limits.h"
 
 namespace robustrun::launcher::host_file_test {
 namespace {

@@ -1,12 +1,12 @@
-#include "launcher/host_filter.h"
+#include "launcher/hosts/host_filter.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "launcher/host_file.h"
-#include "launcher/host_limits.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_file.h"
+#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/host_list.h"
 
 namespace robustrun::launcher::host_filter_test {
 namespace {

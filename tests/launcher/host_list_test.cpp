@@ -1,4 +1,4 @@
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/core/name_list.h"
-#include "launcher/host_limits.h"
+#include "launcher/hosts/host_limits.h"
 
 namespace robustrun::launcher::host_list_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "launcher/known_hosts.h"
+#include "launcher/ssh/known_hosts.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The SFTP client as a machine of bytes, against a server made of a few lines.
 
-#include "launcher/push_sftp.h"
+#include "launcher/push/sftp.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // A build that the hosts have not got: pushed over SFTP, verified, run from the cache.
 
-#include "launcher/push.h"
+#include "launcher/push/push.h"
 
 #include "tests/launcher/ssh_rig.h"
 

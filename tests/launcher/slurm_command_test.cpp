@@ -1,10 +1,10 @@
-#include "launcher/slurm_command.h"
+#include "launcher/slurm/command.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "launcher/slurm_probe.h"
+#include "launcher/slurm/probe.h"
 
 namespace robustrun::launcher::slurm_command_test {
 namespace {

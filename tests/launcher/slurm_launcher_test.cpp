@@ -1,7 +1,7 @@
 // The launcher with stand-ins for Slurm's programs: shell scripts that write down what they are
 // asked and answer as the test says. Real ones: tests/e2e/test_slurm.py.
 
-#include "launcher/slurm_launcher.h"
+#include "launcher/slurm/launcher.h"
 
 #include <doctest/doctest.h>
 

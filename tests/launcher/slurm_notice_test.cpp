@@ -1,4 +1,4 @@
-#include "launcher/slurm_notice.h"
+#include "launcher/slurm/notice.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/slurm_words.h"
+#include "launcher/slurm/words.h"
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
 // One `ssh -G` for many hosts, against the real client.
 
-#include "launcher/ssh_answer.h"
+#include "launcher/ssh/answer.h"
 
 #include <algorithm>
 
 #include "base/core/clock.h"
 #include "launcher/limits.h"
-#include "launcher/ssh_context.h"
+#include "launcher/ssh/context.h"
 #include "tests/launcher/ssh_tools.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"

@@ -1,8 +1,8 @@
-#include "launcher/ssh_config_scope.h"
+#include "launcher/ssh/config_scope.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/host_limits.h"
+#include "launcher/hosts/host_limits.h"
 
 namespace robustrun::launcher::ssh_config_scope_test {
 namespace {

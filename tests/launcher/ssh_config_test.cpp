@@ -1,10 +1,10 @@
-#include "launcher/ssh_config.h"
+#include "launcher/ssh/config.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "launcher/host_limits.h"
+#include "launcher/hosts/host_limits.h"
 
 namespace robustrun::launcher::ssh_config_test {
 namespace {

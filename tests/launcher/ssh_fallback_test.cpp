@@ -1,7 +1,7 @@
 // Which transport serves a host, and why: `auto` against a real sshd.
 
 #include "base/io/log.h"
-#include "launcher/ssh_launcher.h"
+#include "launcher/ssh/launcher.h"
 #include "tests/launcher/ssh_rig.h"
 
 #ifdef RR_SANITIZED

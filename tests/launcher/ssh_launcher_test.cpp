@@ -1,6 +1,6 @@
 // Agents over a real sshd: both transports pass the same cases.
 
-#include "launcher/ssh_launcher.h"
+#include "launcher/ssh/launcher.h"
 
 #include "tests/launcher/ssh_rig.h"
 

@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "launcher/limits.h"
-#include "launcher/openssh_command.h"
-#include "launcher/openssh_words.h"
-#include "launcher/push_commands.h"
+#include "launcher/openssh/command.h"
+#include "launcher/openssh/words.h"
+#include "launcher/push/commands.h"
+#include "launcher/ssh/gate.h"
+#include "launcher/ssh/key_file.h"
+#include "launcher/ssh/target.h"
 #include "launcher/ssh_encoding.h"
-#include "launcher/ssh_gate.h"
-#include "launcher/ssh_key_file.h"
-#include "launcher/ssh_target.h"
 #include "tests/launcher/ssh_rig.h"
 
 namespace robustrun::test::ssh_pieces_test {

@@ -20,7 +20,7 @@
 #include "base/io/blocking_pool.h"
 #include "base/io/child.h"
 #include "base/io/fd.h"
-#include "launcher/ssh_launcher.h"
+#include "launcher/ssh/launcher.h"
 #include "tests/launcher/ssh_tools.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"

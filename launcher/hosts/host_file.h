@@ -1,0 +1,31 @@
+#pragma once
+// Host files: one host, or one list of them (host_list.h), on each line, then its attributes.
+//
+//   node[01-16] slots=8               DeepSpeed
+//   ada@node17 slots = 8 max_slots=9  OpenMPI
+//   node18:8                          MPICH: eight workers
+//   node19:2222 slots=8               with slots=, the number after the colon is ssh's port
+//
+// "#" begins a comment. Without slots= a number after the colon means workers up to
+// kColonSlotsMax and a port from kColonPortMin on; what lies between, and 22, is refused, because
+// either reading may be meant. max_slots is checked and has no effect: nothing is oversubscribed.
+//
+// Pure. Errors begin with "FILE:LINE: ".
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "launcher/hosts/host.h"
+
+namespace robustrun::launcher {
+
+inline constexpr std::uint16_t kColonSlotsMax = 128;
+inline constexpr std::uint16_t kColonPortMin = 1024;
+
+// At least one host, in the file's order, none there twice. `name` is for messages.
+[[nodiscard]] base::Result<std::vector<Host>> parse_host_file(std::string_view text,
+                                                              const std::string& name);
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,27 @@
+#include "launcher/openssh/command.h"
+
+#include <algorithm>
+
+namespace robustrun::launcher {
+
+std::vector<std::string> openssh_argv(const std::vector<std::string>& client, const Host& host,
+                                      std::chrono::milliseconds connect_timeout,
+                                      const SshCommand& command) {
+  const auto seconds = std::max<std::chrono::seconds>(
+      std::chrono::ceil<std::chrono::seconds>(connect_timeout), std::chrono::seconds(1));
+  std::vector<std::string> argv = client;
+  argv.insert(argv.end(),
+              {"-v", "-T", "-x", "-a", "-oBatchMode=yes",
+               "-oConnectTimeout=" + std::to_string(seconds.count()), "-oServerAliveInterval=15",
+               "-oServerAliveCountMax=3", "-oControlMaster=no", "-oControlPath=none",
+               "-oForwardAgent=no", "-oClearAllForwardings=yes", "-oRemoteCommand=none"});
+  if (!host.user.empty()) argv.insert(argv.end(), {"-l", host.user});
+  if (host.port != 0) argv.insert(argv.end(), {"-p", std::to_string(host.port)});
+  if (command.subsystem) argv.emplace_back("-s");
+  const bool bracketed = host.name.starts_with('[') && host.name.ends_with(']');
+  argv.insert(argv.end(), {"--", bracketed ? host.name.substr(1, host.name.size() - 2) : host.name,
+                           command.text});
+  return argv;
+}
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,27 @@
+#pragma once
+// SSH by way of the OpenSSH client: one process per command.
+//
+// For what libssh2 cannot do (proxies, GSSAPI, RSA keys, certificates). The client is in a session
+// of its own, so that a Ctrl-C in the terminal is not its business, and is killed by close().
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/hosts/host.h"
+#include "launcher/ssh_link.h"
+
+namespace robustrun::launcher {
+
+struct OpenSshOptions {
+  std::vector<std::string> client;  // the ssh command, absolute
+  Host host;
+  std::chrono::milliseconds connect_timeout{};
+  std::string agent_socket;  // SSH_AUTH_SOCK; empty: as in our environment
+};
+std::shared_ptr<SshLink> make_openssh_link(boost::asio::any_io_executor executor,
+                                           OpenSshOptions options);
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,46 @@
+#pragma once
+// One srun, which starts one agent on each of some nodes: from its start to its end.
+//
+// It has a session of its own, gets what it is to hand on in a file without a name and prints into
+// a file: nothing ties it to us, and neither it nor the agents notice our death (docs/slurm.md 0).
+// On the loop of its executor.
+
+#include <sys/types.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "launcher/slurm/command.h"
+#include "launcher/slurm/words.h"
+
+namespace robustrun::launcher {
+
+class SlurmStep {
+ public:
+  struct End {
+    std::string what;         // in words
+    bool began = false;       // false: Slurm refused the step, and nothing was started anywhere
+  };
+  struct Handlers {
+    std::function<void(const SrunNews&)> on_news;
+    std::function<void(const End&)> on_end;  // once, last
+  };
+  // `credential`: one line for all (wire::Credential::places). `number`: a free one, of files in
+  // options.folder, which must be there.
+  static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
+                                                        const SlurmOptions& options,
+                                                        const std::vector<std::string>& nodes,
+                                                        const std::string& credential,
+                                                        unsigned number, Handlers handlers);
+  // An srun that still runs is told to end its step: all agents that are left in it are killed.
+  virtual ~SlurmStep() = default;
+  // From now on srun is left to itself, also at our end. No handler is called any more.
+  virtual void leave() = 0;
+  [[nodiscard]] virtual pid_t pid() const = 0;
+};
+
+}  // namespace robustrun::launcher

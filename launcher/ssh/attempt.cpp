@@ -1,0 +1,321 @@
+#include "launcher/ssh/attempt.h"
+
+#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "base/core/text.h"
+#include "base/io/log.h"
+#include "launcher/limits.h"
+#include "launcher/openssh/link.h"
+#include "launcher/openssh/words.h"
+#include "launcher/push/commands.h"
+#include "launcher/ssh/session.h"
+
+namespace robustrun::launcher {
+
+struct SshAttempt::Timer : boost::asio::steady_timer {
+  using boost::asio::steady_timer::basic_waitable_timer;
+};
+
+SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
+                       std::string credential, std::function<void(const AgentEnd&)> on_lost)
+    : context_(std::move(context)),
+      host_(std::move(host)),
+      credential_(std::move(credential)),
+      on_lost_(std::move(on_lost)),
+      timer_(std::make_unique<Timer>(context_->executor)) {}
+
+SshAttempt::~SshAttempt() = default;
+
+std::string SshAttempt::cannot_start() const {
+  return "cannot start an agent on " + host_->host.name + " over SSH: ";
+}
+
+void SshAttempt::start() {
+  context_->read_target(host_, [self = shared_from_this()](base::Result<SshTarget> target) {
+    if (self->state_ == State::kPreparing) self->on_target(std::move(target));
+  });
+}
+
+void SshAttempt::on_target(base::Result<SshTarget> target) {
+  if (!target) return lose(cannot_start() + target.error().what, false);
+  host_->target = std::make_shared<const SshTarget>(*std::move(target));
+  cached_ = host_->use_cache;
+  choose_transport();
+}
+
+void SshAttempt::choose_transport() {
+  const std::string& unsuited = host_->target->unsuited;
+  switch (context_->options.transport) {
+    case SshTransport::kLibssh2:
+      if (!unsuited.empty()) {
+        return lose(cannot_start() + unsuited + "; use --ssh-transport=openssh", false);
+      }
+      break;
+    case SshTransport::kOpenSsh:
+      uses_openssh_ = true;
+      if (context_->client.empty()) {
+        return lose(cannot_start() + "there is no ssh client on PATH", false);
+      }
+      break;
+    case SshTransport::kAuto:
+      uses_openssh_ = host_->use_openssh;
+      if (!context_->client_is_ssh) return fall_back("--ssh-command names another program");
+      if (!uses_openssh_ && !unsuited.empty()) return fall_back(unsuited);
+      break;
+  }
+  enter_gate();
+}
+
+// Once per attempt: from libssh2, never back.
+void SshAttempt::fall_back(const std::string& reason) {
+  if (context_->client.empty()) {
+    return lose(cannot_start() + reason +
+                    "; the OpenSSH client could serve this host, but there is none on PATH",
+                false);
+  }
+  context_->tell_fallback(host_->host.name, reason);
+  uses_openssh_ = host_->use_openssh = true;
+  enter_gate();
+}
+
+void SshAttempt::enter_gate() {
+  state_ = State::kWaiting;
+  if (pass_ != nullptr) return connect();
+  context_->connections.enter(host_->target->settings.jump_host,
+                              [self = shared_from_this()](SshGate::Pass pass, bool) {
+                                if (self->state_ != State::kWaiting) return;
+                                self->pass_ = std::move(pass);
+                                self->connect();
+                              });
+}
+
+void SshAttempt::connect() {
+  if (tries_++ == 0) first_try_ = context_->clock.now();
+  if (link_ != nullptr) link_->close();
+  link_ = make_link();
+  run_command();
+}
+
+std::shared_ptr<SshLink> SshAttempt::make_link() const {
+  if (uses_openssh_) {
+    const SshOptions& options = context_->options;
+    return make_openssh_link(context_->executor, {context_->client, host_->host,
+                                                  options.connect_timeout, options.agent_socket});
+  }
+  return make_libssh2_link(context_->executor, host_->target,
+                           [context = context_, host = host_](const std::string& line) {
+                             context->store_host_key(*host, line);
+                           });
+}
+
+void SshAttempt::run_command() {
+  if (cached_) return run_cached();
+  const auto command = installed_agent_command(context_->options.executable);
+  if (!command) {
+    cached_ = true;
+    return run_cached();
+  }
+  state_ = State::kStarting;
+  output_.clear();
+  on_deadline(context_->options.connect_timeout + kRemoteShellWait, &SshAttempt::start_late);
+  link_->run(
+      {*command, false},
+      {.on_output = [self = shared_from_this()](std::string_view bytes) { self->on_output(bytes); },
+       .on_end = [self = shared_from_this()](const SshEnd& end) { self->on_end(end); }});
+}
+
+void SshAttempt::run_cached() {
+  state_ = State::kStarting;
+  context_->with_bundle(
+      [self = shared_from_this()](base::Result<std::shared_ptr<const PushBundle>> bundle) {
+        if (self->state_ != State::kStarting) return;
+        if (!bundle) {
+          return self->lose(
+              self->cannot_start() + "it has not got this build there, and " + bundle.error().what,
+              false);
+        }
+        self->bundle_ = *bundle;
+        self->output_.clear();
+        self->on_deadline(self->context_->options.connect_timeout + kRemoteShellWait,
+                          &SshAttempt::start_late);
+        self->link_->run({cached_agent_command(*self->bundle_), false},
+                         {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
+                          .on_end = [self](const SshEnd& end) { self->on_end(end); }});
+      });
+}
+
+void SshAttempt::on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)()) {
+  timer_->expires_after(after);
+  timer_->async_wait(
+      [self = shared_from_this(), then, state = state_](const boost::system::error_code& error) {
+        if (!error && self->state_ == state) (self.get()->*then)();
+      });
+}
+
+void SshAttempt::start_late() {
+  const auto limit = std::chrono::duration_cast<std::chrono::seconds>(
+      context_->options.connect_timeout + kRemoteShellWait);
+  lose(cannot_start() + "its shell did not start the agent within " +
+           std::to_string(limit.count()) + " s",
+       true);
+}
+
+void SshAttempt::on_output(std::string_view bytes) {
+  if (state_ != State::kStarting) return;  // an agent has nothing to say here
+  output_ += bytes.substr(0, kOutputHeadBytes - output_.size());
+  const auto pid = find_start_mark(output_);
+  if (!pid) return;
+  timer_->cancel();
+  remote_pid_ = *pid;
+  state_ = State::kRunning;
+  pass_.reset();
+  context_->connections.widen();
+  host_->use_cache = cached_;
+  link_->write(credential_);  // the input stays open: its end would be ours
+}
+
+void SshAttempt::on_end(const SshEnd& end) {
+  timer_->cancel();
+  if (state_ == State::kKilling) return finish_kill();
+  if (end.trouble == SshTrouble::kNone) return on_exit(end);
+  on_trouble(end);
+}
+
+void SshAttempt::on_trouble(const SshEnd& end) {
+  if (state_ == State::kRunning) {
+    return lose("the SSH session with the agent on " + host_->host.name + " ended: " + end.what,
+                true);
+  }
+  const bool automatic = context_->options.transport == SshTransport::kAuto;
+  if (end.trouble == SshTrouble::kUnsuited && automatic && !uses_openssh_) {
+    return fall_back(end.what);
+  }
+  if (try_again(end)) return;
+  const bool doubtful = end.trouble == SshTrouble::kUnreachable ||
+                        end.trouble == SshTrouble::kLookUp || end.trouble == SshTrouble::kDropped ||
+                        end.trouble == SshTrouble::kLost;
+  const std::string tries = tries_ > 1 ? " (tried " + std::to_string(tries_) + " times)" : "";
+  lose(cannot_start() + end.what + tries, doubtful);
+}
+
+// Jitter, so that those who were dropped together do not come back together.
+bool SshAttempt::try_again(const SshEnd& end) {
+  if (end.trouble != SshTrouble::kDropped && end.trouble != SshTrouble::kLost) return false;
+  if (tries_ >= kConnectTriesMax || context_->clock.now() - first_try_ > kRetryBudget) return false;
+  const auto delay = std::min(kRetryDelayFirst * (1 << std::min(tries_ - 1, 8U)), kRetryDelayMax);
+  const auto jitter = context_->rng.below(static_cast<std::uint64_t>(delay.count()));
+  state_ = State::kWaiting;
+  context_->connections.narrow();
+  pass_.reset();  // others may have more luck
+  on_deadline(delay / 2 + std::chrono::milliseconds(jitter), &SshAttempt::enter_gate);
+  return true;
+}
+
+void SshAttempt::on_exit(const SshEnd& end) {
+  const bool started = state_ == State::kRunning;
+  const int code = end.status.kind == base::ExitStatus::Kind::kExited ? end.status.code : -1;
+  if (!cached_ &&
+      (code == kExitOtherBuild || code == kExitNotFound || code == kExitNotExecutable)) {
+    cached_ = true;
+    remote_pid_ = 0;
+    state_ = State::kWaiting;
+    if (!uses_openssh_) return run_command();  // on the session that is there
+    return enter_gate();
+  }
+  if (!started && cached_ && !pushed_) {
+    const bool damaged = code != kExitNotCached;
+    return push_turn_ ? push(damaged) : wait_for_push(damaged);
+  }
+  const std::string words = first_words(end.errors);
+  const std::string how = base::describe(end.status) + (words.empty() ? "" : " (" + words + ")");
+  if (!started) {
+    return lose(
+        cannot_start() +
+            (cached_ ? "the build that was pushed cannot be used there: " : "its shell ended: ") +
+            how,
+        false);
+  }
+  lose("the agent on " + host_->host.name + " (pid " + std::to_string(remote_pid_) +
+           ") ended: " + how,
+       false);
+}
+
+void SshAttempt::wait_for_push(bool replace) {
+  state_ = State::kPushing;
+  pass_.reset();
+  context_->pushes.enter("", [self = shared_from_this(), replace](SshGate::Pass pass, bool waited) {
+    if (self->state_ != State::kPushing) return;
+    self->pass_ = std::move(pass);
+    self->push_turn_ = true;
+    // Where homes are shared, somebody else may have pushed it meanwhile.
+    if (waited) return self->run_command();
+    self->push(replace);
+  });
+}
+
+void SshAttempt::push(bool replace) {
+  state_ = State::kPushing;
+  RR_LOG(kInfo, ({.node = host_->host.name}), "has not got this build: pushing it");
+  const std::string folder =
+      "." + bundle_->name + "." + std::to_string(context_->rng.next() % 1'000'000'000);
+  push_ = SshPush::start(context_->executor, {link_, bundle_, folder, replace},
+                         [self = shared_from_this()](const SshEnd& end) {
+                           if (self->state_ != State::kPushing) return;
+                           self->push_.reset();
+                           self->pushed_ = true;
+                           if (end.trouble != SshTrouble::kNone) {
+                             return self->lose(
+                                 self->cannot_start() + "cannot push this build: " + end.what,
+                                 end.trouble == SshTrouble::kLost);
+                           }
+                           self->run_command();
+                         });
+}
+
+void SshAttempt::kill() {
+  if (state_ == State::kEnded || state_ == State::kKilling || state_ == State::kProbing) return;
+  const bool runs = state_ == State::kRunning;
+  state_ = State::kKilling;
+  on_deadline(runs ? kOldAgentWait : std::chrono::seconds(0), &SshAttempt::finish_kill);
+  if (!runs) return;
+  context_->connections.enter(host_->target->settings.jump_host,
+                              [self = shared_from_this()](SshGate::Pass pass, bool) {
+                                if (self->state_ != State::kKilling) return;
+                                self->pass_ = std::move(pass);
+                                self->on_deadline(kOldAgentWait, &SshAttempt::finish_kill);
+                                self->killer_ = self->make_link();
+                                // The end of the agent itself is waited for, not of this command.
+                                self->killer_->run({kill_command(self->remote_pid_), false}, {});
+                              });
+}
+
+void SshAttempt::finish_kill() { report("its supervisor has ended it", true); }
+
+void SshAttempt::abandon() {
+  on_lost_ = nullptr;
+  report("", true);
+}
+
+void SshAttempt::lose(const std::string& why, bool doubtful) {
+  if (!doubtful) return report(why, true);
+  state_ = State::kProbing;
+  pass_.reset();
+  probe_ssh_host(context_, *host_, [self = shared_from_this(), why](bool answers) {
+    if (self->state_ == State::kProbing) self->report(why, answers);
+  });
+}
+
+void SshAttempt::report(const std::string& why, bool node_answers) {
+  state_ = State::kEnded;
+  timer_->cancel();
+  pass_.reset();
+  if (push_ != nullptr) std::exchange(push_, nullptr)->cancel();
+  for (auto* const link : {&link_, &killer_}) {
+    if (*link != nullptr) std::exchange(*link, nullptr)->close();
+  }
+  const auto on_lost = std::exchange(on_lost_, nullptr);
+  if (on_lost) on_lost({why, node_answers});
+}
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,95 @@
+#pragma once
+// One agent on one host over SSH, from the order to its end: read the configuration, wait for a
+// turn, connect (again, where the server has dropped us), start the agent, push the build where it
+// is missing, watch.
+//
+// On the loop. Every step has a deadline but a running agent, which may run for ever.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "launcher/push/push.h"
+#include "launcher/ssh/context.h"
+#include "launcher/ssh_link.h"
+
+namespace robustrun::launcher {
+
+class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
+ public:
+  // `on_lost` is called once, last, from the loop.
+  SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
+             std::string credential, std::function<void(const AgentEnd&)> on_lost);
+  ~SshAttempt();
+  SshAttempt(const SshAttempt&) = delete;
+  SshAttempt& operator=(const SshAttempt&) = delete;
+  void start();
+  // Ends what has been started: an agent that runs is killed by a second command, as far as the
+  // host can be reached within kOldAgentWait. on_lost follows in any case.
+  void kill();
+  // Closes everything now; on_lost is not called.
+  void abandon();
+
+ private:
+  // kPreparing: configuration, keys, addresses. kWaiting: for a turn, or before another try.
+  // kStarting: a command was sent that says the mark when it becomes the agent.
+  enum class State : std::uint8_t {
+    kPreparing,
+    kWaiting,
+    kStarting,
+    kPushing,
+    kRunning,
+    kKilling,
+    kProbing,
+    kEnded
+  };
+
+  void on_target(base::Result<SshTarget> target);
+  void choose_transport();
+  void fall_back(const std::string& reason);
+  void enter_gate();
+  void connect();
+  [[nodiscard]] std::shared_ptr<SshLink> make_link() const;
+  void run_command();
+  void run_cached();
+  void on_output(std::string_view bytes);
+  void on_end(const SshEnd& end);
+  void on_trouble(const SshEnd& end);
+  void on_exit(const SshEnd& end);
+  void use_cache(const SshEnd& end);
+  void wait_for_push(bool replace);
+  void push(bool replace);
+  [[nodiscard]] bool try_again(const SshEnd& end);
+  void on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)());
+  void start_late();
+  void finish_kill();
+  // Ends the attempt; asks the machine whether it answers where `doubtful`.
+  void lose(const std::string& why, bool doubtful);
+  void report(const std::string& why, bool node_answers);
+  [[nodiscard]] std::string cannot_start() const;
+
+  std::shared_ptr<SshContext> context_;
+  std::shared_ptr<SshHost> host_;
+  std::string credential_;
+  std::function<void(const AgentEnd&)> on_lost_;
+  State state_ = State::kPreparing;
+  bool uses_openssh_ = false;
+  bool cached_ = false;    // the command is for the cached build
+  bool pushed_ = false;
+  bool push_turn_ = false;  // pass_ is for a push
+  SshGate::Pass pass_;
+  std::shared_ptr<SshLink> link_;
+  std::shared_ptr<SshLink> killer_;
+  std::shared_ptr<SshPush> push_;
+  std::shared_ptr<const PushBundle> bundle_;
+  std::string output_;  // before the mark
+  std::uint64_t remote_pid_ = 0;
+  unsigned tries_ = 0;
+  base::Nanos first_try_{};
+  struct Timer;
+  std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,58 @@
+#pragma once
+// What the user's ssh configuration says about one host, read from what `ssh -G HOST` prints
+// (ssh_config(5); keyword and value on each line), or assumed where there is no ssh client.
+//
+// Pure: no file is opened, no name looked up. Unknown keywords are skipped, so that a newer ssh
+// does no harm. Paths are absolute: "~" and the tokens %d %h %n %p %r %u %% are replaced.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "launcher/hosts/host.h"
+
+namespace robustrun::launcher {
+
+struct SshSettings {
+  // kYes stands for "ask" too: there is nobody to ask.
+  enum class StrictHostKeys : std::uint8_t { kYes, kAcceptNew, kNo };
+  enum class Family : std::uint8_t { kAny, kIpv4, kIpv6 };
+
+  std::string hostname;  // what to connect to: a name or a numeric address, without brackets
+  std::uint16_t port = 22;
+  std::string user;
+  Family family = Family::kAny;
+  std::vector<std::string> identity_files;  // in the order to try; they need not exist
+  std::vector<std::string> certificate_files;  // named by the user; none: those beside the keys
+  std::vector<std::string> user_known_hosts_files;
+  std::vector<std::string> global_known_hosts_files;
+  StrictHostKeys strict_host_keys = StrictHostKeys::kYes;
+  bool hash_known_hosts = false;  // for keys that kAcceptNew adds
+  std::string host_key_alias;     // empty: known_hosts knows the host by `hostname` and port
+  std::string identity_agent;     // path; empty: SSH_AUTH_SOCK's; "none": no agent
+  bool identities_only = false;   // of an agent's keys, only those of identity_files
+  // Comma-separated, as OpenSSH prefers them, unknown names among them; empty: not said.
+  std::string ciphers;
+  std::string macs;
+  std::string key_exchanges;
+  std::string host_key_algorithms;
+  // What every connection to this host goes through (the first ProxyJump host, or the whole
+  // ProxyCommand); empty: nothing. Equal texts are one bastion.
+  std::string jump_host;
+  // Why libssh2 cannot serve this host, part of a sentence: "its ssh configuration has a
+  // ProxyJump". Empty: as far as the configuration tells, it can.
+  std::string needs_openssh;
+
+  bool operator==(const SshSettings&) const = default;
+};
+
+// `output`: all of `ssh -G`'s standard output. `home` and `user` are the caller's, for tokens.
+base::Result<SshSettings> parse_ssh_settings(std::string_view output, const std::string& home,
+                                             const std::string& user);
+
+// OpenSSH's own defaults. The host's user and port count, where given.
+SshSettings default_settings(const Host& host, const std::string& home, const std::string& user);
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,81 @@
+#pragma once
+// What all hosts of one SSH launcher share, and what is kept about each from one launch to the
+// next. Of the room's own use.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/io/blocking_pool.h"
+#include "launcher/push/bundle.h"
+#include "launcher/ssh/gate.h"
+#include "launcher/ssh/launcher.h"
+#include "launcher/ssh/target.h"
+
+namespace robustrun::launcher {
+
+struct SshHost {
+  Host host;
+  base::BlockingPool::Lane lane = 0;
+  std::shared_ptr<const SshTarget> target;  // as last read; null before the first launch
+  bool use_openssh = false;  // libssh2 was tried and could not
+  bool use_cache = false;    // the host has no such build at our path
+};
+
+struct SshContext : std::enable_shared_from_this<SshContext> {
+  using BundleHandler = std::function<void(base::Result<std::shared_ptr<const PushBundle>>)>;
+  using TargetHandler = std::function<void(base::Result<SshTarget>)>;
+
+  SshContext(boost::asio::any_io_executor loop, base::BlockingPool& threads, SshOptions settings);
+
+  // On the pool. While the ssh client is being asked about one host, others with the same user and
+  // port wait for its answer, which mostly holds for them, too; who asks later finds out anew, so
+  // that an edited configuration counts.
+  void read_target(std::shared_ptr<SshHost> host, TargetHandler handler);
+  // Reads the bundle once, on the pool.
+  void with_bundle(BundleHandler handler);
+  // Says once per reason why the OpenSSH client is used.
+  void tell_fallback(const std::string& host, const std::string& reason);
+  // Appends to the user's first known_hosts file, on the pool.
+  void store_host_key(const SshHost& host, const std::string& line);
+
+  boost::asio::any_io_executor executor;
+  base::BlockingPool& pool;
+  SshOptions options;
+  std::vector<std::string> client;  // the ssh command, absolute; empty: there is none
+  bool client_is_ssh = true;  // it understands `ssh -G`
+  SshGate connections;
+  SshGate pushes;
+  base::Rng rng;
+  base::SystemClock clock;
+  std::shared_ptr<const PushBundle> bundle;
+  std::vector<BundleHandler> bundle_waiting;
+  std::set<std::string> told;
+
+ private:
+  struct TargetRequest {
+    std::shared_ptr<SshHost> host;
+    TargetHandler handler;
+  };
+  using Answer = std::shared_ptr<const base::Result<SshAnswer>>;
+
+  void on_answer(const TargetRequest& asker, const Answer& answer);
+  void make_target(TargetRequest request, const Answer& answer);
+
+  // By user and port: who waits for the answer about another host.
+  std::map<std::pair<std::string, std::uint16_t>, std::vector<TargetRequest>> waiting_;
+};
+
+// Whether the machine takes connections to its SSH port, within kProbeWait. Through a jump host a
+// login is tried, which has to be done within kJumpProbeWait.
+void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& host,
+                    std::function<void(bool answers)> done);
+
+}  // namespace robustrun::launcher

@@ -1,0 +1,67 @@
+#pragma once
+// The login of one libssh2 session: keys of the ssh-agent, then key files, until the server takes
+// one. Keys that this libssh2 cannot use are left out and named in the failure.
+//
+// step() is called again and again; where it waits for the ssh-agent, `wake` says when.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/ssh/agent_client.h"
+#include "launcher/ssh/target.h"
+#include "launcher/ssh_link.h"
+
+struct _LIBSSH2_SESSION;
+
+namespace robustrun::launcher {
+
+class SshLogin {
+ public:
+  enum class Outcome : std::uint8_t { kDone, kAgain, kWaitForSocket, kWaitForAgent, kFailed };
+
+  SshLogin(boost::asio::any_io_executor executor, std::shared_ptr<const SshTarget> target,
+           std::function<void()> wake);
+  ~SshLogin();
+  SshLogin(const SshLogin&) = delete;
+  SshLogin& operator=(const SshLogin&) = delete;
+
+  Outcome step(_LIBSSH2_SESSION* session);
+  // After kFailed.
+  [[nodiscard]] SshTrouble trouble() const;
+  [[nodiscard]] std::string explain() const;
+
+  // libssh2's question for a signature: 0 with `*signature` (malloc), or one of its errors.
+  int sign(unsigned char** signature, std::size_t* size, std::string_view data);
+
+ private:
+  struct Candidate {
+    std::string label;
+    std::string blob;  // of an agent's key
+    std::string text;  // of a key file
+  };
+  Outcome ask_agent();
+  void choose(const std::vector<SshAgentKey>& agent_keys);
+  void add(Candidate candidate);
+  Outcome attempt(_LIBSSH2_SESSION* session);
+
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<const SshTarget> target_;
+  std::function<void()> wake_;
+  std::shared_ptr<SshAgentClient> agent_;
+  bool asked_ = false;    // the agent for its keys
+  bool chosen_ = false;   // candidates_ is complete
+  bool signing_ = false;  // the agent is asked for a signature
+  bool broken_ = false;   // the connection, not the key, was the trouble
+  std::unique_ptr<base::Result<std::string>> signature_;
+  std::string agent_trouble_;
+  std::vector<Candidate> candidates_;
+  std::size_t at_ = 0;
+  std::vector<std::string> tried_;
+  std::vector<std::string> left_out_;   // keys that OpenSSH might use
+  std::vector<std::string> unusable_;   // and keys that nobody could use without a person
+};
+
+}  // namespace robustrun::launcher
