@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/own_console.h"
+#include "agent/output/own_console.h"
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "agent/agent.h"
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/core/clock.h"
 #include "wire/messages/limits.h"
 #include "wire/tls/credential.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "agent/worker_command.h"
+#include "agent/spawn/worker_command.h"
 #include "base/core/text.h"
 #include "cli/redact.h"
 #include "cli/values.h"

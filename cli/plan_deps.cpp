@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/snapshot_limits.h"
+#include "agent/deps/snapshot_limits.h"
 #include "bootstrap/deps/inputs.h"
 #include "cli/command_words.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/container_command.h"
+#include "agent/image/container_command.h"
 #include "base/core/text.h"
 #include "bootstrap/store/source_digest.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/line_metrics.h"
+#include "agent/output/line_metrics.h"
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "cli/limits.h"

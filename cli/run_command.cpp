@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "agent/numa.h"
+#include "agent/spawn/numa.h"
 #include "base/core/clock.h"
 #include "base/core/text.h"
 #include "base/io/log.h"

@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "agent/numa.h"
-#include "agent/port.h"
+#include "agent/process/port.h"
+#include "agent/spawn/numa.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/tool.h"

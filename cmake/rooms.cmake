@@ -17,4 +17,4 @@ function(rr_room name)
 endfunction()
 
 # <linux/tcp.h>, which it needs, says again what <netinet/tcp.h> says.
-set_source_files_properties(agent/worker_sockets.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(agent/evidence/worker_sockets.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

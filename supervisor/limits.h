@@ -31,12 +31,12 @@ inline constexpr std::chrono::milliseconds kCopyRoundLeadMax{10'000};
 inline constexpr std::chrono::milliseconds kCopyPaceInterval{500};
 inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
 // driver_blocks: from the first node's coming to the first list, where others are late: less than
-// servers of images wait for it (agent/image_limits.h). From a node's coming to the next list, so
+// servers of images wait for it (agent/image/limits.h). From a node's coming to the next list, so
 // that those who come together are in one.
 inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
 // From the core's Finish to our exit: agents say goodbye, the console drains. Longer than they save
-// copies of an attempt that nobody goes on from (agent/copy_limits.h).
+// copies of an attempt that nobody goes on from (agent/copies/limits.h).
 inline constexpr std::chrono::seconds kFarewellMax{10};
 // From SIGKILL of what is left to our exit.
 inline constexpr std::chrono::seconds kKillMax{2};
@@ -100,7 +100,7 @@ inline constexpr std::chrono::hours kUpdateWithinMax{24 * 366};
 inline constexpr std::chrono::seconds kReplayOthersMax{12};
 inline constexpr std::size_t kReplayWordsMax = 300;
 
-// preflight_check: its steps. Each is longer than what an agent gives itself (agent/limits.h).
+// preflight_check: its steps. Each is longer than what an agent gives itself (agent/node/limits.h).
 inline constexpr std::chrono::seconds kCheckReadyMax{10};
 inline constexpr std::chrono::seconds kCheckFastMax{12};
 inline constexpr std::chrono::seconds kCheckFullMax{100};

@@ -1,4 +1,4 @@
-#include "agent/attempt_dirs.h"
+#include "agent/spawn/attempt_dirs.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "agent/attempt_end.h"
+#include "agent/worker/attempt_end.h"
 
 #include <doctest/doctest.h>
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/block_peers.h"
+#include "agent/staging/block_peers.h"
 #include "wire/bulk/door.h"
 #include "wire/link/acceptor.h"
 #include "wire/tls/identity.h"

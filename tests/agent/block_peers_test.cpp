@@ -1,5 +1,5 @@
 // Blocks that pass from node to node: how often the storage is read, and who holds whom up.
-#include "agent/block_peers.h"
+#include "agent/staging/block_peers.h"
 
 #include <doctest/doctest.h>
 

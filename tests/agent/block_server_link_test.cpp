@@ -1,5 +1,5 @@
 // A block server and its peers: a played server at the other end of a socket.
-#include "agent/block_server_link.h"
+#include "agent/image/block_server_link.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

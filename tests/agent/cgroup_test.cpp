@@ -1,4 +1,4 @@
-#include "agent/cgroup.h"
+#include "agent/process/cgroup.h"
 
 #include <doctest/doctest.h>
 #include <sys/file.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <vector>
 
-#include "agent/shim_link.h"
+#include "agent/process/shim_link.h"
 #include "tests/agent/process_tree.h"
 
 namespace robustrun::agent::cgroup_test {

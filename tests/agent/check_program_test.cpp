@@ -1,4 +1,4 @@
-#include "agent/check_program.h"
+#include "agent/spawn/check_program.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // A checkpoint is set aside by order, and nothing else is written.
-#include "agent/checkpoint_demotion.h"
+#include "agent/worker/checkpoint_demotion.h"
 
 #include <doctest/doctest.h>
 

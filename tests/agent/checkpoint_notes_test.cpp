@@ -1,11 +1,11 @@
 // What a worker says of its checkpoints, folded; and a checkpoint that is set aside.
-#include "agent/checkpoint_notes.h"
+#include "agent/worker/checkpoint_notes.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 
-#include "agent/checkpoint_limits.h"
+#include "agent/copies/checkpoint_limits.h"
 
 namespace checkpoint_notes_test {
 

@@ -1,4 +1,4 @@
-#include "agent/collective_watch.h"
+#include "agent/evidence/collective_watch.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <deque>
 
-#include "agent/limits.h"
-#include "agent/worker_snapshot.h"
+#include "agent/evidence/worker_snapshot.h"
+#include "agent/node/limits.h"
 #include "base/io/fd.h"
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"

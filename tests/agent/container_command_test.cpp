@@ -1,11 +1,11 @@
-#include "agent/container_command.h"
+#include "agent/image/container_command.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "agent/image_tree.h"
+#include "agent/image/tree.h"
 
 namespace robustrun::agent::container_command_test {
 

@@ -1,4 +1,4 @@
-#include "agent/control_socket.h"
+#include "agent/worker/control_socket.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/core/clock.h"
 #include "base/io/fd.h"
 #include "tests/scratch_folder.h"

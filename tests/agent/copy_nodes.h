@@ -13,9 +13,9 @@
 #include <ranges>
 #include <vector>
 
-#include "agent/copy_transfer.h"
-#include "agent/memory_tier.h"
-#include "agent/peer_copies.h"
+#include "agent/copies/memory_tier.h"
+#include "agent/copies/peer_copies.h"
+#include "agent/copies/transfer.h"
 #include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/support.h"
 #include "wire/bulk/door.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <ranges>
 
-#include "agent/rescue.h"
-#include "agent/round_part.h"
+#include "agent/copies/rescue.h"
+#include "agent/copies/round_part.h"
 #include "checkpoint/memory/staging.h"
 #include "tests/agent/copy_nodes.h"
 #include "wire/bulk/door.h"

@@ -1,6 +1,6 @@
 // Those that need a small file system of their own run themselves again where there is one, in a
 // mount namespace, so that nobody else's disk gets full.
-#include "agent/disk_filler.h"
+#include "agent/faults/disk_filler.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/core/clock.h"
 #include "base/io/fd.h"
 #include "base/io/tool.h"

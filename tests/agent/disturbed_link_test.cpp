@@ -1,4 +1,4 @@
-#include "agent/disturbed_link.h"
+#include "agent/uplink/disturbed_link.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/core/clock.h"
 #include "tests/support/loop.h"
 

@@ -1,4 +1,4 @@
-#include "agent/environment.h"
+#include "agent/node/environment.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "agent/error_file.h"
+#include "agent/worker/error_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/limits.h"
-#include "agent/worker_json.h"
+#include "agent/node/limits.h"
+#include "agent/node/worker_json.h"
 #include "base/core/clock.h"
 #include "tests/scratch_folder.h"
 

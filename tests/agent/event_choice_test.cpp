@@ -1,11 +1,11 @@
-#include "agent/event_choice.h"
+#include "agent/evidence/event_choice.h"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "tests/support/scratch.h"
 #include "tracer/record_counters.h"
 

@@ -1,5 +1,5 @@
 // All evidence of real processes at once.
-#include "agent/evidence_collector.h"
+#include "agent/evidence/evidence_collector.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "agent/process_look.h"
+#include "agent/evidence/process_look.h"
 #include "base/core/text.h"
 #include "tests/agent/process_tree.h"
 #include "tests/agent/subject.h"

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "agent/gpu_state.h"
-#include "agent/limits.h"
-#include "agent/native_stacks.h"
-#include "agent/network_state.h"
-#include "agent/worker_json.h"
-#include "agent/worker_sockets.h"
+#include "agent/evidence/native_stacks.h"
+#include "agent/evidence/network_state.h"
+#include "agent/evidence/worker_sockets.h"
+#include "agent/gpu/gpu_state.h"
+#include "agent/node/limits.h"
+#include "agent/node/worker_json.h"
 #include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 

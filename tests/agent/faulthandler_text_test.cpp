@@ -1,9 +1,9 @@
 // faulthandler's dumps, as CPython 3.6 to 3.13 were seen to write them.
-#include "agent/faulthandler_text.h"
+#include "agent/node/faulthandler_text.h"
 
 #include <doctest/doctest.h>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 
 namespace robustrun::agent::faulthandler_text_test {
 namespace {

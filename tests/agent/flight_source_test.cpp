@@ -1,4 +1,4 @@
-#include "agent/flight_source.h"
+#include "agent/evidence/flight_source.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/core/clock.h"
 #include "base/io/fd.h"
 #include "tests/support/fake_flight_server.h"

@@ -1,12 +1,12 @@
-#include "agent/gpu_health.h"
+#include "agent/health/gpu_health.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "agent/health_limits.h"
-#include "agent/limits.h"
+#include "agent/health/limits.h"
+#include "agent/node/limits.h"
 
 namespace robustrun::agent::gpu_health_test {
 namespace {

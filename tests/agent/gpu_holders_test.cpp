@@ -1,10 +1,10 @@
-#include "agent/gpu_holders.h"
+#include "agent/worker/gpu_holders.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/io/child.h"
 #include "base/io/fd.h"
 #include "tests/support/loop.h"

@@ -1,6 +1,6 @@
 // The tests of GPUs as the agent has them done, with a program that plays the probe and all that
 // may become of it.
-#include "agent/gpu_probe.h"
+#include "agent/gpu/gpu_probe.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/io/fd.h"
 #include "base/io/strays.h"
 #include "probe/tests.h"

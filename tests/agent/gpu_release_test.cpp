@@ -1,11 +1,11 @@
-#include "agent/gpu_release.h"
+#include "agent/worker/gpu_release.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include <cstdio>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"

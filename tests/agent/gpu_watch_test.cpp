@@ -1,5 +1,5 @@
 // The helper that follows NVML, and what may become of it: programs that play it.
-#include "agent/gpu_watch.h"
+#include "agent/health/gpu_watch.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/health_limits.h"
+#include "agent/health/limits.h"
 #include "base/io/strays.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "agent/clock_health.h"
-#include "agent/finding_limit.h"
-#include "agent/health_limits.h"
-#include "agent/mount_health.h"
-#include "agent/pressure_health.h"
+#include "agent/health/clock_health.h"
+#include "agent/health/finding_limit.h"
+#include "agent/health/limits.h"
+#include "agent/health/mount_health.h"
+#include "agent/health/pressure_health.h"
 #include "tests/scratch_folder.h"
 #include "wire/messages/limits.h"
 

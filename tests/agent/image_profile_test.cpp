@@ -1,4 +1,4 @@
-#include "agent/image_profile.h"
+#include "agent/image/profile.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

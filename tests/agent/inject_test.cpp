@@ -1,4 +1,4 @@
-#include "agent/inject.h"
+#include "agent/faults/inject.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
-#include "agent/install_log.h"
+#include "agent/deps/install_log.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "agent/snapshot_limits.h"
+#include "agent/deps/snapshot_limits.h"
 #include "base/io/fd.h"
 #include "tests/scratch_folder.h"
 

@@ -1,11 +1,11 @@
-#include "agent/kernel_record.h"
+#include "agent/health/kernel_record.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "agent/health_limits.h"
-#include "agent/kernel_log.h"
+#include "agent/health/kernel_log.h"
+#include "agent/health/limits.h"
 #include "tests/scratch_folder.h"
 #include "wire/messages/limits.h"
 

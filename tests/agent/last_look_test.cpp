@@ -1,4 +1,4 @@
-#include "agent/last_look.h"
+#include "agent/evidence/last_look.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 // --line-metrics: numbers in lines that a script prints.
-#include "agent/line_metrics.h"
+#include "agent/output/line_metrics.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "agent/log_limits.h"
+#include "agent/output/log_limits.h"
 
 namespace robustrun::agent::line_metrics_test {
 namespace {

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "agent/line_filter.h"
-#include "agent/log_limits.h"
+#include "agent/output/line_filter.h"
+#include "agent/output/log_limits.h"
 
 namespace log_filter_test {
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "agent/log_limits.h"
-#include "agent/tail_buffer.h"
+#include "agent/output/log_limits.h"
+#include "agent/output/tail_buffer.h"
 
 namespace log_tail_test {
 

@@ -1,4 +1,4 @@
-#include "agent/memory_tier.h"
+#include "agent/copies/memory_tier.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "base/io/log.h"
 #include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/fuse_view.h"

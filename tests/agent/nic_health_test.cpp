@@ -1,4 +1,4 @@
-#include "agent/nic_health.h"
+#include "agent/health/nic_health.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/health_limits.h"
+#include "agent/health/limits.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::agent::nic_health_test {

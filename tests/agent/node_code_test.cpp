@@ -1,5 +1,5 @@
 // The run's code on its nodes: from the supervisor about once, from node to node, and unpacked.
-#include "agent/node_code.h"
+#include "agent/staging/node_code.h"
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/block_limits.h"
-#include "agent/stage_files.h"
+#include "agent/staging/block_limits.h"
+#include "agent/staging/stage_files.h"
 #include "base/core/text.h"
 #include "base/io/code_tree.h"
 #include "base/io/fd.h"

@@ -1,12 +1,12 @@
-#include "agent/numa.h"
+#include "agent/spawn/numa.h"
 
 #include <doctest/doctest.h>
 #include <sched.h>
 
 #include <numeric>
 
-#include "agent/cpu_set.h"
-#include "agent/limits.h"
+#include "agent/node/cpu_set.h"
+#include "agent/node/limits.h"
 #include "tests/scratch_folder.h"
 
 namespace numa_test {

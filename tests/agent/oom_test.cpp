@@ -1,4 +1,4 @@
-#include "agent/oom.h"
+#include "agent/process/oom.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <random>
 
-#include "agent/cgroup.h"
-#include "agent/shim_link.h"
+#include "agent/process/cgroup.h"
+#include "agent/process/shim_link.h"
 #include "tests/agent/process_tree.h"
 
 namespace robustrun::agent::oom_test {

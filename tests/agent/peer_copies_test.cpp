@@ -1,5 +1,5 @@
 // Copies of ranks' states on two nodes each: agents' parts in one process, over loopback TLS.
-#include "agent/peer_copies.h"
+#include "agent/copies/peer_copies.h"
 
 #include <doctest/doctest.h>
 

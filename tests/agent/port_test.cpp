@@ -1,4 +1,4 @@
-#include "agent/port.h"
+#include "agent/process/port.h"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <optional>
 
-#include "agent/ask_program.h"
-#include "agent/exchange.h"
-#include "agent/limits.h"
-#include "agent/local_facts.h"
-#include "agent/nvml.h"
-#include "agent/software.h"
+#include "agent/gpu/nvml.h"
+#include "agent/node/limits.h"
+#include "agent/preflight/exchange.h"
+#include "agent/preflight/local_facts.h"
+#include "agent/preflight/software.h"
+#include "agent/process/ask_program.h"
 #include "base/io/strays.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"

@@ -1,11 +1,11 @@
 // What the kernel says of processes: real ones, and a /proc of the test's.
-#include "agent/process_look.h"
+#include "agent/evidence/process_look.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "agent/cgroup.h"
-#include "agent/limits.h"
+#include "agent/node/limits.h"
+#include "agent/process/cgroup.h"
 #include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 

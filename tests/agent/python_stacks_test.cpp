@@ -1,5 +1,5 @@
 // Stacks that a real interpreter writes, and files that are none of it.
-#include "agent/python_stacks.h"
+#include "agent/evidence/python_stacks.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <optional>
 #include <thread>
 
-#include "agent/limits.h"
-#include "agent/process_look.h"
+#include "agent/evidence/process_look.h"
+#include "agent/node/limits.h"
 #include "tests/agent/subject.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"

@@ -1,4 +1,4 @@
-#include "agent/ras_client.h"
+#include "agent/evidence/ras_client.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "tests/support/fake_ras.h"
 #include "tests/support/loop.h"
 #include "tracer/ras.h"

@@ -1,10 +1,10 @@
-#include "agent/ras_look.h"
+#include "agent/evidence/ras_look.h"
 
 #include <doctest/doctest.h>
 
 #include <optional>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "tests/support/fake_ras.h"
 
 namespace ras_look_test {

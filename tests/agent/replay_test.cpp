@@ -1,5 +1,5 @@
 // A node's part of a replay: what is run, with which ranks, and what is said and left of it.
-#include "agent/replay.h"
+#include "agent/preflight/replay.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // How long a rescue is waited for, played by work that writes as the test says.
 
-#include "agent/rescue_run.h"
+#include "agent/copies/rescue_run.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/saves_gate.h"
+#include "agent/worker/saves_gate.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "agent/copy_limits.h"
+#include "agent/copies/limits.h"
 
 namespace saves_gate_test {
 

@@ -1,4 +1,4 @@
-#include "agent/shim_link.h"
+#include "agent/process/shim_link.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "agent/shm_sweep.h"
+#include "agent/worker/shm_sweep.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // Snapshots between nodes: who has one gives it, who makes one is waited for, and what is damaged
 // on the way is none.
-#include "agent/snapshot_exchange.h"
+#include "agent/deps/snapshot_exchange.h"
 
 #include <doctest/doctest.h>
 

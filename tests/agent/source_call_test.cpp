@@ -1,11 +1,11 @@
-#include "agent/source_call.h"
+#include "agent/evidence/source_call.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <string>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::agent::source_call_test {

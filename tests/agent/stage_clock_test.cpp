@@ -1,5 +1,5 @@
 // The stages of a start: of one worker by its record, of a node, and when they are told.
-#include "agent/stage_clock.h"
+#include "agent/node/stage_clock.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/stage_limits.h"
+#include "agent/node/stage_limits.h"
 
 namespace stage_clock_test {
 

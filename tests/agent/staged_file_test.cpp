@@ -1,5 +1,5 @@
 // Files that are brought to every node: from the storage once, checked, and whatever may fail.
-#include "agent/staged_file.h"
+#include "agent/staging/staged_file.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/stage_files.h"
+#include "agent/staging/stage_files.h"
 #include "base/io/fd.h"
 #include "bootstrap/store/blob.h"
 #include "tests/agent/block_nodes.h"

@@ -1,4 +1,4 @@
-#include "agent/standby_match.h"
+#include "agent/spawn/standby_match.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-#include "agent/tracer_library.h"
+#include "agent/evidence/tracer_library.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
-#include "agent/limits.h"
+#include "agent/node/limits.h"
 #include "tests/scratch_folder.h"
 
 namespace tracer_library_test {

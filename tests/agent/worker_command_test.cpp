@@ -1,4 +1,4 @@
-#include "agent/worker_command.h"
+#include "agent/spawn/worker_command.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "agent/worker_spawn.h"
+#include "agent/spawn/worker_spawn.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "agent/worker_version.h"
+#include "agent/spawn/worker_version.h"
 
 #include <doctest/doctest.h>
 
 #include <boost/asio/io_context.hpp>
 
-#include "agent/worker_command.h"
+#include "agent/spawn/worker_command.h"
 #include "base/io/code_tree.h"
 #include "base/io/sha256.h"
 #include "tests/scratch_folder.h"

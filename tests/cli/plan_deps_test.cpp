@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "agent/snapshot_limits.h"
+#include "agent/deps/snapshot_limits.h"
 #include "cli/cache_text.h"
 #include "cli/plan.h"
 #include "tests/cli/fakes.h"

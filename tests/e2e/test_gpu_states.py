@@ -1,4 +1,4 @@
-"""The helper of an agent that asks NVIDIA's library what the GPUs do (agent/gpu_state.h)."""
+"""The helper of an agent that asks NVIDIA's library what the GPUs do (agent/gpu/gpu_state.h)."""
 
 import subprocess
 

@@ -12,7 +12,7 @@ from nodes import lockstep, start_job
 NODE_HEALTH = 20
 FALLEN = "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus."
 SOURCE_GPU, SOURCE_NETWORK, SOURCE_DISK = 1, 2, 3
-# Sooner than the next look that comes by itself (agent/health_limits.h).
+# Sooner than the next look that comes by itself (agent/health/limits.h).
 BEFORE_LINKS_S, BEFORE_GPUS_S = 4.5, 9.5
 
 

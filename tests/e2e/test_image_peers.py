@@ -16,7 +16,7 @@ from nodes import start_job
 
 pytestmark = NEEDS_MOUNTS
 DATA = 96 << 20
-WAITS_FOR_PEERS_S = 10  # agent/image_limits.h
+WAITS_FOR_PEERS_S = 10  # agent/image/limits.h
 SCRIPT = """
 import hashlib, of_the_image, robustrun
 path = of_the_image.__file__.replace("of_the_image.py", "data.bin")

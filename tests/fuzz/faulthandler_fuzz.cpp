@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/faulthandler_text.h"
-#include "agent/limits.h"
+#include "agent/node/faulthandler_text.h"
+#include "agent/node/limits.h"
 
 using namespace robustrun::agent;
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/kernel_record.h"
+#include "agent/health/kernel_record.h"
 #include "base/core/text.h"
 #include "wire/messages/limits.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/container_command.h"
+#include "agent/image/container_command.h"
 #include "bootstrap/image/mount_table.h"
 #include "bootstrap/image/squash_image.h"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/standby_match.h"
+#include "agent/spawn/standby_match.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view message(reinterpret_cast<const char*>(data), size);

@@ -136,7 +136,7 @@ TEST_CASE("a supervisor in place of another one never uses a number again") {
 }
 
 // A job in which every rank makes copies of the same steps, faster than they can be sent, and all
-// of its agents as agent/round_part.h does it: four slots, two of them rolling.
+// of its agents as agent/copies/round_part.h does it: four slots, two of them rolling.
 class RoundsRun {
  public:
   explicit RoundsRun(std::uint64_t seed)

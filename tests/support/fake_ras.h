@@ -1,6 +1,6 @@
 #pragma once
-// RAS's side of a connection (agent/ras_client.h) that does as it is told. Driven by the test's own
-// loop.
+// RAS's side of a connection (agent/evidence/ras_client.h) that does as it is told. Driven by the
+// test's own loop.
 
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/log_pump.h"
+#include "agent/output/log_pump.h"
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 

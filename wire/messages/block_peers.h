@@ -1,7 +1,7 @@
 #pragma once
-// Which nodes of a run pass blocks on to each other (agent/block_peers.h). The bytes go from agent
-// to agent, over connections of their own (wire/bulk/block_exchange.h). And blocks that the
-// supervisor alone has: of the code that the run was started with.
+// Which nodes of a run pass blocks on to each other (agent/staging/block_peers.h). The bytes go
+// from agent to agent, over connections of their own (wire/bulk/block_exchange.h). And blocks that
+// the supervisor alone has: of the code that the run was started with.
 
 #include <cstdint>
 #include <optional>

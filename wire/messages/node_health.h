@@ -1,5 +1,5 @@
 #pragma once
-// What an agent noticed about its machine while it watches it (agent/health_watch.h).
+// What an agent noticed about its machine while it watches it (agent/health/watch.h).
 //
 // An agent tells what it saw and never what should be done about it. It does so only if its
 // template says `health`: a supervisor that does not know this message asks for none.

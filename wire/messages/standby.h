@@ -1,6 +1,7 @@
 #pragma once
 // Standby workers of nodes that have had no workers yet: what the workers of another node have
-// imported, and the order to keep interpreters that have done so, too (agent/spare_standbys.h).
+// imported, and the order to keep interpreters that have done so, too
+// (agent/standby/spare_standbys.h).
 
 #include <string>
 

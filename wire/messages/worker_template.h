@@ -1,8 +1,8 @@
 #pragma once
 // What all workers of one node share, as part of Welcome, and where their output goes.
 //
-// Plain data, made by cli/ from options and files; agent/worker_command.h says how it becomes argv
-// and environment. Strings are bytes and need not be UTF-8.
+// Plain data, made by cli/ from options and files; agent/spawn/worker_command.h says how it becomes
+// argv and environment. Strings are bytes and need not be UTF-8.
 
 #include <cstdint>
 #include <optional>
@@ -16,11 +16,11 @@ namespace robustrun::wire {
 
 // Where one stream of one worker goes (torchrun's --redirects and --tee, --local-ranks-filter).
 enum class StreamRoute : std::uint8_t {
-  kInherit,         // the worker writes to the launcher's own descriptor (torchrun's default)
-  kConsole,         // captured, passed on to the supervisor's console
-  kFile,            // captured into the log file alone
+  kInherit,  // the worker writes to the launcher's own descriptor (torchrun's default)
+  kConsole,  // captured, passed on to the supervisor's console
+  kFile,  // captured into the log file alone
   kFileAndConsole,  // both: native default, and --tee
-  kDiscard,         // --local-ranks-filter without a file
+  kDiscard,  // --local-ranks-filter without a file
 };
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
@@ -53,12 +53,13 @@ struct SyncedCode {
   }
 };
 
-// What all workers of one node share. See agent/worker_command.h for how it becomes argv and env.
+// What all workers of one node share. See agent/spawn/worker_command.h for how it becomes argv and
+// env.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
   std::string interpreter;  // absolute path; empty for kExecutable, and for one in an image
-  std::string program;                // script, module or executable, as the user wrote it
-  std::vector<std::string> arguments; // with ${local_rank} still in them
+  std::string program;  // script, module or executable, as the user wrote it
+  std::vector<std::string> arguments;  // with ${local_rank} still in them
   std::vector<std::string> environment;  // NAME=VALUE, the caller's minus the deny-list
   std::string working_directory;
   std::string python_path;  // folder that holds the robustrun package; empty: no injection

@@ -1,0 +1,201 @@
+#include "agent/copies/peer_copies.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "agent/copies/held_copies.h"
+#include "agent/copies/limits.h"
+#include "agent/copies/sender.h"
+#include "agent/copies/transfer.h"
+#include "base/io/log.h"
+#include "wire/bulk/door.h"
+#include "wire/link/acceptor.h"
+
+namespace robustrun::agent {
+
+class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(NodeContext& node, MemoryTier& tier)
+      : node_(node),
+        tier_(tier),
+        sender_(CopySender::make(node, tier)),
+        held_(HeldCopies::make(node,
+                               [&tier](base::Rank rank) { return tier.same_memory_of(rank); })) {
+    tier_.use_peers(this);
+  }
+
+  std::string open(const std::string& run_id, const wire::Identity& self,
+                   const std::string& address);
+  void share_door(BlockHands hands) { blocks_ = std::move(hands); }
+  void place(const wire::PlaceCopies& order);
+  void begin_round(const wire::CopyRound& order) { sender_->begin_round(order); }
+  void abandon();
+  void save(const wire::SaveHeldCopies& order) { held_->save(order); }
+  void begin_attempt() { held_->begin_attempt(); }
+
+  void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) override;
+  void adopt(base::Rank rank, GivenMemory given) override { held_->adopt(rank, std::move(given)); }
+  void after_saving(std::function<void()> go) override { held_->after_saving(std::move(go)); }
+  [[nodiscard]] bool is_kept(base::Rank rank) const override { return sender_->is_kept(rank); }
+
+ private:
+  struct Fetch {
+    explicit Fetch(const boost::asio::any_io_executor& executor) : deadline(executor) {}
+    boost::asio::steady_timer deadline;
+    CopyPeer peer;
+    base::Result<GivenMemory> got = base::fail(base::Errc::kTimeout, "it took too long");
+    std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
+    std::function<void(GivenMemory)> answer;
+  };
+  void let_in(wire::BulkVisitor visitor) {
+    const bool wants_blocks = visitor.request.purpose == wire::BulkPurpose::kBlocks;
+    if (!wants_blocks) return held_->take(std::move(visitor));
+    if (blocks_.visit) blocks_.visit(std::move(visitor));
+  }
+  void begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch, std::function<void()> work);
+  void finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late);
+
+  NodeContext& node_;
+  MemoryTier& tier_;
+  std::string run_id_;
+  std::string address_;
+  wire::SharedBulkKeys keys_;
+  std::shared_ptr<CopySender> sender_;
+  std::shared_ptr<HeldCopies> held_;
+  std::unique_ptr<wire::BulkDoor> door_;
+  BlockHands blocks_;
+  std::map<base::Rank, wire::CopyRoute> sources_;  // where ranks of ours are fetched, once each
+  std::map<base::Rank, std::shared_ptr<Fetch>> fetches_;
+  std::optional<base::BlockingPool> pool_;
+};
+
+std::string PeerCopies::Impl::open(const std::string& run_id, const wire::Identity& self,
+                                   const std::string& address) {
+  if (!door_ || address != address_) {
+    door_.reset();
+    auto keys = wire::make_bulk_keys(run_id, self);
+    auto door = keys ? wire::BulkDoor::open(
+                           node_.executor, address, *keys,
+                           [this](wire::BulkVisitor visitor) { let_in(std::move(visitor)); })
+                     : std::unexpected(keys.error());
+    if (!door) {
+      RR_LOG(kWarn, {}, "other nodes cannot keep copies here: {}", door.error().what);
+      return {};
+    }
+    door_ = *std::move(door);
+    keys_ = *keys;
+    run_id_ = run_id;
+    address_ = address;
+    sender_->use(run_id_, keys_);
+    if (blocks_.use) blocks_.use(run_id_, keys_);
+  }
+  return wire::endpoint_text(address_, door_->port());
+}
+
+void PeerCopies::Impl::place(const wire::PlaceCopies& order) {
+  for (const auto* list : {&order.send, &order.hold, &order.fetch}) {
+    if (list->size() <= kCopyRanksMax) continue;
+    RR_LOG(kWarn, {}, "an order about copies in memory was dropped: it is too long");
+    return;
+  }
+  held_->allow(order.hold);
+  sources_.clear();
+  for (const wire::CopyRoute& route : order.fetch) sources_.insert_or_assign(route.rank, route);
+  sender_->place(order);
+}
+
+void PeerCopies::Impl::fetch(base::Rank rank, std::function<void(GivenMemory)> answer) {
+  const bool with_board = is_kept(rank);
+  auto fetch = std::make_shared<Fetch>(node_.executor);
+  if (auto held = held_->hand_over(rank)) {
+    if (!with_board || has_board(*held)) return answer(*std::move(held));
+    fetch->answer = std::move(answer);
+    fetch->got = *std::move(held);
+    return begin(rank, fetch, [fetch] { fetch->got = widened(*std::move(fetch->got)); });
+  }
+  const auto source = sources_.find(rank);
+  if (source == sources_.end() || source->second.endpoint.empty() || !keys_) return answer({});
+  const wire::CopyRoute route = std::exchange(source->second, {});
+  sources_.erase(source);
+  fetch->peer = {keys_, route.endpoint, {run_id_, false, route.node, route.generation}};
+  fetch->answer = std::move(answer);
+  begin(rank, fetch, [fetch, rank, with_board] {
+    fetch->got = fetch_copies(fetch->peer, rank, with_board, *fetch->stream);
+  });
+}
+
+void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch,
+                             std::function<void()> work) {
+  fetches_[rank] = fetch;
+  if (!pool_) pool_.emplace(node_.executor, kCopyStreamThreads, kCopiesWaitingMax);
+  const auto submitted =
+      pool_->submit(rank.value, std::move(work), [weak = weak_from_this(), rank, fetch] {
+        if (const auto self = weak.lock()) self->finish(rank, fetch, false);
+      });
+  if (!submitted) return finish(rank, fetch, true);
+  fetch->deadline.expires_after(kCopyFetchMax);
+  fetch->deadline.async_wait(
+      [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
+        const auto self = error ? nullptr : weak.lock();
+        if (self) self->finish(rank, fetch, true);
+      });
+}
+
+// `late`: the thread is still at it, and `got` is the thread's.
+void PeerCopies::Impl::finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late) {
+  fetch->deadline.cancel();
+  if (!fetch->answer) return;
+  const auto answer = std::exchange(fetch->answer, nullptr);
+  fetches_.erase(rank);
+  if (!late && fetch->got) return answer(*std::move(fetch->got));
+  fetch->stream->hang_up();
+  RR_LOG(kWarn, {.rank = rank}, "its state is not taken from the memory of {}: {}",
+         fetch->peer.keys ? fmt::format("node {}", fetch->peer.name.node.value) : "this node",
+         late ? "it took too long" : fetch->got.error().what);
+  answer({});
+}
+
+void PeerCopies::Impl::abandon() {
+  tier_.use_peers(nullptr);
+  door_.reset();
+  for (const auto& [rank, fetch] : std::exchange(fetches_, {})) {
+    fetch->deadline.cancel();
+    fetch->answer = nullptr;
+    fetch->stream->hang_up();
+  }
+  pool_.reset();
+  sender_->abandon();
+  held_->abandon();
+}
+
+PeerCopies::PeerCopies(NodeContext& node, MemoryTier& tier)
+    : impl_(std::make_shared<Impl>(node, tier)) {}
+PeerCopies::~PeerCopies() { impl_->abandon(); }
+
+std::string PeerCopies::open(const std::string& run_id, const wire::Identity& self,
+                             const std::string& address) {
+  return impl_->open(run_id, self, address);
+}
+
+void PeerCopies::share_door(BlockHands hands) { impl_->share_door(std::move(hands)); }
+
+bool PeerCopies::take(const wire::Message& message) {
+  if (const auto* place = std::get_if<wire::PlaceCopies>(&message)) {
+    impl_->place(*place);
+  } else if (const auto* save = std::get_if<wire::SaveHeldCopies>(&message)) {
+    impl_->save(*save);
+  } else if (const auto* round = std::get_if<wire::CopyRound>(&message)) {
+    impl_->begin_round(*round);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void PeerCopies::begin_attempt() { impl_->begin_attempt(); }
+
+}  // namespace robustrun::agent

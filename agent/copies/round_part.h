@@ -1,0 +1,58 @@
+#pragma once
+// One rank's part in rounds of copies (wire::CopyRound): which of its copies are held in its
+// memory, and which one is to be sent. On the agent's loop; the worker goes on making copies
+// meanwhile, and what it wrote is not trusted (checkpoint/memory/hold_board.h).
+//
+// Up to two copies are held: that of the last round that is complete, and that of the round under
+// way, which takes the other's place when the next order says that it is complete, too.
+
+#include <cstdint>
+#include <optional>
+
+#include "agent/copies/memory.h"
+#include "checkpoint/memory/hold_board.h"
+#include "wire/bulk/request.h"
+#include "wire/messages/peer_copies.h"
+
+namespace robustrun::agent {
+
+class RoundPart {
+ public:
+  // nullopt: that memory has no board.
+  static std::optional<RoundPart> of(const GivenMemory& given);
+
+  // No worker lives.
+  void begin_attempt();
+  void begin(const wire::CopyRound& order);
+  // Every kCopiesLookEvery. True: something else is to be said.
+  bool look();
+
+  [[nodiscard]] bool is_in_round() const { return round_ != 0; }
+  // What is held and not at the peer yet: its slot, and what the peer is to be told.
+  struct Due {
+    std::size_t slot = 0;
+    wire::BulkRound round;
+  };
+  [[nodiscard]] std::optional<Due> due() const;
+  // What became of the copy of that round; another one is not waited for any more.
+  void note_sent(std::uint64_t round, bool is_kept);
+  // There is a new peer, which has nothing.
+  void send_again();
+
+  // nullopt: the worker of this attempt has made no copy.
+  [[nodiscard]] std::optional<wire::RoundPart> said() const;
+  [[nodiscard]] std::optional<std::uint64_t> newest_step() const { return board_->newest_step(); }
+
+ private:
+  using Stage = wire::RoundPart::Stage;
+  explicit RoundPart(checkpoint::MappedBoard board) : board_(std::move(board)) {}
+  void let_go();
+  [[nodiscard]] bool is_still_held() const;
+
+  mutable checkpoint::MappedBoard board_;
+  std::optional<std::size_t> complete_, held_;  // slots
+  std::uint64_t complete_round_ = 0, round_ = 0, from_step_ = 0, step_ = 0;
+  Stage stage_ = Stage::kReady;
+};
+
+}  // namespace robustrun::agent

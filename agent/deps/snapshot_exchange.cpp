@@ -1,0 +1,264 @@
+#include "agent/deps/snapshot_exchange.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "agent/deps/snapshot_limits.h"
+#include "agent/staging/block_limits.h"
+#include "agent/staging/staged_file.h"
+#include "base/core/text.h"
+#include "base/io/log.h"
+#include "base/io/sha256.h"
+#include "bootstrap/store/staged_about.h"
+
+namespace robustrun::agent {
+namespace {
+
+using base::Errc;
+using base::Result;
+using bootstrap::Snapshot;
+
+constexpr std::string_view kIsComing = "robustrun-snapshot 1 coming\n";
+constexpr std::size_t kSnapshotBlobDigits = 32;
+
+// Two makings of one snapshot have other bytes.
+bootstrap::Blob blob_of(const Snapshot& snapshot) {
+  const std::string name =
+      fmt::format("snapshot {} {} {}", snapshot.key, snapshot.id, snapshot.sum);
+  return {base::to_hex(base::sha256(name)).substr(0, kSnapshotBlobDigits), snapshot.bytes, ""};
+}
+
+Result<std::string> read_snapshot_block(const std::string& path, std::uint64_t length,
+                                        std::uint64_t block) {
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return base::fail_errno("cannot read " + path, errno);
+  std::string bytes(bootstrap::bytes_of_block(length, block), '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = ::pread(file.get(), bytes.data() + have, bytes.size() - have,
+                                static_cast<off_t>(block * bootstrap::kBlockBytes + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return base::fail_errno("cannot read " + path, got < 0 ? errno : EIO);
+    have += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+// The blocks that came are the snapshot's file under another name.
+Result<Snapshot> take_blocks(const std::string& cache, const Snapshot& said,
+                             const std::string& data) {
+  const std::string unfinished = bootstrap::unfinished_path(cache, said.key, said.id);
+  ::unlink(unfinished.c_str());
+  if (::link(data.c_str(), unfinished.c_str()) != 0) {
+    return base::fail_errno("cannot make " + unfinished, errno);
+  }
+  Snapshot made = RR_TRY(bootstrap::finish_snapshot(cache, said));
+  if (made.sum == said.sum && made.bytes == said.bytes) return made;
+  bootstrap::remove_snapshot(cache, {made});
+  return base::fail(Errc::kCorrupt, "what came is not the snapshot that was said");
+}
+
+class SnapshotExchangeImpl final : public SnapshotExchange,
+                                   public BlockSource,
+                                   public std::enable_shared_from_this<SnapshotExchangeImpl> {
+ public:
+  SnapshotExchangeImpl(NodeContext& node, BlockPeers& peers)
+      : node_(node), peers_(peers), again_(node.executor), list_(node.executor) {}
+
+  void seek(const std::string& cache, const std::string& key, IsWanted is_wanted,
+            Found found) override {
+    begin(key);
+    cache_ = cache;
+    is_coming_ = true;
+    asked_at_ = node_.clock.now();
+    is_wanted_ = std::move(is_wanted);
+    found_ = std::move(found);
+    // The list of peers may be long in coming, and we can make it ourselves.
+    list_.expires_after(kSnapshotPeersMax);
+    list_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      const auto self = error ? nullptr : weak.lock();
+      if (self && self->found_) self->end(std::nullopt);
+    });
+    ask();
+  }
+
+  void offer(const std::string& cache, const Snapshot& snapshot) override {
+    if (!node_.workers.share_blocks) return;
+    begin(snapshot.key);
+    is_coming_ = false;
+    cache_ = cache;
+    offered_ = snapshot;
+    blob_ = blob_of(snapshot);
+  }
+
+  void give_up() override { is_coming_ = false; }
+
+  void abandon() override {
+    found_ = nullptr;
+    again_.cancel();
+    list_.cancel();
+    drop_file();
+    if (!name_.empty()) peers_.server().remove(*this);
+    pool_.reset();
+  }
+
+  bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override {
+    if (name.blob == name_) {
+      // From the moment on that we know it, so that all get it at once and pass its blocks on.
+      const auto& known = offered_ ? offered_ : said_;
+      if (name.block == bootstrap::kAboutBlock && known) {
+        answer(make_block(bootstrap::encode_about(*known)));
+      } else {
+        const bool may_wait = is_coming_ && scope == wire::BlockScope::kAny;
+        answer(may_wait ? make_block(std::string(kIsComing)) : nullptr);
+      }
+      return true;
+    }
+    if (!offered_ || name.blob != blob_.key) return false;
+    if (name.block >= bootstrap::blocks_of(blob_.length)) return answer(nullptr), true;
+    auto read = std::make_shared<SharedBlock>();
+    const auto submitted = pool_->submit(
+        next_lane_++,
+        [read, path = bootstrap::snapshot_path(cache_, offered_->key), length = blob_.length,
+         block = name.block] {
+          auto bytes = read_snapshot_block(path, length, block);
+          if (bytes) *read = make_block(*std::move(bytes));
+        },
+        [read, answer] { answer(*read); });
+    if (!submitted) answer(nullptr);
+    return true;
+  }
+
+ private:
+  void begin(const std::string& key) {
+    if (!pool_) pool_.emplace(node_.executor, kStageStoreThreads, kStageQueueMax);
+    if (name_.empty()) peers_.server().add(*this);
+    name_ = bootstrap::staged_name("snapshot " + key);
+    key_ = key;
+  }
+
+  void ask() {
+    peers_.asker().ask({name_, bootstrap::kAboutBlock}, hear_with(&SnapshotExchangeImpl::hear));
+  }
+
+  BlockAnswered hear_with(void (SnapshotExchangeImpl::*next)(const SharedBlock&)) {
+    return [weak = weak_from_this(), next](const SharedBlock& block) {
+      const auto self = weak.lock();
+      if (!self || !self->found_) return;
+      if (block) self->list_.cancel();
+      ((*self).*next)(block);
+    };
+  }
+
+  void hear(const SharedBlock& block) {
+    if (block && block->bytes != kIsComing) return hear_about(block);
+    if (!block) {  // nobody before us makes it; behind us somebody may have it
+      return peers_.asker().ask_all({name_, bootstrap::kAboutBlock}, node_.self,
+                                    hear_with(&SnapshotExchangeImpl::hear_about));
+    }
+    if (!std::exchange(is_waiting_said_, true)) {
+      RR_LOG(kInfo, {}, "the dependencies are being installed by another node; waiting for it");
+    }
+    ask_again();
+  }
+
+  void ask_again() {
+    again_.expires_after(kLeasePoll);
+    again_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      const auto self = error ? nullptr : weak.lock();
+      if (self && self->found_) self->ask();
+    });
+  }
+
+  void hear_about(const SharedBlock& block) {
+    // Who has it may still have to look into its cache.
+    const bool is_early = node_.clock.now() - asked_at_ < kSnapshotOffersMax;
+    if (!block) return is_early ? ask_again() : end(std::nullopt);
+    auto said = bootstrap::decode_about(block->bytes);
+    if (!said) return end(std::unexpected(said.error()));
+    // It becomes part of a file's name.
+    const bool is_named =
+        !said->id.empty() && said->id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    const bool is_ours = said->key == key_ && is_named && said->bytes > 0;
+    if (!is_ours || !is_wanted_(*said)) return end(std::nullopt);
+    fetch(*said);
+  }
+
+  void fetch(const Snapshot& said) {
+    said_ = said;
+    const auto not_here = [](std::uint64_t, const std::function<void(Result<SharedBlock>)>& read) {
+      read(base::fail(Errc::kNotFound, "no node that has it answers"));
+    };
+    file_ = StagedFile::make({node_, peers_.asker(), *pool_, *pool_}, "the snapshot " + said.key,
+                             StagedOrigin{blob_of(said), not_here});
+    peers_.server().add(*file_);
+    file_->begin([weak = weak_from_this(), said](base::Status status) {
+      const auto self = weak.lock();
+      if (!self || !self->found_) return;
+      if (!status) return self->end(std::unexpected(status.error()));
+      self->finish(said);
+    });
+  }
+
+  void finish(const Snapshot& said) {
+    auto made = std::make_shared<Result<Snapshot>>(said);
+    const auto submitted = pool_->submit(
+        next_lane_++,
+        [made, cache = cache_, said, data = file_->data_path()] {
+          *made = take_blocks(cache, said, data);
+        },
+        [weak = weak_from_this(), made] {
+          const auto self = weak.lock();
+          if (!self || !self->found_) return;
+          if (!*made) return self->end(std::unexpected(made->error()));
+          const StagedFrom from = self->file_->from();
+          RR_LOG(kInfo, {}, "the dependencies came from other nodes: snapshot {}, {} blocks",
+                 (*made)->key, from.peers + from.file);
+          self->end(**made);
+        });
+    if (!submitted) end(std::unexpected(submitted.error()));
+  }
+
+  void end(Result<std::optional<Snapshot>> found) {
+    list_.cancel();
+    if (!found || !*found) said_.reset();
+    if (!found) RR_LOG(kWarn, {}, "no snapshot from other nodes: {}", found.error().what);
+    std::exchange(found_, nullptr)(std::move(found));
+    // Who is still getting it from us asks under its own name from now on.
+    drop_file();
+  }
+
+  void drop_file() {
+    if (!file_) return;
+    peers_.server().remove(*file_);
+    std::exchange(file_, nullptr)->abandon();
+  }
+
+  NodeContext& node_;
+  BlockPeers& peers_;
+  boost::asio::steady_timer again_, list_;
+  std::string name_, key_, cache_;
+  base::Nanos asked_at_{};
+  bool is_coming_ = false, is_waiting_said_ = false;
+  IsWanted is_wanted_;
+  Found found_;
+  std::shared_ptr<StagedFile> file_;  // on its way here
+  std::optional<Snapshot> said_;  // likewise
+  std::optional<Snapshot> offered_;
+  bootstrap::Blob blob_;
+  std::optional<base::BlockingPool> pool_;  // of its own: the cache may hang
+  std::uint32_t next_lane_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<SnapshotExchange> SnapshotExchange::make(NodeContext& node, BlockPeers& peers) {
+  return std::make_shared<SnapshotExchangeImpl>(node, peers);
+}
+
+}  // namespace robustrun::agent

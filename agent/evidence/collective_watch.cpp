@@ -1,0 +1,295 @@
+#include "agent/evidence/collective_watch.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <utility>
+
+#include "agent/node/limits.h"
+#include "tracer/head_watch.h"
+
+namespace robustrun::agent {
+namespace {
+
+using base::Nanos;
+using tracer::HeadWatch;
+using tracer::Membership;
+
+// One communicator, as one source tells of it.
+struct Watched {
+  HeadWatch heads;
+  wire::CommunicatorProgress progress;
+  std::uint64_t overdue = 0;  // ordinal; 0: none
+  bool is_there = true;       // at the last look at its source
+};
+
+enum class Source : std::uint8_t { kRecord, kFlight };
+using Key = std::pair<Source, std::uint64_t>;
+
+std::optional<Nanos> head_age(const Membership& comm) {
+  if (comm.pending.empty() || comm.pending.front().ordinal != comm.done + 1) return std::nullopt;
+  return comm.pending.front().age;
+}
+
+// As of a worker that has said nothing new for so long.
+void grow_older(std::vector<Membership>& comms, Nanos time) {
+  for (Membership& comm : comms) {
+    if (comm.idle > Nanos::zero()) comm.idle += time;
+    for (tracer::Operation& operation : comm.pending) {
+      operation.age += time;
+      operation.unchanged += time;
+    }
+  }
+}
+
+class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
+ public:
+  using Done = CollectiveWatch::Done;
+  WatchImpl(NodeContext& node, CollectiveWatch::Subject subject, const tracer::RecordFile& record,
+            std::unique_ptr<FlightSource> flight)
+      : node_(node), subject_(subject), record_(record), flight_(std::move(flight)) {}
+
+  void look(std::uint64_t steps);
+  void collect(Done done);
+  [[nodiscard]] bool has_overdue() const {
+    return std::ranges::any_of(watched_, [](const auto& one) { return one.second.overdue != 0; });
+  }
+  void drop() {
+    collecting_ = nullptr;
+    flight_.reset();
+  }
+
+ private:
+  [[nodiscard]] bool is_calm(Nanos now) const;
+  [[nodiscard]] bool may_hold_progress(Nanos now) const;
+  void look_at_record(const std::string& table, Nanos now);
+  void ask_if_due(Nanos now);
+  void ask(const std::string& table);
+  void on_answer(base::Result<std::vector<Membership>> answer);
+  void note(Key key, HeadWatch::Look look);
+  void forget_missing(Source source);
+  void tell(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head);
+  void tell_over(std::uint64_t comm, Watched& watched);
+  void tell_progress(Nanos now);
+  void finish_collecting();
+
+  NodeContext& node_;
+  const CollectiveWatch::Subject subject_;
+  const tracer::RecordFile& record_;
+  std::unique_ptr<FlightSource> flight_;
+  std::map<Key, Watched> watched_;
+  std::optional<Nanos> read_at_;  // the record's table, last
+  bool counts_progress_ = false;  // something in it did then
+  std::uint64_t steps_ = 0;
+  Nanos stepped_at_{};
+  std::array<Nanos, kStepGapsRemembered> step_gaps_{};
+  std::size_t next_gap_ = 0;
+  bool has_answered_ = false;
+  bool has_moved_ = false;  // something was done between the recorder's last two answers
+  std::optional<Nanos> asked_at_;
+  std::vector<Membership> answered_;  // by the Flight Recorder, last
+  Nanos answered_at_{};
+  std::uint64_t answered_at_step_ = 0;
+  std::optional<Nanos> told_at_;
+  bool has_news_ = false;
+  Done collecting_;
+};
+
+void WatchImpl::look(std::uint64_t steps) {
+  const Nanos now = node_.clock.now();
+  if (steps != steps_) {
+    if (steps_ > 0) step_gaps_[next_gap_++ % step_gaps_.size()] = now - stepped_at_;
+    stepped_at_ = now;
+  }
+  steps_ = steps;
+  if (may_hold_progress(now)) {
+    const auto table = record_.read_communicators();
+    if (!table) return;  // the worker broke it: there is nothing to see
+    look_at_record(*table, now);
+  }
+  ask_if_due(now);
+  tell_progress(now);
+}
+
+// The table is long. NCCL's communicators take its first slot first; the interposer's are found a
+// moment later.
+bool WatchImpl::may_hold_progress(Nanos now) const {
+  return counts_progress_ || record_.has_first_communicator() || !read_at_ ||
+         now - *read_at_ >= kEmptyTableInterval;
+}
+
+void WatchImpl::look_at_record(const std::string& table, Nanos now) {
+  read_at_ = now;
+  counts_progress_ = false;
+  for (const tracer::CommunicatorCount& count : tracer::count_communicators(table)) {
+    if (!count.counts_completion) continue;
+    counts_progress_ = true;
+    note({Source::kRecord, count.comm}, {now, count.entered, count.done, {}, steps_ > 0});
+  }
+  forget_missing(Source::kRecord);
+}
+
+void WatchImpl::ask_if_due(Nanos now) {
+  if (!flight_ || flight_->is_asking()) return;
+  const Nanos calm = steps_ > 0 ? kFlightIntervalStepping : kFlightIntervalMoving;
+  // The supervisor should hear soon that there are collectives at all.
+  const bool is_known = !answered_.empty();
+  const Nanos interval = is_known && is_calm(now) ? calm : kFlightInterval;
+  if (asked_at_ && now - *asked_at_ < interval) return;
+  const auto table = record_.read_communicators();
+  if (!table) return;
+  asked_at_ = now;
+  ask(*table);
+}
+
+void WatchImpl::ask(const std::string& table) {
+  flight_->ask(
+      {tracer::known_groups(table), kFlightAnswerMax},
+      [this](base::Result<std::vector<Membership>> answer) { on_answer(std::move(answer)); });
+}
+
+// Asking costs the worker milliseconds. A head that is overdue by its own times is seen in time
+// even with the longer interval; the shorter one is for when something is amiss already.
+bool WatchImpl::is_calm(Nanos now) const {
+  if (steps_ == 0) return has_moved_;
+  const Nanos longest = *std::ranges::max_element(step_gaps_);
+  return now - stepped_at_ <= std::max<Nanos>(kStepsStillAfter, 2 * longest);
+}
+
+// A worker that does not answer is nothing new: its process is looked at when it matters.
+void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
+  const Nanos now = node_.clock.now();
+  if (answer) {
+    const auto done = [](const std::vector<Membership>& comms) {
+      std::uint64_t sum = 0;
+      for (const Membership& comm : comms) sum += comm.done;
+      return sum;
+    };
+    has_moved_ = done(*answer) != done(answered_);
+    has_news_ = has_news_ || !has_answered_;  // it has a process group, with or without operations
+    has_answered_ = true;
+    answered_ = *std::move(answer);
+    answered_at_ = now;
+    answered_at_step_ = steps_;
+    for (const Membership& comm : answered_) {
+      if (!comm.counts_completion) continue;
+      note({Source::kFlight, comm.comm},
+           {now, comm.entered, comm.done, head_age(comm), steps_ > 0});
+    }
+    forget_missing(Source::kFlight);
+  }
+  if (collecting_) finish_collecting();
+}
+
+void WatchImpl::note(Key key, HeadWatch::Look look) {
+  auto found = watched_.find(key);
+  if (found == watched_.end()) {
+    if (watched_.size() >= kWatchedCommunicatorsMax) return;
+    found = watched_.emplace(key, Watched{}).first;
+    found->second.progress.comm = key.second;
+  }
+  Watched& watched = found->second;
+  watched.is_there = true;
+  const HeadWatch::Head head = watched.heads.look(look);
+  if (head.over != 0) tell_over(key.second, watched);
+  if (head.became_overdue) {
+    watched.overdue = head.ordinal;
+    tell(key.second, watched, head);
+  }
+  wire::CommunicatorProgress& progress = watched.progress;
+  has_news_ = has_news_ || progress.entered != look.entered || progress.done != look.done;
+  progress.entered = look.entered;
+  progress.done = look.done;
+  progress.head_age = head.ordinal == 0 ? Nanos::zero() : head.age;
+}
+
+// A group that was destroyed takes what was overdue in it along.
+void WatchImpl::forget_missing(Source source) {
+  for (auto one = watched_.begin(); one != watched_.end();) {
+    auto& [key, watched] = *one;
+    if (key.first != source || std::exchange(watched.is_there, false)) {
+      ++one;
+      continue;
+    }
+    if (watched.overdue != 0) tell_over(key.second, watched);
+    one = watched_.erase(one);
+  }
+}
+
+void WatchImpl::tell(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head) {
+  node_.send(wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, head.age,
+                           head.expected, false});
+}
+
+void WatchImpl::tell_over(std::uint64_t comm, Watched& watched) {
+  node_.send(
+      wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, {}, {}, true});
+  watched.overdue = 0;
+}
+
+void WatchImpl::tell_progress(Nanos now) {
+  if (!has_news_ || (told_at_ && now - *told_at_ < kCollectiveProgressInterval)) return;
+  has_news_ = false;
+  told_at_ = now;
+  wire::CollectiveProgress report{subject_.attempt, subject_.local_rank, {}};
+  for (const auto& [key, watched] : watched_) report.communicators.push_back(watched.progress);
+  node_.send(report);
+}
+
+void WatchImpl::collect(Done done) {
+  const bool was_asking = flight_ && flight_->is_asking();
+  collecting_ = std::move(done);
+  if (was_asking) return;  // what is under way is as fresh
+  const auto table = record_.read_communicators();
+  if (flight_ && table) {
+    asked_at_ = node_.clock.now();
+    return ask(*table);
+  }
+  boost::asio::post(node_.executor, [self = weak_from_this()] {
+    if (auto watch = self.lock(); watch && watch->collecting_) watch->finish_collecting();
+  });
+}
+
+void WatchImpl::finish_collecting() {
+  const Nanos now = node_.clock.now();
+  CollectiveWatch::Collected collected;
+  if (const auto file = record_.read_all()) {
+    if (auto recorded = tracer::read_collectives(*file, now)) {
+      collected.comms = std::move(recorded->comms);
+      collected.calls_still = recorded->calls_still;
+      collected.proxy_still = recorded->proxy_still;
+    }
+  }
+  // Of a worker that has stepped since, the answer of before says nothing.
+  std::vector<Membership> told;
+  if (steps_ == answered_at_step_) told = answered_;
+  grow_older(told, now - answered_at_);
+  std::ranges::move(told, std::back_inserter(collected.comms));
+  std::exchange(collecting_, nullptr)(std::move(collected));
+}
+
+class CollectiveWatchOwner final : public CollectiveWatch {
+ public:
+  explicit CollectiveWatchOwner(std::shared_ptr<WatchImpl> watch) : watch_(std::move(watch)) {}
+  ~CollectiveWatchOwner() override { watch_->drop(); }
+  CollectiveWatchOwner(const CollectiveWatchOwner&) = delete;
+  CollectiveWatchOwner& operator=(const CollectiveWatchOwner&) = delete;
+  void look(std::uint64_t steps) override { watch_->look(steps); }
+  [[nodiscard]] bool has_overdue() const override { return watch_->has_overdue(); }
+  void collect(Done done) override { watch_->collect(std::move(done)); }
+
+ private:
+  std::shared_ptr<WatchImpl> watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveWatch> CollectiveWatch::make(NodeContext& node, Subject subject,
+                                                       const tracer::RecordFile& record,
+                                                       std::unique_ptr<FlightSource> flight) {
+  return std::make_unique<CollectiveWatchOwner>(
+      std::make_shared<WatchImpl>(node, subject, record, std::move(flight)));
+}
+
+}  // namespace robustrun::agent

@@ -1,0 +1,41 @@
+#pragma once
+// Makes faults on purpose on this node (`robustrun inject`) and says what was done.
+//
+// Owned by the Agent, on its loop. Every order is answered by one Injected, sent before a fault
+// that would keep it from being sent. What lasts is undone when its time is over, and when the
+// agent ends: a filled disk is free again even after SIGKILL. Faults inside the interpreter are
+// ordered through a file beside the worker's record and a real-time signal, and done by the boot
+// module (python/robustrun/_faults.py); docs/formats/progress-record.md has the file.
+
+#include <functional>
+#include <memory>
+
+#include "agent/node/node_context.h"
+#include "agent/node/victim.h"
+#include "base/io/child_self.h"
+#include "wire/messages/messages.h"
+
+namespace robustrun::agent {
+
+class FaultInjector {
+ public:
+  struct Hands {
+    // nullptr: no such worker in the current attempt. Asked anew before every touch.
+    std::function<Victim*(base::Attempt, base::LocalRank)> victim;
+    // DisturbedLink::disturb().
+    std::function<void(wire::FaultKind, base::Nanos duration, base::Nanos delay)> disturb;
+    std::function<void()> die = base::die_at_once;
+  };
+  FaultInjector(NodeContext& node, Hands hands);
+  ~FaultInjector();
+  FaultInjector(const FaultInjector&) = delete;
+  FaultInjector& operator=(const FaultInjector&) = delete;
+
+  void inject(const wire::Inject& order);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace robustrun::agent

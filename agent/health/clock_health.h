@@ -1,0 +1,29 @@
+#pragma once
+// Jumps of the machine's clock of day: somebody set it, or the machine stood still (a virtual
+// machine that was paused or moved).
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/health/probe.h"
+
+namespace robustrun::agent {
+
+struct ClockReading {
+  base::Nanos wall{};  // CLOCK_REALTIME
+  base::Nanos boot{};  // CLOCK_BOOTTIME, which goes on while the machine is suspended
+};
+
+// Of /proc/uptime, "350735.47 234388.90". Pure.
+[[nodiscard]] std::optional<base::Nanos> parse_uptime(std::string_view text);
+
+// Told when the two grew apart by more than kClockJumpMin between two readings. Pure.
+[[nodiscard]] std::vector<wire::NodeHealth> clock_changes(const ClockReading& before,
+                                                          const ClockReading& now);
+
+// `clock` outlives the probe; `root` is put before /proc.
+[[nodiscard]] WatchedProbe clock_probe(const std::string& root, const base::Clock& clock);
+
+}  // namespace robustrun::agent

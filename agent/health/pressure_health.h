@@ -1,0 +1,46 @@
+#pragma once
+// Memory and processors that hold everybody up: pressure stall information (PSI,
+// Documentation/accounting/psi.rst), and, where the kernel's log cannot be read, the counters of
+// the OOM killer.
+//
+// "full" is the share of the last 10 s in which nobody went on. Of processors only a cgroup has
+// it (its quota is used up); of the whole machine the kernel always says 0.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/health/probe.h"
+
+namespace robustrun::agent {
+
+// Per cent, of "full avg10=12.34 avg60=…"; nothing when there is no such line.
+[[nodiscard]] std::optional<double> full_pressure(std::string_view text);
+
+struct PressureReading {
+  std::optional<double> memory, processor;
+  std::optional<std::uint64_t> oom_kills;  // none: not asked, or not to be read
+};
+
+// Told when a limit is exceeded for kPressureLasts, over when it was not for as long. Pure.
+class PressureHistory {
+ public:
+  std::vector<wire::NodeHealth> take(const PressureReading& reading, base::Nanos now);
+
+ private:
+  struct Kind {
+    std::optional<base::Nanos> changed_at;  // other than told, since
+    bool told = false;
+  };
+  void follow(Kind& kind, wire::NodeHealth::Source source, std::optional<double> value,
+              double limit, base::Nanos now, std::vector<wire::NodeHealth>& found);
+  Kind memory_, processor_;
+  std::optional<std::uint64_t> oom_kills_;
+};
+
+// `root` is put before /proc; `oom_too`: nobody follows the kernel's log.
+[[nodiscard]] WatchedProbe pressure_probe(const std::string& root, bool oom_too);
+
+}  // namespace robustrun::agent

@@ -1,0 +1,50 @@
+#pragma once
+// One `robustrun-blocks serve` of this node: a process of its own that outlives this agent, and is
+// found again by the next one (docs/formats/block-server.md).
+//
+// Owned by NodeImage, on the agent's loop. Nothing is called after the destructor, which leaves the
+// server alone: quit() ends it.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/node/node_context.h"
+#include "base/core/result.h"
+#include "bootstrap/store/block_protocol.h"
+
+namespace robustrun::agent {
+
+class ImageServer {
+ public:
+  struct Plan {
+    std::string program;  // absolute path of robustrun-blocks
+    std::string source, cache, mount, socket, folder;  // the last: of the mount and the socket
+    bool has_peers = false;  // somebody will ask them for it (block_server_link.h)
+  };
+  struct Handlers {
+    // MOUNT/image can be read; or why it never will. Once.
+    std::function<void(base::Status)> on_ready;
+    std::function<void(const std::string&)> on_event;  // a sentence for people
+    // Reads of the image fail by now, as what is not here cannot be had; or that is over.
+    std::function<void(const std::string& why, bool is_over)> on_reads;
+    std::function<void(const std::string& why)> on_lost;  // after on_ready: it is gone
+    std::function<void(const std::string& why)> on_wrong;  // its content is not what was asked for
+    std::function<void()> on_recorded;  // settled(), and the profile is saved
+  };
+  // One that listens there already is taken over.
+  static std::unique_ptr<ImageServer> start(NodeContext& node, Plan plan, Handlers handlers);
+  virtual ~ImageServer() = default;
+
+  using Answer = std::function<void(base::Result<bootstrap::BlockServerStatus>)>;
+  // kTimeout when it does not answer in time; a question that comes before the answer replaces it.
+  virtual void ask(std::chrono::milliseconds within, Answer answer) = 0;
+  virtual void settled() = 0;
+  // `done` is called when it has said that it ends, or after kImageServerQuitMax.
+  virtual void quit(std::function<void()> done) = 0;
+  [[nodiscard]] virtual bool is_adopted() const = 0;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,46 @@
+#pragma once
+// How one worker of an order is started on this node, as far as that is known before it is: for the
+// worker itself, and for a standby that is to be one like it.
+
+#include <string>
+
+#include "agent/node/node_context.h"
+#include "agent/spawn/numa.h"
+#include "agent/spawn/standby_match.h"
+#include "agent/spawn/worker_command.h"
+#include "base/core/result.h"
+#include "wire/messages/orders.h"
+
+namespace robustrun::agent {
+
+// Of the names of a worker's files. They carry the attempt: a worker of an older one must never
+// meet a newer's.
+[[nodiscard]] std::string worker_stem(const NodeContext& node, base::Rank rank,
+                                      base::Attempt attempt);
+
+// What the worker is told of its files, none of which is made here. `error_file`, `ras_address`:
+// empty for none.
+[[nodiscard]] WorkerFiles worker_files(const NodeContext& node, base::Rank rank,
+                                       base::Attempt attempt, std::string error_file,
+                                       std::string ras_address);
+
+struct SpawnPlan {
+  const wire::StartWorkers& start;
+  const wire::WorkerSlot& slot;
+  const WorkerFiles& files;
+  std::string cpus{}, memory{};  // as in ShimOptions
+  unsigned usable_cpus = 1;  // of this node, for all its workers together
+};
+struct PlannedSpawn {
+  Spawn spawn;
+  std::vector<std::string> notices;  // as of WorkerCommand
+};
+// Errors: those of make_worker_command().
+[[nodiscard]] base::Result<PlannedSpawn> plan_spawn(const NodeContext& node, SpawnPlan plan);
+
+// Of `count` workers, by local rank; no notices and no bindings where none are asked for. Errors:
+// those of plan_numa_binding().
+[[nodiscard]] base::Result<NumaPlan> plan_bindings(const wire::WorkerTemplate& workers,
+                                                   std::size_t count);
+
+}  // namespace robustrun::agent

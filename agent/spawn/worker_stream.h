@@ -1,0 +1,40 @@
+#pragma once
+// Where one stream of one worker goes: its pump, if it is captured, and the descriptor for its
+// process. On the agent's loop.
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "agent/node/node_context.h"
+#include "agent/output/log_pump.h"
+#include "agent/spawn/attempt_dirs.h"
+#include "base/core/result.h"
+#include "base/io/fd.h"
+#include "wire/messages/messages.h"
+
+namespace robustrun::agent {
+
+// Whether the stream is read by us.
+bool is_captured(wire::StreamRoute route);
+
+struct WorkerStreamPlan {
+  const wire::WorkerSlot& slot;
+  const AttemptPaths& attempt_paths;
+  const WorkerPaths& paths;
+  bool is_stderr = false;
+  std::function<void()> on_finished;  // as of LogPump; not called when nothing is captured
+  base::Fd source{};  // read end of the pipe of a process that runs; invalid: a pipe is made
+  std::function<void(std::string_view)> on_bytes{};  // as of LogPump
+};
+
+struct WorkerStream {
+  std::unique_ptr<LogPump> pump;  // null: not captured
+  base::Fd write_end;             // for the shim; to be closed after the start
+  int fd = -1;                    // what the shim gets, as in ShimOptions
+};
+
+// `node` outlives the pump.
+base::Result<WorkerStream> open_worker_stream(NodeContext& node, WorkerStreamPlan plan);
+
+}  // namespace robustrun::agent

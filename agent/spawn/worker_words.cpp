@@ -1,0 +1,59 @@
+#include "agent/spawn/worker_words.h"
+
+#include <algorithm>
+
+#include "base/core/text_template.h"
+
+namespace robustrun::agent {
+
+std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot) {
+  const std::string& given = workers.line_prefix_template;
+  const std::string rank = std::to_string(slot.rank.value);
+  const std::string local_rank = std::to_string(slot.local_rank.value);
+  const base::TemplateValue values[] = {
+      {"role_name", workers.role}, {"rank", rank}, {"local_rank", local_rank}};
+  return base::substitute(given.empty() ? "[${role_name}${local_rank}]:" : given, values);
+}
+
+wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
+                                 const tracer::Reading& reading) {
+  wire::WorkerProgress progress;
+  progress.attempt = attempt;
+  progress.local_rank = rank;
+  progress.steps = reading.steps;
+  progress.step = reading.step;
+  progress.steps_before = reading.steps_before;
+  progress.user_code_at = reading.user_code_at;
+  progress.first_step_at = reading.first_step_at;
+  progress.last_step_at = reading.last_step_at;
+  for (const auto& [name, value] : reading.metrics) progress.metrics.push_back({name, value});
+  return progress;
+}
+
+std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers) {
+  std::vector<LinePattern> patterns;
+  for (const std::string& text : workers.metrics) {
+    if (auto pattern = parse_line_pattern(text)) patterns.push_back(*std::move(pattern));
+  }
+  if (patterns.empty()) return std::nullopt;
+  return LineMetrics(std::move(patterns));
+}
+
+std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines, bool is_stderr) {
+  if (!lines) return {};
+  return [&lines, is_stderr](std::string_view bytes) { lines->feed(is_stderr, bytes); };
+}
+
+wire::WorkerProgress with_lines(const std::optional<LineMetrics>& lines,
+                                wire::WorkerProgress progress) {
+  if (!lines) return progress;
+  progress.lines = lines->lines();
+  for (const auto& [name, value] : lines->values()) {
+    if (std::ranges::find(progress.metrics, name, &wire::Metric::name) == progress.metrics.end()) {
+      progress.metrics.push_back({name, value});
+    }
+  }
+  return progress;
+}
+
+}  // namespace robustrun::agent

@@ -1,0 +1,63 @@
+#pragma once
+// This node's part in passing blocks of blobs on: it asks peers for what it needs, and gives them
+// what its sources have. By this each block leaves the shared storage once in a run
+// (bootstrap/store/block_tree.h).
+//
+// Owned by the Agent, on its loop; never blocks it. No threads are made before blocks are wanted.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "agent/copies/peer_copies.h"
+#include "agent/staging/block_asker.h"
+#include "agent/staging/block_server.h"
+
+namespace robustrun::agent {
+
+class BlockPeers {
+ public:
+  explicit BlockPeers(NodeContext& node)
+      : asker_(BlockAsker::make(node)), server_(BlockServer::make(node)) {}
+  ~BlockPeers() {
+    asker_->abandon();
+    server_->abandon();
+  }
+  BlockPeers(const BlockPeers&) = delete;
+  BlockPeers& operator=(const BlockPeers&) = delete;
+
+  // The door that others ask us at, and as whom we ask them. Before it opens.
+  void come_by(PeerCopies& door) {
+    door.share_door({[this](std::string run_id, wire::SharedBulkKeys keys) {
+                       asker_->use(std::move(run_id), std::move(keys));
+                     },
+                     [this](wire::BulkVisitor visitor) { server_->take(std::move(visitor)); }});
+  }
+  // True when the message was for us.
+  bool take(const wire::Message& message) {
+    const auto* list = std::get_if<wire::BlockPeers>(&message);
+    if (list == nullptr) return false;
+    server_->limit(list->rate);
+    asker_->know(*list);
+    is_known_ = true;
+    if (on_known_) on_known_();
+    return true;
+  }
+  // `on_known` is called when the nodes are known, at once if they are; empty: no more. One at a
+  // time.
+  void when_known(std::function<void()> on_known) {
+    on_known_ = std::move(on_known);
+    if (is_known_ && on_known_) on_known_();
+  }
+  [[nodiscard]] BlockAsker& asker() { return *asker_; }
+  [[nodiscard]] BlockServer& server() { return *server_; }
+
+ private:
+  std::shared_ptr<BlockAsker> asker_;
+  std::shared_ptr<BlockServer> server_;
+  std::function<void()> on_known_;
+  bool is_known_ = false;
+};
+
+}  // namespace robustrun::agent

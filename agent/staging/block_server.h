@@ -1,0 +1,35 @@
+#pragma once
+// Answers peers that ask for blocks (docs/formats/bulk.md).
+//
+// Owned by BlockPeers, on the agent's loop. What is not here yet, its source gets; meanwhile the
+// peer hears again and again that it is coming. Nobody waits for a thread that waits for a peer.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "agent/node/node_context.h"
+#include "agent/staging/block.h"
+#include "wire/bulk/door.h"
+
+namespace robustrun::agent {
+
+class BlockServer {
+ public:
+  static std::shared_ptr<BlockServer> make(NodeContext& node);
+  virtual ~BlockServer() = default;
+
+  // Has asked for blocks; its request was read.
+  virtual void take(wire::BulkVisitor visitor) = 0;
+  // Each outlives the server, or is taken away.
+  virtual void add(BlockSource& source) = 0;
+  virtual void remove(BlockSource& source) = 0;
+  // Bytes a second to all peers together; none: as fast as it goes.
+  virtual void limit(std::optional<std::uint64_t> rate) = 0;
+  [[nodiscard]] virtual std::uint64_t blocks_sent() const = 0;
+  // The last call.
+  virtual void abandon() = 0;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,171 @@
+#include "agent/standby/standby.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <utility>
+
+#include "agent/node/environment.h"
+#include "agent/node/limits.h"
+#include "agent/spawn/worker_stream.h"
+#include "base/core/text.h"
+#include "base/io/log.h"
+
+namespace robustrun::agent {
+namespace {
+
+// 'S', 'R', 'T'… of a process that its shim has not reaped; 0: not readable.
+char state_letter(pid_t pid) {
+  const auto text = base::read_file("/proc/" + std::to_string(pid) + "/stat", kProcStatusBytesMax);
+  const std::size_t name_end = text ? text->rfind(") ") : std::string::npos;
+  return name_end == std::string::npos || name_end + 2 >= text->size() ? '\0'
+                                                                       : (*text)[name_end + 2];
+}
+
+class StandbyImpl final : public Standby {
+ public:
+  StandbyImpl(NodeContext& node, Plan plan, Handlers handlers)
+      : plan_(std::move(plan)), handlers_(std::move(handlers)), patience_(node.executor) {}
+
+  base::Status launch(NodeContext& node);
+
+  [[nodiscard]] bool is_ready() const override {
+    if (!ready_ || !order_ || pid_ == 0) return false;
+    const char state = state_letter(pid_);
+    return state == 'S' || state == 'R';
+  }
+  [[nodiscard]] const Ready& ready() const override { return *ready_; }
+  [[nodiscard]] const Spawn& spawn() const override { return plan_.spawn; }
+  Taken take(const std::vector<std::string>& changes) override;
+  void kill() override {
+    order_ = nullptr;
+    if (shim_) shim_->kill_tree();
+  }
+  void hurry() override;
+
+ private:
+  void on_message(std::string_view message, base::RequestSocket::Reply reply);
+  ShimLink::Handlers shim_handlers();
+
+  const std::shared_ptr<StandbyImpl*> self_ = std::make_shared<StandbyImpl*>(this);
+  const Plan plan_;
+  Handlers handlers_;
+  boost::asio::steady_timer patience_;
+  std::unique_ptr<base::RequestSocket> door_;
+  base::RequestSocket::Reply order_;  // what it waits for
+  std::optional<Cgroup> cgroup_;
+  base::Fd out_, err_;
+  std::optional<Ready> ready_;
+  std::unique_ptr<ShimLink> shim_;
+  pid_t pid_ = 0;
+};
+
+base::Status StandbyImpl::launch(NodeContext& node) {
+  base::RequestSocket::Handlers door;
+  // The door may outlive us, with the worker.
+  door.on_message = [self = std::weak_ptr(self_)](std::string_view message,
+                                                  base::RequestSocket::Reply reply) {
+    if (const auto standby = self.lock()) (*standby)->on_message(message, std::move(reply));
+  };
+  const std::string path = plan_.stem + ".sock";
+  door_ = RR_TRY(base::RequestSocket::open(
+      node.executor, path, {kStandbyMessageBytesMax, 1, kControlMessageTime}, std::move(door)));
+  base::FdPair out, err;
+  if (is_captured(plan_.spawn.out)) out = RR_TRY(base::make_pipe());
+  if (is_captured(plan_.spawn.err)) err = RR_TRY(base::make_pipe());
+  out_ = std::move(out.first);
+  err_ = std::move(err.first);
+  cgroup_ = Cgroup::make("standby-" + node.workers.run_id, plan_.rank,
+                         base::Attempt{static_cast<std::uint32_t>(plan_.serial)});
+  Environment environment(plan_.spawn.environment);
+  environment.set("ROBUSTRUN_STANDBY_SOCKET", path + ":" + plan_.modules);
+
+  ShimOptions options = shim_options(node, plan_.spawn);
+  options.environment = std::move(environment).take();
+  options.out_fd = out.second.get();
+  options.err_fd = err.second.get();
+  if (cgroup_) options.cgroup = cgroup_->path();
+  shim_ = RR_TRY(ShimLink::start(node.executor, options, shim_handlers()));
+  patience_.expires_after(kStandbyReadyMax);
+  patience_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && !ready_) kill();
+  });
+  return {};
+}
+
+ShimLink::Handlers StandbyImpl::shim_handlers() {
+  ShimLink::Handlers handlers;
+  handlers.on_started = [this](pid_t pid) { pid_ = pid; };
+  handlers.on_start_failed = [](int, const std::string& what) {
+    RR_LOG(kDebug, {}, "no standby worker: {}", what);
+  };
+  handlers.on_exited = [this](base::ExitStatus status, base::Nanos, bool) {
+    RR_LOG(kDebug, {}, "a standby worker ended before it was needed: {}", base::describe(status));
+    pid_ = 0;
+    order_ = nullptr;
+  };
+  handlers.on_gone = [this](unsigned, const std::string&) {
+    patience_.cancel();
+    if (cgroup_) cgroup_->remove();
+    if (const auto gone = std::exchange(handlers_.on_gone, nullptr)) gone();
+  };
+  return handlers;
+}
+
+void StandbyImpl::on_message(std::string_view message, base::RequestSocket::Reply reply) {
+  auto ready = parse_ready(message);
+  if (!ready || ready_) return kill();
+  patience_.cancel();
+  ready_ = *std::move(ready);
+  order_ = std::move(reply);
+  if (const auto on_ready = handlers_.on_ready) on_ready(*ready_);
+}
+
+Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
+  RR_ASSERT(order_ && pid_ != 0);
+  std::string message;
+  for (const std::string& change : changes) message.append(change).push_back('\0');
+  // Written in part, if at all, when it dies just now; and then it is a worker that died.
+  std::exchange(order_, nullptr)(std::move(message), nullptr);
+  shim_->set_handlers({});
+  return {std::move(shim_), std::move(door_), std::move(cgroup_),
+          std::move(out_),  std::move(err_),  pid_};
+}
+
+// As the standby itself does at the end of its imports, and where it may not, nothing was lowered.
+void StandbyImpl::hurry() {
+  const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
+  std::error_code error;
+  if (pid_ == 0) return;
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
+    const auto thread = base::parse_int<id_t>(entry.path().filename().string());
+    if (thread) ::setpriority(PRIO_PROCESS, *thread, own);
+  }
+}
+
+}  // namespace
+
+ShimOptions shim_options(const NodeContext& node, const Spawn& spawn) {
+  ShimOptions options;
+  options.shim = node.shim;
+  options.argv = spawn.argv;
+  options.environment = spawn.environment;
+  options.working_directory = spawn.working_directory;
+  options.in_fd = spawn.in_fd;
+  options.cpus = spawn.cpus;
+  options.memory = spawn.memory;
+  options.container = spawn.container;
+  return options;
+}
+
+base::Result<std::unique_ptr<Standby>> Standby::start(NodeContext& node, Plan plan,
+                                                      Handlers handlers) {
+  auto standby = std::make_unique<StandbyImpl>(node, std::move(plan), std::move(handlers));
+  RR_TRY(standby->launch(node));
+  return standby;
+}
+
+}  // namespace robustrun::agent

@@ -1,0 +1,326 @@
+#include "agent/standby/standby_set.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "agent/evidence/process_look.h"
+#include "agent/node/limits.h"
+#include "base/io/log.h"
+#include "wire/messages/limits.h"
+
+namespace robustrun::agent {
+namespace {
+
+constexpr const char* kStillImporting = "its standby worker was still importing";
+
+}  // namespace
+
+struct StandbySet::Timer {
+  explicit Timer(const boost::asio::any_io_executor& executor) : timer(executor) {}
+  boost::asio::steady_timer timer;
+};
+
+StandbySet::StandbySet(NodeContext& node, std::function<void()> on_empty)
+    : node_(node),
+      on_empty_(std::move(on_empty)),
+      patience_(std::make_unique<Timer>(node.executor)) {}
+
+StandbySet::~StandbySet() = default;
+
+// On this node or another.
+bool StandbySet::keeps_any() const {
+  return !given_up_ && node_.workers.standby != wire::StandbyMode::kOff &&
+         !node_.workers.python_path.empty() && node_.workers.mode != wire::LaunchMode::kExecutable;
+}
+
+bool StandbySet::is_wanted() const {
+  return keeps_any() && (is_spare_ || node_.workers.standby == wire::StandbyMode::kAll);
+}
+
+std::string StandbySet::modules_path(std::uint32_t rank) const {
+  return fmt::format("{}/standby.{}.modules", node_.runtime_directory, rank);
+}
+
+void StandbySet::kill(Slot& slot, std::string why) {
+  if (const auto found = all_.find(std::exchange(slot.standby, 0)); found != all_.end()) {
+    if (!why.empty()) slot.lost = std::move(why);
+    no_longer_imports(found->first);
+    found->second->kill();
+  }
+}
+
+bool StandbySet::is_ready(const Slot& slot) const {
+  const auto found = all_.find(slot.standby);
+  return found != all_.end() && found->second->is_ready();
+}
+
+std::string StandbySet::why_none(const Slot& slot) const {
+  if (!slot.spawn) return {};  // the node's first workers
+  if (given_up_) return given_up_for_;
+  if (!may_wait(*slot.spawn)) return "workers that write straight to the terminal have none";
+  if (!slot.lost.empty()) return slot.lost;
+  if (!slot.has_progress) return "the worker before had made no step yet";
+  if (!slot.has_modules) return "it was not known yet what the workers import";
+  return "its turn to be started had not come yet";
+}
+
+void StandbySet::begin(const wire::StartWorkers& order) {
+  for (auto& [rank, slot] : slots_) {
+    const auto is_same = [&](const auto& now) { return now.local_rank.value == rank; };
+    if (std::ranges::none_of(order.slots, is_same)) kill(slot);
+  }
+  std::erase_if(slots_, [&](const auto& slot) {
+    return std::ranges::none_of(
+        order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
+  });
+  const bool are_all_coming = std::ranges::all_of(slots_, [&](const auto& slot) {
+    return importing_.contains(slot.second.standby) || is_ready(slot.second);
+  });
+  const bool has_expected = is_wanted();
+  for (auto& [rank, slot] : slots_) {
+    if (importing_.contains(slot.standby) &&
+        (!are_all_coming || slots_.size() < order.slots.size())) {
+      kill(slot, kStillImporting);
+    }
+    if (!has_expected && !given_up_) slot.spawn.reset();
+  }
+  paused_ = is_spare_ = false;
+  list_.clear();
+  teller_.reset();
+  const bool is_last = order.group_rank + 1 == order.group_world_size;
+  if (node_.workers.tell_modules && is_last) teller_ = order.attempt;
+}
+
+void StandbySet::when_settled(std::function<void()> go) {
+  if (importing_.empty()) return go();
+  settled_ = std::move(go);
+  for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
+  patience_->timer.expires_after(kStandbyWaitMax);
+  patience_->timer.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    for (auto& [rank, slot] : slots_) {
+      if (importing_.contains(slot.standby)) kill(slot, kStillImporting);
+    }
+  });
+}
+
+void StandbySet::no_longer_imports(std::uint64_t serial) {
+  if (importing_.erase(serial) == 0 || !importing_.empty()) return;
+  patience_->timer.cancel();
+  if (const auto go = std::exchange(settled_, nullptr)) boost::asio::post(node_.executor, go);
+}
+
+void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
+  if (!keeps_any()) return;
+  Slots slots;
+  for (Wanted& each : wanted) {
+    const std::uint32_t rank = each.local_rank.value;
+    Spawn spawn = standby_spawn(std::move(each.spawn));
+    const auto old = slots_.find(rank);
+    if (is_spare_ && list == list_ && old != slots_.end() && old->second.spawn == spawn) {
+      slots.insert(slots_.extract(old));
+      continue;
+    }
+    Slot slot{each.rank, std::move(spawn), {}};
+    if (const auto written = write_modules(rank, list); !written) {
+      RR_LOG(kDebug, {}, "no standby worker: {}", written.error().what);
+      continue;
+    }
+    slot.has_modules = slot.has_progress = true;
+    slots.emplace(rank, std::move(slot));
+  }
+  for (auto& [rank, slot] : slots_) kill(slot);
+  slots_ = std::move(slots);
+  list_ = list;
+  is_spare_ = true;
+  paused_ = false;
+}
+
+base::Status StandbySet::write_modules(std::uint32_t rank, const std::string& list) const {
+  return base::write_file_atomically(modules_path(rank), list, 0600);
+}
+
+std::vector<Ready::Stamp> StandbySet::stamps() const {
+  for (const auto& [rank, slot] : slots_) {
+    const auto found = all_.find(slot.standby);
+    // They were made within seconds, from the same.
+    if (found != all_.end() && found->second->is_ready()) return found->second->ready().stamps;
+  }
+  return {};
+}
+
+void StandbySet::discard(const std::string& why) {
+  RR_LOG(kInfo, {}, "workers start without standbys, which are out of date: {}", why);
+  for (auto& [rank, slot] : slots_) kill(slot, "its standby worker was out of date: " + why);
+}
+
+StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const Spawn& wanted,
+                                   const std::string& list) {
+  if (!keeps_any()) {
+    const auto known = slots_.find(worker.local_rank.value);
+    return {std::nullopt, known == slots_.end() ? "" : why_none(known->second)};
+  }
+  Slot& slot = slots_[worker.local_rank.value];
+  Place place{std::nullopt, why_none(slot)};
+  slot.lost.clear();
+  slot.rank = worker.rank;
+  slot.spawn = standby_spawn(wanted);
+  slot.is_asked = slot.has_progress = slot.has_failed = false;
+  slot.list.clear();
+  if (const auto found = all_.find(slot.standby); found != all_.end()) {
+    Standby& standby = *found->second;
+    if (standby.is_ready()) {
+      auto changes = become(standby.spawn(), wanted, standby.ready().read);
+      if (changes) {
+        place = {standby.take(*changes), {}};
+        all_.erase(found);
+        slot.standby = 0;
+        return place;
+      }
+      place.cold = changes.error().what;
+    } else {
+      place.cold = "its standby worker had stopped, or died just then";
+    }
+    kill(slot);
+  }
+  const base::Fd made(::open(list.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (made) slot.list = list;
+  slot.has_modules = false;
+  return place;
+}
+
+void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Reading* reading) {
+  const auto found = slots_.find(rank.value);
+  if (found == slots_.end() || reading == nullptr || !reading->user_code_at) return;
+  Slot& slot = found->second;
+  const bool is_old = node_.clock.now() - *reading->user_code_at >= kModulesAfter;
+  if (reading->steps == 0 && !is_old) return;
+  slot.has_progress = true;
+  if (slot.has_modules || slot.list.empty()) return;
+  take_modules(rank.value, slot);
+  if (slot.has_modules || slot.is_asked || !is_old) return;
+  const auto signal = static_cast<std::uint32_t>(boot_signal());
+  if (node_.workers.stack_signal == signal) return;  // it would mean something else
+  if (!signal_state(worker.pid(), boot_signal()).is_caught) return;
+  slot.is_asked = true;
+  worker.signal_itself(boot_signal());
+}
+
+// It is the worker's until then, and goes with it.
+void StandbySet::take_modules(std::uint32_t rank, Slot& slot) {
+  struct stat status{};
+  if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
+  slot.list_bytes = status.st_size;
+  slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
+  if (slot.has_modules && teller_ && rank == slots_.begin()->first) tell_modules(rank);
+}
+
+void StandbySet::tell_modules(std::uint32_t rank) const {
+  auto list = base::read_file(modules_path(rank), wire::kModulesBytesMax);
+  if (list) return node_.send(wire::StandbyModules{*teller_, *std::move(list)});
+  RR_LOG(kDebug, {}, "spare nodes keep no standby workers: {}", list.error().what);
+}
+
+void StandbySet::prepare() {
+  if (!is_wanted() || paused_ || importing_.size() >= kStandbysAtOnce || slots_.empty()) return;
+  const auto is_due = [](const auto& slot) {
+    return slot.second.has_progress && slot.second.has_modules;
+  };
+  if (!std::ranges::all_of(slots_, is_due)) return;
+  const auto length = [](const Slot& slot) { return std::pair(slot.imports, slot.list_bytes); };
+  auto slowest = slots_.end();
+  for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+    const Slot& each = slot->second;
+    if (each.standby != 0 || each.has_failed || !may_wait(*each.spawn)) continue;
+    if (slowest == slots_.end() || length(each) > length(slowest->second)) slowest = slot;
+  }
+  if (slowest != slots_.end()) start(slowest->first, slowest->second);
+}
+
+void StandbySet::start(std::uint32_t rank, Slot& slot) {
+  const std::uint64_t serial = ++serial_;
+  Standby::Plan plan;
+  plan.spawn = *slot.spawn;
+  plan.modules = modules_path(rank);
+  plan.stem = fmt::format("{}/standby.{}", node_.runtime_directory, serial);
+  plan.rank = slot.rank;
+  plan.serial = serial;
+  auto standby = Standby::start(node_, std::move(plan),
+                                {[this, serial](const Ready& ready) { on_ready(serial, ready); },
+                                 [this, serial] { on_gone(serial); }});
+  if (!standby) {
+    slot.has_failed = true;
+    slot.lost = standby.error().what;
+    RR_LOG(kDebug, ({.rank = slot.rank}), "no standby worker: {}", standby.error().what);
+    return;
+  }
+  slot.started_at = node_.clock.now();
+  all_.emplace(serial, *std::move(standby));
+  importing_.insert(serial);
+  slot.standby = serial;
+}
+
+void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
+  if (!importing_.contains(serial)) return;  // it was to die
+  no_longer_imports(serial);
+  for (auto& [rank, slot] : slots_) {
+    if (slot.standby == serial) slot.imports = node_.clock.now() - slot.started_at;
+  }
+  if (!ready.refusal.empty()) return give_up(ready.refusal);
+  if (!ready.differs.empty()) return refuse(serial, ready.differs);
+  const auto meminfo = base::read_file("/proc/meminfo", kMeminfoBytesMax);
+  const std::uint64_t available = meminfo ? available_kb(*meminfo) : 0;
+  if (!fits(ready.memory_kb, slots_.size(), available)) {
+    give_up(fmt::format("{} of {} MiB each are more than a tenth of the {} MiB available",
+                        slots_.size(), ready.memory_kb >> 10, available >> 10));
+  }
+}
+
+// It knows what to import from elsewhere, or from before a change; another list may come.
+void StandbySet::refuse(std::uint64_t serial, const std::string& what) {
+  RR_LOG(kInfo, {},
+         "no standby workers until the next start: {} not as where they know from what "
+         "to import",
+         what);
+  for (auto& [rank, slot] : slots_) {
+    slot.has_failed = true;
+    slot.lost = what;
+    if (slot.standby == serial) kill(slot);
+  }
+}
+
+void StandbySet::on_gone(std::uint64_t serial) {
+  for (auto& [rank, slot] : slots_) {
+    if (slot.standby != serial) continue;
+    slot.standby = 0;
+    slot.has_failed = true;  // the next attempt's may fare better
+    slot.lost = "its standby worker had died";
+  }
+  no_longer_imports(serial);
+  all_.erase(serial);
+  if (all_.empty()) on_empty_();
+}
+
+void StandbySet::give_up(const std::string& why) {
+  given_up_ = true;
+  given_up_for_ = why;
+  RR_LOG(kInfo, {}, "no standby workers are kept, so a restart starts interpreters: {}", why);
+  for (auto& [rank, slot] : slots_) kill(slot);
+}
+
+void StandbySet::pause() { paused_ = true; }
+
+void StandbySet::end() {
+  given_up_ = true;
+  for (auto& [rank, slot] : slots_) kill(slot);
+}
+
+}  // namespace robustrun::agent

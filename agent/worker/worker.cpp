@@ -1,0 +1,425 @@
+#include "agent/worker/worker.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "agent/evidence/collective_watch.h"
+#include "agent/evidence/event_choice.h"
+#include "agent/evidence/last_look.h"
+#include "agent/evidence/process_look.h"
+#include "agent/evidence/worker_snapshot.h"
+#include "agent/node/environment.h"
+#include "agent/node/limits.h"
+#include "agent/process/cgroup.h"
+#include "agent/process/oom.h"
+#include "agent/process/shim_link.h"
+#include "agent/spawn/worker_spawn.h"
+#include "agent/spawn/worker_stream.h"
+#include "agent/spawn/worker_words.h"
+#include "agent/worker/checkpoint_notes.h"
+#include "agent/worker/control_socket.h"
+#include "agent/worker/error_file.h"
+#include "base/core/text.h"
+#include "base/io/log.h"
+#include "tracer/collectives_reader.h"
+#include "tracer/record_file.h"
+
+namespace robustrun::agent {
+namespace {
+
+class WorkerImpl final : public Worker {
+ public:
+  WorkerImpl(NodeContext& node, const Plan& plan, GoneHandler on_gone)
+      : node_(node),
+        attempt_(plan.start.attempt),
+        ordered_by_(plan.start.ordered_by),
+        slot_(plan.slot),
+        paths_(worker_paths(plan.paths.directory, plan.slot.local_rank)),
+        on_gone_(std::move(on_gone)),
+        last_look_(node.executor) {}
+  ~WorkerImpl() override {
+    if (!last_words_.empty()) ::unlink(last_words_.c_str());
+  }
+  WorkerImpl(const WorkerImpl&) = delete;
+  WorkerImpl& operator=(const WorkerImpl&) = delete;
+
+  base::Status launch(const Plan& plan);
+
+  void signal(int signal) override {
+    if (!exited_) shim_->signal_group(signal);
+  }
+  void stop(const wire::StopWorkers& order) override;
+  void kill() override {
+    if (!stopped_at_) stopped_at_ = node_.clock.now();
+    if (!tree_gone_) shim_->kill_tree();
+  }
+  bool report_progress() override;
+  void observe(const wire::Observe& question, std::uint32_t workers) override;
+  [[nodiscard]] bool has_overdue() const override {
+    return collectives_ && !exited_ && collectives_->has_overdue();
+  }
+  void trace_in_full(bool in_full) override {
+    if (events_) events_->trace_in_full(in_full);
+  }
+  [[nodiscard]] bool uses_nccl() const override;
+  [[nodiscard]] const tracer::Reading* reading() const override {
+    return reported_ && !exited_ ? &*reported_ : nullptr;
+  }
+  void set_congested(bool congested) override {
+    for (auto& pump : {out_.get(), err_.get()}) {
+      if (pump != nullptr) pump->set_congested(congested);
+    }
+  }
+  [[nodiscard]] bool gone() const override { return tree_gone_ && pumps_running_ == 0; }
+  [[nodiscard]] base::LocalRank local_rank() const override { return slot_.local_rank; }
+  [[nodiscard]] pid_t pid() const override { return exited_ ? 0 : pid_; }
+  [[nodiscard]] const std::string& record_path() const override { return record_path_; }
+  void signal_itself(int signal) override {
+    if (!exited_) shim_->signal_worker(signal);
+  }
+
+ private:
+  base::Result<WorkerStream> open_stream(const Plan& plan, bool is_stderr, base::Fd source);
+  [[nodiscard]] base::Result<Spawn> make_spawn(const Plan& plan) const;
+  base::Status start_fresh(const Plan& plan, const Spawn& spawn);
+  base::Status start_warm(const Plan& plan, Standby::Taken standby);
+  ShimLink::Handlers shim_handlers();
+  void started(pid_t pid, bool warm);
+  base::Status open_channels(const Plan& plan);
+  [[nodiscard]] ControlSocket::GiveMemory memory_for(const Plan& plan) const;
+  [[nodiscard]] tracer::RankSnapshot describe() const;
+  [[nodiscard]] Suspect as_suspect();
+  void on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost);
+  [[nodiscard]] wire::OomKiller oom_killer_of(base::ExitStatus status,
+                                              const wire::WorkerExited& report);
+  void on_tree_gone(unsigned killed, const std::string& unkillable);
+  void finish_if_gone();
+  void report(std::vector<wire::CheckpointNote> notes);
+
+  NodeContext& node_;
+  const base::Nanos launched_at_ = node_.clock.now();
+  const base::Attempt attempt_;
+  const std::uint32_t ordered_by_;
+  const wire::WorkerSlot slot_;
+  const WorkerPaths paths_;
+  GoneHandler on_gone_;
+  std::optional<tracer::RecordFile> record_;
+  std::string record_path_;
+  std::string last_words_;  // a file of the worker's, kept for as long as this is
+  WorkerFiles files_;
+  std::optional<tracer::Reading> newest_;    // of record_
+  std::optional<tracer::Reading> reported_;
+  std::optional<LineMetrics> line_metrics_;       // of rank 0, where they are asked for
+  std::optional<EventChoice> events_;             // writes record_
+  std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
+  std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
+  LastLook last_look_;
+  CheckpointNotes checkpoints_;  // fed by socket_
+  std::unique_ptr<ControlSocket> socket_;
+  std::unique_ptr<LogPump> out_;
+  std::unique_ptr<LogPump> err_;
+  int pumps_running_ = 0;
+  std::optional<Cgroup> cgroup_;
+  std::optional<OomWatch> oom_;
+  std::unique_ptr<ShimLink> shim_;
+  std::unique_ptr<base::RequestSocket> door_;  // of a worker that was a standby
+  std::string cold_;  // why it was none
+  pid_t pid_ = 0;
+  std::optional<base::Nanos> stopped_at_;
+  bool exited_ = false;
+  std::string end_;  // in words, once exited_
+  bool ended_well_ = false;
+  bool tree_gone_ = false;
+  Gone gone_;
+};
+
+ControlSocket::GiveMemory WorkerImpl::memory_for(const Plan& plan) const {
+  if (plan.copies == nullptr) return {};
+  return [tier = plan.copies, rank = slot_.rank](std::uint64_t bytes, MemoryTier::Answer answer) {
+    tier->give(rank, bytes, std::move(answer));
+  };
+}
+
+base::Status WorkerImpl::open_channels(const Plan& plan) {
+  files_ = worker_files(node_, slot_.rank, attempt_, paths_.error_file, plan.ras_address);
+  if (slot_.rank == base::Rank{0}) line_metrics_ = line_metrics_of(node_.workers);
+  if (node_.workers.python_path.empty()) return {};
+  record_ = RR_TRY(tracer::RecordFile::create(files_.record, slot_.rank, attempt_));
+  record_path_ = files_.record;
+  socket_ = RR_TRY(ControlSocket::open(
+      node_.executor, files_.socket,
+      {node_.workers.run_id, slot_.rank, attempt_, wire::StopReason::kNone, base::Nanos{}},
+      [this](wire::CheckpointNote note) {
+        note.local_rank = slot_.local_rank;
+        checkpoints_.take(std::move(note));
+      },
+      memory_for(plan), plan.await_saves));
+  if (!node_.workers.trace) return {};
+  if (chooses_events(node_.workers)) {
+    events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));
+  }
+  last_words_ = worker_stem(node_, slot_.rank, attempt_) + ".flight";
+  collectives_ =
+      CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
+                            FlightSource::make(node_, files_.flight, slot_.rank, last_words_));
+  return {};
+}
+
+base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr,
+                                                   base::Fd source) {
+  WorkerStreamPlan wanted{slot_, plan.paths, paths_, is_stderr, {}, std::move(source)};
+  wanted.on_bytes = feeder(line_metrics_, is_stderr);
+  wanted.on_finished = [this] {
+    --pumps_running_;
+    finish_if_gone();
+  };
+  WorkerStream stream = RR_TRY(open_worker_stream(node_, std::move(wanted)));
+  if (stream.pump) ++pumps_running_;
+  (is_stderr ? err_ : out_) = std::move(stream.pump);
+  return stream;
+}
+
+base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
+  PlannedSpawn planned = RR_TRY(
+      plan_spawn(node_, {plan.start, slot_, files_, plan.cpus, plan.memory, plan.usable_cpus}));
+  if (slot_.local_rank.value == 0 && attempt_.value == 0) {
+    for (const std::string& notice : planned.notices) {
+      // torchrun warns of what it sets; natively it is a documented default.
+      base::log_line(node_.workers.compat ? base::LogLevel::kWarn : base::LogLevel::kDebug, {},
+                     notice);
+    }
+  }
+  return std::move(planned.spawn);
+}
+
+base::Status WorkerImpl::launch(const Plan& plan) {
+  RR_TRY(open_channels(plan));
+  const Spawn spawn = RR_TRY(make_spawn(plan));
+  auto place = plan.standbys.take(slot_, spawn, files_.modules);
+  if (place.standby) return start_warm(plan, *std::move(place.standby));
+  cold_ = std::move(place.cold);
+  return start_fresh(plan, spawn);
+}
+
+base::Status WorkerImpl::start_fresh(const Plan& plan, const Spawn& spawn) {
+  plan.hot_files.ask(files_.touched);
+  const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
+  const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
+  cgroup_ = Cgroup::make(node_.workers.run_id, slot_.rank, attempt_);
+  oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
+
+  ShimOptions options = shim_options(node_, spawn);
+  options.out_fd = out.fd;
+  options.err_fd = err.fd;
+  if (cgroup_) options.cgroup = cgroup_->path();
+  shim_ = RR_TRY(ShimLink::start(node_.executor, options, shim_handlers()));
+  return {};
+}
+
+// It has what a fresh one would have: only its streams and its life are ours from now on.
+base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
+  door_ = std::move(standby.door);
+  cgroup_ = std::move(standby.cgroup);
+  oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
+  RR_TRY(open_stream(plan, false, std::move(standby.out)));
+  RR_TRY(open_stream(plan, true, std::move(standby.err)));
+  shim_ = std::move(standby.shim);
+  shim_->set_handlers(shim_handlers());
+  started(standby.pid, true);
+  return {};
+}
+
+void WorkerImpl::started(pid_t pid, bool warm) {
+  pid_ = pid;
+  node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm,
+                                 ordered_by_, cold_});
+}
+
+ShimLink::Handlers WorkerImpl::shim_handlers() {
+  ShimLink::Handlers handlers;
+  handlers.on_started = [this](pid_t pid) { started(pid, false); };
+  handlers.on_start_failed = [this](int os_errno, const std::string& what) {
+    node_.send(wire::WorkerStartFailed{attempt_, slot_.local_rank, os_errno, what});
+  };
+  handlers.on_exited = [this](base::ExitStatus status, base::Nanos at, bool shim_lost) {
+    on_exited(status, at, shim_lost);
+  };
+  handlers.on_notice = [this](const std::string& what) {
+    RR_LOG(kWarn, ({.rank = slot_.rank}), "{}", what);
+  };
+  // Under torchrun a worker's parent is the launcher.
+  handlers.on_signalled = [this](int signal) {
+    node_.send(wire::StopRun{signal, {}, "rank " + std::to_string(slot_.rank.value)});
+  };
+  handlers.on_gone = std::bind_front(&WorkerImpl::on_tree_gone, this);
+  return handlers;
+}
+
+void WorkerImpl::stop(const wire::StopWorkers& order) {
+  if (exited_) return;
+  const base::Nanos now = node_.clock.now();
+  if (!stopped_at_) stopped_at_ = now;
+  if (record_) {
+    // A worker that broke its record is stopped all the same.
+    static_cast<void>(
+        record_->announce_stop(static_cast<std::uint8_t>(order.reason), now + order.grace));
+  }
+  if (socket_) socket_->set_stop(order.reason, now + order.grace);
+  if (order.save_first && socket_ && socket_->saves_on_stop()) return;  // it ends by itself
+  last_look_.then([this, signal = order.signal] {
+    if (exited_) return;
+    shim_->signal_group(signal);
+    shim_->signal_group(SIGCONT);  // a stopped worker would not see the signal
+  });
+}
+
+void WorkerImpl::report(std::vector<wire::CheckpointNote> notes) {
+  if (!node_.workers.checkpoints) return;
+  for (wire::CheckpointNote& note : notes) node_.send(std::move(note));
+}
+
+bool WorkerImpl::report_progress() {
+  if (!record_ || exited_) return false;
+  report(checkpoints_.due(node_.clock.now()));
+  auto news = record_->read_news();
+  if (!news) newest_.reset();  // it cannot be read just now
+  if (news && *news) {
+    node_.stages.take(slot_.local_rank, moments_of(launched_at_, **news));
+    newest_ = **std::move(news);
+  }
+  if (collectives_) collectives_->look(newest_ ? newest_->steps : 0);
+  const bool has_lines = line_metrics_ && line_metrics_->has_news();
+  if (!newest_ || (reported_ && *reported_ == *newest_ && !has_lines)) return false;
+  if (newest_->worker_pid == 0 && !has_lines) return false;  // has not begun
+  const bool stepped = !reported_ || reported_->steps != newest_->steps;
+  reported_ = newest_;
+  node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, *reported_)));
+  return stepped;
+}
+
+tracer::RankSnapshot WorkerImpl::describe() const {
+  tracer::RankSnapshot snapshot;
+  snapshot.rank = slot_.rank;
+  snapshot.local_rank = slot_.local_rank;
+  snapshot.pid = pid_;
+  if (exited_) {
+    snapshot.life = tracer::Life::kDead;
+    snapshot.end = end_;
+    snapshot.ended_well = ended_well_;
+  } else if (pid_ != 0) {
+    const bool is_stopped = signal_state(pid_, SIGCONT).is_stopped;
+    snapshot.life = is_stopped ? tracer::Life::kStopped : tracer::Life::kRunning;
+  }
+  if (reported_) {
+    snapshot.steps = reported_->steps;
+    if (reported_->last_step_at) snapshot.step_age = node_.clock.now() - *reported_->last_step_at;
+  }
+  return snapshot;
+}
+
+Suspect WorkerImpl::as_suspect() {
+  Suspect suspect;
+  suspect.pid = pid_;
+  if (cgroup_) suspect.cgroup = cgroup_->path();
+  suspect.stack_file = files_.stacks;
+  suspect.stack_signal = static_cast<int>(node_.workers.stack_signal);
+  suspect.signal = [this](int signal) { signal_itself(signal); };
+  suspect.gpus = devices_of(node_.workers, slot_.local_rank);
+  return suspect;
+}
+
+void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
+  WorkerSnapshot::Plan plan;
+  plan.describe = [this] { return describe(); };
+  plan.watch = collectives_.get();
+  if (question.evidence && !exited_ && pid_ != 0) plan.suspect = as_suspect();
+  plan.within = question.within;
+  if (!question.evidence) last_look_.begin();
+  snapshot_ = WorkerSnapshot::take(
+      node_, std::move(plan), [this, number = question.number, workers](std::string snapshot) {
+        node_.send(
+            wire::Observed{number, attempt_, slot_.local_rank, workers, std::move(snapshot)});
+        last_look_.end();
+      });
+}
+
+bool WorkerImpl::uses_nccl() const {
+  const auto table = record_ ? record_->read_communicators() : std::string();
+  return table && tracer::has_nccl(*table);
+}
+
+// What ended it, or, as its last words say, a process that it had started.
+wire::OomKiller WorkerImpl::oom_killer_of(base::ExitStatus status,
+                                          const wire::WorkerExited& report) {
+  if (status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL, false}) {
+    return oom_->killed({pid_});
+  }
+  std::string words = base::join(report.stderr_tail, "\n");
+  if (report.error_file) words += "\n" + report.error_file->message;
+  const auto children = killed_children(words);
+  return children ? oom_->killed(*children) : wire::OomKiller::kNo;
+}
+
+void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
+  report_progress();
+  report(checkpoints_.rest());
+  exited_ = true;
+  end_ = base::describe(status);
+  ended_well_ = status.success();
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) pump->drain();
+  }
+  wire::WorkerExited report;
+  report.attempt = attempt_;
+  report.local_rank = slot_.local_rank;
+  report.pid = pid_;
+  report.end = {status.kind, status.code, status.core_dumped};
+  report.at = at;
+  report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
+  report.shim_lost = shim_lost;
+  if (!status.success()) {
+    // torchrun does not ask whether the script had ended.
+    if (record_ && !node_.workers.compat) report.script_end = record_->read_end();
+    report.error_file = read_error_file(paths_.error_file);
+    if (err_) report.stderr_tail = err_->tail();
+    if (!report.stopped_by_us) report.oom = oom_killer_of(status, report);
+  }
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) report.dropped_bytes += pump->dropped_bytes();
+  }
+  node_.send(report);
+}
+
+void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
+  tree_gone_ = true;
+  gone_.descendants_killed = killed;
+  gone_.unkillable = unkillable;
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) pump->drain();  // a start that failed has no exit before
+  }
+  socket_.reset();
+  if (record_) record_->unlink();
+  for (const std::string& left : {files_.stacks, files_.flight, files_.modules}) {
+    if (!left.empty()) ::unlink(left.c_str());
+  }
+  if (cgroup_) cgroup_->remove();
+  finish_if_gone();
+}
+
+void WorkerImpl::finish_if_gone() {
+  if (gone() && on_gone_) std::exchange(on_gone_, nullptr)(gone_);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Worker>> Worker::start(NodeContext& node, const Plan& plan,
+                                                    GoneHandler on_gone) {
+  auto worker = std::make_unique<WorkerImpl>(node, plan, std::move(on_gone));
+  RR_TRY(worker->launch(plan));
+  return worker;
+}
+
+}  // namespace robustrun::agent
