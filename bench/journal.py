@@ -19,7 +19,7 @@ KINDS = {1: "RunStarted", 2: "AgentJoined", 3: "AgentLost", 4: "PortReserved", 5
          31: "StartStages", 32: "CheckpointNoted", 33: "CheckpointDemoted", 34: "BackupSolved",
          35: "CopiesKept", 36: "HeldCopiesSaved", 37: "SavingOver",
          64: "Decision", 65: "Finish", 66: "GroupFormed"}
-# Rules of a Decision: supervisor/core/decision.h.
+# Rules of a Decision: supervisor/core/types/decision.h.
 RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "Restart",
          "BudgetExhausted", "CrashLoop", "InfrastructureGivenUp", "DoNotRequeue", "Signal",
          "SecondSignal", "TimeLimit", "StepGoal", "Succeeded", "BudgetRefilled", "NodeReplaced",

@@ -12,7 +12,7 @@
 #include "cli/parser.h"
 #include "cli/plan_startup.h"
 #include "cli/values.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

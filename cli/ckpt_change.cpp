@@ -8,7 +8,7 @@
 #include "cli/ckpt_text.h"
 #include "cli/commands.h"
 #include "cli/limits.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 

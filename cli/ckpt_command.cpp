@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/parser.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/ckpt_change.h"
 #include "cli/commands.h"
 #include "cli/program.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

@@ -21,7 +21,7 @@
 #include "cli/end_of_run.h"
 #include "cli/follow.h"
 #include "cli/limits.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/limits.h"
 #include "cli/parser.h"
 #include "supervisor/control_client.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 #include "supervisor/diagnose_row.h"
 #include "tracer/analysis/analyze.h"
 #include "tracer/limits.h"

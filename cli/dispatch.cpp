@@ -10,7 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/detach.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/io/fd.h"
 #include "cli/commands.h"
-#include "supervisor/core/report_render_text.h"
+#include "supervisor/core/report/render_text.h"
 #include "supervisor/farewell.h"
 #include "supervisor/journal.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/core/result.h"
 #include "cli/surroundings.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 
 namespace robustrun::cli {
 

@@ -34,7 +34,7 @@ constexpr supervisor::FirstAction kActions[] = {
     supervisor::FirstAction::kTolerate, supervisor::FirstAction::kGiveUp,
     supervisor::FirstAction::kReplay};
 
-// What the core finds out itself (supervisor/core/fault_class.h, classify_finding).
+// What the core finds out itself (supervisor/core/fault/fault_class.h, classify_finding).
 constexpr std::string_view kFindings[] = {"hang",   "returning hang", "mismatch",
                                           "slow",   "jump",           "not a number",
                                           "slower", "ended early",    "crash at exit"};

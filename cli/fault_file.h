@@ -12,7 +12,7 @@
 #include "base/core/result.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "supervisor/core/fault_table.h"
+#include "supervisor/core/types/fault_table.h"
 
 namespace robustrun::cli {
 

@@ -8,8 +8,8 @@
 #include "cli/help_text.h"
 #include "cli/parser.h"
 #include "cli/plan_history.h"
-#include "supervisor/core/json_writer.h"
-#include "supervisor/core/node_standing.h"
+#include "supervisor/core/status/node_standing.h"
+#include "supervisor/core/types/json_writer.h"
 
 namespace robustrun::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/plan.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "supervisor/core/preflight.h"
+#include "supervisor/core/types/preflight.h"
 
 namespace robustrun::cli {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "supervisor/core/node_standing.h"
+#include "supervisor/core/status/node_standing.h"
 
 namespace robustrun::cli {
 

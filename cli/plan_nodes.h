@@ -65,10 +65,10 @@ struct NodesPlan {
   supervisor::LeaseTimes lease;
   base::Nanos wait_for_nodes{};
   std::optional<base::Nanos> last_call;    // kRendezvous: of --rdzv-conf
-  std::set<std::string> offenders;  // of `hosts`, by name (supervisor/core/node_standing.h)
+  std::set<std::string> offenders;  // of `hosts`, by name (supervisor/core/status/node_standing.h)
   std::string history;  // folder for what the run learns of its hosts; empty: it is not kept
   bool fold_lines = false;
-  std::vector<RankRange> shown_ranks;      // ascending, apart; empty: all
+  std::vector<RankRange> shown_ranks;  // ascending, apart; empty: all
   std::optional<std::uint64_t> expect_world;
   std::vector<std::string> warnings;
 

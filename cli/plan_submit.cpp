@@ -11,7 +11,7 @@
 #include "cli/command_words.h"
 #include "cli/slurm_time.h"
 #include "cli/values.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/core/result.h"
 #include "cli/settings.h"
 #include "cli/surroundings.h"
-#include "supervisor/core/policy.h"
+#include "supervisor/core/types/policy.h"
 
 namespace robustrun::cli {
 

@@ -1,5 +1,5 @@
 // `robustrun replay`: which machine makes a job go wrong, by running it, or the alignment test, on
-// groups of machines twice (supervisor/core/replay_plan.h).
+// groups of machines twice (supervisor/core/types/replay_plan.h).
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@
 #include "cli/replay_runs.h"
 #include "cli/settings.h"
 #include "launcher/hosts/host_list.h"
-#include "supervisor/core/exit_code.h"
-#include "supervisor/core/replay_plan.h"
+#include "supervisor/core/types/exit_code.h"
+#include "supervisor/core/types/replay_plan.h"
 
 namespace robustrun::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include "cli/find_run.h"
 #include "cli/help_text.h"
 #include "cli/parser.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "supervisor/journal.h"
 
 namespace robustrun::cli {

@@ -10,7 +10,7 @@
 #include "base/io/fd.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {

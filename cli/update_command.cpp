@@ -12,8 +12,8 @@
 #include "cli/parser.h"
 #include "cli/update_plan.h"
 #include "supervisor/control_client.h"
-#include "supervisor/core/fold.h"
-#include "supervisor/core/version_list.h"
+#include "supervisor/core/status/fold.h"
+#include "supervisor/core/status/version_list.h"
 #include "supervisor/journal.h"
 #include "supervisor/saved_request.h"
 

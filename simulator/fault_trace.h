@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/failure_model.h"
-#include "supervisor/core/worker_events.h"
+#include "supervisor/core/types/worker_events.h"
 
 namespace robustrun::simulator {
 

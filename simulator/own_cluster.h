@@ -10,7 +10,7 @@
 #include "simulator/own_run.h"
 #include "simulator/stopwatch.h"
 #include "simulator/virtual_time.h"
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::simulator {
 

@@ -1,7 +1,7 @@
 #pragma once
-// A job under robustrun: the real core (supervisor/core/job.h), with its policy, its budgets and
-// its timers, in a virtual cluster. Faults of the trace reach it as the events that agents would
-// send; what it orders is carried out after the stage times. Deterministic.
+// A job under robustrun: the real core (supervisor/core/job/job.h), with its policy, its budgets
+// and its timers, in a virtual cluster. Faults of the trace reach it as the events that agents
+// would send; what it orders is carried out after the stage times. Deterministic.
 //
 // One slot stands for a machine. Machines that were evicted are repaired, and then offer themselves
 // as new nodes (as an agent does that somebody starts there); a machine that is gone is tried again
@@ -15,9 +15,9 @@
 #include "simulator/fault_trace.h"
 #include "simulator/job_terms.h"
 #include "simulator/own_times.h"
-#include "supervisor/core/fault_table.h"
-#include "supervisor/core/job.h"
-#include "supervisor/core/policy.h"
+#include "supervisor/core/job/job.h"
+#include "supervisor/core/types/fault_table.h"
+#include "supervisor/core/types/policy.h"
 
 namespace robustrun::simulator {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "supervisor/core/events.h"
+#include "supervisor/core/types/events.h"
 
 namespace robustrun::simulator {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "simulator/run_record.h"
-#include "supervisor/core/attempt_moments.h"
-#include "supervisor/core/report_facts.h"
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/types/attempt_moments.h"
 
 namespace robustrun::simulator {
 

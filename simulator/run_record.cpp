@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "simulator/run_faults.h"
-#include "supervisor/core/attempt_moments.h"
-#include "supervisor/core/report_facts.h"
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/types/attempt_moments.h"
 
 namespace robustrun::simulator {
 namespace {

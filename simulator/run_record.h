@@ -1,8 +1,8 @@
 #pragma once
 // What the journal of one run tells of failures and of times: what went wrong, when, and how long
-// each stage took. A query over the journal, beside the report (supervisor/core/report.h), whose
-// account of time it uses. Pure. Of any journal, whole or not, sensible or not: what it does not
-// tell is left out.
+// each stage took. A query over the journal, beside the report (supervisor/core/report/report.h),
+// whose account of time it uses. Pure. Of any journal, whole or not, sensible or not: what it does
+// not tell is left out.
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "simulator/fault_trace.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 
 namespace robustrun::simulator {
 

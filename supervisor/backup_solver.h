@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/copy_events.h"
+#include "supervisor/core/types/copy_events.h"
 #include "supervisor/placement_request.h"
 
 namespace robustrun::supervisor {

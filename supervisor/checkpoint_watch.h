@@ -12,7 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
-#include "supervisor/core/checkpoint_events.h"
+#include "supervisor/core/types/checkpoint_events.h"
 #include "wire/messages/checkpoint_note.h"
 
 namespace robustrun::supervisor {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/core/result.h"
-#include "supervisor/core/status.h"
+#include "supervisor/core/status/status.h"
 
 namespace robustrun::supervisor {
 

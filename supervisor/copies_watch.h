@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "supervisor/core/copy_events.h"
+#include "supervisor/core/types/copy_events.h"
 #include "wire/messages/peer_copies.h"
 
 namespace robustrun::supervisor {

@@ -18,7 +18,7 @@
 #include "launcher/slurm/notice.h"
 #include "supervisor/console.h"
 #include "supervisor/console_log.h"
-#include "supervisor/core/fold.h"
+#include "supervisor/core/status/fold.h"
 #include "supervisor/journal.h"
 #include "supervisor/run_authority.h"
 #include "supervisor/run_request.h"

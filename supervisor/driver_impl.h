@@ -14,7 +14,7 @@
 #include "supervisor/control_server.h"
 #include "supervisor/copies_watch.h"
 #include "supervisor/copy_rounds.h"
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "supervisor/door.h"
 #include "supervisor/driver.h"
 #include "supervisor/group_replay.h"
@@ -165,15 +165,15 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<Console> console_;
   std::unique_ptr<Injector> injector_;
   std::unique_ptr<OutputHub> hub_;
-  std::unique_ptr<ControlServer> control_;   // null: nobody can ask us anything
-  ConsoleLog* console_log_ = nullptr;    // null: the console is the caller's
-  Outlets* outlets_ = nullptr;           // null: nobody else is told anything
-  std::unique_ptr<Door> door_;           // null: everything is on this machine
-  std::vector<NodeLink> nodes_;     // by NodeId; grows as volunteers come
+  std::unique_ptr<ControlServer> control_;  // null: nobody can ask us anything
+  ConsoleLog* console_log_ = nullptr;  // null: the console is the caller's
+  Outlets* outlets_ = nullptr;  // null: nobody else is told anything
+  std::unique_ptr<Door> door_;  // null: everything is on this machine
+  std::vector<NodeLink> nodes_;  // by NodeId; grows as volunteers come
   std::vector<std::string> names_;  // of them
-  std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;   // under way, by number
+  std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;  // under way, by number
   std::shared_ptr<GroupReplay> replay_;  // under way, or null
-  NodesChecked newest_check_;            // with check_only: what the verdicts are about
+  NodesChecked newest_check_;  // with check_only: what the verdicts are about
   HangWatch hang_watch_;
   std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
   PaceLooks pace_looks_;
@@ -191,20 +191,20 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   CopiesWatch copies_;
   CopyRounds copy_rounds_;
   std::optional<wire::BlockPeers> block_peers_;  // as they were told last
-  std::optional<base::Nanos> blocks_since_;      // the first node that could be told of came
+  std::optional<base::Nanos> blocks_since_;  // the first node that could be told of came
   SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;
   std::deque<Event> queue_;
   bool handling_ = false, step_goal_sent_ = false;
-  std::optional<base::Attempt> started_attempt_;   // whose workers were ordered to start
-  bool up_ = false;                      // all workers of an attempt were there once
+  std::optional<base::Attempt> started_attempt_;  // whose workers were ordered to start
+  bool up_ = false;  // all workers of an attempt were there once
   bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;
-  bool slurm_asked_ = false;             // and it has not said that there is nothing
+  bool slurm_asked_ = false;  // and it has not said that there is nothing
   int exit_code_ = 0;
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
-  std::uint64_t furthest_ = 0;           // steps of the furthest rank, when last looked at
-  base::Nanos stepped_at_{};             // when they last rose
+  std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
+  base::Nanos stepped_at_{};  // when they last rose
   asio::steady_timer summary_timer_, lease_timer_, farewell_timer_, copies_timer_, blocks_timer_;
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/io/log.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 #include "supervisor/driver_impl.h"
 #include "supervisor/limits.h"
 #include "supervisor/translate.h"

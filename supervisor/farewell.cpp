@@ -5,7 +5,7 @@
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "supervisor/journal.h"
 
 namespace robustrun::supervisor {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "supervisor/run_request.h"
 
 namespace robustrun::supervisor {

@@ -26,7 +26,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
-#include "supervisor/core/diagnosis.h"
+#include "supervisor/core/types/diagnosis.h"
 #include "supervisor/pace_watch.h"
 #include "supervisor/run_request.h"
 #include "tracer/analysis/verdict.h"

@@ -14,7 +14,7 @@
 
 #include "base/core/ids.h"
 #include "base/core/result.h"
-#include "supervisor/core/events.h"
+#include "supervisor/core/types/events.h"
 #include "supervisor/fault_request.h"
 #include "wire/messages/messages.h"
 

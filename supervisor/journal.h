@@ -14,7 +14,7 @@
 
 #include "base/core/result.h"
 #include "base/io/journal_file.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 
 namespace robustrun::supervisor {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "supervisor/core/node_note.h"
+#include "supervisor/core/status/node_note.h"
 
 namespace robustrun::supervisor {
 

@@ -14,8 +14,8 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "supervisor/core/job.h"
-#include "supervisor/core/status.h"
+#include "supervisor/core/job/job.h"
+#include "supervisor/core/status/status.h"
 #include "supervisor/outlet_plan.h"
 
 namespace robustrun::supervisor {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "supervisor/core/placement.h"
+#include "supervisor/core/types/placement.h"
 #include "supervisor/placement_request.h"
 #include "topo/place.h"
 

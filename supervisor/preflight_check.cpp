@@ -7,9 +7,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "supervisor/core/limits.h"
-#include "supervisor/core/preflight_plan.h"
-#include "supervisor/core/preflight_verdict.h"
+#include "supervisor/core/preflight/preflight_plan.h"
+#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/types/limits.h"
 #include "wire/tls/peer_proof.h"
 
 namespace robustrun::supervisor {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "supervisor/core/actions.h"
+#include "supervisor/core/types/actions.h"
 #include "supervisor/limits.h"
 #include "wire/messages/messages.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/preflight.h"
+#include "supervisor/core/types/preflight.h"
 
 namespace robustrun::supervisor {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Many readings of many workers to few marks of the whole group: pure, no clock.
 //
-// Readings arrive ten times a second and are not journaled; a mark (supervisor/core/events.h,
+// Readings arrive ten times a second and are not journaled; a mark (supervisor/core/types/events.h,
 // Progress) is, when every rank has reached it. Owned by the driver, one for the run.
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/core/ids.h"
-#include "supervisor/core/events.h"
-#include "supervisor/core/metric_watch.h"
+#include "supervisor/core/status/metric_watch.h"
+#include "supervisor/core/types/events.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
@@ -45,8 +45,8 @@ class ProgressTracker {
   [[nodiscard]] std::vector<NodeMark> by_node(Moment moment) const;
 
   base::Attempt attempt_;
-  std::vector<wire::WorkerProgress> newest_;   // by rank
-  std::vector<base::NodeId> node_of_;          // likewise
+  std::vector<wire::WorkerProgress> newest_;  // by rank
+  std::vector<base::NodeId> node_of_;  // likewise
   std::optional<std::int64_t> furthest_step_;  // of all attempts before
   MetricWatch metrics_;
   bool user_code_ = false;

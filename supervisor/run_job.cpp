@@ -19,7 +19,7 @@
 #include "supervisor/code_pack.h"
 #include "supervisor/console_log.h"
 #include "supervisor/continued_clock.h"
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 #include "supervisor/driver.h"
 #include "supervisor/farewell.h"
 #include "supervisor/journal.h"

@@ -7,7 +7,7 @@
 #include "launcher/hosts/host.h"
 #include "launcher/slurm/command.h"
 #include "launcher/ssh/launcher.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/types/job_spec.h"
 #include "supervisor/outlet_plan.h"
 #include "supervisor/placement_request.h"
 #include "wire/messages/messages.h"

@@ -1,6 +1,6 @@
 #include "supervisor/translate.h"
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "wire/messages/limits.h"
 
 namespace robustrun::supervisor {

@@ -2,8 +2,8 @@
 // Between the core's words and the wire's: events from an agent's messages, orders from actions.
 // Pure; every enum is mapped by name, so that either side may grow on its own.
 
-#include "supervisor/core/actions.h"
-#include "supervisor/core/events.h"
+#include "supervisor/core/types/actions.h"
+#include "supervisor/core/types/events.h"
 #include "supervisor/run_request.h"
 #include "wire/messages/messages.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "supervisor/control_fields.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "supervisor/limits.h"
 #include "supervisor/version_store.h"
 

@@ -10,7 +10,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "supervisor/control_server.h"
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::supervisor {
 

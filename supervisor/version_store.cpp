@@ -12,7 +12,7 @@
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "supervisor/limits.h"
 #include "supervisor/private_file.h"
 

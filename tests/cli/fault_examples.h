@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/worker_events.h"
+#include "supervisor/core/types/worker_events.h"
 
 namespace robustrun::cli::testing {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cli/fault_file.h"
-#include "supervisor/core/fault_class.h"
+#include "supervisor/core/fault/fault_class.h"
 #include "tests/cli/fault_examples.h"
 
 namespace robustrun::cli::faults_shipped_test {

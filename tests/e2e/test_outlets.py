@@ -152,7 +152,7 @@ def test_events_tell_every_decision_of_the_journal(robustrun):
 
 def journaled_rules(path):
     """Words of the rules, as the core's own list has them."""
-    listed = (ROOT / "supervisor/core/decision.h").read_text().split("enum class Rule")[1]
+    listed = (ROOT / "supervisor/core/types/decision.h").read_text().split("enum class Rule")[1]
     names = re.findall(r"^  k(\w+),", listed.split("};")[0], re.MULTILINE)
     words = [re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower() for name in names]
     return [words[record.body.get(1, [0])[0]]

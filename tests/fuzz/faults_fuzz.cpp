@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/fault_file.h"
-#include "supervisor/core/fault_class.h"
+#include "supervisor/core/fault/fault_class.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/policy_file.h"
-#include "supervisor/core/escalation.h"
+#include "supervisor/core/fault/escalation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace core = robustrun::supervisor;

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 
 namespace {
 

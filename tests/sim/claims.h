@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/sim/trace.h"
 
 namespace robustrun::sim {

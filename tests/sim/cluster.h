@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "supervisor/hang_watch.h"
 #include "tests/sim/disks.h"
 #include "tests/sim/former.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "supervisor/core/fold.h"
+#include "supervisor/core/status/fold.h"
 #include "tests/sim/cluster.h"
 
 namespace robustrun::sim {

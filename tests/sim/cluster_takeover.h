@@ -1,7 +1,7 @@
 #pragma once
 // The supervisor dies at any write of its journal, and another one goes on with what is written.
 
-#include "supervisor/core/fold.h"
+#include "supervisor/core/status/fold.h"
 #include "supervisor/journal.h"
 #include "tests/sim/cluster.h"
 

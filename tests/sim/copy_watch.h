@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/job.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/job/job.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/sim/group_watch.h"
 
 namespace robustrun::sim {

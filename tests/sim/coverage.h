@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/sim/event_queue.h"
 
 namespace robustrun::sim {

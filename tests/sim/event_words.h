@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::sim {
 

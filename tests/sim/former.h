@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/sim/event_queue.h"
 
 namespace robustrun::sim {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/sim/rules.h"
 #include "tests/sim/trace.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/sim/scenario_job.h"
 #include "tracer/analysis/snapshot.h"
 

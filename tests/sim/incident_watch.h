@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/sim/group_watch.h"
 
 namespace robustrun::sim {

@@ -11,8 +11,8 @@
 #include <string>
 #include <tuple>
 
-#include "supervisor/core/job.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/job/job.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/group_watch.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::sim {
 

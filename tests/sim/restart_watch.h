@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::sim {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::sim {
 

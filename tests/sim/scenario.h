@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/events.h"
+#include "supervisor/core/types/events.h"
 #include "supervisor/placement_request.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/network.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/types/job_spec.h"
 #include "tests/sim/event_queue.h"
 
 namespace robustrun::sim {

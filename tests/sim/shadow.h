@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "supervisor/journal.h"
 #include "tests/sim/mutations.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "supervisor/core/policy.h"
+#include "supervisor/core/types/policy.h"
 
 namespace robustrun::sim {
 

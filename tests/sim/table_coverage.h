@@ -1,12 +1,12 @@
 #pragma once
-// Which cells of the core's table (supervisor/core/job.cpp: states across, stimuli down) a run has
-// come to: a stimulus that counts, in a state that does not ignore it.
+// Which cells of the core's table (supervisor/core/job/job.cpp: states across, stimuli down) a run
+// has come to: a stimulus that counts, in a state that does not ignore it.
 
 #include <array>
 #include <bitset>
 #include <string>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 namespace robustrun::sim {
 

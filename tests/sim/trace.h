@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/core/hash.h"
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/event_words.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/actions.h"
+#include "supervisor/core/types/actions.h"
 #include "tests/sim/fates.h"
 #include "tests/sim/scenario.h"
 

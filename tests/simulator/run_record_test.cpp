@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/core/clock.h"
-#include "supervisor/core/events.h"
+#include "supervisor/core/types/events.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::simulator::run_record_test {

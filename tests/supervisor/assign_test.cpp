@@ -1,8 +1,8 @@
-#include "supervisor/core/assign.h"
+#include "supervisor/core/job/assign.h"
 
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor::assign_test {
 namespace {

@@ -1,9 +1,9 @@
-#include "supervisor/core/budget.h"
+#include "supervisor/core/fault/budget.h"
 
 #include <doctest/doctest.h>
 
 #include "base/core/clock.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor::budget_test {
 namespace {

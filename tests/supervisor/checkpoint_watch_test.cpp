@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "supervisor/core/report.h"
-#include "supervisor/core/status.h"
+#include "supervisor/core/report/report.h"
+#include "supervisor/core/status/status.h"
 #include "supervisor/limits.h"
 #include "tests/supervisor/report_scenarios.h"
 

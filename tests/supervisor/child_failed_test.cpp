@@ -1,7 +1,7 @@
 // tests/python/test_child_failed.py compares the block with torch's own.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::child_failed_test {

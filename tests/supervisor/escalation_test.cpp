@@ -1,4 +1,4 @@
-#include "supervisor/core/escalation.h"
+#include "supervisor/core/fault/escalation.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/core/event_lines.h"
+#include "supervisor/core/status/event_lines.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/core/exit_code.h"
+#include "supervisor/core/types/exit_code.h"
 
 #include <doctest/doctest.h>
 

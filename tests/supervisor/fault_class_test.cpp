@@ -1,11 +1,11 @@
-#include "supervisor/core/fault_class.h"
+#include "supervisor/core/fault/fault_class.h"
 
 #include <doctest/doctest.h>
 
 #include <csignal>
 
-#include "supervisor/core/fault_lines.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/fault/fault_lines.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_words.h"
 
 namespace robustrun::supervisor::fault_class_test {

@@ -1,4 +1,4 @@
-#include "supervisor/core/group.h"
+#include "supervisor/core/job/group.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Agents that are lost, cannot be started, or do not answer.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::test::job_agents_test {

@@ -2,8 +2,8 @@
 // that are lost.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/fold.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/status/fold.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/copied_job.h"
 
 namespace robustrun::supervisor::test::job_copies_test {

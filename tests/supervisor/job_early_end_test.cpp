@@ -1,9 +1,9 @@
 // A worker that ends with exit code 0 while others still train: who is blamed for their failure.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/early_end.h"
-#include "supervisor/core/limits.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/fault/early_end.h"
+#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_journal.h"
 #include "tests/supervisor/story.h"
 

@@ -1,7 +1,7 @@
 // What is done between two attempts: every step of the ladders, driven through the machine.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 #include "tests/supervisor/preflight_facts.h"

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <ctime>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/support/sanitized.h"
 

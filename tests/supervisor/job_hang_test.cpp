@@ -1,8 +1,8 @@
 // Workers that wait for each other: what the core says, and when it ends the attempt.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/exit_code.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/exit_code.h"
 #include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test::job_hang_test {

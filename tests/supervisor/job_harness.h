@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/supervisor/job_words.h"
 
 namespace robustrun::supervisor::test {

@@ -1,7 +1,7 @@
 // What agents notice about their machines, in every state.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/fault_class.h"
+#include "supervisor/core/fault/fault_class.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 

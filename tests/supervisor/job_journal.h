@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::test {

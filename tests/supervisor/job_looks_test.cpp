@@ -3,9 +3,9 @@
 
 #include <csignal>
 
-#include "supervisor/core/fold.h"
-#include "supervisor/core/limits.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
+#include "supervisor/core/status/fold.h"
+#include "supervisor/core/types/limits.h"
 #include "supervisor/journal.h"
 #include "tests/supervisor/job_journal.h"
 

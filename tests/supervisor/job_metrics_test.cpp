@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "supervisor/core/metric_words.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/metric_words.h"
 #include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test::job_metrics_test {

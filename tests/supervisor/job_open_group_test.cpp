@@ -1,7 +1,7 @@
 // Open groups: nodes that come by themselves (rendezvous).
 #include <doctest/doctest.h>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::test::job_open_group_test {

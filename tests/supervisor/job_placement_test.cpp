@@ -1,7 +1,7 @@
 // Groups whose places somebody works out who knows the network.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/placement_words.h"
 
 namespace robustrun::supervisor::test::job_placement_test {

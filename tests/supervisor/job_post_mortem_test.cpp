@@ -2,9 +2,9 @@
 // take.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
-#include "supervisor/core/report.h"
-#include "supervisor/core/status.h"
+#include "supervisor/core/report/report.h"
+#include "supervisor/core/status/status.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test::job_post_mortem_test {

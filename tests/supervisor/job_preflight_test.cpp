@@ -3,8 +3,8 @@
 
 #include <csignal>
 
-#include "supervisor/core/exit_code.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/exit_code.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/preflight_facts.h"
 

@@ -2,7 +2,7 @@
 // run waits for nodes.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 #include "tests/supervisor/preflight_facts.h"

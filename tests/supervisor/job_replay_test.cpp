@@ -1,7 +1,7 @@
 // Replay as a step of the policy, and alarms that end an attempt: the core alone.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 

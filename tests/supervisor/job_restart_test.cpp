@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <csignal>
 
-#include "supervisor/core/job.h"
-#include "supervisor/core/limits.h"
+#include "supervisor/core/job/job.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::test::job_restart_test {

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "supervisor/core/fold.h"
+#include "supervisor/core/status/fold.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::test::job_resume_test {

@@ -2,7 +2,7 @@
 // long.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/fold.h"
+#include "supervisor/core/status/fold.h"
 #include "tests/supervisor/copied_job.h"
 
 namespace robustrun::supervisor::test::job_saving_test {

@@ -1,7 +1,7 @@
 // A machine that slows the job down: the vote, what follows from it, and what ends it early.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/job_journal.h"
 #include "tests/supervisor/policy_words.h"
 

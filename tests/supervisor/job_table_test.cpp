@@ -5,7 +5,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 #include "tests/supervisor/preflight_facts.h"

@@ -1,5 +1,5 @@
 // From the start to a good end, and what a first failure does.
-#include "supervisor/core/job.h"
+#include "supervisor/core/job/job.h"
 
 #include <doctest/doctest.h>
 

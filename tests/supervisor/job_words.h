@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/events.h"
+#include "supervisor/core/types/events.h"
 
 namespace robustrun::supervisor::test {
 

@@ -1,5 +1,5 @@
 // Numbers of a training, healthy and not: what is alarming, and above all what is not.
-#include "supervisor/core/metric_watch.h"
+#include "supervisor/core/status/metric_watch.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor::metric_watch_test {
 namespace {

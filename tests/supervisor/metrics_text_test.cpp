@@ -1,11 +1,11 @@
-#include "supervisor/core/metrics_text.h"
+#include "supervisor/core/status/metrics_text.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <set>
 
-#include "supervisor/core/rule_words.h"
+#include "supervisor/core/report/rule_words.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::metrics_text_test {

@@ -1,9 +1,9 @@
-#include "supervisor/core/node_note.h"
+#include "supervisor/core/status/node_note.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "supervisor/core/node_standing.h"
+#include "supervisor/core/status/node_standing.h"
 #include "tests/supervisor/preflight_facts.h"
 #include "tests/supervisor/story.h"
 

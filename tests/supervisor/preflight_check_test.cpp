@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/preflight_facts.h"
 #include "tests/support/loop.h"
 

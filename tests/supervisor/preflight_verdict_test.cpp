@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/preflight_facts.h"
 
 namespace robustrun::supervisor::test::preflight_verdict_test {

@@ -1,6 +1,6 @@
 // Which groups are replayed when, and who is found: machines that fail, or name each other, in
 // waves of groups.
-#include "supervisor/core/replay.h"
+#include "supervisor/core/preflight/replay.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Dual-phase replay: the paper's example, every size that two phases can tell apart, and faults of
 // one and of several machines.
-#include "supervisor/core/replay_plan.h"
+#include "supervisor/core/types/replay_plan.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "supervisor/core/report_evictions.h"
+#include "supervisor/core/report/evictions.h"
 
 #include <doctest/doctest.h>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_evictions_test {

@@ -1,7 +1,7 @@
 // Faults on purpose in the report: all are listed, and an incident says when it was one.
 #include <doctest/doctest.h>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_injected_test {

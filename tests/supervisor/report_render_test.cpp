@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/core/text.h"
-#include "supervisor/core/report_render_text.h"
+#include "supervisor/core/report/render_text.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_render_test {

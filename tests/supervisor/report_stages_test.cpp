@@ -1,10 +1,10 @@
 // The stages of a start and of restarts, over the nodes, and who lagged behind.
-#include "supervisor/core/report_stages.h"
+#include "supervisor/core/report/stages.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_stages_test {

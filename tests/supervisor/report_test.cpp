@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/core/clock.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_test {

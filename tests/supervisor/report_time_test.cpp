@@ -1,10 +1,10 @@
-#include "supervisor/core/report_time.h"
+#include "supervisor/core/report/time.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
 #include "base/core/clock.h"
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_time_test {

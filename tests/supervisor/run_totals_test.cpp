@@ -1,12 +1,12 @@
-#include "supervisor/core/run_totals.h"
+#include "supervisor/core/status/run_totals.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "supervisor/core/limits.h"
-#include "supervisor/core/report_facts.h"
-#include "supervisor/core/time_fold.h"
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/report/time_fold.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::run_totals_test {

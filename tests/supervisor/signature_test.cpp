@@ -1,8 +1,8 @@
-#include "supervisor/core/failure_signature.h"
+#include "supervisor/core/fault/failure_signature.h"
 
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::signature_test {

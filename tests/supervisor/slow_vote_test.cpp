@@ -1,9 +1,9 @@
 // Who is named most often, what that costs the job, and what a restart costs.
-#include "supervisor/core/slow_vote.h"
+#include "supervisor/core/types/slow_vote.h"
 
 #include <doctest/doctest.h>
 
-#include "supervisor/core/limits.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_words.h"
 
 namespace robustrun::supervisor::test::slow_vote_test {

@@ -1,4 +1,4 @@
-#include "supervisor/core/status.h"
+#include "supervisor/core/status/status.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

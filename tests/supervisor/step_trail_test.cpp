@@ -1,9 +1,9 @@
 // A restart that begins at step 0 again although steps had been done.
-#include "supervisor/core/step_trail.h"
+#include "supervisor/core/fault/step_trail.h"
 
 #include <doctest/doctest.h>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 #include "tests/supervisor/job_journal.h"
 #include "tests/supervisor/story.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/report.h"
+#include "supervisor/core/report/report.h"
 
 namespace robustrun::supervisor::scenarios {
 

@@ -1,5 +1,6 @@
 #pragma once
-// A replay on groups of nodes, as orders and answers (supervisor/core/replay_plan.h says what for).
+// A replay on groups of nodes, as orders and answers (supervisor/core/types/replay_plan.h says what
+// for).
 //
 //   supervisor                         agent
 //   ReservePort   →   of a group's first node: a port for the group; ← PortReserved

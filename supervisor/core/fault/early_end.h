@@ -1,0 +1,37 @@
+#pragma once
+// A worker that ends with exit code 0 while others still train: nothing of it looks wrong, and the
+// others fail because they miss it. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "supervisor/core/types/worker_events.h"
+
+namespace robustrun::supervisor {
+
+struct EarlyEnd {
+  base::Rank rank;
+  std::uint64_t steps = 0;           // that it had done; 0: none are known
+  std::optional<std::int64_t> step;  // the script's own number of the last one
+  template <class V>
+  void fields(V& v) {
+    v(1, "rank", rank);
+    v(2, "steps", steps);
+    v(3, "step", step);
+  }
+};
+
+// "rank 1 ended with 0 at step 100 while rank 0 waited in all_reduce". `ended`: at least one;
+// `operation`: empty when it is not known.
+[[nodiscard]] std::string in_words(const std::vector<EarlyEnd>& ended,
+                                   const std::vector<base::Rank>& waiting,
+                                   const std::string& operation);
+
+// The function of torch.distributed that the exception which ended a worker came out of:
+// "all_reduce"; empty: its traceback shows none (an abort, the backward pass).
+[[nodiscard]] std::string operation_in_traceback(const WorkerExited& exited);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,48 @@
+#pragma once
+// Who gets which rank. Pure.
+//
+// Ranks are prefix sums of the nodes' slots in the group's order (torchrun.md a.2.1): nodes may
+// differ in size, and a group that stays as it is keeps its ranks over restarts. There is one
+// role, so the role's rank is the rank; the group's rank is the node's place.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/types/actions.h"
+#include "supervisor/core/types/job_spec.h"
+
+namespace robustrun::supervisor {
+
+// One node of a group, in its place.
+struct Place {
+  base::NodeId node;
+  std::uint32_t slots = 0;
+  bool operator==(const Place&) const = default;
+};
+
+struct RankPlan {
+  std::vector<Place> places;               // by group rank
+  std::vector<Assignment> workers;         // by rank
+  std::vector<base::NodeId> node_of;       // by rank
+  std::vector<std::uint32_t> first_rank;   // by group rank, and the world size at the end
+
+  [[nodiscard]] std::uint32_t world_size() const {
+    return static_cast<std::uint32_t>(workers.size());
+  }
+  // 0 for a node that is not in the group.
+  [[nodiscard]] std::uint32_t slots(base::NodeId node) const {
+    return node.value < slots_of.size() ? slots_of[node.value] : 0;
+  }
+  std::vector<std::uint32_t> slots_of;     // by node
+};
+
+// True for what a plan can be made of: at least one worker, within the limits.
+bool can_be_planned(const std::vector<Place>& places);
+RankPlan plan_ranks(std::vector<Place> places);
+
+// The order to the node at `group_rank`.
+StartWorkers start_order(const RankPlan& plan, std::uint32_t group_rank, base::Attempt attempt,
+                         const std::string& master_addr, std::uint32_t master_port);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,187 @@
+// Orders to end the run, and the end itself.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/core/result.h"
+#include "supervisor/core/job/impl.h"
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/types/exit_code.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+// "SIGTERM", "SIGTERM (robustrun stop)"
+std::string words_of(const SignalReceived& received) {
+  std::string words = base::signal_name(received.signal);
+  if (!received.by.empty()) words += " (" + received.by + ")";
+  return words;
+}
+
+}  // namespace
+
+void Job::Impl::end_signal(const Event& event) {
+  const auto& received = body<SignalReceived>(event);
+  const base::Nanos grace = received.grace.value_or(spec.deadlines.shutdown_grace);
+  ++end_signals;
+  const bool told_why = received.cause != SignalReceived::Cause::kNone;
+  std::string text =
+      told_why ? received.by + ": the run ends" : words_of(received) + " ends the run";
+  if (workers_may_run() && !all_gone()) {
+    text += fmt::format("; the workers get {} and have {}",
+                        told_why ? base::signal_name(received.signal) : "it too",
+                        seconds_in_words(grace));
+  }
+  const Ending how = ending_of(received);
+  decide(how.rule, std::move(text));
+  end_run(how, received.signal, grace);
+}
+
+Ending Job::Impl::ending_of(const SignalReceived& received) const {
+  switch (received.cause) {
+    case SignalReceived::Cause::kPreempted:
+      return {Rule::kPreempted, exit_code_for_infrastructure(spec.compat)};
+    case SignalReceived::Cause::kTimeLimit: return {Rule::kTimeLimit, kExitTimeLimit};
+    case SignalReceived::Cause::kNone: break;
+  }
+  return {Rule::kSignal, exit_code_for_signal(received.signal, spec.compat)};
+}
+
+// Of the end under way: what the workers are told.
+StopCause JobQuestions::end_cause() const {
+  return ending.rule == Rule::kPreempted ? StopCause::kPreempt : StopCause::kStop;
+}
+
+// The last word of a worker that was told to end counts when it is that nobody should go on.
+void Job::Impl::worker_exited_finishing(const Event& event) {
+  if (!asks_not_to_requeue(body<WorkerExited>(event), spec.compat)) return;
+  if (ending.rule != Rule::kPreempted && ending.rule != Rule::kTimeLimit) return;
+  if (std::exchange(ending.exit_code, kExitDoNotRequeue) == kExitDoNotRequeue) return;
+  decide(Rule::kDoNotRequeue,
+         fmt::format("a worker asks not to go on later, with exit code {}", kExitDoNotRequeue));
+}
+
+void Job::Impl::end_signal_again(const Event& event) {
+  const auto& received = body<SignalReceived>(event);
+  ++end_signals;
+  save_first = false;  // it was told before, and somebody is in a hurry
+  if (end_signals == 1) {
+    decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
+    const bool is_sooner = received.grace && now + *received.grace < kill_at;
+    if (is_sooner) kill_at = now + *received.grace;
+    send_stops(received.signal, end_cause());
+    if (is_sooner) arm_stop_timer();
+  } else if (end_signals == 2) {
+    decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
+    kill_at = std::min(kill_at, now);  // a hurry gives nobody more time
+    send_stops(SIGKILL, end_cause());
+    arm_stop_timer();
+  }
+}
+
+void Job::Impl::user_signal(const Event& event) {
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].gone) continue;
+    out.push_back(ForwardSignal{base::NodeId{i}, attempt, body<SignalReceived>(event).signal});
+  }
+}
+
+void Job::Impl::time_limit(const Event&) {
+  decide(Rule::kTimeLimit,
+         fmt::format("the time limit of {} is over", seconds_in_words(now - started_at)));
+  end_run({Rule::kTimeLimit, kExitTimeLimit}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::step_goal(const Event& event) {
+  decide(Rule::kStepGoal, fmt::format("every rank has done {} steps: the goal is reached",
+                                      body<StepGoalReached>(event).steps));
+  end_run({Rule::kStepGoal, kExitSuccess}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::do_not_requeue(const Event& event) {
+  Fault fault = worker_fault(body<WorkerExited>(event), context(event.node));
+  if (state == JobState::kStopping) {
+    outage->add(fault);
+  } else {
+    outage.emplace(fault);
+    decide(Rule::kWorkerFailed, fault.words, outage->evidence.lines(), {}, outage->looks_like);
+  }
+  decide(Rule::kDoNotRequeue,
+         fmt::format("no restart, now or later: a worker asked for it with exit code {}",
+                     kExitDoNotRequeue),
+         outage->evidence.lines());
+  end_run({Rule::kDoNotRequeue, kExitDoNotRequeue}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::give_up(std::string text, std::vector<std::string> evidence,
+                        std::optional<int> exit_code) {
+  decide(Rule::kInfrastructureGivenUp, std::move(text), std::move(evidence));
+  const int code = exit_code.value_or(exit_code_for_infrastructure(spec.compat));
+  end_run({Rule::kInfrastructureGivenUp, code}, SIGTERM, spec.deadlines.shutdown_grace);
+}
+
+void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {
+  ending = how;
+  save_first = state == JobState::kRunning && signal != SIGKILL &&
+               role_of(how.rule) == RuleRole::kEnd && how.rule != Rule::kSucceeded;
+  if (!workers_may_run()) return finish();
+  const base::Nanos latest = now + grace;
+  kill_at = state == JobState::kStopping ? std::min(kill_at, latest) : latest;
+  enter(JobState::kFinishing);
+  send_stops(signal, end_cause());
+  arm_stop_timer();
+  finish_if_gone();
+}
+
+void Job::Impl::send_stops(int signal, StopCause cause) {
+  const base::Nanos grace = std::max(base::Nanos{}, kill_at - now);
+  out.reserve(out.size() + running_nodes + 1);
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].gone) continue;
+    out.emplace_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause, save_first});
+  }
+}
+
+void Job::Impl::arm_stop_timer() {
+  set_timer(TimerId::kState, kill_at + spec.deadlines.kill_margin);
+}
+
+void Job::Impl::workers_gone_finishing(const Event& event) {
+  const auto& gone = body<WorkersGone>(event);
+  if (!note_gone(event.node, gone)) return;
+  if (!gone.unkillable.empty()) {
+    decide(ending.rule, "left behind: " + unkillable.back(), unkillable);
+  }
+  finish_if_gone();
+}
+
+void Job::Impl::finish_overdue(const Event&) {
+  Evidence late;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const base::NodeId node{i};
+    if (at(node).gone) continue;
+    drop_agent(node, "it did not stop its workers in time", true);
+    late.add(fmt::format("the agent of {} did not stop its workers in time", name(node)));
+  }
+  decide(ending.rule, late.first.front() + "; it is waited for no longer", late.lines());
+  finish_if_gone();
+}
+
+void Job::Impl::finish_if_gone() {
+  if (all_gone()) finish();
+}
+
+void Job::Impl::finish() {
+  RR_ASSERT(all_gone());
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    out.push_back(DismissAgent{base::NodeId{i}, ending.exit_code});
+  }
+  out.push_back(Finish{ending.exit_code});
+  enter(JobState::kFinished);
+  live_timers.fill(0);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,155 @@
+// From the faults of an attempt to what is done before the next one: the policy's ladders.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/job/impl.h"
+#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/types/exit_code.h"
+#include "supervisor/core/types/limits.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using Agent = NodeState::Agent;
+
+bool is_of_the_script(const Classification& looks) {
+  return looks.layer == Layer::kUserCode || looks.layer == Layer::kData;
+}
+
+}  // namespace
+
+// What was noticed about a machine shortly before explains a failure that nothing else does.
+void Job::Impl::attribute() {
+  if (!spec.policy.is_on() || !outage->looks_like) return;
+  if (outage->nothing_failed()) return;
+  const Classification& own = *outage->looks_like;
+  const bool is_clear = own.confidence == Confidence::kHigh && !own.sequel;
+  if (is_clear) return;
+  const NodeState* newest = nullptr;
+  for (const base::NodeId node : group) {
+    const NodeState& one = at(node);
+    if (!one.suspicion || one.suspected_at + spec.policy.suspected_for < now) continue;
+    if (one.suspicion->confidence < own.confidence) continue;
+    if (newest == nullptr || one.suspected_at > newest->suspected_at) newest = &one;
+  }
+  if (newest == nullptr) return;
+  Classification looks = *newest->suspicion;
+  looks.evidence += fmt::format(", {} before the end of the attempt",
+                                seconds_in_words(now - newest->suspected_at));
+  outage->trace_to(std::move(looks),
+                   {base::NodeId{static_cast<std::uint32_t>(newest - nodes.data())}});
+}
+
+// Why the run cannot do without these machines; empty: it can.
+std::string JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& suspects,
+                                            bool may_shrink) const {
+  if (suspects.empty()) return "no machine is known to blame";
+  std::size_t left = nodes_there;
+  for (auto node = suspects.begin(); node != suspects.end(); ++node) {
+    const bool is_there = at(*node).agent == Agent::kJoined && at(*node).may_work();
+    if (is_there && std::find(suspects.begin(), node, *node) == node) --left;
+  }
+  const std::size_t needed = may_shrink ? min_nodes() : group.size();
+  if (left >= needed) return {};
+  return fmt::format("{} other machine{} there, and {} {} needed", left,
+                     left == 1 ? " is" : "s are", needed, needed == 1 ? "is" : "are");
+}
+
+Obstacles JobQuestions::obstacles() const {
+  Obstacles all;
+  std::string& evict = all[static_cast<std::size_t>(Step::kEvict)];
+  const Classification& looks = *outage->looks_like;
+  if (is_of_the_script(looks)) {
+    evict = "the machine is not to blame";
+  } else if (!rather_waits()) {
+    evict = eviction_obstacle(outage->nodes, is_of_the_machine(looks));
+  }
+  if (group.size() < 2) {
+    all[static_cast<std::size_t>(Step::kCheck)] = "there is no other machine to compare with";
+  }
+  all[static_cast<std::size_t>(Step::kReplay)] =
+      ReplayCourse::obstacle(group.size(), spec.policy.replay_unit, spec.replays_own_program);
+  if (!can_roll_back()) {
+    all[static_cast<std::size_t>(Step::kRollBack)] =
+        versions.all.size() == 1 ? "the run was not updated"
+        : versions.is_changing() ? "another version is used anyway"
+                                 : "no older version has worked";
+  }
+  return all;
+}
+
+// Failures that were traced to a machine, of late.
+bool Job::Impl::is_blamed_too_often() {
+  const Policy& policy = spec.policy;
+  if (policy.blamed == 0 || is_of_the_script(*outage->looks_like)) return false;
+  bool too_often = false;
+  for (const base::NodeId node : outage->nodes) {
+    too_often = count_recent(at(node).blamed, policy.blamed_within) >= policy.blamed || too_often;
+  }
+  return too_often;
+}
+
+StepChoice Job::Impl::next_step() {
+  if (!spec.policy.is_on() || !outage->looks_like) return {};
+  const bool too_often = is_blamed_too_often();
+  if (is_surely_broken()) {
+    count_recent(at(outage->nodes.front()).broken, spec.policy.blamed_within);
+  }
+  const bool are_out =
+      !outage->nodes.empty() &&
+      std::ranges::all_of(outage->nodes, [this](base::NodeId node) { return at(node).unfit; });
+  if (are_out) return {};
+  const Obstacles in_the_way = obstacles();
+  if (too_often && eviction_obstacle(outage->nodes, false).empty()) return {Step::kEvict, {}};
+  return escalation.choose(spec.policy, outage->looks_like->action, in_the_way);
+}
+
+void Job::Impl::take_step(Step step) {
+  escalation.take(step);
+  if (step == Step::kRollBack) return roll_back(outage->root.words);
+  if (step == Step::kEvict) return evict(outage->nodes, *outage->looks_like);
+  if (step == Step::kReplay) return want_replay();
+  if (step != Step::kCheck) return;
+  check_due = true;
+  decide(Rule::kStopTimeCheck,
+         fmt::format("what failed is not clear ({}): all nodes are checked before the next start",
+                     outage->looks_like->name));
+}
+
+// Several at once are tested beside the run: whoever is fit comes back as a spare, kReturnsMax
+// times.
+void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classification& looks) {
+  std::vector<std::string> names;
+  for (const base::NodeId node : suspects) {
+    NodeState& evicted = at(node);
+    set_presence(evicted, evicted.agent, true);
+    evicted.trouble = looks.name;
+    evicted.on_probation = suspects.size() > 1 && evicted.returns < kReturnsMax;
+    // One that was given up is not started again, which would end what the former one still has.
+    if (evicted.agent == Agent::kLost) out.push_back(DismissAgent{node});
+    evicted.retry_at = kNever;
+    names.push_back(name(node));
+  }
+  std::string waits;
+  if (group_formed && nodes_there < min_nodes()) {
+    waits = fmt::format("; no spare is there: waiting up to {} for a node (--wait-for-nodes)",
+                        seconds_in_words(spec.group.wait_for_nodes));
+  }
+  const std::string who = names_in_words(names);
+  const bool is_one = names.size() == 1;
+  out.push_back(Decision{
+      Rule::kNodeEvicted,
+      attempt,
+      fmt::format("{} {} evicted{}: {}{}", who, is_one ? "is" : "are",
+                  is_one ? "" : ", because any of them may be to blame", looks.name, waits),
+      is_one ? std::vector<std::string>{} : std::move(names),
+      {},
+      {},
+      suspects});
+  if (!is_one) check_evicted(suspects);
+}
+
+}  // namespace robustrun::supervisor

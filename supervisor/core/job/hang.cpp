@@ -1,0 +1,150 @@
+// Workers that wait for each other: what is said of it, and what is done.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "supervisor/core/fault/failure_signature.h"
+#include "supervisor/core/job/impl.h"
+#include "supervisor/core/types/exit_code.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+// "45 s", "9 min 45 s"
+std::string time_in_words(base::Nanos duration) {
+  const auto seconds = std::chrono::round<std::chrono::seconds>(duration).count();
+  if (seconds < 100) return fmt::format("{} s", seconds);
+  return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+}
+
+std::string in_words(const tracer::Verdict& verdict) {
+  return fmt::format("{}: {}", is_slowness(verdict.finding) ? "slow" : "hang", verdict.sentence);
+}
+
+std::vector<std::string> runner_up(const tracer::Verdict& verdict) {
+  if (verdict.runner_up.finding == tracer::Finding::kNothing) return {};
+  return {"else: " + verdict.runner_up.sentence};
+}
+
+// "; confirmed in 45 s unless it moves"
+std::string outlook_in_words(const Diagnosed& what) {
+  using Outlook = Diagnosed::Outlook;
+  const std::string in = time_in_words(what.acts_in);
+  const bool is_one = what.verdict.culprits.size() == 1;
+  const bool is_nobody = what.verdict.culprits.empty();
+  const char* const it_moves = is_one ? "it moves" : is_nobody ? "something moves" : "they move";
+  switch (what.outlook) {
+    case Outlook::kUntold: return "";
+    case Outlook::kIfStill: return fmt::format("; confirmed in {} unless {}", in, it_moves);
+    case Outlook::kForSure:
+      return fmt::format("; confirmed in {}: it cannot come right by itself", in);
+    case Outlook::kByTimeout:
+      return fmt::format("; ended in {} unless it is over by then (--hang-timeout)", in);
+    case Outlook::kWhileMoves:
+      return fmt::format("; {}: ended in {} (--hang-timeout), sooner once nothing moves", it_moves,
+                         in);
+    case Outlook::kNoSteps: return "; nothing is done about it, as the script tells of no steps";
+    case Outlook::kLeftAlone: return "; nothing is done about it (--hang-timeout=0)";
+  }
+  return "";
+}
+
+// Where a rank of the script's own doing waits: not a device, a link or a process that was stopped.
+std::string script_line_of(const tracer::Verdict& verdict) {
+  using tracer::Finding;
+  constexpr std::array kInTheScript = {Finding::kNeverEntered, Finding::kInputStall,
+                                       Finding::kLongPhase, Finding::kGroupFailure};
+  const bool is_in_script = std::ranges::find(kInTheScript, verdict.finding) != kInTheScript.end();
+  return is_in_script ? verdict.script_line : "";
+}
+
+// Ranks that call different collectives will do so again: the script is to blame. Of everything
+// else that is not sure.
+bool is_the_scripts(tracer::Finding finding) {
+  return finding == tracer::Finding::kMismatch || finding == tracer::Finding::kOrderInversion;
+}
+
+Classification looks(const tracer::Verdict& verdict, const std::vector<FaultRow>& rows) {
+  const char* const found = is_the_scripts(verdict.finding) ? "mismatch"
+                            : is_slowness(verdict.finding)  ? "slow"
+                                                            : "hang";
+  return classify_finding(found, fmt::format("\"{}\"", verdict.sentence), rows);
+}
+
+}  // namespace
+
+void Job::Impl::diagnosed(const Event& event) {
+  const auto& what = body<Diagnosed>(event);
+  switch (what.stage) {
+    case Diagnosed::Stage::kSuspected: return suspect(what);
+    case Diagnosed::Stage::kPassed:
+      hang_places.forget(what.verdict.script_line);
+      return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
+                    {in_words(what.verdict)});
+    case Diagnosed::Stage::kConvicted: return convict(what.verdict);
+    case Diagnosed::Stage::kPostMortem: return;  // of workers that are there again
+    case Diagnosed::Stage::kRound: return hear_round(what);
+  }
+}
+
+// Who is late by a second or more in a job that has become slower looks like one who never comes.
+void Job::Impl::suspect(const Diagnosed& what) {
+  std::vector<std::string> evidence = what.verdict.evidence;
+  std::string next = begin_vote(what);
+  if (!next.empty()) evidence.push_back(std::move(next));
+  const bool is_slow = is_slowness(what.verdict.finding);
+  decide(is_slow ? Rule::kSlow : Rule::kHangSuspected,
+         in_words(what.verdict) + outlook_in_words(what), std::move(evidence),
+         runner_up(what.verdict),
+         is_slow ? std::optional(looks(what.verdict, spec.faults)) : std::nullopt);
+}
+
+void Job::Impl::convict(const tracer::Verdict& verdict) {
+  Fault fault =
+      infrastructure_fault(Rule::kHangConvicted, in_words(verdict), context(group.front()));
+  fault.words += "; confirmed";
+  fault.script_line = script_line_of(verdict);
+  if (!fault.script_line.empty()) fault.hangs_there = hang_places.note(fault.script_line);
+  const bool came_back = fault.hangs_there > 1;
+  if (is_the_scripts(verdict.finding) || came_back) {
+    fault.fault_class = FaultClass::kUser;
+    fault.exit_code = kExitFailure;
+    fault.signature =
+        came_back ? "hang in " + fault.script_line : std::string(to_string(verdict.finding));
+  }
+  fault.looks_like =
+      came_back
+          ? classify_finding("returning hang", fmt::format("\"{}\"", verdict.sentence), spec.faults)
+          : looks(verdict, spec.faults);
+  const bool is_early_end = blame_early_end(fault, verdict);
+  for (const base::Rank rank : verdict.culprits) {
+    if (is_early_end) break;
+    if (rank.value >= plan.world_size()) continue;
+    const base::NodeId node = plan.node_of[rank.value];
+    if (std::ranges::find(fault.nodes, node) == fault.nodes.end()) fault.nodes.push_back(node);
+  }
+  break_down(std::move(fault));
+  for (const std::string& line : verdict.evidence) outage->evidence.add(line);
+}
+
+// Whoever called something else than the others is to blame, not who died of it.
+void Job::Impl::looked_back(const Event& event) {
+  const auto& what = body<Diagnosed>(event);
+  if (what.stage != Diagnosed::Stage::kPostMortem) return;
+  outage->explained_by.reset();
+  const tracer::Verdict& verdict = what.verdict;
+  if (is_the_scripts(verdict.finding) && outage->root.fault_class == FaultClass::kUser) {
+    const std::string finding(to_string(verdict.finding));
+    outage->explain(Rule::kMismatch, finding + ": " + verdict.sentence, finding);
+    outage->looks_like = outage->said = looks(verdict, spec.faults);
+    decide(Rule::kMismatch, outage->root.words, verdict.evidence, runner_up(verdict),
+           outage->looks_like);
+  } else {
+    name_operation(verdict);
+  }
+  conclude_if_gone();
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,64 @@
+#pragma once
+// What the machine behind Job asks its memory: answers follow from what is remembered and change
+// nothing. Internal to core/; each lies in the file of its phase.
+
+#include "supervisor/core/job/group.h"
+#include "supervisor/core/job/state.h"
+#include "supervisor/core/types/actions.h"
+
+namespace robustrun::supervisor {
+
+struct JobQuestions : JobMemory {
+  // job_group.cpp
+  [[nodiscard]] GroupChoice choice_now() const;
+  [[nodiscard]] std::vector<std::string> offers(const RankPlan& planned) const;
+  void sort_volunteers(std::vector<base::NodeId>& members) const;
+  [[nodiscard]] std::string missing_in_words(std::size_t there) const;
+  [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
+  [[nodiscard]] Evidence troubles() const;
+  [[nodiscard]] base::Nanos wait_over(bool any_coming) const;
+  [[nodiscard]] base::Nanos may_grow_at() const;
+  // job_agents.cpp
+  [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
+  // job_readmit.cpp
+  [[nodiscard]] bool may_return(base::NodeId node) const;
+  [[nodiscard]] base::Nanos next_retest() const;  // kNever: none is planned
+  [[nodiscard]] std::string retests_in_words() const;
+  // job_placement.cpp
+  [[nodiscard]] bool wants_placement(const GroupChoice& choice) const;
+  [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
+  [[nodiscard]] std::vector<base::NodeId> placement_candidates(const GroupChoice& choice) const;
+  [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
+  // job_start.cpp
+  [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
+  // One more start that failed, and is put down to infrastructure.
+  [[nodiscard]] static bool is_failed_start(const Fault& fault);
+  [[nodiscard]] bool may_start_again(base::Nanos at) const;
+  [[nodiscard]] std::string failed_starts_in_words(base::Nanos at, const std::string& last) const;
+  // job_update.cpp
+  [[nodiscard]] bool version_is_to_blame() const;  // for the outage
+  [[nodiscard]] bool can_roll_back() const;
+  // job_outage.cpp
+  // Whether the failure that the outage began with follows from the loss of this machine.
+  [[nodiscard]] bool explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const;
+  [[nodiscard]] base::Nanos restart_delay() const;
+  // job_escalation.cpp
+  [[nodiscard]] Obstacles obstacles() const;
+  [[nodiscard]] std::string eviction_obstacle(const std::vector<base::NodeId>& suspects,
+                                              bool may_shrink) const;
+  // job_broken.cpp: for the outage
+  [[nodiscard]] bool is_surely_broken() const;
+  [[nodiscard]] bool rather_waits() const;
+  [[nodiscard]] std::string broken_in_words(bool is_over) const;
+  // job_preflight.cpp
+  [[nodiscard]] PreflightDepth check_depth() const;
+  [[nodiscard]] bool is_of_present_agent(const NodeCheck& answer) const;
+  // job_checkpoint.cpp
+  [[nodiscard]] DemoteCheckpoint demotion_order() const;
+  // job_copies.cpp
+  [[nodiscard]] bool awaits_answers() const;  // in kBackoff
+  // job_end.cpp
+  [[nodiscard]] StopCause end_cause() const;
+};
+
+}  // namespace robustrun::supervisor

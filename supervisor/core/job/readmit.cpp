@@ -1,0 +1,88 @@
+// Machines of a host list that were left out, while the run waits for nodes: nobody else would
+// bring them back. Each is tested again (a full check) after a growing delay; an agent that is gone
+// is started for it. Whoever passes takes part again, kReturnsMax times in a run at most, and so
+// does whoever was evicted together with others and is cleared as a spare: a fault that no test
+// finds must not keep the run busy for ever.
+//
+// In an open group a machine that was repaired offers itself.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "supervisor/core/job/impl.h"
+#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/types/limits.h"
+
+namespace robustrun::supervisor {
+
+using Agent = NodeState::Agent;
+
+bool JobQuestions::may_return(base::NodeId node) const {
+  return !spec.group.open && at(node).unfit && at(node).returns < kReturnsMax;
+}
+
+base::Nanos JobQuestions::next_retest() const {
+  base::Nanos first = kNever;
+  // Asked at each of thousands of hellos: mostly nobody is left out.
+  if (spec.group.open || nodes_there + nodes_coming == nodes.size()) return first;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const bool is_planned = may_return({i}) && nodes[i].retest_at > base::Nanos{};
+    if (is_planned) first = std::min(first, nodes[i].retest_at);
+  }
+  return first;
+}
+
+// "; n3 is tested again meanwhile"
+std::string JobQuestions::retests_in_words() const {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (may_return({i})) names.push_back(name({i}));
+  }
+  if (names.empty()) return {};
+  return fmt::format("; {} {} tested again meanwhile", names_in_words(names),
+                     names.size() == 1 ? "is" : "are");
+}
+
+void Job::Impl::retest_unfit() {
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    NodeState& node = nodes[i];
+    if (!may_return({i}) || node.agent == Agent::kLaunched) continue;
+    const base::Nanos delay = retry_delay(node.retests + 1);
+    if (node.retest_at == base::Nanos{}) {
+      node.retest_at = now + (node.on_probation ? kPreflightFullMax : delay);
+    }
+    if (now < node.retest_at) continue;
+    ++node.retests;
+    node.retest_at = now + delay;
+    if (node.agent == Agent::kLost) {
+      launch({i});
+      arm_nodes_timer();
+      continue;
+    }
+    node.retest_at += kPreflightFullMax;  // unless it answers before
+    node.on_probation = true;
+    check_evicted({base::NodeId{i}});
+  }
+}
+
+void Job::Impl::readmit(base::NodeId node) {
+  NodeState& returned = at(node);
+  set_presence(returned, returned.agent, false);
+  ++returned.losses;  // others come first, should a place become free
+  ++returned.returns;
+  RR_ASSERT(returned.returns <= kReturnsMax);
+  const std::string how =
+      returned.retests == 0
+          ? std::string("is there as a spare")
+          : fmt::format("takes part again (left out before: {}), because the run waits for nodes",
+                        returned.trouble);
+  std::string text = fmt::format("{} passed a full check and {}; return {} of {}", name(node), how,
+                                 returned.returns, kReturnsMax);
+  returned.retests = 0;
+  returned.retest_at = base::Nanos{};
+  returned.suspicion.reset();
+  out.push_back(Decision{Rule::kNodeReturned, attempt, std::move(text), {}, {}, {}, {node}});
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,89 @@
+#pragma once
+// Which checkpoint the attempt goes on from, and whether that was a good idea. Pure; part of the
+// job's memory.
+//
+// A checkpoint may be whole and still be no good: saved after the numbers went wrong, or in a state
+// that the script cannot go on from. Only what comes after a resume shows it. One from which the
+// job failed so often, soon, and by no machine's doing, is demoted: marked, so that the next
+// attempt takes the next older one (SCR does the same after a failed restart).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "supervisor/core/types/checkpoint_events.h"
+
+namespace robustrun::supervisor {
+
+class ResumePoint {
+ public:
+  // Another attempt begins: nothing is loaded yet.
+  void begin_attempt();
+  // True when it is a load that is worth telling: of this attempt the first of this one.
+  bool take(const CheckpointNoted& noted, base::NodeId node);
+
+  // Of this attempt, the last that was loaded; none: it began anew, or did not say.
+  [[nodiscard]] const std::optional<CheckpointId>& loaded() const { return loaded_; }
+  [[nodiscard]] const std::optional<CheckpointId>& committed() const { return committed_; }
+  // Failures that followed soon on a resume from loaded(), so far.
+  [[nodiscard]] std::uint32_t failures() const;
+  [[nodiscard]] const std::vector<std::string>& directories() const { return directories_; }
+  [[nodiscard]] base::NodeId node() const { return node_; }  // that said so: it reaches them
+  // One that was demoted is not counted again.
+  [[nodiscard]] bool is_demoted(const CheckpointId& id) const;
+
+  void count_failure();  // against loaded()
+  // loaded() is demoted by the next order, which goes to this node's agent.
+  void begin_demotion(base::NodeId asked);
+  // True while its answer is awaited.
+  [[nodiscard]] bool is_demoting() const { return demoting_; }
+  // The answer came, or is waited for no longer. Not marked: it may be used, and be demoted, again.
+  bool end_demotion(std::uint64_t order, bool is_marked);
+  [[nodiscard]] std::uint64_t order() const { return order_; }
+  [[nodiscard]] base::NodeId asked() const { return asked_; }
+  [[nodiscard]] const CheckpointId& demoting() const { return records_.front().id; }
+
+  template <class V>
+  void fields(V& v) {
+    v(1, "loaded", loaded_);
+    v(2, "directories", directories_);
+    v(3, "node", node_);
+    v(4, "committed", committed_);
+    v(5, "records", records_);
+    v(6, "order", order_);
+    v(7, "demoting", demoting_);
+    v(8, "asked", asked_);
+  }
+
+ private:
+  struct Record {
+    CheckpointId id;
+    std::uint32_t failures = 0;
+    bool demoted = false;
+    template <class V>
+    void fields(V& v) {
+      v(1, "id", id);
+      v(2, "failures", failures);
+      v(3, "demoted", demoted);
+    }
+  };
+  [[nodiscard]] const Record* find(const CheckpointId& id) const;
+  Record& record();  // of loaded(); it is the first from now on
+
+  std::optional<CheckpointId> loaded_;
+  std::vector<std::string> directories_;
+  base::NodeId node_;
+  std::optional<CheckpointId> committed_;
+  std::vector<Record> records_;  // newest first, at most kSuspectCheckpointsMax
+  std::uint64_t order_ = 0;
+  bool demoting_ = false;
+  base::NodeId asked_;
+};
+
+// "step 1000 (g7-3f9c)"
+[[nodiscard]] std::string in_words(const CheckpointId& id);
+
+}  // namespace robustrun::supervisor

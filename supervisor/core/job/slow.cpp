@@ -1,0 +1,228 @@
+// A machine that slows the others down: it is voted on, weighed, and replaced if that is worth a
+// restart. From the first verdict to the restart:
+//
+//   verdict → a round every `every` → named in most of them? → worth its price, a spare there? →
+//   drain_within passes → workers are asked to save, and stopped → eviction → restart, not counted
+//
+// A job that is as fast as before at any look ends it. After the end of a vote only another
+// verdict begins a new one, and of a machine that stays it is said once in an attempt.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "supervisor/core/job/copy_orders.h"
+#include "supervisor/core/job/impl.h"
+#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/types/limits.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using SlowPhase = SlowVote::Phase;
+
+// Machines that a verdict names; not all of them: that says nothing.
+std::vector<base::NodeId> named_by(const tracer::Verdict& verdict, const JobMemory& job) {
+  using tracer::Finding;
+  std::vector<base::NodeId> nodes;
+  if (verdict.finding == Finding::kNothing || verdict.finding == Finding::kUndecided ||
+      verdict.finding == Finding::kLongPhase) {
+    return nodes;
+  }
+  const auto add = [&](base::Rank rank) {
+    if (rank.value >= job.plan.world_size()) return;
+    const base::NodeId node = job.plan.node_of[rank.value];
+    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+  };
+  for (const base::Rank rank : verdict.culprits) add(rank);
+  if (verdict.culprits.empty()) {
+    for (const tracer::Edge& edge : verdict.edges) {
+      add(edge.from);
+      add(edge.to);
+    }
+  }
+  if (nodes.size() >= job.group.size()) nodes.clear();
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
+std::string names_of(const std::vector<base::NodeId>& nodes, const JobMemory& job) {
+  std::vector<std::string> names;
+  for (const base::NodeId node : nodes) names.push_back(job.name(node));
+  return names_in_words(names);
+}
+
+// "n3 slows the job down (named in 4 of 5 looks)"
+std::string accusation(const JobMemory& job) {
+  std::uint32_t least = job.vote.asked;
+  for (const base::NodeId node : job.vote.named) least = std::min(least, job.vote.rounds_of(node));
+  return fmt::format("{} {} the job down (named in {} of {} looks)", names_of(job.vote.named, job),
+                     job.vote.named.size() == 1 ? "slows" : "slow", least,
+                     job.spec.policy.slow.rounds);
+}
+
+std::string pace_in_words(const SlowVote& now) {
+  return fmt::format("steps take {}, {} before", duration_words(now.period),
+                     duration_words(now.usual));
+}
+
+// "n1 was named in 2 of 5 looks", of all that were.
+std::vector<std::string> tally(const JobMemory& job) {
+  Evidence lines;
+  for (const SlowFlags& one : job.vote.flags) {
+    lines.add(fmt::format("{} was named in {} of {} looks", job.name(one.node), one.rounds,
+                          job.spec.policy.slow.rounds));
+  }
+  return lines.lines();
+}
+
+}  // namespace
+
+// The verdict that is said anyway is the first round.
+std::string Job::Impl::begin_vote(const Diagnosed& what) {
+  const SlowPolicy& policy = spec.policy.slow;
+  if (vote.phase != SlowPhase::kClosed || !spec.policy.is_on() || policy.rounds == 0) return {};
+  if (what.usual <= base::Nanos{} || what.period <= what.usual || group.size() < 2) return {};
+  const std::vector<base::NodeId> named = named_by(what.verdict, *this);
+  if (named.empty()) return {};
+  SlowVote fresh;
+  fresh.phase = SlowPhase::kVoting;
+  fresh.asked = fresh.heard = 1;
+  fresh.usual = what.usual;
+  fresh.period = what.period;
+  fresh.sentence = what.verdict.sentence;
+  fresh.kept = std::move(vote.kept);
+  vote = std::move(fresh);
+  vote.count(named);
+  set_timer(TimerId::kSlow, now + policy.every);
+  return fmt::format("{}: {} looks, one every {}, decide whether a machine is replaced",
+                     pace_in_words(vote), policy.rounds, duration_words(policy.every));
+}
+
+void Job::Impl::slow_timer(const Event&) {
+  const SlowPolicy& policy = spec.policy.slow;
+  if (vote.phase == SlowPhase::kDraining) {
+    if (now >= vote.drain_at) return replace_slow();
+    out.push_back(LookAtPace{attempt});
+    return set_timer(TimerId::kSlow, std::min(now + policy.every, vote.drain_at));
+  }
+  // The last look was not answered in time, or it was the only one.
+  if (vote.asked >= policy.rounds) return end_vote();
+  ++vote.asked;
+  out.push_back(LookAtPace{attempt});
+  set_timer(TimerId::kSlow, now + policy.every);
+}
+
+void Job::Impl::hear_round(const Diagnosed& what) {
+  if (vote.phase == SlowPhase::kClosed) return;
+  if (what.period > base::Nanos{}) vote.period = what.period;
+  if (vote.has_recovered()) {
+    live_timers[static_cast<std::size_t>(TimerId::kSlow)] = 0;
+    vote.phase = SlowPhase::kClosed;
+    return decide(Rule::kSlowOver, pace_in_words(vote) + ": no machine is replaced", tally(*this));
+  }
+  if (vote.phase != SlowPhase::kVoting || vote.heard >= vote.asked) return;
+  ++vote.heard;
+  const std::vector<base::NodeId> named = named_by(what.verdict, *this);
+  if (!named.empty()) vote.sentence = what.verdict.sentence;
+  vote.count(named);
+  if (vote.heard >= spec.policy.slow.rounds) end_vote();
+}
+
+void Job::Impl::end_vote() {
+  const SlowPolicy& policy = spec.policy.slow;
+  live_timers[static_cast<std::size_t>(TimerId::kSlow)] = 0;
+  vote.phase = SlowPhase::kClosed;
+  vote.named = vote.majority(policy.rounds);
+  if (vote.named.empty()) {
+    return decide(Rule::kSlowUnclear,
+                  fmt::format("{}, and no machine is replaced: none was named in more than half of "
+                              "{} looks",
+                              pace_in_words(vote), policy.rounds),
+                  tally(*this));
+  }
+  const std::optional<base::Nanos> median = prices.median();
+  const Remaining left =
+      remaining_time(spec, now - started_at, steps_done, now - steps_done_at, vote.period);
+  const SlowBalance balance =
+      weigh(vote.usual, vote.period, left.time, median.value_or(policy.assumed_price));
+  std::vector<std::string> evidence = {
+      vote.sentence,
+      fmt::format("{}: {:.0f} % of the time is lost", pace_in_words(vote), 100 * balance.lost),
+      fmt::format("{} of the job are left ({})", duration_words(left.time), left.because),
+      median ? fmt::format("a restart costs {} (median of {} of this run)", duration_words(*median),
+                           prices.prices.size())
+             : fmt::format("a restart costs {} (assumed: this run had none)",
+                           duration_words(policy.assumed_price))};
+  for (std::string& line : tally(*this)) evidence.push_back(std::move(line));
+  const std::string costs = fmt::format(
+      "a restart without {} costs {} and would gain {}", vote.named.size() == 1 ? "it" : "them",
+      duration_words(balance.price), duration_words(balance.gain));
+  const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
+                                                     : eviction_obstacle(vote.named, false);
+  if (!balance.is_worth_it() || !obstacle.empty()) {
+    if (vote.named == vote.kept) return;
+    vote.kept = vote.named;
+    return decide(
+        Rule::kSlowKept,
+        fmt::format("{} and {}: {}{}", accusation(*this), vote.named.size() == 1 ? "stays" : "stay",
+                    costs, obstacle.empty() ? std::string() : "; " + obstacle),
+        std::move(evidence));
+  }
+  vote.phase = SlowPhase::kDraining;
+  vote.drain_at = now + policy.drain_within;
+  decide(Rule::kSlowDrain,
+         fmt::format("{} and {} replaced in {}, unless the job recovers before: {}",
+                     accusation(*this), vote.named.size() == 1 ? "is" : "are",
+                     duration_words(policy.drain_within), costs),
+         std::move(evidence),
+         {"replace at a checkpoint: scripts do not say when they save; workers hear \"preempt\" "
+          "before they are stopped, and may save then"});
+  set_timer(TimerId::kSlow, std::min(now + policy.every, vote.drain_at));
+}
+
+// While some rank has no copy elsewhere, whoever is taken may take the last one with it.
+bool Job::Impl::waits_for_copies() {
+  const std::string lack = unsecured_in_words(copies);
+  if (lack.empty()) return false;
+  const std::string who = names_of(vote.named, *this);
+  if (!vote.unsecured_until) {
+    vote.unsecured_until = now + kUnsecuredMax;
+    decide(Rule::kCopiesAwaited,
+           fmt::format("{} {} not replaced yet: {}; that is waited for, at most {}", who,
+                       vote.named.size() == 1 ? "is" : "are", lack, duration_words(kUnsecuredMax)));
+  }
+  if (now < *vote.unsecured_until) return true;
+  decide(Rule::kCopiesAwaited,
+         fmt::format("{} {} replaced all the same: {}, after {}", who,
+                     vote.named.size() == 1 ? "is" : "are", lack, duration_words(kUnsecuredMax)));
+  return false;
+}
+
+void Job::Impl::replace_slow() {
+  if (waits_for_copies()) {
+    return set_timer(TimerId::kSlow, std::min(now + kUnsecuredLook, *vote.unsecured_until));
+  }
+  vote.phase = SlowPhase::kClosed;
+  const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
+                                                     : eviction_obstacle(vote.named, false);
+  if (!obstacle.empty()) {
+    vote.kept = vote.named;
+    return decide(Rule::kSlowKept,
+                  fmt::format("{} and {} after all: {}", accusation(*this),
+                              vote.named.size() == 1 ? "stays" : "stay", obstacle));
+  }
+  Fault fault =
+      infrastructure_fault(Rule::kSlowEvicted,
+                           fmt::format("{}: all workers are stopped, to go on without {}",
+                                       accusation(*this), vote.named.size() == 1 ? "it" : "them"),
+                           context(vote.named.front()));
+  fault.looks_like = classify_finding("slow", fmt::format("\"{}\"", vote.sentence), spec.faults);
+  fault.nodes = vote.named;
+  break_down(std::move(fault));
+}
+
+}  // namespace robustrun::supervisor

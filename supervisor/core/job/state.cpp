@@ -1,0 +1,80 @@
+#include "supervisor/core/job/state.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace robustrun::supervisor {
+
+const std::string& JobMemory::name(base::NodeId node) const { return spec.nodes[node.value].name; }
+
+std::string JobMemory::workers_in_words() const {
+  return fmt::format("{} worker{} on {} node{}", plan.world_size(),
+                     plan.world_size() == 1 ? "" : "s", group.size(), group.size() == 1 ? "" : "s");
+}
+
+std::string JobMemory::seconds_in_words(base::Nanos duration) {
+  return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
+}
+
+NodeState& JobMemory::add_node(const NodeSpec& of) {
+  not_there.insert({static_cast<std::uint32_t>(nodes.size())});
+  NodeState& node = nodes.emplace_back();
+  node.address = of.address;
+  node.slots = of.slots;
+  return node;
+}
+
+void JobMemory::set_presence(NodeState& node, NodeState::Agent agent, bool unfit) {
+  count_presence(node, false);
+  node.agent = agent;
+  node.unfit = unfit;
+  count_presence(node, true);
+}
+
+void JobMemory::set_leaving(NodeState& node, bool leaving) {
+  count_presence(node, false);
+  node.leaving = leaving;
+  count_presence(node, true);
+}
+
+void JobMemory::count_presence(const NodeState& node, bool is_new) {
+  const base::NodeId id{static_cast<std::uint32_t>(&node - nodes.data())};
+  const bool is_there = node.may_work() && node.agent == NodeState::Agent::kJoined;
+  if (is_new && is_there) not_there.erase(id);
+  if (is_new && !is_there) not_there.insert(id);
+  if (!node.may_work() || node.agent == NodeState::Agent::kLost) return;
+  std::uint32_t& count = is_there ? nodes_there : nodes_coming;
+  count = is_new ? count + 1 : count - 1;
+}
+
+bool JobMemory::in_group(base::NodeId node) const {
+  return std::ranges::find(group, node) != group.end();
+}
+
+std::vector<bool> JobMemory::group_membership() const {
+  std::vector<bool> is_member(nodes.size(), false);
+  for (const base::NodeId node : group) is_member[node.value] = true;
+  return is_member;
+}
+
+std::uint32_t JobMemory::max_nodes() const {
+  const auto known = static_cast<std::uint32_t>(spec.nodes.size());
+  if (spec.group.max_nodes == 0) return known;
+  return spec.group.open ? spec.group.max_nodes : std::min(spec.group.max_nodes, known);
+}
+
+std::uint32_t JobMemory::min_nodes() const {
+  return spec.group.min_nodes == 0 ? max_nodes() : std::min(spec.group.min_nodes, max_nodes());
+}
+
+bool JobMemory::workers_may_run() const {
+  return state == JobState::kStarting || state == JobState::kRunning ||
+         state == JobState::kStopping;
+}
+
+std::int64_t JobMemory::unix_seconds(base::Nanos at) const {
+  return std::chrono::floor<std::chrono::seconds>(wall_time + (at - started_at)).count();
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,82 @@
+#pragma once
+// A dual-phase replay as a step of the policy (replay_plan.h has the algorithm): what came of
+// groups that ran side by side, as an event, and which groups are next, until it is over. Pure.
+//
+// Groups that run at the same time are a wave. First all whole horizontal groups, then, one after
+// the other, those that lack somebody; then the vertical ones likewise. It ends early where more
+// waves could not say more: nobody failed, all did, or the program itself named somebody.
+//
+// The alignment test votes among the machines of a group, and groups of one machine have nobody to
+// vote with: fewer than four machines are one group, which is its only wave.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "supervisor/core/types/replay_events.h"
+#include "supervisor/core/types/replay_plan.h"
+
+namespace robustrun::supervisor {
+
+// Who is to blame, and how that was found, in words that follow "the replay: ".
+struct ReplayFinding {
+  std::vector<base::NodeId> culprits;
+  std::string text;
+  std::vector<std::string> evidence;
+};
+
+class ReplayCourse {
+ public:
+  // Why so many machines cannot be told apart; empty: they can.
+  static std::string obstacle(std::size_t machines, std::uint32_t unit, bool own_program);
+
+  // There must be no obstacle. `machines` in the order of their places.
+  void begin(std::vector<base::NodeId> machines, std::uint32_t unit, bool own_program);
+  // Groups whose turn it is; each node is in one of them at most.
+  [[nodiscard]] std::vector<std::vector<base::NodeId>> wave() const;
+  // What came of wave(), group by group; what is missing was not tested. True: another one follows.
+  bool take(std::span<const GroupReplayed> groups);
+  // Once take() has returned false. `names` by NodeId.
+  [[nodiscard]] ReplayFinding finding(const std::vector<std::string>& names) const;
+
+  template <class V>
+  void fields(V& v) {
+    v(1, "machines", machines_);
+    v(2, "m", m_);
+    v(3, "n", n_);
+    v(4, "is_vote", is_vote_);
+    v(5, "is_second", is_second_);
+    v(6, "wave", wave_);
+    v(7, "lacking", lacking_);
+    v(8, "first", first_);
+    v(9, "second", second_);
+    v(10, "named", named_);
+    v(11, "evidence", evidence_);
+  }
+
+ private:
+  using Outcome = GroupReplayed::Outcome;
+  void enter_phase(bool second);
+  bool next_wave();
+  [[nodiscard]] std::vector<ReplayGroup> groups(bool second) const;
+  [[nodiscard]] ReplayGroup group(std::uint32_t number) const;  // of this phase, filled up
+  [[nodiscard]] const std::vector<Outcome>& outcomes() const {
+    return is_second_ ? second_ : first_;
+  }
+  [[nodiscard]] std::vector<std::size_t> failed(bool second) const;
+  [[nodiscard]] bool all_failed(bool second) const;
+  [[nodiscard]] std::vector<base::NodeId> nodes_of(const std::vector<Machine>& machines) const;
+
+  std::vector<base::NodeId> machines_;  // by Machine
+  std::uint32_t m_ = 0, n_ = 0;
+  bool is_vote_ = false;  // of all machines at once
+  bool is_second_ = false;  // phase
+  std::vector<std::uint32_t> wave_, lacking_;  // groups by number: now, and later in this phase
+  std::vector<Outcome> first_, second_;  // by group, of the phases
+  std::vector<base::NodeId> named_;
+  std::vector<std::string> evidence_;  // of groups that did not pass
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,25 @@
+#include "supervisor/core/report/alarms.h"
+
+#include <fmt/core.h>
+
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/types/metric_words.h"
+
+namespace robustrun::supervisor {
+
+std::vector<AlarmReport> alarm_reports(const Facts& facts) {
+  std::vector<AlarmReport> alarms;
+  for (const auto& [at, body] : facts.alarms) {
+    alarms.push_back({body->attempt.value, elapsed(facts.first_at, at), body->name,
+                      found_word(body->kind), body->value, body->usual, body->over,
+                      in_words(*body)});
+  }
+  return alarms;
+}
+
+std::string alarm_words(const AlarmReport& alarm) {
+  return fmt::format("{} after the start: {}", duration_words(alarm.at), alarm.text);
+}
+
+}  // namespace robustrun::supervisor

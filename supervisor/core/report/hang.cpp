@@ -1,0 +1,44 @@
+#include "supervisor/core/report/hang.h"
+
+#include <fmt/core.h>
+
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/report/render_text.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+const char* in_words(Diagnosed::Stage stage) {
+  switch (stage) {
+    case Diagnosed::Stage::kSuspected: return "suspected";
+    case Diagnosed::Stage::kConvicted: return "convicted";
+    case Diagnosed::Stage::kPassed: return "passed";
+    case Diagnosed::Stage::kPostMortem: return "post-mortem";
+    case Diagnosed::Stage::kRound: return "round";
+  }
+  return "unknown";  // of a newer version
+}
+
+}  // namespace
+
+std::vector<HangReport> hang_reports(const Facts& facts) {
+  std::vector<HangReport> hangs;
+  for (const auto& [at, body] : facts.diagnoses) {
+    const tracer::Verdict& verdict = body->verdict;
+    if (verdict.finding == tracer::Finding::kNothing) continue;
+    HangReport& hang = hangs.emplace_back();
+    hang.attempt = body->attempt.value;
+    hang.at = elapsed(facts.first_at, at);
+    hang.stage = in_words(body->stage);
+    hang.finding = to_string(verdict.finding);
+    for (const base::Rank rank : verdict.culprits) hang.culprits.push_back(rank.value);
+    hang.text = verdict.sentence;
+  }
+  return hangs;
+}
+
+std::string hang_words(const HangReport& hang) {
+  return fmt::format("{} {} after the start: {}", hang.stage, duration_words(hang.at), hang.text);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,91 @@
+#pragma once
+// One failure in the report of a run: what ended, why, and what the way back took. Plain data.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "supervisor/core/types/fault_table.h"
+
+namespace robustrun::supervisor {
+
+// Part of a recovery. In order: "detect" (the shim saw the end → the core handled it), "stop the
+// others" (→ no worker left on any node), "back-off", "prepare" (→ agents and port are there),
+// "start processes" (→ last worker started), "interpreter start" (→ the script's first line runs
+// on every rank), "first step" (the script's own imports included), "catch up" (→ the step of
+// before the failure is reached again). One that did not happen is left out.
+struct Phase {
+  std::string name;
+  base::Nanos duration{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "duration", duration);
+  }
+};
+
+struct Incident {
+  std::uint32_t attempt = 0;
+  base::Nanos at{};                        // since the run's start
+  std::optional<std::uint32_t> rank;       // first failing rank; none: an agent or start-up
+  std::string node;
+  std::string ended;                       // "SIGKILL (by the kernel's OOM killer)"
+  std::string error_message;
+  std::vector<std::string> stderr_tail;
+  std::vector<std::string> also_failed;    // "rank 3: exit code 1, 12 ms later"
+  std::string decision;                    // what was done, and why
+  std::vector<std::string> evidence;
+  std::vector<std::string> alternatives;   // what was not done: "no restart: 0 of 3 used"
+  std::vector<Phase> phases;               // of the recovery; empty when there was none
+  base::Nanos recovery{};                  // all phases but "catch up"
+  // The script's own numbers, from robustrun.step(n); none without it.
+  std::optional<std::int64_t> step_before; // last step known before
+  std::optional<std::int64_t> step_after;  // first step after
+  std::optional<std::int64_t> steps_lost;  // done again
+  // The last fault on purpose that hit this rank or node in this attempt, before it failed; empty:
+  // there was none.
+  std::string injected;
+  std::optional<Classification> looks_like;  // none: no worker failed, or an older journal
+  std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
+  // Of the workers' checkpoints: the last one that was committed before, and what was done since.
+  std::optional<std::uint64_t> committed_step;
+  std::optional<std::int64_t> steps_since_commit;
+  std::optional<std::uint64_t> loaded_step;  // by the next attempt
+  std::string loaded_from;  // "disk", "memory", …
+  std::string cause;  // of the failure, when another worker is to blame: it ended early
+  std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
+  std::vector<std::string> cold;  // "rank 1: its standby worker was still importing"
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "at", at);
+    v(3, "rank", rank);
+    v(4, "node", node);
+    v(5, "ended", ended);
+    v(6, "error_message", error_message);
+    v(7, "stderr_tail", stderr_tail);
+    v(8, "also_failed", also_failed);
+    v(9, "decision", decision);
+    v(10, "evidence", evidence);
+    v(11, "phases", phases);
+    v(12, "recovery", recovery);
+    v(13, "step_before", step_before);
+    v(14, "step_after", step_after);
+    v(15, "steps_lost", steps_lost);
+    v(16, "alternatives", alternatives);
+    v(17, "injected", injected);
+    v(18, "looks_like", looks_like);
+    v(19, "warm", warm);
+    v(20, "committed_step", committed_step);
+    v(21, "steps_since_commit", steps_since_commit);
+    v(22, "loaded_step", loaded_step);
+    v(23, "loaded_from", loaded_from);
+    v(24, "cause", cause);
+    v(25, "not_resumed", not_resumed);
+    v(26, "cold", cold);
+  }
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,125 @@
+// Phases are the stretches between moments that the journal tells. A moment that is not there
+// (no step without an optimizer, no port when one was given) gives no phase of its own; its time
+// belongs to the next one. Moments never run backwards: a worker's record may say that its script
+// began before the agent's message that it was started arrived.
+//
+// Steps lost: a reading sees a worker ten times a second, so the first one after a restart may
+// already be many steps in. The first step is found by going back by the count of steps since the
+// attempt's start, times the distance of the script's numbers.
+
+#include "supervisor/core/report/recovery.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace robustrun::supervisor {
+namespace {
+
+class PhaseList {
+ public:
+  explicit PhaseList(base::Nanos from) : last_(from) {}
+
+  void until(const char* name, std::optional<base::Nanos> moment) {
+    if (!moment) return;
+    phases_.push_back({name, elapsed(last_, *moment)});
+    last_ = std::max(last_, *moment);
+  }
+
+  [[nodiscard]] base::Nanos last() const { return last_; }
+  std::vector<Phase> take() { return std::move(phases_); }
+
+ private:
+  base::Nanos last_;
+  std::vector<Phase> phases_;
+};
+
+std::optional<base::Nanos> backoff_over(const Facts& facts, base::Nanos after,
+                                        std::optional<base::Nanos> before) {
+  for (const base::Nanos at : facts.backoffs_over) {
+    if (at >= after && (!before || at <= *before)) return at;
+  }
+  return std::nullopt;
+}
+
+// Distance of the script's step numbers: 10 for a script that says robustrun.step(n) at every
+// tenth step. 1 when only one reading is there.
+std::int64_t stride(const AttemptFacts& attempt) {
+  const Progress* first = nullptr;
+  for (const Progress* reading : attempt.progress) {
+    if (!reading->step || reading->steps == 0) continue;
+    if (first == nullptr) {
+      first = reading;
+      continue;
+    }
+    std::int64_t distance = 0;
+    if (__builtin_sub_overflow(*reading->step, *first->step, &distance)) continue;
+    if (reading->steps <= first->steps || distance <= 0) continue;
+    const std::uint64_t count = reading->steps - first->steps;
+    return std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(static_cast<std::uint64_t>(distance) / count));
+  }
+  return 1;
+}
+
+std::optional<std::int64_t> first_step(const AttemptFacts& attempt, std::int64_t distance) {
+  for (const Progress* reading : attempt.progress) {
+    if (!reading->step || reading->steps == 0) continue;
+    std::int64_t back = 0;
+    std::int64_t first = 0;
+    if (__builtin_mul_overflow(reading->steps - 1, distance, &back) ||
+        __builtin_sub_overflow(*reading->step, back, &first)) {
+      return std::nullopt;
+    }
+    return first;
+  }
+  return std::nullopt;
+}
+
+void count_lost_steps(const AttemptFacts& failed, const AttemptFacts& next, Incident& incident) {
+  const std::int64_t distance = stride(next);
+  incident.step_before = last_step(failed);
+  incident.step_after = first_step(next, distance);
+  if (!incident.step_before || !incident.step_after) return;
+  std::int64_t lost = 0;
+  if (__builtin_sub_overflow(*incident.step_before, *incident.step_after, &lost) ||
+      __builtin_add_overflow(lost, distance, &lost)) {
+    return;
+  }
+  incident.steps_lost = std::max<std::int64_t>(0, lost);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> last_step(const AttemptFacts& attempt) {
+  for (auto reading = attempt.progress.rbegin(); reading != attempt.progress.rend(); ++reading) {
+    if ((*reading)->step && (*reading)->steps > 0) return (*reading)->step;
+  }
+  return std::nullopt;
+}
+
+void describe_recovery(const Facts& facts, const AttemptFacts& failed, const AttemptFacts& next,
+                       base::Nanos seen_at, base::Nanos handled_at, Incident& incident) {
+  PhaseList phases(seen_at);
+  phases.until("detect", handled_at);
+  phases.until("stop the others", failed.gone);
+  phases.until("back-off",
+               backoff_over(facts, phases.last(), next.reserved ? next.reserved : next.started));
+  phases.until("prepare", next.reserved);
+  phases.until("start processes", next.started);
+  phases.until("interpreter start", next.user_code);
+  phases.until("first step", next.first_step);
+  incident.recovery = elapsed(seen_at, phases.last());
+  phases.until("catch up", next.caught_up);
+  incident.phases = phases.take();
+  incident.warm = static_cast<std::uint32_t>(next.warm.size());
+  for (const auto& [why, ranks] : next.cold) {
+    const std::string first = fmt::format("rank {}", ranks.begin()->value);
+    const std::string others =
+        ranks.size() == 1 ? "" : fmt::format(" and {} more", ranks.size() - 1);
+    incident.cold.push_back(fmt::format("{}{}: {}", first, others, why));
+  }
+  count_lost_steps(failed, next, incident);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,316 @@
+// Made for the reader who was called at night: first how it ended and why, then, for each
+// incident, the first rank that failed, its own last words, what the recovery took and what was
+// done.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/core/text.h"
+#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/report/report.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr std::size_t kListLinesMax = 8;
+// More incidents than this and only the first and the last ones are shown; --json has all.
+constexpr std::size_t kIncidentsFirst = 5;
+constexpr std::size_t kIncidentsLast = 15;
+
+Ink ink_of(const RunReport& report) {
+  if (report.outcome == "succeeded") return Ink::kGood;
+  return report.outcome == "failed" ? Ink::kBad : Ink::kWarn;
+}
+
+std::string headline(const RunReport& report) {
+  const std::string program = report.program.empty() ? "run" : report.program;
+  if (report.outcome == "unfinished") {
+    return fmt::format("{}: no end known, {} in the journal", program,
+                       duration_words(report.duration));
+  }
+  std::string text =
+      fmt::format("{} {} after {}", program, report.outcome, duration_words(report.duration));
+  if (report.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *report.exit_code);
+  if (report.outcome == "succeeded" && !report.incidents.empty()) {
+    text += fmt::format(", with {} on the way", counted(report.incidents.size(), "incident"));
+  }
+  return text;
+}
+
+// The last failure is why a run failed; the decision says why it was not started again.
+std::string why_words(const RunReport& report) {
+  if (report.outcome == "succeeded") return "";
+  if (report.outcome != "failed" || report.incidents.empty()) return report.reason;
+  const Incident& last = report.incidents.back();
+  if (!last.cause.empty()) return fmt::format("{}; {}", last.cause, report.reason);
+  if (!last.rank) return report.reason;
+  return fmt::format("rank {} on {}: {}; {}", *last.rank, last.node, last.ended, report.reason);
+}
+
+std::string run_words(const RunReport& report) {
+  std::string text = report.run_id;
+  const std::string started = utc_words(report.started);
+  if (!started.empty()) text += fmt::format("{}started {}", text.empty() ? "" : ", ", started);
+  return text;
+}
+
+std::string worker_words(const RunReport& report) {
+  if (report.world_size == 0) return "";
+  return fmt::format("{} on {}, {}", report.world_size, counted(report.nodes, "node"),
+                     counted(report.attempts, "attempt"));
+}
+
+std::string progress_words(const RunReport& report) {
+  std::string text;
+  if (report.step) text = fmt::format("reached step {}", *report.step);
+  if (report.steps > 0) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counted(report.steps, "step"),
+                        report.attempts > 1 ? "since the last start" : "done");
+  }
+  for (const MetricValue& metric : report.metrics) {
+    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
+  }
+  return text;
+}
+
+std::string incident_title(const RunReport& report, std::size_t index) {
+  const Incident& incident = report.incidents[index];
+  std::string who = "the job";
+  if (!incident.cause.empty()) {
+    who = "a worker that ended early";
+  } else if (incident.rank) {
+    who = fmt::format("rank {}", *incident.rank);
+    if (!incident.node.empty()) who += " on " + incident.node;
+  } else if (!incident.node.empty()) {
+    // Only of a lost agent is it said how it ended.
+    who = incident.ended.empty() ? incident.node : "the agent on " + incident.node;
+  }
+  return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
+                     report.incidents.size(), who, duration_words(incident.at), incident.attempt);
+}
+
+void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
+  const auto& tail = incident.stderr_tail;
+  if (tail.empty()) return;
+  const std::size_t shown = std::min(tail.size(), lines_max);
+  page.item("stderr", shown == tail.size() ? fmt::format("last {}", counted(shown, "line"))
+                                           : fmt::format("last {} of {} lines ({} shows all)",
+                                                         shown, tail.size(), "robustrun report"));
+  for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
+}
+
+// What the recovery came to, before the next failure or the end of the journal.
+std::string recovery_words(const Incident& incident) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(incident.phases, name, &Phase::name) != incident.phases.end();
+  };
+  const std::string time = duration_words(incident.recovery);
+  const std::string warm =
+      incident.warm == 0 ? "" : ", " + counted(incident.warm, "worker") + " started warm";
+  if (has("first step")) return time + " until the first step" + warm;
+  if (has("interpreter start")) return time + " until the script ran again" + warm;
+  if (has("start processes")) return time + " until the workers were started again" + warm;
+  return "began, but no worker was started again";
+}
+
+void show_recovery(const Incident& incident, Page& page) {
+  if (incident.phases.empty()) return;
+  page.item("recovery", recovery_words(incident));
+  if (!incident.cold.empty()) page.item("not warm", base::join(incident.cold, "\n"));
+  for (const Phase& phase : incident.phases) {
+    // One unit for all, so that the long ones stand out.
+    const double seconds = std::chrono::duration<double>(phase.duration).count();
+    page.row(phase.name, fmt::format("{:.4f} s", seconds));
+  }
+}
+
+// Evidence that the lines above do not show already.
+std::vector<std::string> further_evidence(const Incident& incident) {
+  const std::string root =
+      fmt::format("rank {} on {}: {}", incident.rank.value_or(0), incident.node, incident.ended);
+  std::vector<std::string> lines;
+  for (const std::string& line : incident.evidence) {
+    const bool said = std::ranges::any_of(incident.also_failed, [&](const std::string& other) {
+      return line.starts_with(other.substr(0, other.find_first_of(" :", 5)) + " ");
+    });
+    if (!said && line != root) lines.push_back(line);
+  }
+  return lines;
+}
+
+void show_list(std::string_view label, const std::vector<std::string>& lines, Page& page) {
+  const std::size_t shown = std::min(lines.size(), kListLinesMax);
+  for (std::size_t i = 0; i < shown; ++i) page.item(i == 0 ? label : "", lines[i]);
+  if (shown < lines.size()) page.item("", fmt::format("and {} more", lines.size() - shown));
+}
+
+void show_injected(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const InjectedFault& fault : report.injected) {
+    lines.push_back(fmt::format("{}{}, {} after the start", lines.empty() ? "on purpose: " : "",
+                                injected_words(fault), duration_words(fault.at)));
+  }
+  show_list("injected", lines, page);
+}
+
+void show_takeovers(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const Takeover& takeover : report.takeovers) {
+    lines.push_back(
+        fmt::format("supervisor {} began {} after the start, on {}, {} after the last "
+                    "word of the one before",
+                    takeover.incarnation, duration_words(takeover.at), takeover.host,
+                    duration_words(takeover.away)));
+  }
+  show_list("takeover", lines, page);
+}
+
+void show_stages(const RunReport& report, Page& page) {
+  page.item("stages", stage_words(report.stages, kCostOfStart));
+  const std::string restarts = stage_words(report.stages, kCostOfRestarts);
+  if (!restarts.empty()) page.item("", "of restarts: " + restarts);
+  show_list("slow", straggler_words(report.stages), page);
+}
+
+void show_evictions(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const Eviction& eviction : report.evictions) {
+    std::string line =
+        fmt::format("{}, {} after the start", eviction.words, duration_words(eviction.at));
+    if (!eviction.returned.empty()) {
+      line += fmt::format("; {} of them passed a check and came back", eviction.returned.size());
+    }
+    lines.push_back(std::move(line));
+  }
+  show_list("evicted", lines, page);
+}
+
+// First of all, since it costs more than everything else that is told of a restart.
+void show_not_resumed(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const Incident& incident : report.incidents) {
+    if (incident.not_resumed.empty()) continue;
+    std::string line = fmt::format("{} (attempt {}", incident.not_resumed, incident.attempt + 1);
+    if (incident.steps_lost.value_or(0) > 0) {
+      line += fmt::format("; {} done again",
+                          counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"));
+    }
+    lines.push_back(line + ")");
+  }
+  show_list("lost", lines, page);
+}
+
+std::string step_words(const Incident& incident) {
+  if (!incident.step_before) return "";
+  if (!incident.step_after) {
+    return fmt::format("step {} was the last before the failure", *incident.step_before);
+  }
+  const std::string went_on = fmt::format("step {} was done, training went on with step {}",
+                                          *incident.step_before, *incident.step_after);
+  if (!incident.steps_lost) return went_on;
+  return fmt::format("{} lost: {}",
+                     counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"), went_on);
+}
+
+// What the incident cost beyond the last checkpoint, and where the way back began.
+std::string saved_words(const Incident& incident) {
+  std::string text;
+  if (incident.committed_step) {
+    text = fmt::format("the last one committed before was of step {}", *incident.committed_step);
+    if (incident.steps_since_commit) {
+      text +=
+          fmt::format(", {} earlier",
+                      counted(static_cast<std::uint64_t>(*incident.steps_since_commit), "step"));
+    }
+  }
+  if (!incident.loaded_step) return text;
+  return text + fmt::format("{}training went on from step {}{}", text.empty() ? "" : "; ",
+                            *incident.loaded_step,
+                            incident.loaded_from.empty() ? "" : ", from " + incident.loaded_from);
+}
+
+void show_looks(const Incident& incident, Page& page) {
+  if (!incident.looks_like) return;
+  const std::string words = in_words(*incident.looks_like);
+  page.item("likely", words.substr(words.find(": ") + 2));
+  page.item("advice", advice_in_words(*incident.looks_like));
+}
+
+void show_incident(const RunReport& report, std::size_t index, std::size_t stderr_lines,
+                   Page& page) {
+  const Incident& incident = report.incidents[index];
+  page.gap();
+  page.heading(Ink::kBold, incident_title(report, index));
+  page.item("cause", incident.cause);
+  page.item("ended", incident.ended);
+  if (!incident.injected.empty()) page.item("injected", "on purpose: " + incident.injected);
+  page.item("error", incident.error_message);
+  show_stderr(incident, stderr_lines, page);
+  show_looks(incident, page);
+  show_list("also", incident.also_failed, page);
+  page.item("done", incident.decision.empty()
+                        ? "nothing: the journal ends before a decision was made"
+                        : incident.decision);
+  show_list("because", further_evidence(incident), page);
+  show_list("not done", incident.alternatives, page);
+  show_recovery(incident, page);
+  page.item("steps", step_words(incident));
+  page.item("saved", saved_words(incident));
+}
+
+}  // namespace
+
+std::string render_report(const RunReport& report, bool colour, int width,
+                          std::size_t stderr_lines) {
+  Page page(colour, width);
+  page.heading(ink_of(report), headline(report));
+  const bool clean = report.outcome == "succeeded" && report.incidents.empty();
+  show_not_resumed(report, page);
+  page.item("why", why_words(report));
+  if (!clean) page.item("run", run_words(report));
+  page.item("workers", worker_words(report));
+  page.item("places", report.placement);
+  page.item("progress", progress_words(report));
+  page.item("time", time_words(report.time));
+  page.item("start", cost_words(report.costs, kCostOfStart));
+  page.item("restarts", cost_words(report.costs, kCostOfRestarts));
+  show_stages(report, page);
+  page.item("logs", report.log_directory);
+  if (report.dropped_bytes > 0) {
+    page.item("dropped", fmt::format("{} of the workers' output could not be written",
+                                     counted(report.dropped_bytes, "byte")));
+  }
+  show_injected(report, page);
+  show_takeovers(report, page);
+  show_evictions(report, page);
+  std::vector<std::string> hangs;
+  for (const HangReport& hang : report.hangs) hangs.push_back(hang_words(hang));
+  show_list("hangs", hangs, page);
+  std::vector<std::string> alarms;
+  for (const AlarmReport& alarm : report.alarms) alarms.push_back(alarm_words(alarm));
+  show_list("alarms", alarms, page);
+  if (report.checkpoints) {
+    page.item("saves", checkpoint_words(*report.checkpoints));
+    show_list("loaded", load_words(*report.checkpoints), page);
+    show_list("set aside", report.checkpoints->set_aside, page);
+    const std::string saved = saved_copies_words(*report.checkpoints);
+    if (!saved.empty()) page.item("lost nodes", saved);
+    show_list("copies lost", report.checkpoints->copies_lost, page);
+  }
+  const std::size_t count = report.incidents.size();
+  const bool all = count <= kIncidentsFirst + kIncidentsLast;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!all && i == kIncidentsFirst) {
+      page.gap();
+      const std::size_t hidden = count - kIncidentsFirst - kIncidentsLast;
+      page.heading(Ink::kDim, fmt::format("{} more, in the JSON form of this report",
+                                          counted(hidden, "incident")));
+      i += hidden;
+    }
+    show_incident(report, i, stderr_lines, page);
+  }
+  return page.take();
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,174 @@
+#include "supervisor/core/report/render_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "base/core/text.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr std::size_t kWidthMin = 40;
+constexpr std::size_t kLabelColumns = 12;  // "  label     "
+constexpr std::size_t kQuoteRowsMax = 4;
+constexpr std::size_t kRowNameColumns = 20;
+constexpr std::size_t kRowValueColumns = 11;
+constexpr std::string_view kQuoteBar = "    | ";
+constexpr std::string_view kCut = " ...";
+
+bool continues_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char byte) { return !continues_code_point(byte); }));
+}
+
+// Bytes of the first `count` code points.
+std::size_t prefix_bytes(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if (!continues_code_point(text[at]) && count-- == 0) break;
+  }
+  return at;
+}
+
+// Without terminal colours (ESC [ … letter), which would only show as escapes; tabs as spaces.
+std::string plain(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\t') {
+      out += "    ";
+    } else if (line.substr(i, 2) == "\x1b[") {
+      const std::size_t end = line.find_first_not_of("0123456789;:?", i + 2);
+      if (end == std::string_view::npos) break;
+      i = end;
+    } else {
+      out += line[i];
+    }
+  }
+  return base::printable(out);
+}
+
+std::string_view without_end_spaces(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+const char* code_of(Ink ink) {
+  switch (ink) {
+    case Ink::kPlain: return "";
+    case Ink::kDim: return "\x1b[2m";
+    case Ink::kBold: return "\x1b[1m";
+    case Ink::kGood: return "\x1b[1;32m";
+    case Ink::kBad: return "\x1b[1;31m";
+    case Ink::kWarn: return "\x1b[1;33m";
+  }
+  return "";
+}
+
+}  // namespace
+
+Page::Page(bool colour, int width)
+    : colour_(colour), width_(std::max(kWidthMin, static_cast<std::size_t>(std::max(width, 0)))) {}
+
+void Page::heading(Ink ink, std::string_view text) {
+  for (const std::string& line : wrap(plain(text), width_)) {
+    add(ink, line);
+    text_ += '\n';
+  }
+}
+
+void Page::item(std::string_view label, std::string_view value) {
+  if (value.empty()) return;
+  std::string head = fmt::format("  {:<{}}", label, kLabelColumns - 2);
+  for (const std::string_view part : base::split(value, '\n')) {
+    // A path that is broken cannot be copied: it sticks out instead.
+    const bool one_word = part.find(' ') == std::string_view::npos;
+    const std::size_t width = one_word ? std::string_view::npos : width_ - kLabelColumns;
+    for (const std::string& line : wrap(plain(part), width)) {
+      add(Ink::kDim, line.empty() ? without_end_spaces(head) : std::string_view(head));
+      text_ += line;
+      text_ += '\n';
+      head.assign(kLabelColumns, ' ');
+    }
+  }
+}
+
+void Page::quote(std::string_view line) {
+  std::vector<std::string> rows = wrap(plain(line), width_ - kQuoteBar.size());
+  if (rows.size() > kQuoteRowsMax) {
+    rows.resize(kQuoteRowsMax);
+    std::string& last = rows.back();
+    last.resize(prefix_bytes(last, width_ - kQuoteBar.size() - kCut.size()));
+    last += kCut;
+  }
+  for (const std::string& row : rows) {
+    add(Ink::kDim, without_end_spaces(std::string(kQuoteBar) + row));
+    text_ += '\n';
+  }
+}
+
+void Page::row(std::string_view name, std::string_view value, Ink ink) {
+  add(ink, fmt::format("    {:<{}}{:>{}}", name, kRowNameColumns, value, kRowValueColumns));
+  text_ += '\n';
+}
+
+void Page::line(std::string_view text, Ink ink) {
+  add(ink, base::printable(text));
+  text_ += '\n';
+}
+
+void Page::gap() { text_ += '\n'; }
+
+void Page::add(Ink ink, std::string_view text) {
+  if (!colour_ || ink == Ink::kPlain) {
+    text_ += text;
+    return;
+  }
+  text_ += code_of(ink);
+  text_ += text;
+  text_ += "\x1b[0m";
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (columns(text) > width) {
+    std::size_t end = prefix_bytes(text, width);
+    // A break that leaves less than half a line is worse than a broken word.
+    const std::size_t space = text.substr(0, end + 1).rfind(' ');
+    if (space != std::string_view::npos && space >= end / 2) end = space;
+    lines.emplace_back(without_end_spaces(text.substr(0, end)));
+    text.remove_prefix(end);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+std::string duration_words(base::Nanos duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  if (seconds < 0.00995) return fmt::format("{:.2f} ms", seconds * 1e3);
+  if (seconds < 0.9995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 59.995) return fmt::format("{:.2f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  const std::uint64_t minutes = (whole + 30) / 60;
+  return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
+}
+
+std::string utc_words(base::Nanos unix_time) {
+  if (unix_time.count() <= 0) return "";
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
+  std::tm when{};
+  ::gmtime_r(&seconds, &when);
+  return fmt::format("{}-{:02}-{:02} {:02}:{:02}:{:02} UTC", when.tm_year + 1900, when.tm_mon + 1,
+                     when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace robustrun::supervisor

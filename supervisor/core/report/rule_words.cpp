@@ -1,0 +1,84 @@
+#include "supervisor/core/report/rule_words.h"
+
+#include "supervisor/core/report/facts.h"
+
+namespace robustrun::supervisor {
+
+std::string_view rule_word(Rule rule) {
+  switch (rule) {
+    case Rule::kStart: return "start";
+    case Rule::kWorkerFailed: return "worker_failed";
+    case Rule::kStartFailed: return "start_failed";
+    case Rule::kAgentLost: return "agent_lost";
+    case Rule::kPortConflict: return "port_conflict";
+    case Rule::kRestart: return "restart";
+    case Rule::kBudgetExhausted: return "budget_exhausted";
+    case Rule::kCrashLoop: return "crash_loop";
+    case Rule::kInfrastructureGivenUp: return "infrastructure_given_up";
+    case Rule::kDoNotRequeue: return "do_not_requeue";
+    case Rule::kSignal: return "signal";
+    case Rule::kSecondSignal: return "second_signal";
+    case Rule::kTimeLimit: return "time_limit";
+    case Rule::kStepGoal: return "step_goal";
+    case Rule::kSucceeded: return "succeeded";
+    case Rule::kBudgetRefilled: return "budget_refilled";
+    case Rule::kNodeReplaced: return "node_replaced";
+    case Rule::kGroupShrunk: return "group_shrunk";
+    case Rule::kGroupGrew: return "group_grew";
+    case Rule::kWaitForNodes: return "wait_for_nodes";
+    case Rule::kSpareChanged: return "spare_changed";
+    case Rule::kResumed: return "resumed";
+    case Rule::kPreempted: return "preempted";
+    case Rule::kNodeEnding: return "node_ending";
+    case Rule::kPreflight: return "preflight";
+    case Rule::kPreflightWarning: return "preflight_warning";
+    case Rule::kNodeUnfit: return "node_unfit";
+    case Rule::kPlaced: return "placed";
+    case Rule::kNotPlaced: return "not_placed";
+    case Rule::kHangSuspected: return "hang_suspected";
+    case Rule::kHangConvicted: return "hang_convicted";
+    case Rule::kHangPassed: return "hang_passed";
+    case Rule::kSlow: return "slow";
+    case Rule::kMismatch: return "mismatch";
+    case Rule::kNodeHealth: return "node_health";
+    case Rule::kMachineFault: return "machine_fault";
+    case Rule::kNodeEvicted: return "node_evicted";
+    case Rule::kNodeReturned: return "node_returned";
+    case Rule::kStopTimeCheck: return "stop_time_check";
+    case Rule::kUpdated: return "updated";
+    case Rule::kUpdating: return "updating";
+    case Rule::kRolledBack: return "rolled_back";
+    case Rule::kMetricAlarm: return "metric_alarm";
+    case Rule::kSlowUnclear: return "slow_unclear";
+    case Rule::kSlowKept: return "slow_kept";
+    case Rule::kSlowDrain: return "slow_drain";
+    case Rule::kSlowEvicted: return "slow_evicted";
+    case Rule::kSlowOver: return "slow_over";
+    case Rule::kReplay: return "replay";
+    case Rule::kReplayed: return "replayed";
+    case Rule::kMetricFault: return "metric_fault";
+    case Rule::kResumePoint: return "resume_point";
+    case Rule::kCheckpointPoisoned: return "checkpoint_poisoned";
+    case Rule::kCheckpointKept: return "checkpoint_kept";
+    case Rule::kCopiesPlaced: return "copies_placed";
+    case Rule::kCopiesSaved: return "copies_saved";
+    case Rule::kCopiesLost: return "copies_lost";
+    case Rule::kCopiesAwaited: return "copies_awaited";
+    case Rule::kEndedEarly: return "ended_early";
+    case Rule::kNotResumed: return "not_resumed";
+    case Rule::kColdStart: return "cold_start";
+    case Rule::kLateCrash: return "late_crash";
+    case Rule::kNodeLeft: return "node_left";
+  }
+  return "unknown";
+}
+
+// Nodes that come and go and an update are causes of a restart, too, and no incidents.
+bool is_incident(Rule rule) {
+  return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew && rule != Rule::kNodeLeft &&
+         rule != Rule::kUpdating;
+}
+
+bool gives_up(Rule rule) { return role_of(rule) == RuleRole::kVerdict && rule != Rule::kRestart; }
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,202 @@
+#include "supervisor/core/status/metrics_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <initializer_list>
+#include <set>
+#include <utility>
+
+#include "base/core/text.h"
+#include "supervisor/core/report/rule_words.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using Label = std::pair<std::string_view, std::string_view>;
+using Labels = std::initializer_list<Label>;
+
+double metric_seconds(base::Nanos time) { return std::chrono::duration<double>(time).count(); }
+
+// Every sample has the run's id, so that the files of several runs on one machine do not collide.
+class Exposition {
+ public:
+  explicit Exposition(std::string_view run_id) : run_label_("run_id=\"" + label_text(run_id)) {}
+
+  Exposition& family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    text_ += fmt::format("# HELP robustrun_{0} {1}\n# TYPE robustrun_{0} {2}\n", name, help, type);
+    return *this;
+  }
+  template <std::integral T>
+  Exposition& sample(T value, Labels labels = {}) {
+    return add(fmt::format("{}", value), labels);
+  }
+  Exposition& sample(double value, Labels labels = {}) { return add(number_text(value), labels); }
+  // One of two forms that a family of one sample has.
+  void gauge(std::string_view name, std::string_view help, auto value) {
+    family(name, "gauge", help).sample(value);
+  }
+  void counter(std::string_view name, std::string_view help, std::uint64_t value) {
+    family(name, "counter", help).sample(value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  Exposition& add(const std::string& value, Labels labels) {
+    text_ += fmt::format("robustrun_{}{{{}\"", name_, run_label_);
+    for (const auto& [name, content] : labels) {
+      text_ += fmt::format(",{}=\"{}\"", name, label_text(content));
+    }
+    text_ += "} " + value + "\n";
+    return *this;
+  }
+
+  std::string run_label_;
+  std::string name_;
+  std::string text_;
+};
+
+void put_run(Exposition& out, const MetricsFacts& facts) {
+  const RunStatus& run = facts.status;
+  out.family("build_info", "gauge", "The robustrun that supervises the run; always 1.")
+      .sample(1, {{"version", run.version}, {"build", facts.build}});
+  out.family("run_info", "gauge", "What is run, and where its supervisor is; always 1.")
+      .sample(1, {{"program", run.program}, {"host", run.host}});
+  out.family("run_state", "gauge", "1 for the state that the run is in, 0 for the others.");
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(JobState::kPlacing); ++i) {
+    const std::string_view state = to_string(static_cast<JobState>(i));
+    if (state == to_string(JobState::kIdle)) continue;
+    out.sample(state == run.state ? 1 : 0, {{"state", state}});
+  }
+  out.gauge("run_start_time_seconds", "When the run began, as Unix time.",
+            metric_seconds(run.started));
+  out.gauge("run_duration_seconds", "Time since the run began.", metric_seconds(run.uptime));
+  if (run.exit_code) {
+    out.gauge("run_exit_code", "Exit code of the run; only of one that has ended.", *run.exit_code);
+  }
+  out.gauge("attempt", "Number of the attempt that goes on, from 0.", run.attempt);
+  out.counter("supervisors_total", "Supervisors that the run has had.", facts.totals.supervisors);
+}
+
+void put_rules(Exposition& out, std::string_view label,
+               const std::map<Rule, std::uint64_t>& counts) {
+  for (const auto& [rule, count] : counts) out.sample(count, {{label, rule_word(rule)}});
+}
+
+// What has not happened yet is there as 0, so that a rate sees the first one.
+std::map<Rule, std::uint64_t> with_zeros(std::map<Rule, std::uint64_t> counts, bool with_growth) {
+  for (const Rule rule : {Rule::kWorkerFailed, Rule::kStartFailed, Rule::kAgentLost,
+                          Rule::kPortConflict, Rule::kHangConvicted, Rule::kMismatch}) {
+    counts.try_emplace(rule, 0);
+  }
+  if (with_growth) counts.try_emplace(Rule::kGroupGrew, 0);
+  return counts;
+}
+
+void put_failures(Exposition& out, const RunTotals& totals) {
+  out.family("incidents_total", "counter", "What went wrong, by the rule that decided so.");
+  put_rules(out, "rule", with_zeros(totals.incidents, false));
+  out.family("restarts_total", "counter", "Restarts of the workers, by what caused them.");
+  put_rules(out, "cause", with_zeros(totals.restarts, true));
+  out.counter("hangs_suspected_total", "Times that workers seemed to wait for one of them.",
+              totals.hangs_suspected);
+  out.counter("hangs_convicted_total", "Hangs that were acted upon.", totals.hangs_convicted);
+  out.counter("hangs_passed_total", "Suspected hangs that came right by themselves.",
+              totals.hangs_passed);
+  out.counter("agents_lost_total", "Times that a node's agent was lost.", totals.agents_lost);
+  out.counter("faults_injected_total", "Faults made on purpose (robustrun inject).",
+              totals.faults_injected);
+}
+
+void put_group(Exposition& out, const MetricsFacts& facts) {
+  out.family("nodes", "gauge", "Nodes by the state of their agents, spares included.");
+  for (const std::string_view state : {"starting", "joined", "suspect", "lost"}) {
+    out.sample(std::ranges::count(facts.status.nodes, state, &NodeStatus::agent),
+               {{"state", state}});
+  }
+  out.gauge("spare_nodes", "Nodes that are there and outside the group.",
+            std::ranges::count_if(facts.status.nodes, [](const NodeStatus& node) {
+              return node.agent == "joined" && !node.node_rank;
+            }));
+  out.family("workers", "gauge", "Workers of the attempt that goes on, by their state.");
+  for (std::size_t i = 0; i < kWorkerStages; ++i) {
+    out.sample(facts.totals.workers[i], {{"state", to_string(static_cast<WorkerStage>(i))}});
+  }
+}
+
+void put_progress(Exposition& out, const MetricsFacts& facts) {
+  const RunStatus& run = facts.status;
+  out.counter("steps_total",
+              "Training steps that every rank has done, those done again after a failure included.",
+              facts.steps_total);
+  out.gauge("attempt_steps", "Training steps that every rank has done in this attempt.", run.steps);
+  if (run.step) out.gauge("step", "The script's own number of its newest step.", *run.step);
+  if (run.steps_per_second) {
+    out.gauge("steps_per_second", "Speed of the last 30 s.", *run.steps_per_second);
+  }
+  if (run.stepped) {
+    out.gauge("last_step_age_seconds", "Time since the last step.", metric_seconds(*run.stepped));
+  }
+  if (run.metrics.empty()) return;
+  out.family("job_metric", "gauge", "What rank 0 says through robustrun.step, newest value.");
+  std::set<std::string> names;  // two samples of one name would spoil the whole page
+  for (const MetricValue& metric : run.metrics) {
+    if (!names.insert(label_text(metric.name)).second) continue;
+    out.sample(metric.value, {{"name", metric.name}});
+  }
+}
+
+void put_time(Exposition& out, const TimeReport& time) {
+  out.family("time_seconds", "gauge",
+             "What the run's time was spent with; together its duration. What turns out to have "
+             "been lost later moves from productive to another one.");
+  for (std::uint8_t i = 0; i < kSpentKinds; ++i) {
+    const std::string_view spent = to_string(static_cast<Spent>(i));
+    const auto share = std::ranges::find(time.shares, spent, &TimeShare::spent);
+    out.sample(share == time.shares.end() ? 0.0 : metric_seconds(share->duration),
+               {{"spent", spent}});
+  }
+  if (time.ettr) {
+    out.gauge("effective_training_time_ratio", "Productive time over all time (ETTR), 0 to 1.",
+              *time.ettr);
+  }
+  if (time.ettr_last_hour) {
+    out.gauge("effective_training_time_hour_ratio", "The same of the last hour.",
+              *time.ettr_last_hour);
+  }
+}
+
+}  // namespace
+
+std::string label_text(std::string_view value) {
+  std::string text;
+  for (const std::string_view line : base::split(value, '\n')) {
+    if (line.data() != value.data()) text += "\\n";
+    for (const char c : base::printable(line)) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
+}
+
+std::string metrics_text(const MetricsFacts& facts) {
+  Exposition out(facts.status.run_id);
+  put_run(out, facts);
+  put_failures(out, facts.totals);
+  put_group(out, facts);
+  put_progress(out, facts);
+  if (facts.time) put_time(out, *facts.time);
+  return out.take();
+}
+
+}  // namespace robustrun::supervisor

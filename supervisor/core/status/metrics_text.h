@@ -1,0 +1,29 @@
+#pragma once
+// A run's metrics as text for Prometheus: the text format 0.0.4, which the node exporter's textfile
+// collector reads, too. Every one is in docs/metrics.md; names are never changed. Pure.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "supervisor/core/status/run_totals.h"
+#include "supervisor/core/status/status.h"
+
+namespace robustrun::supervisor {
+
+struct MetricsFacts {
+  RunStatus status;
+  RunTotals totals;
+  std::uint64_t steps_total = 0;  // totals.earlier_steps and this attempt's; never falls
+  std::optional<TimeReport> time;  // none: not known any more (time_fold.h)
+  std::string build;  // base/core/build_id.h
+};
+
+[[nodiscard]] std::string metrics_text(const MetricsFacts& facts);
+
+// Of the formats's rules: the value of a label as it stands between its quotes (bytes that are no
+// UTF-8 and control characters as \xNN), and a number.
+[[nodiscard]] std::string label_text(std::string_view value);
+[[nodiscard]] std::string number_text(double value);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,114 @@
+#include "supervisor/core/status/node_note.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/core/text.h"
+#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/report/facts.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr std::size_t kNoteBytesMax = 300;
+
+class NoteTaker {
+ public:
+  explicit NoteTaker(const std::vector<JournalEntry>& entries) : facts_(gather(entries)) {}
+
+  // A journal that was torn before its first record tells of nobody.
+  bool knows_run() const { return facts_.run != nullptr; }
+
+  void take(const Event& event) {
+    if (const auto* lost = std::get_if<AgentLost>(&event.body)) {
+      // Otherwise the agent alone died, or whoever owns the node has taken it away.
+      const bool is_machine = !lost->node_answers && !leaving_.contains(event.node);
+      if (is_machine) note(event.node, event.at, NoteKind::kLost, lost->why);
+    } else if (std::holds_alternative<NodeEnding>(event.body)) {
+      leaving_.insert(event.node);
+    } else if (const auto* checked = std::get_if<NodesChecked>(&event.body)) {
+      take_check(*checked, event.at);
+    } else if (const auto* diagnosed = std::get_if<Diagnosed>(&event.body)) {
+      take_diagnosis(*diagnosed, event.at);
+    }
+  }
+
+  // Of several that were evicted together the check says who was to blame.
+  void take(const Decision& decision, base::Nanos at) {
+    if (decision.rule != Rule::kNodeEvicted || decision.nodes.size() != 1) return;
+    note(decision.nodes.front(), at, NoteKind::kUnfit, decision.text);
+  }
+
+  std::vector<NodeNote> notes;
+
+ private:
+  void note(base::NodeId node, base::Nanos at, NoteKind kind, const std::string& text) {
+    note(node_name(facts_, node), at, kind, text);
+  }
+
+  void note(const std::string& host, base::Nanos at, NoteKind kind, const std::string& text) {
+    if (!noted_.emplace(host, kind).second) return;
+    notes.push_back({host, wall_time(facts_, at), facts_.run->spec.run_id, kind,
+                     base::printable(std::string_view(text).substr(0, kNoteBytesMax))});
+  }
+
+  void take_check(const NodesChecked& checked, base::Nanos at) {
+    std::vector<WantedNode> wanted;
+    std::uint64_t world = 0;
+    for (const NodeCheck& node : checked.nodes) {
+      const auto& known = facts_.run->spec.nodes;
+      const std::uint32_t slots = node.node.value < known.size() ? known[node.node.value].slots : 0;
+      wanted.push_back({node_name(facts_, node.node), slots});
+      world += slots;
+    }
+    const std::vector<NodeVerdict> verdicts = judge(checked, wanted, world);
+    const bool all_bad = std::ranges::all_of(
+        verdicts, [](const NodeVerdict& verdict) { return verdict.level >= Fitness::kSlow; });
+    if (all_bad) return;
+    for (const NodeVerdict& verdict : verdicts) {
+      if (verdict.level >= Fitness::kSlow) {
+        const NoteKind kind = verdict.level == Fitness::kUnfit ? NoteKind::kUnfit : NoteKind::kSlow;
+        note(verdict.node, at, kind, verdict.findings.front().words);
+      } else if (checked.full) {
+        note(verdict.node, at, NoteKind::kCleared, "passed a full check");
+      }
+    }
+  }
+
+  void take_diagnosis(const Diagnosed& diagnosed, base::Nanos at) {
+    const tracer::Verdict& verdict = diagnosed.verdict;
+    if (diagnosed.stage == Diagnosed::Stage::kRound) return;  // the vote's result counts
+    const bool is_slow = tracer::is_slowness(verdict.finding);
+    if (diagnosed.stage != Diagnosed::Stage::kConvicted && !is_slow) return;
+    for (const std::string& host : verdict.nodes) {
+      note(host, at, is_slow ? NoteKind::kSlow : NoteKind::kHang, verdict.sentence);
+    }
+  }
+
+  const Facts facts_;
+  std::set<base::NodeId> leaving_;
+  std::set<std::pair<std::string, NoteKind>> noted_;
+};
+
+}  // namespace
+
+std::string_view to_string(NoteKind kind) {
+  constexpr std::array<std::string_view, kNoteKinds> kWords = {"lost", "unfit", "hang", "slow",
+                                                               "cleared"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries) {
+  NoteTaker taker(entries);
+  if (!taker.knows_run()) return {};
+  for (const JournalEntry& entry : entries) {
+    if (const auto* event = std::get_if<Event>(&entry.what)) taker.take(*event);
+    if (const auto* decision = std::get_if<Decision>(&entry.what)) taker.take(*decision, entry.at);
+  }
+  return std::move(taker.notes);
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,52 @@
+#pragma once
+// What the notes of many runs say of each machine. Pure.
+//
+// A machine that fails in one job after another (a "lemon node", arXiv 2410.21680) costs more than
+// it gives: it is left among the spares as long as others are there.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "supervisor/core/status/node_note.h"
+
+namespace robustrun::supervisor {
+
+// Notes that are older do not count.
+inline constexpr base::Nanos kNoteCounts = std::chrono::days(30);
+// A lost or unfit machine is its own fault, a hang or slowness there may be the program's.
+inline constexpr std::uint32_t kSureWeight = 2;
+inline constexpr std::uint32_t kUnsureWeight = 1;
+// From so much weight on, in so many runs, a machine is a repeat offender.
+inline constexpr std::uint32_t kOffenderWeight = 4;
+inline constexpr std::uint32_t kOffenderRuns = 2;
+
+struct NodeStanding {
+  std::string host;
+  std::uint32_t weight = 0;        // of the notes that count: one of each kind and run
+  std::uint32_t runs = 0;          // that blame it
+  bool is_offender = false;
+  bool was_cleared = false;        // and nothing was noted since
+  base::Nanos last{};  // Unix time of the newest note that counts, or of the clearing
+  std::vector<NodeNote> notes;  // those that count, newest first
+  template <class V>
+  void fields(V& v) {
+    v(1, "host", host);
+    v(2, "offender", is_offender);
+    v(3, "cleared", was_cleared);
+    v(4, "weight", weight);
+    v(5, "runs", runs);
+    v(6, "last", last);
+    v(7, "notes", notes);
+  }
+};
+
+// The worst first; hosts that no note counts for, or that were cleared, last. `now`: Unix time;
+// notes from its future count like new ones (clocks differ).
+[[nodiscard]] std::vector<NodeStanding> standings(std::vector<NodeNote> notes, base::Nanos now);
+
+// "lost in 2 runs, hang in 1"
+[[nodiscard]] std::string in_words(const NodeStanding& standing);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/status/status.h"
+#include "supervisor/core/types/json_writer.h"
+#include "supervisor/core/types/limits.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+NodeStatus planned(const NodeSpec& spec) {
+  NodeStatus node;
+  node.name = spec.name;
+  node.address = spec.address;
+  node.agent = "starting";
+  return node;
+}
+
+double in_seconds(base::Nanos time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void StatusFold::take(const JournalEntry& entry) {
+  if (const auto* event = std::get_if<Event>(&entry.what)) {
+    take(*event);
+  } else if (const auto* decision = std::get_if<Decision>(&entry.what)) {
+    take(*decision, entry.at);
+  } else if (const auto* group = std::get_if<GroupFormed>(&entry.what)) {
+    take(*group);
+  } else {
+    now_.exit_code = std::get<Finish>(entry.what).exit_code;
+  }
+}
+
+void StatusFold::take(const Event& event) {
+  std::visit(
+      [&](const auto& body) {
+        using Body = std::decay_t<decltype(body)>;
+        if constexpr (requires { body.attempt; }) {
+          if (body.attempt.value > now_.attempt) begin_attempt(body.attempt);
+        }
+        if constexpr (std::is_same_v<Body, RunStarted>) {
+          begin(event.at, body);
+        } else if constexpr (std::is_same_v<Body, NodeOffered>) {
+          if (now_.nodes.size() < kNodesMax) now_.nodes.push_back(planned(body.spec));
+        } else if constexpr (std::is_same_v<Body, AgentJoined>) {
+          if (NodeStatus* const joined = node(event.node)) {
+            joined->agent = "joined";
+            joined->pid = body.pid;
+            if (!body.address.empty()) joined->address = body.address;
+          }
+        } else if constexpr (std::is_same_v<Body, AgentLost>) {
+          if (NodeStatus* const lost = node(event.node)) {
+            if (std::exchange(lost->agent, "lost") == "joined") ++lost->losses;
+            lost->pid = 0;
+            lost->trouble = body.why;
+          }
+        } else if constexpr (std::is_same_v<Body, Progress> ||
+                             std::is_same_v<Body, CheckpointNoted>) {
+          take(body);
+        } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
+          now_.host = body.host;
+          now_.pid = body.pid;
+        }
+      },
+      event.body);
+}
+
+void StatusFold::begin(base::Nanos at, const RunStarted& run) {
+  first_at_ = at;
+  now_.run_id = run.spec.run_id;
+  now_.program = run.spec.program;
+  now_.command = run.spec.command;
+  now_.version = run.version;
+  now_.started = run.wall_time;
+  now_.log_directory = run.spec.log_directory;
+  now_.nodes.clear();
+  for (const NodeSpec& spec : run.spec.nodes) now_.nodes.push_back(planned(spec));
+}
+
+void StatusFold::begin_attempt(base::Attempt attempt) {
+  now_.attempt = attempt.value;
+  now_.steps = 0;
+  now_.steps_per_second.reset();
+  now_.loaded_step.reset();
+  stepped_at_.reset();
+  first_step_at_.reset();
+}
+
+void StatusFold::take(const Decision& decision, base::Nanos at) {
+  now_.decision = decision.text;
+  if (is_about_places(decision.rule)) now_.placement = decision.text;
+  if (decision.rule == Rule::kColdStart) now_.cold = decision.text;
+  decided_at_ = at;
+  const RuleRole role = role_of(decision.rule);
+  const bool explains = decision.rule == Rule::kMismatch;  // what was the cause until now
+  if (role == RuleRole::kCause && (cause_.empty() || explains)) cause_ = decision.text;
+  if (role != RuleRole::kVerdict) return;
+  if (decision.rule == Rule::kRestart) {
+    ++now_.restarts;
+    if (now_.last_restarts.size() == kRestartsKept) {
+      now_.last_restarts.erase(now_.last_restarts.begin());
+    }
+    now_.last_restarts.push_back(
+        {decision.attempt.value, elapsed(first_at_, at), cause_.empty() ? decision.text : cause_});
+  }
+  cause_.clear();
+}
+
+void StatusFold::take(const GroupFormed& group) {
+  for (NodeStatus& each : now_.nodes) {
+    each.node_rank.reset();
+    each.first_rank = each.workers = 0;
+  }
+  now_.workers = 0;
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    const GroupMember& member = group.members[i];
+    now_.workers += member.slots;
+    NodeStatus* const found = node(member.node);
+    if (found == nullptr) continue;
+    found->node_rank = static_cast<std::uint32_t>(i);
+    found->first_rank = member.first_rank;
+    found->workers = member.slots;
+    found->address = member.address;
+  }
+}
+
+void StatusFold::take(const Progress& progress) {
+  now_.steps = progress.steps;
+  if (progress.step) now_.step = progress.step;
+  if (!progress.metric_names.empty()) {
+    now_.metrics.clear();
+    const std::size_t count = std::min(progress.metric_names.size(), progress.metric_values.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      now_.metrics.push_back({progress.metric_names[i], progress.metric_values[i]});
+    }
+  }
+  if (progress.steps == 0 || progress.reached_at == base::Nanos{}) return;
+  if (!first_step_at_) {
+    first_step_at_ = progress.reached_at;
+    first_steps_ = progress.steps;
+  } else if (progress.reached_at > *first_step_at_ && progress.steps > first_steps_) {
+    now_.steps_per_second = static_cast<double>(progress.steps - first_steps_) /
+                            in_seconds(elapsed(*first_step_at_, progress.reached_at));
+  }
+  stepped_at_ = progress.reached_at;
+}
+
+void StatusFold::take(const CheckpointNoted& noted) {
+  if (noted.what == CheckpointNoted::What::kCommitted) now_.committed_step = noted.id.step;
+  if (noted.what == CheckpointNoted::What::kLoaded) now_.loaded_step = noted.id.step;
+}
+
+NodeStatus* StatusFold::node(base::NodeId id) {
+  return id.value < now_.nodes.size() ? &now_.nodes[id.value] : nullptr;
+}
+
+RunStatus StatusFold::status(base::Nanos now) const {
+  RunStatus status = now_;
+  status.uptime = elapsed(first_at_, now);
+  status.decided = elapsed(decided_at_, now);
+  if (stepped_at_) status.stepped = elapsed(*stepped_at_, now);
+  return status;
+}
+
+void arrange(RunStatus& status) {
+  std::ranges::stable_sort(status.nodes, {}, [](const NodeStatus& node) {
+    return node.node_rank ? *node.node_rank : UINT32_MAX;
+  });
+}
+
+RunStatus status_of_journal(const std::vector<JournalEntry>& entries) {
+  StatusFold fold;
+  Job job;
+  base::Nanos last{};
+  for (const JournalEntry& entry : entries) {
+    last = std::max(last, entry.at);
+    fold.take(entry);
+    if (const auto* event = std::get_if<Event>(&entry.what)) job.handle(*event);
+    if (std::holds_alternative<Finish>(entry.what)) break;  // then agents only say goodbye
+  }
+  RunStatus status = fold.status(last);
+  status.state = to_string(status.exit_code ? JobState::kFinished : job.state());
+  status.supervisor = status.exit_code ? "ended" : "silent";
+  arrange(status);
+  return status;
+}
+
+std::string status_json(const RunStatus& status) { return JsonWriter::object(status); }
+
+}  // namespace robustrun::supervisor

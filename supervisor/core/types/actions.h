@@ -1,0 +1,200 @@
+#pragma once
+// What the core wants done. Actions are idempotent and carry node, generation and attempt where
+// they apply; the shell carries them out in order. A Decision is journaled and shown to the user.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/types/decision.h"
+#include "supervisor/core/types/events.h"
+
+namespace robustrun::supervisor {
+
+// Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation. An
+// agent of an older generation that still lives (it was silent, or did not stop its workers) is
+// killed first: its workers die with it.
+struct LaunchAgent {
+  base::NodeId node;
+  base::Generation generation;
+};
+
+// After SupervisorResumed, for every node: who counts there. An agent that had joined is expected
+// to connect again, or is lost.
+struct AdoptNode {
+  enum class Agent : std::uint8_t { kExpected, kJoined, kLost };
+  base::NodeId node;
+  base::Generation generation;
+  std::string name;
+  Agent agent = Agent::kExpected;
+  std::string listens{};   // of one that had joined: where it can be called
+};
+
+struct ReservePort {
+  base::NodeId node;
+  base::Attempt attempt;
+};
+
+// A worker's place in the group (torchrun.md a.2.1).
+struct Assignment {
+  base::Rank rank;
+  base::LocalRank local_rank;
+  std::uint32_t role_rank = 0;
+};
+
+// The workers of one node: their ranks follow each other.
+class NodeWorkers {
+ public:
+  NodeWorkers() = default;
+  NodeWorkers(base::Rank first, std::uint32_t count) : first_(first.value), count_(count) {}
+  [[nodiscard]] std::uint32_t size() const { return count_; }
+  [[nodiscard]] Assignment operator[](std::uint32_t local) const {
+    return {base::Rank{first_ + local}, base::LocalRank{local}, first_ + local};
+  }
+  class Iterator {
+   public:
+    Iterator(const NodeWorkers& of, std::uint32_t local) : of_(of), local_(local) {}
+    Assignment operator*() const { return of_[local_]; }
+    Iterator& operator++() { return ++local_, *this; }
+    bool operator==(const Iterator& other) const { return local_ == other.local_; }
+
+   private:
+    const NodeWorkers& of_;
+    std::uint32_t local_;
+  };
+  [[nodiscard]] Iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] Iterator end() const { return {*this, count_}; }
+
+ private:
+  std::uint32_t first_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+struct StartWorkers {
+  base::NodeId node;
+  base::Attempt attempt;
+  NodeWorkers workers;
+  std::uint32_t group_rank = 0;
+  std::uint32_t group_world_size = 1;
+  std::uint32_t world_size = 1;
+  std::string master_addr;
+  std::uint32_t master_port = 0;
+  std::uint32_t version = 0;  // of what is run (versions.h)
+  std::uint32_t ordered_by = 0;  // incarnation of the supervisor that began the attempt
+  bool saving = false;  // copies somewhere: until said again without, workers do not load
+  std::uint32_t restarts = 0;  // of the budget that were used before
+};
+
+// Who is who from this attempt on: before the first order of the attempt. Journaled, and shown as a
+// table; the ranks of a node are first_rank … first_rank + slots - 1.
+struct GroupMember {
+  base::NodeId node;
+  std::string name;
+  std::string address;
+  std::uint32_t first_rank = 0;
+  std::uint32_t slots = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "node", node);
+    v(2, "name", name);
+    v(3, "address", address);
+    v(4, "first_rank", first_rank);
+    v(5, "slots", slots);
+  }
+};
+
+struct GroupFormed {
+  base::Attempt attempt;
+  std::vector<GroupMember> members;  // by node rank
+  std::vector<std::string> spares;  // names of nodes that are there and not needed
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "members", members);
+    v(3, "spares", spares);
+  }
+};
+
+enum class StopCause : std::uint8_t { kRestart, kPreempt, kStop };
+
+struct StopWorkers {
+  base::NodeId node;
+  base::Attempt attempt;
+  int signal = 15;
+  base::Nanos grace{};
+  StopCause cause = StopCause::kStop;
+  bool save_first = false;  // workers that save by themselves before a stop are not signalled
+};
+
+struct ForwardSignal {
+  base::NodeId node;
+  base::Attempt attempt;
+  int signal = 0;
+};
+
+// The agent may go; it kills whatever it still has.
+struct DismissAgent {
+  base::NodeId node;
+  int exit_code = 0;  // the run's
+};
+
+struct SetTimer {
+  TimerId id = TimerId::kState;
+  std::uint64_t sequence = 0;
+  base::Nanos at{};  // supervisor's monotonic clock
+};
+
+// Look at these nodes before anything is started on them. Answered by NodesChecked.
+struct CheckNodes {
+  std::uint64_t check = 0;
+  bool full = false;
+  std::vector<base::NodeId> nodes;
+  std::vector<std::string> addresses;  // of their data interfaces, in the same order
+  bool gpus = false;  // are put to work and tested
+};
+
+// What a check means, one verdict per node. A node whose verdict is unfit is left out from now on.
+// Not journaled: it follows from the event, and the decisions say what came of it.
+struct NodesJudged {
+  std::uint64_t check = 0;
+  std::vector<NodeVerdict> verdicts;
+};
+
+// Replay these groups at the same time, on nodes that run nothing else. Answered by NodesReplayed.
+// It ends the one before; without groups that is all.
+struct ReplayNodes {
+  struct Place {
+    base::NodeId node;
+    std::string address;  // of its data interface
+    std::uint32_t slots = 1;  // processes of the program
+  };
+  std::uint64_t replay = 0;
+  base::Nanos limit{};  // a group that has not ended by then has failed
+  std::vector<std::vector<Place>> groups;
+};
+
+// Let nobody start from this checkpoint again; answered by CheckpointDemoted.
+struct DemoteCheckpoint {
+  base::NodeId node;
+  std::uint64_t order = 0;
+  CheckpointId id;
+  std::vector<std::string> directories;
+};
+
+// Last action of a run, right behind DismissAgent for every node, also for one whose agent was
+// lost. The shell dismisses nothing more, writes the summary and exits.
+struct Finish {
+  int exit_code = 0;  // base rules of decisions.md 7; see exit_code.h
+};
+
+using Action =
+    std::variant<LaunchAgent, ReservePort, StartWorkers, StopWorkers, ForwardSignal, DismissAgent,
+                 SetTimer, Decision, GroupFormed, Finish, AdoptNode, CheckNodes, NodesJudged,
+                 SolvePlacement, LookBack, LookAtPace, ReplayNodes, DemoteCheckpoint, SolveBackup,
+                 PlaceCopies, SaveHeldCopies>;
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,199 @@
+#pragma once
+// Everything that can happen to a job. Each event carries when (`at`, the supervisor's monotonic
+// clock) and, if it comes from a node, which node and which generation of its agent; the core
+// drops what is not current. All but Reading are appended to the journal before they are handled.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/types/agent_events.h"
+#include "supervisor/core/types/checkpoint_events.h"
+#include "supervisor/core/types/copy_events.h"
+#include "supervisor/core/types/diagnosis.h"
+#include "supervisor/core/types/health.h"
+#include "supervisor/core/types/job_spec.h"
+#include "supervisor/core/types/metric_alarm.h"
+#include "supervisor/core/types/placement.h"
+#include "supervisor/core/types/preflight.h"
+#include "supervisor/core/types/replay_events.h"
+#include "supervisor/core/types/stage_events.h"
+#include "supervisor/core/types/versions.h"
+#include "supervisor/core/types/worker_events.h"
+
+namespace robustrun::supervisor {
+
+// First event of every journal.
+struct RunStarted {
+  JobSpec spec;
+  base::Nanos wall_time{};   // Unix time of `at`, for people
+  std::uint64_t seed = 0;    // source of all randomness of the core
+  std::string version;       // robustrun's
+  template <class V>
+  void fields(V& v) {
+    v(1, "spec", spec);
+    v(2, "wall_time", wall_time);
+    v(3, "seed", seed);
+    v(4, "version", version);
+  }
+};
+
+// Open groups: somebody started an agent for us. The node gets the next NodeId.
+struct NodeOffered {
+  NodeSpec spec;
+  template <class V>
+  void fields(V& v) {
+    v(1, "spec", spec);
+  }
+};
+
+struct PortReserved {
+  base::Attempt attempt;
+  std::uint32_t port = 0;  // 0: failed
+  std::string error;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "port", port);
+    v(3, "error", error);
+  }
+};
+
+// When the last rank of a node got to a mark.
+struct NodeMark {
+  base::NodeId node;
+  base::Nanos at{};
+  template <class V>
+  void fields(V& v) {
+    v(1, "node", node);
+    v(2, "at", at);
+  }
+};
+
+// A mark of the whole group's progress, made by the driver from many readings and journaled:
+// user code running on every rank, first step, one summary a minute, and at every failure.
+struct Progress {
+  enum class Mark : std::uint8_t { kUserCode, kFirstStep, kCaughtUp, kSummary };
+  base::Attempt attempt;
+  Mark mark = Mark::kSummary;
+  base::Nanos reached_at{};  // by the last rank; from the workers' own records
+  std::uint64_t steps = 0;  // least of all ranks, since this attempt's start
+  std::optional<std::int64_t> step;  // least of all ranks, the script's own number
+  std::vector<std::string> metric_names;  // of rank 0, newest reading
+  std::vector<double> metric_values;
+  std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "mark", mark);
+    v(3, "reached_at", reached_at);
+    v(4, "steps", steps);
+    v(5, "step", step);
+    v(6, "metric_names", metric_names);
+    v(7, "metric_values", metric_values);
+    v(8, "nodes", nodes);
+  }
+};
+
+// The goal of --stop-after-steps was reached by every rank.
+struct StepGoalReached {
+  base::Attempt attempt;
+  std::uint64_t steps = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "steps", steps);
+  }
+};
+
+// A signal for the run: SIGTERM, SIGINT, … end it; SIGUSR1/2 are passed on (native mode).
+struct SignalReceived {
+  // What is behind it, where whoever owns the nodes says so.
+  enum class Cause : std::uint8_t { kNone, kPreempted, kTimeLimit };
+  std::int32_t signal = 0;
+  bool forward_only = false;
+  std::optional<base::Nanos> grace{};  // instead of Deadlines::shutdown_grace
+  std::string by{};  // "robustrun stop"; empty: a signal to the supervisor
+  Cause cause = Cause::kNone;  // others than kNone say more in `by`
+  template <class V>
+  void fields(V& v) {
+    v(1, "signal", signal);
+    v(2, "forward_only", forward_only);
+    v(3, "grace", grace);
+    v(4, "by", by);
+    v(5, "cause", cause);
+  }
+};
+
+// kNodes: an agent's hello is overdue, or a lost node is to be tried again. kSlow: the next round
+// of the vote on who slows the job down, or the time to replace whom it named.
+enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes, kSlow };
+inline constexpr std::size_t kTimers = 6;
+
+struct TimerFired {
+  TimerId id = TimerId::kState;
+  std::uint64_t sequence = 0;  // of the SetTimer that it answers; an older one is ignored
+  template <class V>
+  void fields(V& v) {
+    v(1, "id", id);
+    v(2, "sequence", sequence);
+  }
+};
+
+// A fault was made on purpose (`robustrun inject`), or is about to be. For the report alone: what
+// it does to the job is met like any other fault.
+struct FaultInjected {
+  std::string kind;  // as the command line calls it
+  base::Attempt attempt;  // in which it was made
+  std::optional<base::NodeId> node;  // none: the supervisor itself
+  std::optional<base::Rank> victim;  // none: all of the node
+  std::int32_t pid = 0;  // of the process that was hit; 0: none
+  std::string done;  // what was done, in words
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "attempt", attempt);
+    v(3, "node", node);
+    v(4, "rank", victim);
+    v(5, "pid", pid);
+    v(6, "done", done);
+  }
+};
+
+// Another supervisor has taken the run over from its journal: what was under way is ordered again.
+struct SupervisorResumed {
+  std::uint32_t incarnation = 2;  // of supervisors; the first one is 1
+  std::string host;
+  std::int32_t pid = 0;
+  base::Nanos wall_time{};  // Unix time
+  base::Nanos away{};  // since the last entry of the journal
+  template <class V>
+  void fields(V& v) {
+    v(1, "incarnation", incarnation);
+    v(2, "host", host);
+    v(3, "pid", pid);
+    v(4, "wall_time", wall_time);
+    v(5, "away", away);
+  }
+};
+
+using EventBody =
+    std::variant<RunStarted, AgentJoined, AgentLost, PortReserved, WorkerStarted, WorkerStartFailed,
+                 WorkerExited, WorkersGone, Progress, StepGoalReached, SignalReceived, TimerFired,
+                 NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
+                 PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm,
+                 NodesReplayed, CheckpointNoted, CheckpointDemoted, BackupSolved, CopiesKept,
+                 HeldCopiesSaved, StartStages, SavingOver>;
+
+struct Event {
+  base::Nanos at{};
+  base::NodeId node;  // of agent and worker events
+  base::Generation generation;  // of that node's agent
+  EventBody body;
+};
+
+}  // namespace robustrun::supervisor

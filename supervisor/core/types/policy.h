@@ -1,0 +1,130 @@
+#pragma once
+// What is done about a fault, as data: a ladder of steps for each first action of the fault table.
+// It comes from configs/policy.toml and a site's or job's own file (cli/policy_file.h), travels in
+// the JobSpec and so stands in the journal. escalation.h climbs the ladders; docs/policy.md
+// explains them. The shipped one follows ByteRobust, section 4 (arXiv 2509.16293).
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "supervisor/core/types/fault_table.h"
+#include "supervisor/core/types/preflight.h"
+
+namespace robustrun::supervisor {
+
+// Numbers stand in journals: never reused, only appended to.
+enum class Step : std::uint8_t {
+  kRestart,   // with the nodes there are
+  kEvict,     // without the machine to blame, which another one replaces
+  kCheck,     // after a check of all nodes, while nothing runs; whoever fails it is left out
+  kRollBack,  // with the version before the last update of code or environment
+  kGiveUp,
+  kReplay,  // after a dual-phase replay of the group's nodes; the faulty one is left out
+};
+inline constexpr std::size_t kSteps = 6;
+
+// "restart", "evict", "check", "roll back", "give up", "replay"
+const char* to_string(Step step);
+
+struct Rung {
+  Step step = Step::kRestart;
+  std::uint32_t times = 0;  // how often, before it is the next rung's turn; 0: any number
+  template <class V>
+  void fields(V& v) {
+    v(1, "step", step);
+    v(2, "times", times);
+  }
+};
+
+struct Ladder {
+  FirstAction action = FirstAction::kRestart;
+  std::vector<Rung> rungs;
+  template <class V>
+  void fields(V& v) {
+    v(1, "action", action);
+    v(2, "rungs", rungs);
+  }
+};
+
+// When a machine that slows the others down is worth a restart without it (slow_vote.h).
+struct SlowPolicy {
+  std::uint32_t rounds = 5;  // of looks at all workers, to be sure which machine it is; 0: never
+  base::Nanos every = std::chrono::seconds(10);
+  // From the decision to the restart: that long the job may still come right by itself.
+  base::Nanos drain_within = std::chrono::minutes(1);
+  // Where nothing says how long the job will go on, and what a restart of it costs.
+  base::Nanos assumed_remaining = std::chrono::hours(24);
+  base::Nanos assumed_price = std::chrono::minutes(10);
+  template <class V>
+  void fields(V& v) {
+    v(1, "rounds", rounds);
+    v(2, "every", every);
+    v(3, "drain_within", drain_within);
+    v(4, "assumed_remaining", assumed_remaining);
+    v(5, "assumed_price", assumed_price);
+  }
+};
+
+// Groups of ranks, by the kind of parallelism (topo::GroupKind, in its order).
+enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
+
+struct Policy {
+  std::vector<Ladder> ladders;  // of an action without one, and beyond the last rung: restart
+  // Of findings that are tolerated, so many of a node within this long have no consequence.
+  std::uint32_t tolerated = 2;
+  base::Nanos tolerated_within = std::chrono::minutes(5);
+  // A node to which so many failures within this long were traced is evicted, if a spare is there,
+  // whatever they look like, unless they look like the script's or the data's. 0: never.
+  std::uint32_t blamed = 3;
+  base::Nanos blamed_within = std::chrono::hours(1);
+  // A finding about a node explains a failure that comes within this long, if nothing else does.
+  base::Nanos suspected_for = std::chrono::minutes(10);
+  // After so much progress the ladders are climbed from below again.
+  base::Nanos forgotten_after = std::chrono::minutes(10);
+  PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
+  SlowPolicy slow;
+  base::Nanos replay_limit = std::chrono::minutes(10);  // for groups that are replayed together
+  std::uint32_t replay_unit = 1;  // machines that one copy of the model takes
+  // Whether a number that is none, or jumps, ends the attempt; and how often in a run they may.
+  bool acts_on_nan = false;
+  bool acts_on_jump = false;
+  std::uint32_t alarms_acted_on = 4;
+  // A checkpoint is set aside after so many failures within so many steps of going on from it, and
+  // after one by a number that ends the attempt. 0 failures: never.
+  std::uint32_t poison_after = 2;
+  std::uint32_t poison_steps = 20;
+
+  // Without ladders every failure is answered by a restart, as long as the budget allows it.
+  [[nodiscard]] bool is_on() const { return !ladders.empty(); }
+  template <class V>
+  void fields(V& v) {
+    v(1, "ladders", ladders);
+    v(2, "tolerated", tolerated);
+    v(3, "tolerated_within", tolerated_within);
+    v(4, "blamed", blamed);
+    v(5, "blamed_within", blamed_within);
+    v(6, "suspected_for", suspected_for);
+    v(7, "forgotten_after", forgotten_after);
+    v(8, "check", check);
+    v(9, "slow", slow);
+    v(40, "replay_limit", replay_limit);
+    v(41, "replay_unit", replay_unit);
+    v(42, "acts_on_nan", acts_on_nan);
+    v(43, "acts_on_jump", acts_on_jump);
+    v(44, "alarms_acted_on", alarms_acted_on);
+    v(50, "poison_after", poison_after);
+    v(51, "poison_steps", poison_steps);
+  }
+};
+
+// Kinds of groups whose machines may be evicted at once, and whose copies therefore lie elsewhere
+// (topo/backup.h). Verdicts on hangs and slowness name ranks of any communicator, and all of their
+// machines go; without ladders nobody does.
+[[nodiscard]] inline std::vector<RankGroups> evictable_groups(const Policy& policy) {
+  if (!policy.is_on()) return {};
+  return {RankGroups::kTp, RankGroups::kCp, RankGroups::kEp, RankGroups::kDp, RankGroups::kPp};
+}
+
+}  // namespace robustrun::supervisor
