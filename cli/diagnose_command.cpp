@@ -11,9 +11,9 @@
 #include "cli/help_text.h"
 #include "cli/limits.h"
 #include "cli/parser.h"
-#include "supervisor/control_client.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/diagnose_row.h"
 #include "supervisor/core/types/exit_code.h"
-#include "supervisor/diagnose_row.h"
 #include "tracer/analysis/analyze.h"
 #include "tracer/limits.h"
 

@@ -6,8 +6,8 @@
 #include "base/io/fd.h"
 #include "cli/commands.h"
 #include "supervisor/core/report/render_text.h"
-#include "supervisor/farewell.h"
-#include "supervisor/journal.h"
+#include "supervisor/run/farewell.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "cli/places.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
-#include "supervisor/control_client.h"
-#include "supervisor/control_file.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/file.h"
 
 namespace robustrun::cli {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "supervisor/control_client.h"
-#include "supervisor/operation_request.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/operation_request.h"
 
 namespace robustrun::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/find_run.h"
 #include "cli/inject_plan.h"
 #include "cli/parser.h"
-#include "supervisor/control_client.h"
+#include "supervisor/control/client.h"
 
 namespace robustrun::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "cli/parser.h"
-#include "supervisor/fault_request.h"
+#include "supervisor/control/fault_request.h"
 
 namespace robustrun::cli {
 

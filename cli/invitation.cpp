@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "cli/limits.h"
-#include "supervisor/private_file.h"
+#include "supervisor/run_dir/private_file.h"
 
 namespace robustrun::cli {
 namespace {

@@ -24,7 +24,7 @@
 #include "cli/rendezvous.h"
 #include "cli/routes.h"
 #include "cli/values.h"
-#include "supervisor/console_log.h"
+#include "supervisor/console/console_log.h"
 
 namespace robustrun::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include "cli/help_text.h"
 #include "cli/parser.h"
 #include "supervisor/core/report/report.h"
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 

@@ -28,7 +28,7 @@
 #include "cli/print_config.h"
 #include "cli/settings.h"
 #include "cli/sync_code.h"
-#include "supervisor/console.h"
+#include "supervisor/console/console.h"
 
 namespace robustrun::cli {
 namespace {

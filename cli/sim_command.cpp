@@ -10,7 +10,7 @@
 #include "cli/sim_journals.h"
 #include "cli/sim_plan.h"
 #include "cli/sim_text.h"
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/find_run.h"
 #include "cli/limits.h"
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {

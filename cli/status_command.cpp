@@ -11,10 +11,10 @@
 #include "cli/help_text.h"
 #include "cli/limits.h"
 #include "cli/parser.h"
-#include "supervisor/console_log.h"
-#include "supervisor/control_client.h"
-#include "supervisor/control_file.h"
-#include "supervisor/journal.h"
+#include "supervisor/console/console_log.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/file.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include "cli/limits.h"
 #include "cli/parser.h"
 #include "cli/values.h"
-#include "supervisor/control_client.h"
-#include "supervisor/operation_request.h"
-#include "supervisor/remote_stop.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/operation_request.h"
+#include "supervisor/run/remote_stop.h"
 
 namespace robustrun::cli {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "supervisor/node_history.h"
+#include "supervisor/group/node_history.h"
 
 namespace robustrun::cli {
 

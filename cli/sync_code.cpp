@@ -16,7 +16,7 @@
 #include "bootstrap/store/code_pack.h"
 #include "bootstrap/store/code_store.h"
 #include "cli/limits.h"
-#include "supervisor/code_pack.h"
+#include "supervisor/run_dir/code_pack.h"
 
 namespace robustrun::cli {
 namespace {

@@ -11,11 +11,11 @@
 #include "cli/help_text.h"
 #include "cli/parser.h"
 #include "cli/update_plan.h"
-#include "supervisor/control_client.h"
+#include "supervisor/control/client.h"
 #include "supervisor/core/status/fold.h"
 #include "supervisor/core/status/version_list.h"
-#include "supervisor/journal.h"
-#include "supervisor/saved_request.h"
+#include "supervisor/run_dir/journal.h"
+#include "supervisor/run_dir/saved_request.h"
 
 namespace robustrun::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "base/core/result.h"
 #include "cli/parser.h"
 #include "cli/surroundings.h"
-#include "supervisor/update_request.h"
-#include "supervisor/version_store.h"
+#include "supervisor/control/update_request.h"
+#include "supervisor/run_dir/version_store.h"
 #include "wire/messages/worker_template.h"
 
 namespace robustrun::cli {

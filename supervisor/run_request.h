@@ -112,7 +112,7 @@ struct NetworkPlan {
   }
 };
 
-// What is done about workers that wait for each other (supervisor/hang_watch.h).
+// What is done about workers that wait for each other (supervisor/watch/hang_watch.h).
 struct HangPolicy {
   bool act = true;  // false: it is said, and left to the user (--hang-timeout=off, compat mode)
   base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: no hang lasts longer

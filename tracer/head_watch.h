@@ -5,8 +5,8 @@
 // The head is the oldest operation that is not finished. Allowed is four times the longest that
 // heads of this communicator were seen to take lately, and at least two seconds. One that took
 // longer teaches nothing: whether it was a checkpoint or a fault that passed is for who looks at
-// all workers to know (supervisor/hang_watch.h). The first operations of a communicator, and all
-// before the first training step, may take ten seconds and are not learned from either:
+// all workers to know (supervisor/watch/hang_watch.h). The first operations of a communicator, and
+// all before the first training step, may take ten seconds and are not learned from either:
 // connections and compilers take their time.
 
 #include <array>

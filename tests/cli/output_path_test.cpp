@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "supervisor/console.h"
+#include "supervisor/console/console.h"
 #include "tests/support/log_pump_fixture.h"
 
 namespace output_path_test {

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "supervisor/control_file.h"
-#include "supervisor/fault_request.h"
-#include "supervisor/operation_request.h"
+#include "supervisor/control/fault_request.h"
+#include "supervisor/control/file.h"
+#include "supervisor/control/operation_request.h"
 
 namespace {
 

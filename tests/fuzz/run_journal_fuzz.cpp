@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "supervisor/control_json.h"
-#include "supervisor/journal.h"
+#include "supervisor/control/json.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "supervisor/core/report/report.h"
-#include "supervisor/hang_watch.h"
+#include "supervisor/watch/hang_watch.h"
 #include "tests/sim/disks.h"
 #include "tests/sim/former.h"
 #include "tests/sim/line.h"

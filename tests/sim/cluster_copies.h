@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "supervisor/backup_solver.h"
+#include "supervisor/group/backup_solver.h"
 #include "tests/sim/cluster.h"
 
 namespace robustrun::sim {

@@ -2,7 +2,7 @@
 // The supervisor dies at any write of its journal, and another one goes on with what is written.
 
 #include "supervisor/core/status/fold.h"
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 #include "tests/sim/cluster.h"
 
 namespace robustrun::sim {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "supervisor/placer.h"
+#include "supervisor/group/placer.h"
 #include "tests/sim/event_queue.h"
 
 namespace robustrun::sim {

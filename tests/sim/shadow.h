@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "supervisor/core/job/job.h"
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 #include "tests/sim/mutations.h"
 
 namespace robustrun::sim {

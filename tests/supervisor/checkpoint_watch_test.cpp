@@ -1,5 +1,5 @@
 // What ranks say of checkpoints, as few events of the group; and what the report makes of those.
-#include "supervisor/checkpoint_watch.h"
+#include "supervisor/watch/checkpoint_watch.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/console_log.h"
+#include "supervisor/console/console_log.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "supervisor/console.h"
+#include "supervisor/console/console.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "supervisor/line_prefix.h"
+#include "supervisor/console/line_prefix.h"
 
 namespace console_prefix_test {
 

@@ -9,7 +9,7 @@
 
 #include "base/core/hash.h"
 #include "base/io/fd.h"
-#include "supervisor/console.h"
+#include "supervisor/console/console.h"
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/control_server.h"
+#include "supervisor/control/server.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 #include <random>
 
 #include "base/core/text.h"
-#include "supervisor/control_client.h"
-#include "supervisor/control_file.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/file.h"
 #include "supervisor/limits.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/framed_client.h"

@@ -1,12 +1,12 @@
 // Copies in memory, between the agents' words, topo/'s rule and the core.
-#include "supervisor/copies_watch.h"
+#include "supervisor/watch/copies_watch.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "supervisor/backup_solver.h"
-#include "supervisor/translate.h"
+#include "supervisor/driver/translate.h"
+#include "supervisor/group/backup_solver.h"
 
 namespace robustrun::supervisor::copies_watch_test {
 namespace {

@@ -1,6 +1,6 @@
 // Which step the copies of all ranks are of, in rounds: by hand, and with random ranks, agents and
 // networks against what must hold of all copies at any time.
-#include "supervisor/copy_rounds.h"
+#include "supervisor/watch/copy_rounds.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/fault_request.h"
+#include "supervisor/control/fault_request.h"
 
 #include <doctest/doctest.h>
 

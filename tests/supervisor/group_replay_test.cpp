@@ -1,5 +1,5 @@
 // The conversation of a replay: what agents are told, and what of their answers counts.
-#include "supervisor/group_replay.h"
+#include "supervisor/group/group_replay.h"
 
 #include <doctest/doctest.h>
 

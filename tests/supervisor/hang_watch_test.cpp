@@ -1,4 +1,4 @@
-#include "supervisor/hang_watch.h"
+#include "supervisor/watch/hang_watch.h"
 
 #include <doctest/doctest.h>
 

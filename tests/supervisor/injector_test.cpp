@@ -1,4 +1,4 @@
-#include "supervisor/injector.h"
+#include "supervisor/control/injector.h"
 
 #include <doctest/doctest.h>
 

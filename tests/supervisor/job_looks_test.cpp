@@ -6,7 +6,7 @@
 #include "supervisor/core/report/report.h"
 #include "supervisor/core/status/fold.h"
 #include "supervisor/core/types/limits.h"
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 #include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test::job_looks_test {

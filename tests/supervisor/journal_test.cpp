@@ -1,4 +1,4 @@
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

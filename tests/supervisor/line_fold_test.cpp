@@ -1,4 +1,4 @@
-#include "supervisor/line_fold.h"
+#include "supervisor/console/line_fold.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/metrics_server.h"
+#include "supervisor/outlets/metrics_server.h"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

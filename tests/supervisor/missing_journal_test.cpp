@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "supervisor/journal.h"
+#include "supervisor/run_dir/journal.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::supervisor::missing_journal_test {

@@ -1,4 +1,4 @@
-#include "supervisor/node_history.h"
+#include "supervisor/group/node_history.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // One look at all workers: whose answers count, and when it is over.
-#include "supervisor/observation.h"
+#include "supervisor/watch/observation.h"
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
-#include "supervisor/operation_request.h"
+#include "supervisor/control/operation_request.h"
 
 #include <doctest/doctest.h>
 
 #include <csignal>
 
-#include "supervisor/control_file.h"
+#include "supervisor/control/file.h"
 #include "supervisor/limits.h"
-#include "supervisor/step_rate.h"
+#include "supervisor/watch/step_rate.h"
 
 namespace robustrun::supervisor::operation_request_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "supervisor/outlets.h"
+#include "supervisor/outlets/outlets.h"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +11,9 @@
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
-#include "supervisor/event_stream.h"
-#include "supervisor/incident_hook.h"
-#include "supervisor/metrics_file.h"
+#include "supervisor/outlets/event_stream.h"
+#include "supervisor/outlets/incident_hook.h"
+#include "supervisor/outlets/metrics_file.h"
 #include "tests/scratch_folder.h"
 #include "tests/supervisor/report_scenarios.h"
 #include "tests/support/loop.h"

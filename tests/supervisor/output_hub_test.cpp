@@ -1,4 +1,4 @@
-#include "supervisor/output_hub.h"
+#include "supervisor/console/output_hub.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/pace_looks.h"
+#include "supervisor/watch/pace_looks.h"
 
 #include <doctest/doctest.h>
 

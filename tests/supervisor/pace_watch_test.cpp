@@ -1,4 +1,4 @@
-#include "supervisor/pace_watch.h"
+#include "supervisor/watch/pace_watch.h"
 
 #include <doctest/doctest.h>
 

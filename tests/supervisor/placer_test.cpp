@@ -1,5 +1,5 @@
 // From the core's question to topo/ and back.
-#include "supervisor/placer.h"
+#include "supervisor/group/placer.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The conversation of a check: what agents are told, and what of their answers counts.
-#include "supervisor/preflight_check.h"
+#include "supervisor/group/preflight_check.h"
 
 #include <doctest/doctest.h>
 

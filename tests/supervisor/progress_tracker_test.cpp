@@ -1,5 +1,5 @@
 // Marks of the whole group's progress, and when each node got there.
-#include "supervisor/progress_tracker.h"
+#include "supervisor/watch/progress_tracker.h"
 
 #include <doctest/doctest.h>
 

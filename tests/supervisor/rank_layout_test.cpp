@@ -1,4 +1,4 @@
-#include "supervisor/rank_layout.h"
+#include "supervisor/console/rank_layout.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/spare_standbys.h"
+#include "supervisor/driver/spare_standbys.h"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/core/text.h"
-#include "supervisor/control_json.h"
+#include "supervisor/control/json.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::status_test {

@@ -1,4 +1,4 @@
-#include "supervisor/translate.h"
+#include "supervisor/driver/translate.h"
 
 #include <doctest/doctest.h>
 

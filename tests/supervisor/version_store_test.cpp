@@ -1,4 +1,4 @@
-#include "supervisor/version_store.h"
+#include "supervisor/run_dir/version_store.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/io/fd.h"
+#include "supervisor/control/update_request.h"
 #include "supervisor/limits.h"
-#include "supervisor/update_request.h"
 #include "tests/scratch_folder.h"
 #include "tests/supervisor/job_harness.h"
 

@@ -3,7 +3,8 @@
 // of which torch keeps no record, and whoever waits for a process group to be made.
 //
 // A stack is of one moment, and which send belongs to which receive is not known: the verdict is
-// inferred, and whoever looks again and again must say whether it lasts (supervisor/hang_watch.h).
+// inferred, and whoever looks again and again must say whether it lasts
+// (supervisor/watch/hang_watch.h).
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a run has learnt of its machines, kept for later runs (supervisor/node_history.h). Pure: a
-// journal in, notes out.
+// What a run has learnt of its machines, kept for later runs (supervisor/group/node_history.h).
+// Pure: a journal in, notes out.
 
 #include <cstdint>
 #include <string>

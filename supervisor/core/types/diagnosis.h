@@ -1,6 +1,6 @@
 #pragma once
 // What was found out about workers that wait for each other, as an event: the shell collects what
-// they do and has it analyzed (supervisor/hang_watch.h), the core decides what follows.
+// they do and has it analyzed (supervisor/watch/hang_watch.h), the core decides what follows.
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 // Which node gets which place, as far as somebody who knows the network says: the core's question
 // and the answer to it. Plain data. The core knows nothing of switches; the shell solves
-// (supervisor/placer.h), and its answer is an event.
+// (supervisor/group/placer.h), and its answer is an event.
 
 #include <cstdint>
 #include <string>

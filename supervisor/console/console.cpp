@@ -1,0 +1,216 @@
+#include "supervisor/console/console.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <string_view>
+
+#include "base/io/bounded_writer.h"
+#include "base/io/log.h"
+#include "supervisor/console/line_fold.h"
+#include "supervisor/console/line_prefix.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using base::BoundedWriter;
+
+constexpr unsigned kThreads = 2;       // one per destination
+constexpr std::size_t kJobsMax = 4;    // a destination has at most one job waiting
+
+bool same_destination(int a, int b) {
+  struct stat first{};
+  struct stat second{};
+  return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+class LocalConsole final : public Console {
+ public:
+  LocalConsole(boost::asio::any_io_executor executor, ConsoleStyle style, std::string role,
+               std::function<void()> on_drained, ConsoleLimits limits)
+      : executor_(executor),
+        style_(std::move(style)),
+        role_(std::move(role)),
+        on_drained_(std::move(on_drained)),
+        limits_(limits),
+        pool_(executor, kThreads, kJobsMax) {}
+
+  void open(int out_fd, int err_fd) {
+    const bool shared = same_destination(out_fd, err_fd);
+    open_writer(writers_[0], out_fd, 0, shared ? "standard output and error" : "standard output",
+                !shared);
+    if (!shared) open_writer(writers_[1], err_fd, 1, "standard error", false);
+    err_index_ = shared ? 0 : 1;
+  }
+
+  void write(const wire::Output& output) override {
+    if (!style_.fold) return show(output, line_prefix(style_, role_, output));
+    show(folder_.take(output, clock_.now()));
+    arm_fold_timer();
+  }
+
+  void show(const std::vector<FoldedOutput>& folded) {
+    for (const FoldedOutput& one : folded) {
+      const bool colour = one.output.is_stderr ? style_.colour_err : style_.colour_out;
+      show(one.output, one.ranks.size() > 1 ? folded_prefix(one.ranks, colour)
+                                            : line_prefix(style_, role_, one.output));
+    }
+  }
+
+  void arm_fold_timer() {
+    const auto due = folder_.next_due();
+    if (!due) return;
+    fold_timer_.expires_after(std::max(base::Nanos{}, *due - clock_.now()));
+    fold_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      show(folder_.due(clock_.now()));
+      arm_fold_timer();
+    });
+  }
+
+  void copy_to(Copy copy) override { copy_ = std::move(copy); }
+
+  base::Status redirect(const base::Fd& file) override {
+    for (const auto& writer : writers_) {
+      if (writer) RR_TRY(writer->redirect(file));
+    }
+    return {};
+  }
+
+  // With line prefixes of its own: what the destinations drop is in there.
+  void copy(const wire::Output& output, const std::string& prefix) {
+    if (!copy_) return;
+    copied_.clear();
+    copy_prefixers_[output.is_stderr ? 1 : 0].append(copied_, {output.rank, output.is_stderr},
+                                                     prefix, output.bytes);
+    copy_(output.is_stderr, copied_);
+  }
+
+  void show(const wire::Output& output, const std::string& prefix) {
+    copy(output, prefix);
+    const std::size_t index = output.is_stderr ? err_index_ : 0;
+    if (!writers_[index]) {
+      dropped_ += output.bytes.size();
+      return;
+    }
+    BoundedWriter& writer = *writers_[index];
+    const BoundedWriter::Room room = writer.begin(output.bytes.size());
+    if (room == BoundedWriter::Room::kNone) return;
+    if (room == BoundedWriter::Room::kAfterGap) prefixers_[index].reset();
+    prefixers_[index].append(writer.queue(), {output.rank, output.is_stderr}, prefix, output.bytes);
+    writer.commit();
+    was_congested_ = congested();
+  }
+
+  [[nodiscard]] bool congested() const override {
+    return std::ranges::any_of(writers_,
+                               [](const auto& writer) { return writer && writer->congested(); });
+  }
+
+  [[nodiscard]] std::uint64_t dropped_bytes() const override {
+    std::uint64_t sum = dropped_;
+    for (const auto& writer : writers_) sum += writer ? writer->dropped_bytes() : 0;
+    return sum;
+  }
+
+  void flush(std::function<void()> done) override {
+    fold_timer_.cancel();
+    show(folder_.flush());
+    on_flushed_ = std::move(done);
+    for (std::size_t i = 0; i < copy_prefixers_.size(); ++i) {
+      if (copy_ && copy_prefixers_[i].in_line()) copy_(i == 1, "\n");
+      copy_prefixers_[i].reset();
+    }
+    for (std::size_t i = 0; i < writers_.size(); ++i) {
+      if (!writers_[i]) continue;
+      if (prefixers_[i].in_line()) writers_[i]->append("\n");
+      prefixers_[i].reset();
+      writers_[i]->finish();
+    }
+    on_progress();
+  }
+
+  [[nodiscard]] std::size_t held_bytes() const override {
+    std::size_t sum = 0;
+    for (const auto& writer : writers_) sum += writer ? writer->held_bytes() : 0;
+    return sum;
+  }
+
+ private:
+  void open_writer(std::unique_ptr<BoundedWriter>& writer, int fd, base::BlockingPool::Lane lane,
+                   const char* name, bool log_trouble) {
+    BoundedWriter::Options options;
+    options.fd = base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!options.fd) return;  // closed by the caller: there is no console
+    options.name = name;
+    options.congested_bytes = limits_.congested_bytes;
+    options.queue_bytes_max = limits_.queue_bytes_max;
+    options.stall_max = limits_.stall_max;
+    options.retry_after = limits_.retry_after;
+    BoundedWriter::Handlers handlers;
+    handlers.on_progress = [this] { on_progress(); };
+    // Our log goes to standard error: no use in telling that about its own trouble.
+    if (log_trouble) {
+      handlers.on_trouble = [](const std::string& what) { RR_LOG(kWarn, {}, "{}", what); };
+    }
+    writer = std::make_unique<BoundedWriter>(executor_, pool_, lane, std::move(options),
+                                             std::move(handlers));
+  }
+
+  void on_progress() {
+    if (std::exchange(was_congested_, congested()) && !was_congested_ && on_drained_) {
+      boost::asio::post(executor_, on_drained_);
+    }
+    const bool settled = std::ranges::all_of(
+        writers_, [](const auto& writer) { return !writer || writer->settled(); });
+    if (!settled || !on_flushed_) return;
+    tell_losses();
+    boost::asio::post(executor_, std::exchange(on_flushed_, {}));
+  }
+
+  void tell_losses() const {
+    std::uint64_t lost = 0;
+    for (const auto& writer : writers_) {
+      if (writer && !writer->reader_gone())
+        lost += writer->dropped_bytes() + writer->queued_bytes();
+    }
+    if (lost > 0) RR_LOG(kWarn, {}, "{} bytes of output were not shown", lost);
+  }
+
+  boost::asio::any_io_executor executor_;
+  const ConsoleStyle style_;
+  const std::string role_;
+  const std::function<void()> on_drained_;
+  std::function<void()> on_flushed_;
+  const ConsoleLimits limits_;
+  const base::SystemClock clock_;
+  LineFolder folder_;
+  boost::asio::steady_timer fold_timer_{executor_};
+  base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
+  std::array<std::unique_ptr<BoundedWriter>, 2> writers_;
+  std::array<LinePrefixer, 2> prefixers_;
+  std::array<LinePrefixer, 2> copy_prefixers_;   // stdout, stderr
+  std::string copied_;
+  Copy copy_;
+  std::size_t err_index_ = 1;
+  bool was_congested_ = false;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Console> Console::open(boost::asio::any_io_executor executor, int out_fd,
+                                       int err_fd, ConsoleStyle style, std::string role,
+                                       std::function<void()> on_drained, ConsoleLimits limits) {
+  auto console = std::make_unique<LocalConsole>(std::move(executor), std::move(style),
+                                                std::move(role), std::move(on_drained), limits);
+  console->open(out_fd, err_fd);
+  return console;
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,32 @@
+#pragma once
+// Members of a control message as values. Everything in them is outside input.
+
+#include <concepts>
+#include <string>
+
+#include "base/core/result.h"
+#include "base/core/text.h"
+#include "supervisor/control/json.h"
+#include "supervisor/limits.h"
+
+namespace robustrun::supervisor {
+
+// Empty when it is not given.
+inline std::string text_of(const ControlFields& fields, const char* name) {
+  const auto found = fields.find(name);
+  return found == fields.end() ? std::string() : found->second;
+}
+
+// `value` is left alone when it is not given.
+template <std::integral T>
+base::Status read_number(const ControlFields& fields, const char* name, T& value) {
+  const auto found = fields.find(name);
+  if (found == fields.end()) return {};
+  if (found->second.size() > kShownWordBytes) {  // a refusal repeats it
+    return base::fail(base::Errc::kInvalidArgument, std::string(name) + " is no such long number");
+  }
+  value = RR_TRY(base::parse_int<T>(found->second));
+  return {};
+}
+
+}  // namespace robustrun::supervisor

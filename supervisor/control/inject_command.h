@@ -1,0 +1,12 @@
+#pragma once
+// The row "inject" of the control server's table.
+
+#include "supervisor/control/injector.h"
+#include "supervisor/control/server.h"
+
+namespace robustrun::supervisor {
+
+// `injector` must outlive the server. supervisor-death is done here: answered first.
+[[nodiscard]] ControlServer::Row inject_row(Injector& injector);
+
+}  // namespace robustrun::supervisor

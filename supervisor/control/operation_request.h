@@ -1,0 +1,38 @@
+#pragma once
+// What `robustrun stop` and `robustrun attach` ask of a running supervisor, as fields of control
+// messages, and back. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "supervisor/console/output_hub.h"
+#include "supervisor/control/json.h"
+
+namespace robustrun::supervisor {
+
+struct StopRequest {
+  int signal = 15;                     // neither SIGKILL nor SIGSTOP
+  std::optional<base::Nanos> grace;    // none: --shutdown-timeout of the run
+};
+
+[[nodiscard]] ControlFields to_fields(const StopRequest& request);
+[[nodiscard]] base::Result<StopRequest> read_stop_request(const ControlFields& fields);
+
+[[nodiscard]] ControlFields to_fields(const OutputQuestion& question);
+[[nodiscard]] base::Result<OutputQuestion> read_output_question(const ControlFields& fields);
+
+// What is told besides the output itself.
+struct OutputNews {
+  OutputAnswer output;
+  std::string state;                       // a JobState in words
+  bool up = false;                         // all workers of an attempt have run by now
+  std::optional<std::int32_t> exit_code;   // with the end
+};
+[[nodiscard]] ControlFields to_fields(const OutputNews& news);
+// kCorrupt when the pieces are not those of the bytes.
+[[nodiscard]] base::Result<OutputNews> read_output_news(const ControlFields& fields);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,45 @@
+#pragma once
+// The running supervisor's ear for this user's other commands (decisions.md 4): a private unix
+// socket, found through the file `control` in the run directory, which holds its path.
+//
+// Requests are rows of a table, by their "command". Owned by run_job() or the driver, on its loop.
+// Format and limits: docs/formats/control-socket.md.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "base/io/request_socket.h"
+#include "supervisor/control/json.h"
+
+namespace robustrun::supervisor {
+
+class ControlServer {
+ public:
+  // `reply` is called once, at once or later, with a whole JSON object.
+  using Reply = base::RequestSocket::Reply;
+  struct Row {
+    std::string command;
+    std::function<void(const ControlFields& request, Reply reply)> answer;
+  };
+  struct Place {
+    std::string run_directory;              // where the file `control` is written, 0600
+    std::string run_name;                   // part of the socket's name, for people
+    std::vector<std::string> environment;   // for XDG_RUNTIME_DIR
+  };
+  static base::Result<std::unique_ptr<ControlServer>> open(boost::asio::any_io_executor executor,
+                                                           const Place& place,
+                                                           std::vector<Row> rows);
+  // Nobody is answered afterwards; socket and file are removed.
+  virtual ~ControlServer() = default;
+};
+
+// Within `base`; short enough for a socket's 107 bytes whatever the run is called.
+[[nodiscard]] std::string control_socket_path(const std::string& base,
+                                              const std::string& run_directory,
+                                              const std::string& run_name);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,77 @@
+#pragma once
+// How agents on other machines come in: the run's certificate authority, its listener, and the
+// credential that each launched agent gets (wire/tls/credential.h).
+//
+// One per run that spans machines, on the driver's loop. Who is expected is the host's to say.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/result.h"
+#include "supervisor/run_dir/run_authority.h"
+#include "supervisor/run_request.h"
+#include "wire/link/listener.h"
+#include "wire/tls/credential.h"
+
+namespace robustrun::supervisor {
+
+class Door {
+ public:
+  struct Host {
+    // Launched by us, and its agent has not said hello yet.
+    std::function<bool(base::NodeId, base::Generation)> is_expected;
+    // A machine that offers itself (rendezvous); its place, or why it is not wanted.
+    std::function<base::Result<std::pair<base::NodeId, base::Generation>>(
+        const wire::Enrol&, const wire::ConnectionAddresses&)>
+        take_volunteer;
+    std::function<void(const wire::PeerName&, wire::Hello, std::shared_ptr<wire::Channel>)>
+        on_agent;
+    // The owner of the run, on another machine.
+    std::function<void(const wire::StopRun&)> on_stop;
+  };
+
+  // `before`: what the supervisor before us had, whose agents know it; the port may be another one
+  // when that one is taken.
+  static base::Result<std::unique_ptr<Door>> open(boost::asio::any_io_executor executor,
+                                                  const NetworkPlan& network, Host host,
+                                                  const RunAuthority* before = nullptr);
+
+  // For whoever takes the run over.
+  [[nodiscard]] RunAuthority authority() const;
+
+  // The line for the standard input of that agent.
+  [[nodiscard]] std::string credential(base::NodeId node, base::Generation generation) const;
+  // The same for machines that join by themselves.
+  [[nodiscard]] std::string invitation() const;
+  [[nodiscard]] const wire::ListenerCounters& counters() const { return listener_->counters(); }
+  [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
+  // Numeric, with the port.
+  [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
+  // An agent that listens there (wire::Hello::listens) and does not know where we are.
+  void call(const std::string& endpoint) { listener_->call(endpoint); }
+
+ private:
+  Door() = default;
+  [[nodiscard]] wire::Credential common_credential() const;
+  base::Result<wire::PeerName> decide(const wire::Enrol& enrol,
+                                      const wire::ConnectionAddresses& addresses) const;
+
+  std::string run_id_;
+  std::string authority_;  // PEM, with the key
+  std::string secret_;
+  std::string fingerprint_;
+  std::string build_;
+  std::string count_, count_interpreter_;
+  std::string interface_;
+  std::string command_digest_;
+  std::vector<std::string> endpoints_;
+  Host host_;
+  std::unique_ptr<wire::Listener> listener_;
+};
+
+}  // namespace robustrun::supervisor

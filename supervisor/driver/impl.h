@@ -1,0 +1,211 @@
+#pragma once
+// The driver's members, for its own .cpp files alone: driver.cpp (life and actions), driver_….cpp:
+// nodes (what agents say), connections (how they come and come back), leases (whether they live),
+// slurm (who wants the nodes back), preflight (whether they are fit), placement (who goes where),
+// hangs (who waits for whom), resume (in place of another one), status (what others are told).
+
+#include <array>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <map>
+
+#include "supervisor/console/console_log.h"
+#include "supervisor/console/output_hub.h"
+#include "supervisor/control/injector.h"
+#include "supervisor/control/operation_rows.h"
+#include "supervisor/control/server.h"
+#include "supervisor/core/job/job.h"
+#include "supervisor/driver/door.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/driver/spare_standbys.h"
+#include "supervisor/group/group_replay.h"
+#include "supervisor/group/preflight_check.h"
+#include "supervisor/watch/checkpoint_watch.h"
+#include "supervisor/watch/copies_watch.h"
+#include "supervisor/watch/copy_rounds.h"
+#include "supervisor/watch/hang_watch.h"
+#include "supervisor/watch/node_link.h"
+#include "supervisor/watch/observation.h"
+#include "supervisor/watch/pace_looks.h"
+#include "supervisor/watch/progress_tracker.h"
+#include "supervisor/watch/step_rate.h"
+
+namespace robustrun::supervisor {
+
+namespace asio = boost::asio;
+
+class Driver::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished);
+  base::Status open_door(const RunAuthority* before);
+  [[nodiscard]] std::optional<RunAuthority> authority() const;
+  void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
+  void log_console_to(ConsoleLog& log) { console_log_ = &log; }
+  void publish_to(Outlets& outlets) { outlets_ = &outlets; }
+  void start();
+  void resume(Folded folded);
+  void close();
+  void dispatch(EventBody body, base::NodeId node = {});
+  void signal_received(int signal, bool forward_only);
+
+ private:
+  // What goes on for as long as the run does.
+  void attend();
+  // For `robustrun inject`, status, stop and attach.
+  void open_control();
+  void open_console();
+  void note_shown(bool is_stderr, std::string_view bytes);
+  [[nodiscard]] RunStatus status() const;
+  [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;
+  void note_stage(const NodeLink& link, NodeStatus& known) const;
+  void tell_news(OutputNews& news) const;
+  [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
+  [[nodiscard]] Injector::Group reachable_group() const;
+
+  // Actions.
+  void perform(const Action& action);
+  void launch_agent(const LaunchAgent& action);
+  void adopt(const AdoptNode& action);
+  void start_workers(const StartWorkers& action);
+  void set_timer(const SetTimer& action);
+  void announce(const Decision& decision);
+  void form_group(const GroupFormed& group);
+  void finish(int exit_code);
+  void part_by_force();
+  [[nodiscard]] bool everybody_left() const;
+  void say_goodbye();
+  void send(base::NodeId node, const wire::Message& message);
+  // An order of an attempt: said again should the agent have to connect again.
+  void order(base::NodeId node, const wire::Message& message);
+  // How agents come in, and come back.
+  void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
+  void on_agent(const wire::PeerName& who, wire::Hello hello,
+                std::shared_ptr<wire::Channel> channel);
+  base::Result<std::pair<base::NodeId, base::Generation>> take_volunteer(
+      const wire::Enrol& enrol, const wire::ConnectionAddresses& addresses);
+  [[nodiscard]] wire::Channel::Handlers handlers_for(base::NodeId node,
+                                                     base::Generation generation);
+  void on_broken(base::NodeId node, const std::string& why);
+  void on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end);
+  void repeat_orders(base::NodeId node);
+  void on_stop(const wire::StopRun& order);
+  [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
+  void signalled_by_slurm();  // we were, or an agent was
+  void on_notice(const launcher::SlurmNotice& notice);
+  // Whether they still live.
+  void arm_lease_check();
+  void check_leases();
+  void check_lease(base::NodeId node);
+  void suspect(base::NodeId node, const std::string& why);
+  void lose(base::NodeId node, const std::string& why, bool node_answers);
+  [[nodiscard]] bool peers_progress() const;
+  void note_steps();
+  // Whether they are fit.
+  void check_nodes(const CheckNodes& action);
+  void on_checked(NodesChecked result);
+  void show_verdicts(const NodesJudged& judged);
+  void replay_nodes(const ReplayNodes& action);
+  template <class Report>
+  void pass_to_checks(base::NodeId node, Report& report);
+  void solve_placement(const SolvePlacement& action);  // where they belong
+  void solve_backup(const SolveBackup& action);
+  void place_copies(const PlaceCopies& action);
+  void begin_copy_round();
+  void share_blocks(bool is_formed);
+  void list_block_peers(std::size_t at_least);
+  // Whether workers wait for each other.
+  void watch_for_hangs();
+  void watch_for_slow_ranks();
+  // `evidence`: with stacks, which hangs are judged by. `done` gets null when nothing came of it.
+  void look_at_workers(bool evidence, std::function<void(const tracer::Verdict*)> done);
+  void begin_look(bool evidence);
+  void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
+  [[nodiscard]] std::vector<tracer::RankSnapshot> unseen_ranks(
+      const tracer::FleetSnapshot& fleet) const;
+  void tell_waiters(const tracer::Verdict* verdict);
+  [[nodiscard]] ControlServer::Row diagnosis_row();
+  [[nodiscard]] Observation::Plan observation_of(wire::Observe question) const;
+  void look_back(const LookBack& action);
+  void look_at_pace(const LookAtPace& action);
+  // What agents say.
+  void on_message(base::NodeId node, base::Generation generation, wire::Message message);
+  void on_report(base::NodeId node, const wire::Hello& hello);
+  void on_report(base::NodeId node, const wire::Refused& refused);
+  void on_report(base::NodeId node, wire::WorkerProgress& progress);
+  void on_report(base::NodeId node, wire::WorkerExited& exited);
+  void on_report(base::NodeId node, const wire::Notice& notice);
+  void on_report(base::NodeId node, const wire::Heartbeat& heartbeat);
+  void on_report(base::NodeId node, const wire::Bye& bye);
+  void on_report(base::NodeId node, const wire::Injected& injected);
+  void on_report(base::NodeId node, wire::NodeEnding& ending);
+  void on_report(base::NodeId node, const wire::CollectiveProgress& report);
+  void on_report(base::NodeId node, const wire::Overdue& report);
+  void on_report(base::NodeId node, const wire::Observed& report);
+  void on_report(base::NodeId node, wire::RasAnswer& answer);
+  void on_report(base::NodeId node, wire::CheckpointNote& note);
+  void on_report(base::NodeId node, const wire::CopiesKept& report);
+  void on_report(base::NodeId node, const wire::NodeStages& report);
+  void on_report(base::NodeId node, wire::StageNews& news);
+  void on_report(base::NodeId node, const wire::CodeWanted& wanted);
+  void on_report(base::NodeId node, const wire::StopRun& order);
+  void tell(const std::vector<CheckpointWatch::News>& news);
+  void note_clock(NodeLink& link, base::Nanos theirs) const;
+  [[nodiscard]] bool is_shown(base::Rank rank) const;
+  [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
+  static void pause(NodeLink& link);
+  void resume(NodeLink& link);
+  void journal(const JournalEntry& entry), note_journal(const base::Status& written);
+  void arm_summary();
+  [[nodiscard]] const std::string& node_name(base::NodeId node) const;
+  Parts parts_;
+  std::optional<Journal> journal_;
+  const RunRequest& request_;
+  std::function<void(int)> on_finished_;
+  Job job_;
+  std::unique_ptr<Console> console_;
+  std::unique_ptr<Injector> injector_;
+  std::unique_ptr<OutputHub> hub_;
+  std::unique_ptr<ControlServer> control_;  // null: nobody can ask us anything
+  ConsoleLog* console_log_ = nullptr;  // null: the console is the caller's
+  Outlets* outlets_ = nullptr;  // null: nobody else is told anything
+  std::unique_ptr<Door> door_;  // null: everything is on this machine
+  std::vector<NodeLink> nodes_;  // by NodeId; grows as volunteers come
+  std::vector<std::string> names_;  // of them
+  std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;  // under way, by number
+  std::shared_ptr<GroupReplay> replay_;  // under way, or null
+  NodesChecked newest_check_;  // with check_only: what the verdicts are about
+  HangWatch hang_watch_;
+  std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
+  PaceLooks pace_looks_;
+  struct LookWaiter {
+    bool evidence = false;
+    std::function<void(const tracer::Verdict*)> done;
+  };
+  std::vector<LookWaiter> look_waiters_;
+  bool look_has_evidence_ = false;  // of the look under way
+  std::uint64_t looks_begun_ = 0, lease_checks_ = 0;
+  // By the furthest rank, of all its communicators; none: nobody in the attempt told of any.
+  std::optional<std::uint64_t> collectives_done_;
+  ProgressTracker progress_;
+  CheckpointWatch checkpoints_;
+  CopiesWatch copies_;
+  CopyRounds copy_rounds_;
+  std::optional<wire::BlockPeers> block_peers_;  // as they were told last
+  std::optional<base::Nanos> blocks_since_;  // the first node that could be told of came
+  SpareStandbys spare_standbys_;
+  StatusFold status_;
+  StepRate speed_;
+  std::deque<Event> queue_;
+  bool handling_ = false, step_goal_sent_ = false;
+  std::optional<base::Attempt> started_attempt_;  // whose workers were ordered to start
+  bool up_ = false;  // all workers of an attempt were there once
+  bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;
+  bool slurm_asked_ = false;  // and it has not said that there is nothing
+  int exit_code_ = 0;
+  std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
+  std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
+  base::Nanos stepped_at_{};  // when they last rose
+  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_, copies_timer_, blocks_timer_;
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,224 @@
+// What others are told of a run while it goes on: its control socket, its status, its console.
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/io/log.h"
+#include "supervisor/control/file.h"
+#include "supervisor/control/inject_command.h"
+#include "supervisor/control/update_request.h"
+#include "supervisor/driver/impl.h"
+
+namespace robustrun::supervisor {
+
+void Driver::Impl::open_console() {
+  hub_ = std::make_unique<OutputHub>(parts_.executor);
+  console_ = Console::open(parts_.executor, parts_.out_fd, parts_.err_fd, request_.console,
+                           request_.spec.role, [self = weak_from_this()] {
+                             if (auto driver = self.lock()) {
+                               for (auto& node : driver->nodes_) {
+                                 driver->resume(node);
+                               }
+                             }
+                           });
+  console_->copy_to(
+      [this](bool is_stderr, std::string_view bytes) { note_shown(is_stderr, bytes); });
+  base::copy_log([this](std::string_view line) { note_shown(true, line); });
+}
+
+void Driver::Impl::announce(const Decision& decision) {
+  switch (decision.rule) {
+    // All nodes of an allocation say it, and one is enough for people.
+    case Rule::kNodeEnding:
+      if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
+      break;
+    case Rule::kStart:
+    case Rule::kSucceeded:
+    case Rule::kStepGoal:
+    case Rule::kBudgetRefilled:
+    case Rule::kNodeReplaced:
+    case Rule::kSpareChanged:
+    case Rule::kGroupGrew:
+    case Rule::kNodeLeft:
+    case Rule::kResumed:
+    case Rule::kPreflight:
+    case Rule::kPlaced:
+    case Rule::kHangPassed:
+    case Rule::kSlowUnclear:
+    case Rule::kSlowKept:
+    case Rule::kSlowOver:
+    case Rule::kNodeReturned:
+    case Rule::kUpdated:
+    case Rule::kUpdating:
+    case Rule::kResumePoint:
+    case Rule::kCopiesPlaced:
+    case Rule::kCopiesSaved:
+    case Rule::kCopiesAwaited:
+    case Rule::kColdStart:
+    case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
+    case Rule::kWorkerFailed:
+    case Rule::kStartFailed:
+    case Rule::kAgentLost:
+    case Rule::kPortConflict:
+    case Rule::kGroupShrunk:
+    case Rule::kWaitForNodes:
+    case Rule::kPreflightWarning:
+    case Rule::kNodeUnfit:
+    case Rule::kNotPlaced:
+    case Rule::kHangSuspected:
+    case Rule::kHangConvicted:
+    case Rule::kSlow:
+    case Rule::kSlowDrain:
+    case Rule::kSlowEvicted:
+    case Rule::kMetricAlarm:
+    case Rule::kMismatch:
+    case Rule::kEndedEarly:
+    case Rule::kNotResumed:
+    case Rule::kNodeHealth:
+    case Rule::kMachineFault:
+    case Rule::kNodeEvicted:
+    case Rule::kStopTimeCheck:
+    case Rule::kReplay:
+    case Rule::kReplayed:
+    case Rule::kMetricFault:
+    case Rule::kCheckpointPoisoned:
+    case Rule::kCheckpointKept:
+    case Rule::kCopiesLost:
+    case Rule::kRolledBack:
+    case Rule::kSignal:
+    case Rule::kSecondSignal:
+    case Rule::kPreempted:
+    case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
+    case Rule::kBudgetExhausted:
+    case Rule::kCrashLoop:
+    case Rule::kInfrastructureGivenUp:
+    case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
+  }
+  if (decision.looks_like && !request_.spec.compat) {
+    RR_LOG(kWarn, {}, "{}", in_words(*decision.looks_like));
+  }
+}
+
+// Called from the log, too: says nothing itself.
+void Driver::Impl::note_shown(bool is_stderr, std::string_view bytes) {
+  hub_->append(is_stderr, bytes);
+  if (console_log_ == nullptr || !console_log_->note(bytes.size())) return;
+  asio::post(parts_.executor, [self = weak_from_this()] {
+    const auto driver = self.lock();
+    if (!driver) return;
+    if (const auto done = driver->console_log_->rotate(*driver->console_); !done) {
+      RR_LOG(kWarn, {}, "{}; the console's file grows on", done.error().what);
+    }
+  });
+}
+
+void Driver::Impl::open_control() {
+  injector_ = std::make_unique<Injector>(
+      parts_.executor, Injector::Hands{[this] { return reachable_group(); },
+                                       [this](base::NodeId node, const wire::Message& message) {
+                                         send(node, message);
+                                       },
+                                       [this](const FaultInjected& fault) { dispatch(fault); }});
+  std::vector<ControlServer::Row> rows = operation_rows(
+      *hub_, {[this] { return status(); },
+              [this](const StopRequest& request) {
+                dispatch(SignalReceived{request.signal, false, request.grace, "robustrun stop"});
+              },
+              [this](OutputNews& news) { tell_news(news); }});
+  rows.push_back(until_finished(inject_row(*injector_)));
+  rows.push_back(until_finished(diagnosis_row()));
+  const bool many = request_.spec.group.open ||
+                    request_.network.launch == NetworkPlan::Launch::kSsh ||
+                    request_.network.launch == NetworkPlan::Launch::kSlurm;
+  rows.push_back(
+      until_finished(update_row({[this]() -> const Job& { return job_; },
+                                 [this](UpdateRequested event) { dispatch(std::move(event)); },
+                                 request_.run_directory, many})));
+  auto opened = ControlServer::open(
+      parts_.executor, {request_.run_directory, request_.spec.run_id, request_.workers.environment},
+      std::move(rows));
+  if (opened) {
+    control_ = *std::move(opened);
+  } else {
+    RR_LOG(kWarn, {}, "{}; no other command can reach this run", opened.error().what);
+  }
+}
+
+// Agents that have been dismissed take no orders.
+ControlServer::Row Driver::Impl::until_finished(ControlServer::Row row) const {
+  auto answer = std::move(row.answer);
+  row.answer = [this, answer = std::move(answer)](const ControlFields& fields,
+                                                  ControlServer::Reply reply) {
+    if (finished_) return reply(control_refusal("the run is over"), nullptr);
+    answer(fields, std::move(reply));
+  };
+  return row;
+}
+
+void Driver::Impl::tell_news(OutputNews& news) const {
+  news.state = to_string(job_.state());
+  news.up = up_;
+  if (news.output.ended) news.exit_code = exit_code_;
+}
+
+RunStatus Driver::Impl::status() const {
+  const base::Nanos now = parts_.clock.now();
+  RunStatus status = status_.status(now);
+  status.supervisor = "answers";
+  status.host = this_host();
+  status.pid = ::getpid();
+  status.state = to_string(job_.state());
+  status.attempt = job_.attempt().value;
+  status.run_directory = request_.run_directory;
+  if (console_log_ != nullptr) status.console_log = console_log_file(request_.run_directory);
+  // Readings are newer than the marks in the journal.
+  const Progress newest = progress_.newest();
+  if (newest.attempt == job_.attempt() && newest.steps > 0) {
+    status.steps = newest.steps;
+    if (newest.step) status.step = newest.step;
+    if (const auto speed = speed_.per_second(now)) status.steps_per_second = speed;
+    if (stepped_at_ != base::Nanos{}) status.stepped = now - stepped_at_;
+    status.metrics.clear();
+    for (std::size_t i = 0; i < newest.metric_names.size(); ++i) {
+      status.metrics.push_back({newest.metric_names[i], newest.metric_values[i]});
+    }
+  }
+  for (std::size_t i = 0; i < std::min(nodes_.size(), status.nodes.size()); ++i) {
+    status.nodes[i] = node_status(std::move(status.nodes[i]), nodes_[i]);
+  }
+  arrange(status);
+  return status;
+}
+
+// Before an attempt begins, what a node is at belongs to the next one.
+void Driver::Impl::note_stage(const NodeLink& link, NodeStatus& known) const {
+  const wire::StageNews& news = link.stage;
+  const bool is_old = news.attempt < job_.attempt() && news.rank;
+  if (!news.stage || is_old || static_cast<std::size_t>(*news.stage) >= kStages) return;
+  known.stage = to_string(static_cast<Stage>(*news.stage));
+  known.stage_took = std::max(base::Nanos{}, parts_.clock.now() - news.since);
+  if (news.rank && news.rank->value < link.ranks.size()) {
+    known.stage_rank = link.ranks[news.rank->value].value;
+  }
+}
+
+NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) const {
+  if (link.lost) {
+    known.agent = "lost";
+  } else if (!link.joined) {
+    known.agent = "starting";
+  } else {
+    known.agent = link.suspect || link.broken_at ? "suspect" : "joined";
+    known.heard = parts_.clock.now() - link.heard_at;
+    if (link.broken_at) known.trouble = link.broken_why;
+    note_stage(link, known);
+  }
+  if (!link.address.empty()) known.address = link.address;
+  return known;
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,104 @@
+#include "supervisor/outlets/event_stream.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "base/core/text.h"
+#include "base/io/bounded_writer.h"
+#include "base/io/log.h"
+#include "supervisor/outlets/outlet_limits.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+std::string line_of_gap(std::uint64_t bytes, std::string_view cause) {
+  return fmt::format(R"({{"event":"gap","dropped_bytes":{},"text":{}}})", bytes,
+                     base::json_string(cause));
+}
+
+class WrittenStream final : public EventStream {
+ public:
+  WrittenStream(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+                base::BlockingPool::Lane lane, base::Fd fd, std::string name)
+      : farewell_(executor) {
+    base::BoundedWriter::Options options;
+    options.fd = std::move(fd);
+    options.name = std::move(name);
+    options.congested_bytes = kEventsCongestedBytes;
+    options.queue_bytes_max = kEventsQueueBytesMax;
+    options.stall_max = kEventsStallMax;
+    options.retry_after = kEventsRetryAfter;
+    options.gap_line = line_of_gap;
+    base::BoundedWriter::Handlers handlers;
+    handlers.on_progress = [this] { settle(false); };
+    handlers.on_trouble = [](const std::string& what) { RR_LOG(kWarn, {}, "{}", what); };
+    writer_ = std::make_unique<base::BoundedWriter>(executor, pool, lane, std::move(options),
+                                                    std::move(handlers));
+  }
+
+  void append(std::string_view line) override {
+    if (writer_->begin(line.size() + 1) == base::BoundedWriter::Room::kNone) return;
+    writer_->queue().append(line).push_back('\n');
+    writer_->commit();
+  }
+
+  void finish(std::function<void()> done) override {
+    done_ = std::move(done);
+    writer_->finish();
+    farewell_.expires_after(kOutletFarewellMax);
+    farewell_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) settle(true);
+    });
+    settle(false);
+  }
+
+ private:
+  void settle(bool give_up) {
+    if (!done_ || !(give_up || writer_->settled())) return;
+    farewell_.cancel();
+    // Posted: the writer may be in the middle of telling us.
+    boost::asio::post(farewell_.get_executor(), std::exchange(done_, {}));
+  }
+
+  boost::asio::steady_timer farewell_;
+  std::function<void()> done_;
+  std::unique_ptr<base::BoundedWriter> writer_;
+};
+
+}  // namespace
+
+base::Result<base::Fd> EventStream::open_file(const std::string& path) {
+  // Without O_NONBLOCK a pipe that nobody reads would be waited for.
+  base::Fd fd(::open(path.c_str(),
+                     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
+  if (!fd && errno == ENXIO) {
+    return base::fail(base::Errc::kUnavailable, "cannot write events to " + path +
+                                                    ": nobody reads this pipe; start its reader "
+                                                    "first");
+  }
+  if (!fd) return base::fail_errno("cannot write events to " + path, errno);
+  RR_TRY(base::set_nonblocking(fd.get(), false));
+  return fd;
+}
+
+base::Result<base::Fd> EventStream::open_descriptor(int fd) {
+  base::Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy)
+    return base::fail_errno(fmt::format("cannot write events to descriptor {}", fd), errno);
+  return copy;
+}
+
+std::unique_ptr<EventStream> EventStream::open(boost::asio::any_io_executor executor,
+                                               base::BlockingPool& pool,
+                                               base::BlockingPool::Lane lane, base::Fd fd,
+                                               std::string name) {
+  return std::make_unique<WrittenStream>(executor, pool, lane, std::move(fd), std::move(name));
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,148 @@
+#include "supervisor/outlets/incident_hook.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <deque>
+#include <utility>
+
+#include "base/core/text.h"
+#include "base/io/fd.h"
+#include "base/io/log.h"
+#include "base/io/tool.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+void log_output(const std::string& output) {
+  std::size_t shown = 0;
+  for (const std::string_view line : base::split(base::trim(output), '\n')) {
+    if (line.empty()) continue;
+    if (shown++ == kHookLinesShown) {
+      RR_LOG(kInfo, {}, "--on-incident: …");
+      return;
+    }
+    RR_LOG(kInfo, {}, "--on-incident: {}", base::printable(line.substr(0, kHookLineBytesShown)));
+  }
+}
+
+class ToolHook final : public IncidentHook {
+ public:
+  ToolHook(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+           base::BlockingPool::Lane lane, std::vector<std::string> argv, Limits limits,
+           std::shared_ptr<base::Fd> stop)
+      : farewell_(executor),
+        pool_(pool),
+        lane_(lane),
+        argv_(std::move(argv)),
+        limits_(limits),
+        stop_(std::move(stop)) {}
+
+  ~ToolHook() override {
+    *alive_ = false;
+    kill();
+  }
+
+  void tell(std::string json) override {
+    if (queue_.size() < limits_.queue_max) {
+      queue_.push_back(std::move(json));
+      return next();
+    }
+    if (dropped_++ == 0) {
+      RR_LOG(kWarn, {}, "--on-incident: {} is too slow; incidents are not told to it", argv_[0]);
+    }
+  }
+
+  void finish(std::function<void()> done) override {
+    done_ = std::move(done);
+    farewell_.expires_after(limits_.farewell_max);
+    farewell_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
+      if (!error && *alive) give_up();
+    });
+    settle();
+  }
+
+ private:
+  void next() {
+    if (busy_ || queue_.empty()) return;
+    busy_ = true;
+    auto ended = std::make_shared<base::Result<base::ToolResult>>();
+    // The descriptor is the job's, too: a thread that is left behind may still look at it.
+    const base::Status submitted = pool_.submit(
+        lane_,
+        [ended, argv = argv_, json = std::move(queue_.front()), time_max = limits_.time_max,
+         stop = stop_] { *ended = base::run_tool(argv, time_max, json, stop->get()); },
+        [this, alive = alive_, ended] {
+          if (*alive) on_ended(*ended);
+        });
+    queue_.pop_front();
+    if (submitted) return;
+    *ended = std::unexpected(submitted.error());
+    on_ended(*ended);
+  }
+
+  void on_ended(const base::Result<base::ToolResult>& ended) {
+    busy_ = false;
+    if (!ended) {
+      if (!killed_) RR_LOG(kWarn, {}, "--on-incident: {}", ended.error().what);
+    } else {
+      log_output(ended->out);
+      log_output(ended->err);
+      if (!ended->status.success()) {
+        RR_LOG(kWarn, {}, "--on-incident: {} ended with {}", argv_[0],
+               base::describe(ended->status));
+      }
+    }
+    if (!killed_) next();
+    settle();
+  }
+
+  void give_up() {
+    if (!busy_) return;
+    RR_LOG(kWarn, {}, "--on-incident: {} has not ended with the run and is killed; {} not told",
+           argv_[0], queue_.size());
+    queue_.clear();
+    killed_ = true;
+    kill();
+  }
+
+  void kill() {
+    const std::uint64_t now = 1;
+    RR_ASSERT(::write(stop_->get(), &now, sizeof now) == sizeof now);
+  }
+
+  void settle() {
+    if (!done_ || busy_) return;
+    farewell_.cancel();
+    boost::asio::post(farewell_.get_executor(), std::exchange(done_, {}));
+  }
+
+  boost::asio::steady_timer farewell_;
+  base::BlockingPool& pool_;
+  const base::BlockingPool::Lane lane_;
+  const std::vector<std::string> argv_;
+  const Limits limits_;
+  std::shared_ptr<base::Fd> stop_;  // readable: the command that runs is killed
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::deque<std::string> queue_;
+  std::uint64_t dropped_ = 0;
+  std::function<void()> done_;
+  bool busy_ = false;
+  bool killed_ = false;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<IncidentHook>> IncidentHook::open(
+    boost::asio::any_io_executor executor, base::BlockingPool& pool, base::BlockingPool::Lane lane,
+    std::vector<std::string> argv, Limits limits) {
+  auto stop = std::make_shared<base::Fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!*stop) return base::fail_errno("cannot prepare --on-incident", errno);
+  return std::make_unique<ToolHook>(executor, pool, lane, std::move(argv), limits, std::move(stop));
+}
+
+}  // namespace robustrun::supervisor

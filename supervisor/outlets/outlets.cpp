@@ -1,0 +1,165 @@
+#include "supervisor/outlets/outlets.h"
+
+#include <fmt/core.h>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/core/build_id.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/log.h"
+#include "supervisor/core/report/time_fold.h"
+#include "supervisor/core/status/event_lines.h"
+#include "supervisor/core/status/metrics_text.h"
+#include "supervisor/core/status/run_totals.h"
+#include "supervisor/outlets/event_stream.h"
+#include "supervisor/outlets/incident_hook.h"
+#include "supervisor/outlets/metrics_file.h"
+#include "supervisor/outlets/metrics_server.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+enum OutletLane : base::BlockingPool::Lane { kFileLane, kEventsLane, kHookLane };
+
+class LocalOutlets final : public Outlets {
+ public:
+  LocalOutlets(boost::asio::any_io_executor executor, const base::Clock& clock,
+               const OutletPlan& plan)
+      : executor_(std::move(executor)),
+        clock_(clock),
+        plan_(plan),
+        build_(base::build_id()),
+        pool_(executor_, kOutletThreads, kOutletJobsMax) {}
+
+  base::Status open_server() {
+    if (plan_.metrics_address.empty()) return {};
+    server_ = RR_TRY(MetricsServer::open(executor_, plan_.metrics_address, plan_.metrics_port,
+                                         [this] { return page(); }, {}));
+    RR_LOG(kInfo, {}, "metrics at {}", server_->url());
+    return {};
+  }
+
+  base::Status open_events() {
+    if (!plan_.events_file.empty()) {
+      auto file = RR_TRY(EventStream::open_file(plan_.events_file));
+      events_ =
+          EventStream::open(executor_, pool_, kEventsLane, std::move(file), plan_.events_file);
+    } else if (plan_.events_fd >= 0) {
+      auto copy = RR_TRY(EventStream::open_descriptor(plan_.events_fd));
+      events_ = EventStream::open(executor_, pool_, kEventsLane, std::move(copy),
+                                  fmt::format("descriptor {}", plan_.events_fd));
+    }
+    return {};
+  }
+
+  base::Status open_hook() {
+    if (plan_.on_incident.empty()) return {};
+    hook_ = RR_TRY(IncidentHook::open(executor_, pool_, kHookLane, plan_.on_incident, {}));
+    return {};
+  }
+
+  void catch_up(const JournalEntry& entry) override {
+    totals_.take(entry);
+    time_.take(entry);
+    static_cast<void>(lines_.take(entry));
+  }
+
+  void take(const JournalEntry& entry) override {
+    totals_.take(entry);
+    time_.take(entry);
+    if (const auto event = lines_.take(entry)) tell(*event);
+  }
+
+  void take(JobState state, base::Nanos at) override {
+    if (const auto event = lines_.take(state, at)) tell(*event);
+  }
+
+  void begin(std::function<RunStatus()> status) override {
+    status_ = std::move(status);
+    if (plan_.metrics_file.empty()) return;
+    file_ = MetricsFile::open(executor_, pool_, kFileLane, plan_.metrics_file,
+                              [this] { return fresh_page(); });
+  }
+
+  // The command first: it may be slow, and what it says is for the log.
+  void end(std::function<void()> done) override {
+    auto end_events = [this, done = std::move(done)] {
+      server_.reset();
+      if (!events_) return done();
+      events_->finish(done);
+    };
+    auto end_file = [this, end_events = std::move(end_events)] {
+      if (!file_) return end_events();
+      file_->finish(end_events);
+    };
+    if (!hook_) return end_file();
+    hook_->finish(std::move(end_file));
+  }
+
+ private:
+  void tell(const RunEvent& event) {
+    if (!events_ && !hook_) return;
+    const std::string line = lines_.json(event);
+    if (events_) events_->append(line);
+    if (hook_ && (event.incident || event.gave_up)) hook_->tell(line + "\n");
+  }
+
+  // Asked for often, it costs no more.
+  const std::string& page() {
+    const base::Nanos now = clock_.now();
+    if (page_.empty() || now - made_at_ >= kMetricsFreshFor) page_ = fresh_page();
+    return page_;
+  }
+
+  std::string fresh_page() {
+    made_at_ = clock_.now();
+    MetricsFacts facts;
+    if (status_) facts.status = status_();
+    facts.totals = totals_.totals();
+    // A reading may have been ahead of what the journal kept of a failed attempt.
+    steps_total_ = std::max(steps_total_, facts.totals.earlier_steps + facts.status.steps);
+    facts.steps_total = steps_total_;
+    facts.time = time_.report(made_at_);
+    facts.build = build_;
+    return metrics_text(facts);
+  }
+
+  boost::asio::any_io_executor executor_;
+  const base::Clock& clock_;
+  const OutletPlan plan_;
+  const std::string build_;
+  std::function<RunStatus()> status_;  // null: the run has not begun
+  TotalsFold totals_;
+  TimeFold time_;
+  EventLines lines_;
+  std::uint64_t steps_total_ = 0;
+  std::string page_;
+  base::Nanos made_at_{};
+  base::BlockingPool pool_;  // outlives those who write, and tell its threads to end
+  std::unique_ptr<EventStream> events_;
+  std::unique_ptr<IncidentHook> hook_;
+  std::unique_ptr<MetricsFile> file_;
+  std::unique_ptr<MetricsServer> server_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Outlets>> Outlets::open(boost::asio::any_io_executor executor,
+                                                     const base::Clock& clock,
+                                                     const OutletPlan& plan, bool is_resumed) {
+  const bool none = plan.metrics_address.empty() && plan.metrics_file.empty() &&
+                    plan.events_file.empty() && plan.events_fd < 0 && plan.on_incident.empty();
+  if (none) return nullptr;
+  auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan);
+  for (const base::Status& opened :
+       {outlets->open_server(), outlets->open_events(), outlets->open_hook()}) {
+    if (opened) continue;
+    if (!is_resumed) return std::unexpected(opened.error());
+    RR_LOG(kWarn, {}, "{}; the run goes on without", opened.error().what);
+  }
+  return outlets;
+}
+
+}  // namespace robustrun::supervisor

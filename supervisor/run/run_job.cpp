@@ -1,0 +1,370 @@
+// run_job: one run from its request to the exit code, with everything it needs put together.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <filesystem>
+
+#include "base/core/clock.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/fd.h"
+#include "base/io/log.h"
+#include "launcher/agent_launcher.h"
+#include "launcher/slurm/launcher.h"
+#include "launcher/slurm/notice.h"
+#include "launcher/ssh/launcher.h"
+#include "supervisor/console/console_log.h"
+#include "supervisor/core/types/exit_code.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/group/backup_solver.h"
+#include "supervisor/group/node_history.h"
+#include "supervisor/group/placer.h"
+#include "supervisor/limits.h"
+#include "supervisor/outlets/outlets.h"
+#include "supervisor/run/continued_clock.h"
+#include "supervisor/run/farewell.h"
+#include "supervisor/run_dir/code_pack.h"
+#include "supervisor/run_dir/journal.h"
+#include "supervisor/run_dir/run_authority.h"
+#include "supervisor/run_dir/run_lock.h"
+#include "supervisor/run_dir/saved_request.h"
+#include "supervisor/run_request.h"
+#include "tracer/analysis/analyze.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+namespace asio = boost::asio;
+
+class SignalWatch {
+ public:
+  SignalWatch(asio::io_context& loop, const std::vector<int>& signals, bool forward_only,
+              Driver& driver)
+      : set_(loop), forward_only_(forward_only), driver_(driver) {
+    for (int signal : signals) {
+      boost::system::error_code error;
+      set_.add(signal, error);
+      if (error) {
+        RR_LOG(kWarn, {}, "cannot handle signal {}: {}", signal, error.message());
+      }
+    }
+    wait();
+  }
+
+ private:
+  void wait() {
+    set_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      driver_.signal_received(signal, forward_only_);
+      wait();
+    });
+  }
+
+  asio::signal_set set_;
+  bool forward_only_;
+  Driver& driver_;
+};
+
+base::Result<std::string> own_executable() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return base::fail_errno("cannot find robustrun's own executable through /proc/self/exe",
+                            error.value());
+  }
+  return path.string();
+}
+
+std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
+                                                       base::BlockingPool& pool,
+                                                       const std::string& executable,
+                                                       const NetworkPlan& network) {
+  switch (network.launch) {
+    case NetworkPlan::Launch::kProcesses:
+      return launcher::make_process_launcher(loop.get_executor(), executable);
+    case NetworkPlan::Launch::kSsh:
+      return launcher::make_ssh_launcher(loop.get_executor(), pool, network.hosts, network.ssh);
+    case NetworkPlan::Launch::kSlurm:
+      return launcher::make_slurm_launcher(loop.get_executor(), pool, network.hosts, network.slurm);
+    case NetworkPlan::Launch::kSocketPair: break;
+  }
+  return launcher::make_local_launcher(loop.get_executor(), executable);
+}
+
+// Driver::Parts::ask_slurm
+std::function<void(std::function<void(launcher::SlurmNotice)>)> slurm_question(
+    base::BlockingPool& pool, const NetworkPlan& network) {
+  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
+  return [&pool, &network](std::function<void(launcher::SlurmNotice)> done) {
+    auto notice = std::make_shared<launcher::SlurmNotice>();
+    const base::Status submitted = pool.submit(
+        launcher::kNoticeLane,
+        [notice, options = network.slurm] { *notice = launcher::ask_slurm_notice(options); },
+        [notice, done] { done(*notice); });
+    if (!submitted) done({});
+  };
+}
+
+// Driver::Parts::place
+std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> placement_solver(
+    base::BlockingPool& pool, const PlacementRequest& request) {
+  if (!request.enabled) return {};
+  return [&pool, placer = std::make_shared<Placer>(request)](
+             SolvePlacement question, std::function<void(PlacementSolved)> done) {
+    const std::uint64_t digest = question.digest;
+    auto solved = std::make_shared<PlacementSolved>();
+    const base::Status submitted = pool.submit(
+        kPlacementLane,
+        [placer, question = std::move(question), solved] { *solved = placer->solve(question); },
+        [solved, done] { done(std::move(*solved)); });
+    if (!submitted) done({digest, {}, submitted.error().what, {}, {}});
+  };
+}
+
+// Driver::Parts::keep_copies
+std::function<void(SolveBackup, std::function<void(BackupSolved)>)> backup_solver(
+    base::BlockingPool& pool, const PlacementRequest& request) {
+  return [&pool, solver = std::make_shared<BackupSolver>(request)](
+             SolveBackup question, std::function<void(BackupSolved)> done) {
+    const std::uint64_t digest = question.digest;
+    auto solved = std::make_shared<BackupSolved>();
+    const base::Status submitted = pool.submit(
+        kPlacementLane,
+        [solver, question = std::move(question), solved] { *solved = solver->solve(question); },
+        [solved, done] { done(std::move(*solved)); });
+    if (!submitted) done({digest, {}, submitted.error().what, false});
+  };
+}
+
+// Driver::Parts::analyze
+std::function<void(tracer::FleetSnapshot, tracer::SaidByRas, std::function<void(tracer::Verdict)>)>
+analyzer(base::BlockingPool& pool) {
+  return [&pool](tracer::FleetSnapshot fleet, tracer::SaidByRas ras,
+                 std::function<void(tracer::Verdict)> done) {
+    struct Found {
+      tracer::Verdict verdict;
+      base::Status ras;
+    };
+    auto found = std::make_shared<Found>();
+    const base::Status submitted = pool.submit(
+        kAnalysisLane,
+        [fleet = std::move(fleet), ras = std::move(ras), found]() mutable {
+          found->ras = tracer::add_ras(ras, fleet);
+          found->verdict = tracer::analyze(fleet);
+        },
+        [found, done] {
+          if (!found->ras) RR_LOG(kDebug, {}, "{}", found->ras.error().what);
+          done(std::move(found->verdict));
+        });
+    if (!submitted) done({});
+  };
+}
+
+// Driver::Parts::analyze_failed
+std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)> failure_analyzer(
+    base::BlockingPool& pool) {
+  return [&pool](tracer::FleetSnapshot fleet, std::function<void(tracer::Verdict)> done) {
+    auto verdict = std::make_shared<tracer::Verdict>();
+    const base::Status submitted = pool.submit(
+        kAnalysisLane,
+        [fleet = std::move(fleet), verdict]() mutable {
+          *verdict = tracer::analyze_failed(std::move(fleet));
+        },
+        [verdict, done] { done(std::move(*verdict)); });
+    if (!submitted) done({});
+  };
+}
+
+// Driver::Parts::read_code
+std::function<void(std::uint64_t, std::function<void(base::Result<std::string>)>)> code_reader(
+    base::BlockingPool& pool, const RunRequest& request) {
+  if (!request.workers.code) return {};
+  return [&pool, path = code_pack_file(request.run_directory), bytes = request.workers.code->bytes](
+             std::uint64_t block, std::function<void(base::Result<std::string>)> done) {
+    auto read = std::make_shared<base::Result<std::string>>();
+    const base::Status submitted = pool.submit(
+        kCodeLane, [path, bytes, block, read] { *read = read_code_block(path, bytes, block); },
+        [read, done] { done(std::move(*read)); });
+    if (!submitted) done(std::unexpected(submitted.error()));
+  };
+}
+
+// Whoever started us may be gone: then nobody waits for it.
+void announce(const RunRequest& request) {
+  const base::Fd fd(request.announce_fd);
+  if (fd) static_cast<void>(base::write_all(fd.get(), request.run_directory));
+}
+
+int refuse(const base::Error& error) {
+  RR_LOG(kError, {}, "{}", error.what);
+  return kExitUsage;
+}
+
+std::string journal_path(const RunRequest& request) { return request.run_directory + "/journal"; }
+
+base::Status hold(const RunRequest& request, std::optional<RunLock>& lock) {
+  if (lock) return {};
+  auto taken = RunLock::take(request.run_directory);
+  if (taken) {
+    lock = *std::move(taken);
+  } else if (taken.error().code != base::Errc::kUnavailable) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return {};  // without locks in the file system nobody can take the run over, either
+}
+
+// For whoever takes the run over should we die. A run goes on without it.
+void save_for_successors(const RunRequest& request, const Driver& driver) {
+  auto saved = save_request(request);
+  if (const auto authority = driver.authority(); saved && authority) {
+    saved = save_authority(request.run_directory, *authority);
+  }
+  if (!saved) {
+    RR_LOG(kWarn, {}, "{}; should this supervisor die, the run cannot be resumed",
+           saved.error().what);
+  }
+}
+
+// Of another supervisor's run.
+struct Predecessor {
+  Folded folded;
+  std::vector<JournalEntry> entries;
+  std::optional<RunAuthority> authority;   // none: everything was on one machine
+};
+
+// A run that cannot leave its notes has done its work all the same.
+void remember_nodes(const RunRequest& request) {
+  if (request.node_history.empty()) return;
+  const auto readout = read_run_journal(journal_path(request));
+  if (!readout) return;
+  if (auto noted = append_notes(request.node_history, notes_of(readout->entries)); !noted) {
+    RR_LOG(kWarn, {}, "what this run learnt of its nodes is lost: {}", noted.error().what);
+  }
+}
+
+void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
+  if (predecessor != nullptr) {
+    for (const JournalEntry& entry : predecessor->entries) outlets.catch_up(entry);
+    predecessor->entries.clear();
+  }
+  driver.publish_to(outlets);
+}
+
+// `predecessor`: whose run it is; null: a new one.
+int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
+              std::optional<RunLock> lock) {
+  const auto executable = own_executable();
+  if (!executable) return refuse(executable.error());
+  // A reader of ours that went away is an error of write(), never the end of the run.
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
+
+  int exit_code = kExitFailure;
+  asio::io_context loop(1);
+  std::unique_ptr<ConsoleLog> console_log;
+  {
+    base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
+    auto launcher = make_launcher(loop, pool, *executable, request.network);
+    std::unique_ptr<Outlets> outlets;  // the driver tells them things to its end
+    Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
+                   slurm_question(pool, request.network), placement_solver(pool, request.placement),
+                   analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
+                   code_reader(pool, request)},
+                  request, [&](int code) {
+                    exit_code = code;
+                    loop.stop();
+                  });
+    const bool has_authority = predecessor != nullptr && predecessor->authority;
+    if (auto opened = driver.open_door(has_authority ? &*predecessor->authority : nullptr);
+        !opened) {
+      const bool another_leads =
+          request.spec.group.open && opened.error().code == base::Errc::kConflict;
+      return another_leads ? kAnotherLeads : refuse(opened.error());
+    }
+    auto opened =
+        Outlets::open(loop.get_executor(), clock, request.outlets, predecessor != nullptr);
+    if (!opened) return refuse(opened.error());
+    outlets = *std::move(opened);
+    if (outlets) publish(*outlets, driver, predecessor);
+    if (auto made = base::make_directories(request.run_directory, 0700); !made) {
+      return refuse(made.error());
+    }
+    if (auto held = hold(request, lock); !held) return refuse(held.error());
+    auto journal = Journal::create(journal_path(request));
+    if (!journal) return refuse(journal.error());
+    driver.record_to(*std::move(journal));
+    save_for_successors(request, driver);
+    if (!request.console_log.empty()) {
+      auto log = ConsoleLog::open(request.console_log);
+      if (!log) return refuse(log.error());
+      console_log = *std::move(log);
+      driver.log_console_to(*console_log);
+    }
+    SignalWatch end(loop, request.end_signals, false, driver);
+    SignalWatch forward(loop, request.forwarded_signals, true, driver);
+    if (predecessor != nullptr) {
+      driver.resume(std::move(predecessor->folded));
+    } else {
+      driver.start();
+    }
+    announce(request);
+    loop.run();
+  }
+  if (!request.network.invitation.empty()) {
+    std::error_code error;
+    std::filesystem::remove(request.network.invitation, error);  // nobody is let in any more
+  }
+  say_farewell(request, journal_path(request));
+  remember_nodes(request);
+  return exit_code;
+}
+
+// The console is the run's file, whatever it was before; a hangup stays ignored.
+void detach_console(int announce_fd, RunRequest& request) {
+  request.announce_fd = announce_fd;
+  request.console_log = console_log_file(request.run_directory);
+  request.console.colour_out = request.console.colour_err = false;
+  std::erase(request.end_signals, SIGHUP);
+}
+
+}  // namespace
+
+int run_job(const RunRequest& request) {
+  const base::SystemClock clock;
+  return supervise(request, clock, nullptr, std::nullopt);
+}
+
+int resume_job(const std::string& run_directory, int announce_fd) {
+  auto lock = RunLock::take(run_directory);
+  if (!lock) return refuse(lock.error());
+  auto saved = load_request(run_directory);
+  if (!saved) return refuse(saved.error());
+  RunRequest& request = saved->request;
+  auto readout = read_run_journal(journal_path(request));
+  if (!readout) return refuse(readout.error());
+  auto folded = fold(readout->entries);
+  if (!folded) return refuse(folded.error());
+  request.spec = folded->run.spec;
+  if (announce_fd >= 0) detach_console(announce_fd, request);
+  if (folded->exit_code) {
+    RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
+           *folded->exit_code);
+    return *folded->exit_code;
+  }
+  Predecessor predecessor{*std::move(folded), std::move(readout->entries), {}};
+  if (auto authority = load_authority(run_directory)) {
+    predecessor.authority = *std::move(authority);
+  } else if (authority.error().code != base::Errc::kNotFound) {
+    return refuse(authority.error());
+  }
+  const Folded& past = predecessor.folded;
+  const base::SystemClock machine;
+  const base::Nanos last_wall = past.run.wall_time + (past.last - past.started);
+  const bool same_boot = !saved->boot_id.empty() && saved->boot_id == boot_id();
+  const ContinuedClock clock(clock_ahead(same_boot, past.last, last_wall, machine));
+  return supervise(request, clock, &predecessor, *std::move(lock));
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,295 @@
+#include "supervisor/watch/hang_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/limits.h"
+
+namespace robustrun::supervisor {
+
+namespace {
+
+bool is_the_same(const tracer::Verdict& one, const tracer::Verdict& other) {
+  return one.finding == other.finding && one.culprits == other.culprits && one.edges == other.edges;
+}
+
+bool is_one_operation(const tracer::Verdict& one, const tracer::Verdict& other) {
+  return one.comm == other.comm && one.ordinal == other.ordinal;
+}
+
+// Somebody always waits for a moment while a group works; what is wrong for itself counts at once.
+bool is_usual(const tracer::Verdict& verdict) {
+  using tracer::Finding;
+  if (verdict.finding == Finding::kDied || verdict.finding == Finding::kStopped ||
+      verdict.finding == Finding::kMismatch) {
+    return false;
+  }
+  return verdict.lasting < kHangMin;
+}
+
+// It cannot come right by itself, whatever the worker seems to do.
+bool is_final(tracer::Finding finding) {
+  return finding == tracer::Finding::kDied || finding == tracer::Finding::kMismatch ||
+         finding == tracer::Finding::kOrderInversion || finding == tracer::Finding::kLinkDown;
+}
+
+}  // namespace
+
+void HangWatch::begin_attempt(base::Attempt attempt, base::Nanos now) {
+  std::vector<Habit> habits = std::move(habits_);
+  std::vector<std::string> ended_at = std::move(ended_at_);
+  *this = HangWatch(policy_);
+  habits_ = std::move(habits);
+  ended_at_ = std::move(ended_at);
+  attempt_ = attempt;
+  stepped_at_ = now;
+}
+
+void HangWatch::note_group(base::Nanos now) {
+  if (next_blind_look_) return;
+  blind_interval_ = kBlindLook;
+  next_blind_look_ = now + kBlindLook;
+}
+
+void HangWatch::note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected) {
+  if (over) {
+    overdue_.erase({rank, comm});
+  } else if (overdue_.size() < kOverdueMax) {
+    overdue_.emplace(rank, comm);
+    expected_ = std::max(expected_, expected);
+  }
+}
+
+void HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
+  pace_.note(steps, now);
+  if (pace_.take_recovery()) said_slow_.reset();  // a next time is news
+  if (steps == steps_) return;
+  if (steps < steps_) {  // something else is counted from now on
+    steps_ = steps;
+    stepped_at_ = now;
+    return;
+  }
+  if (steps_ > 0) {  // the time to the first one is the start's
+    ++gaps_;
+    longest_gap_ = std::max(longest_gap_, now - stepped_at_);
+  }
+  steps_ = steps;
+  stepped_at_ = now;
+}
+
+bool HangWatch::steps_are_missing(base::Nanos now) const {
+  return gaps_ >= kGapsToLearn &&
+         now - stepped_at_ > std::max<base::Nanos>(kNoStepMin, kNoStepFactor * longest_gap_);
+}
+
+// A group that tells of neither steps nor collectives: nothing else would ever be looked into.
+bool HangWatch::is_blind(base::Nanos now) const {
+  return gaps_ < kGapsToLearn && next_blind_look_ && now >= *next_blind_look_;
+}
+
+bool HangWatch::wants_look(base::Nanos now) const {
+  if (looking_since_ || convicted_ || now < next_look_) return false;
+  return suspicious_since_ || !overdue_.empty() || steps_are_missing(now) || pace_.is_slow() ||
+         is_blind(now);
+}
+
+void HangWatch::begin_look(base::Nanos now) {
+  looking_since_ = now;
+  if (!suspicious_since_) {
+    began_blindly_ = overdue_.empty() && !steps_are_missing(now) && !pace_.is_slow();
+  }
+  if (is_blind(now)) {
+    next_blind_look_ = now + blind_interval_;
+    blind_interval_ = std::min<base::Nanos>(2 * blind_interval_, kBlindLookLater);
+  }
+  if (!suspicious_since_) suspicious_since_ = now;
+}
+
+void HangWatch::give_up_look(base::Nanos now) {
+  looking_since_.reset();
+  next_look_ = now + kLookInterval;
+}
+
+const HangWatch::Habit* HangWatch::habit_of(const tracer::Verdict& verdict) const {
+  const auto found = std::ranges::find_if(habits_, [&](const Habit& habit) {
+    return habit.finding == verdict.finding && habit.culprits == verdict.culprits &&
+           habit.place == verdict.place;
+  });
+  return found == habits_.end() ? nullptr : &*found;
+}
+
+void HangWatch::learn(const tracer::Verdict& verdict) {
+  if (verdict.place.empty()) return;
+  Habit habit{verdict.finding, verdict.culprits, verdict.place, 0, {}};
+  if (const Habit* known = habit_of(verdict)) {
+    habit = *known;
+    habits_.erase(habits_.begin() + (known - habits_.data()));
+  }
+  ++habit.times;
+  habit.longest = std::max(habit.longest, verdict.lasting);
+  habits_.push_back(std::move(habit));
+  if (habits_.size() > kHabitsMax) habits_.erase(habits_.begin());
+  std::erase(ended_at_, verdict.place);
+}
+
+bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
+  if (verdict.finding == tracer::Finding::kNothing) return false;
+  // Somebody saves or evaluates, or it is not clear who is waited for: that may be over soon.
+  const bool is_vague = verdict.finding == tracer::Finding::kLongPhase ||
+                        verdict.finding == tracer::Finding::kUndecided;
+  if (is_vague && verdict.lasting < kVagueSaidAfter) return false;
+  const Habit* habit = habit_of(verdict);
+  if (habit != nullptr && habit->times >= kHabitTimes &&
+      verdict.lasting < habit->longest + habit->longest / 2 + kLookInterval) {
+    return false;
+  }
+  const auto& before = is_slowness(verdict.finding) ? said_slow_ : said_;
+  return !before || !is_the_same(*before, verdict);
+}
+
+std::optional<base::Nanos> HangWatch::proved_after(const tracer::Verdict& verdict) const {
+  // What was only inferred, as from ranks that nobody has seen, is no proof.
+  if (verdict.confidence < tracer::Confidence::kMajority) return std::nullopt;
+  if (verdict.finding == tracer::Finding::kLongPhase ||
+      verdict.finding == tracer::Finding::kUndecided) {
+    return std::nullopt;
+  }
+  if (is_final(verdict.finding)) return kConvictFinal;
+  const Habit* habit = habit_of(verdict);
+  const base::Nanos usual = std::max(expected_, habit != nullptr ? habit->longest : base::Nanos{});
+  base::Nanos least =
+      verdict.finding == tracer::Finding::kStopped ? kConvictStopped : kConvictStill;
+  if (std::ranges::find(ended_at_, verdict.place) != ended_at_.end()) least *= kConvictAgainFactor;
+  return std::max<base::Nanos>(least, kConvictFactor * usual);
+}
+
+// One rank prepares data while the others wait for it to begin: without steps nobody knows how long
+// that may take.
+bool HangWatch::is_only_seen(const tracer::Verdict& verdict) const {
+  return verdict.by_stacks && gaps_ < kGapsToLearn;
+}
+
+bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
+  if (!policy_.act || is_slowness(verdict.finding)) return false;
+  if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
+    return false;
+  if (is_only_seen(verdict)) return false;
+  if (verdict.lasting >= policy_.timeout) return true;
+  const std::optional<base::Nanos> after = proved_after(verdict);
+  if (!after || verdict.lasting < *after) return false;
+  return is_final(verdict.finding) || (!verdict.is_moving && !last_->is_moving);
+}
+
+HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict) const {
+  using Outlook = Diagnosed::Outlook;
+  if (is_slowness(verdict.finding)) return {};
+  if (!policy_.act) return {Outlook::kLeftAlone, {}};
+  if (is_only_seen(verdict)) return {Outlook::kNoSteps, {}};
+  const std::optional<base::Nanos> after = proved_after(verdict);
+  const auto within = [&](base::Nanos limit) {
+    return std::max<base::Nanos>(limit - verdict.lasting, kLookInterval);
+  };
+  if (!after || *after >= policy_.timeout) return {Outlook::kByTimeout, within(policy_.timeout)};
+  if (is_final(verdict.finding)) return {Outlook::kForSure, within(*after)};
+  if (verdict.is_moving) return {Outlook::kWhileMoves, within(policy_.timeout)};
+  return {Outlook::kIfStill, within(*after)};
+}
+
+Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
+                               base::Nanos now) const {
+  Diagnosed made{attempt_, stage, verdict, now - *looking_since_, pace_.period(), pace_.usual()};
+  if (stage == Diagnosed::Stage::kSuspected) {
+    const Prospect prospect = prospect_of(verdict);
+    made.outlook = prospect.outlook;
+    made.acts_in = prospect.acts_in;
+  }
+  return made;
+}
+
+Diagnosed HangWatch::round(const tracer::Verdict* verdict, base::Nanos learnt_in) const {
+  return {attempt_,  Diagnosed::Stage::kRound, verdict != nullptr ? *verdict : tracer::Verdict(),
+          learnt_in, pace_.period(),           pace_.usual()};
+}
+
+// Stacks do not tell since when it is so. Of a group that steps, its steps do.
+tracer::Verdict HangWatch::aged(const tracer::Verdict& verdict, base::Nanos now) {
+  tracer::Verdict known = verdict;
+  if (!verdict.by_stacks) {
+    same_since_.reset();
+    // Nothing was amiss when it was found: so healthy groups look at some moment.
+    if (began_blindly_ && overdue_.empty()) known = {};
+    return known;
+  }
+  known.lasting = {};
+  if (gaps_ >= kGapsToLearn) {
+    if (steps_are_missing(now)) known.lasting = now - stepped_at_;
+    return known;
+  }
+  const bool is_same = same_since_ && last_ && is_the_same(*last_, verdict) &&
+                       last_->place == verdict.place && !verdict.is_moving;
+  if (!is_same) same_since_ = now;
+  if (now - *same_since_ >= kStacksSameFor) known.lasting = now - *same_since_;
+  return known;
+}
+
+// A rank that is slow from its first step on has changed no pace: how much time it costs tells what
+// the steps would take without it.
+std::optional<Diagnosed> HangWatch::take_slow(const tracer::Verdict& verdict,
+                                              base::Nanos learnt_in) {
+  if (!is_slowness(verdict.finding) || !is_worth_saying(verdict)) return std::nullopt;
+  said_slow_ = verdict;
+  Diagnosed told = round(&verdict, learnt_in);
+  told.stage = Diagnosed::Stage::kSuspected;
+  if (told.usual == base::Nanos{} && verdict.lost_share > 0 && verdict.lost_share < 1) {
+    const double usual = static_cast<double>(told.period.count()) * (1 - verdict.lost_share);
+    told.usual = base::Nanos(static_cast<std::int64_t>(usual));
+  }
+  return told;
+}
+
+void HangWatch::calm_down() {
+  suspicious_since_.reset();
+  said_.reset();
+  last_.reset();
+  overdue_.clear();
+  expected_ = {};
+  same_since_.reset();
+}
+
+std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos now) {
+  std::vector<Diagnosed> told;
+  if (!looking_since_) return told;
+  const tracer::Verdict verdict = aged(found, now);
+  const bool is_slow = is_slowness(verdict.finding);
+  const bool nobody_waits = is_slow || is_usual(verdict);
+  // Between two looks one hang may end and another begin.
+  const bool is_another =
+      last_ && steps_ != last_steps_ && !nobody_waits && !is_one_operation(*last_, verdict);
+  if (nobody_waits || is_another) {
+    if (last_ && !is_slowness(last_->finding) && !is_usual(*last_)) learn(*last_);
+    if (said_ && (overdue_.empty() || is_another)) {
+      told.push_back(diagnosis(Diagnosed::Stage::kPassed, *said_, now));
+      said_.reset();
+    }
+  }
+  if (is_proved(verdict)) {
+    told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
+    convicted_ = true;
+    if (!verdict.place.empty()) ended_at_.push_back(verdict.place);
+    if (ended_at_.size() > kHabitsMax) ended_at_.erase(ended_at_.begin());
+  } else if ((is_slow || !nobody_waits) && is_worth_saying(verdict)) {
+    told.push_back(diagnosis(Diagnosed::Stage::kSuspected, verdict, now));
+    (is_slow ? said_slow_ : said_) = verdict;
+  }
+  if (!last_ || !is_one_operation(*last_, verdict)) last_steps_ = steps_;
+  last_ = verdict;
+  if (pace_.is_slow()) pace_.accept();
+  const bool is_patient = now - *suspicious_since_ > kLookOftenFor;
+  const bool may_be_stuck = same_since_ && verdict.by_stacks && !verdict.is_moving;
+  if (nobody_waits && overdue_.empty() && !may_be_stuck) calm_down();
+  looking_since_.reset();
+  next_look_ = now + (is_patient ? kLookIntervalLater : kLookInterval);
+  return told;
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,161 @@
+#include "supervisor/watch/progress_tracker.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace robustrun::supervisor {
+namespace {
+
+// When the last rank got there; nullopt while one has not.
+template <class Member>
+std::optional<base::Nanos> reached_by_all(const std::vector<wire::WorkerProgress>& readings,
+                                          Member member) {
+  base::Nanos latest{};
+  for (const auto& reading : readings) {
+    const std::optional<base::Nanos>& when = reading.*member;
+    if (!when) return std::nullopt;
+    latest = std::max(latest, *when);
+  }
+  return readings.empty() ? std::nullopt : std::optional(latest);
+}
+
+// The script's own number, or how many steps the state of its optimizer has seen.
+std::optional<std::int64_t> number_of(const wire::WorkerProgress& reading) {
+  if (reading.step || !reading.steps_before || reading.steps == 0) return reading.step;
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const bool fits = reading.steps <= kMost && *reading.steps_before <= kMost - reading.steps;
+  if (!fits) return std::nullopt;
+  return static_cast<std::int64_t>(*reading.steps_before + reading.steps);
+}
+
+}  // namespace
+
+void ProgressTracker::begin_attempt(base::Attempt attempt, std::uint32_t world_size) {
+  if (const auto step = least_step()) {
+    furthest_step_ = std::max(furthest_step_.value_or(*step), *step);
+  }
+  attempt_ = attempt;
+  newest_.assign(world_size, {});
+  node_of_.assign(world_size, {});
+  user_code_ = first_step_ = changed_ = false;
+  caught_up_ = !furthest_step_;
+}
+
+std::vector<NodeMark> ProgressTracker::by_node(Moment moment) const {
+  std::map<base::NodeId, base::Nanos> latest;
+  for (std::size_t rank = 0; rank < newest_.size(); ++rank) {
+    base::Nanos& at = latest[node_of_[rank]];
+    at = std::max(at, (newest_[rank].*moment).value_or(base::Nanos{}));
+  }
+  std::vector<NodeMark> marks;
+  for (const auto& [node, at] : latest) marks.push_back({node, at});
+  return marks;
+}
+
+std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerProgress& reading,
+                                            base::NodeId node) {
+  std::vector<Progress> marks;
+  if (reading.attempt != attempt_ || rank.value >= newest_.size()) return marks;
+  newest_[rank.value] = reading;
+  node_of_[rank.value] = node;
+  changed_ = true;
+  if (!user_code_) {
+    if (const auto at = reached_by_all(newest_, &wire::WorkerProgress::user_code_at)) {
+      user_code_ = true;
+      marks.push_back(mark(Progress::Mark::kUserCode));
+      marks.back().reached_at = *at;
+      marks.back().nodes = by_node(&wire::WorkerProgress::user_code_at);
+    }
+  }
+  if (!first_step_) {
+    if (const auto at = reached_by_all(newest_, &wire::WorkerProgress::first_step_at)) {
+      first_step_ = true;
+      marks.push_back(mark(Progress::Mark::kFirstStep));
+      marks.back().reached_at = *at;
+      marks.back().nodes = by_node(&wire::WorkerProgress::first_step_at);
+    }
+  }
+  if (!caught_up_) {
+    if (const auto step = least_step(); step && *step >= *furthest_step_) {
+      caught_up_ = true;
+      marks.push_back(mark(Progress::Mark::kCaughtUp));
+      marks.back().reached_at =
+          reached_by_all(newest_, &wire::WorkerProgress::last_step_at).value_or(base::Nanos{});
+    }
+  }
+  return marks;
+}
+
+std::vector<MetricAlarm> ProgressTracker::watch(base::Rank rank,
+                                                const wire::WorkerProgress& reading,
+                                                base::Nanos now) {
+  if (rank != base::Rank{0} || reading.attempt != attempt_) return {};
+  MetricReading taken{reading.attempt, reading.steps,        reading.step,
+                      reading.lines,   reading.last_step_at, {}};
+  for (const wire::Metric& metric : reading.metrics) {
+    taken.metrics.emplace_back(metric.name, metric.value);
+  }
+  return metrics_.take(taken, now);
+}
+
+std::optional<Progress> ProgressTracker::summary() {
+  if (!changed_) return std::nullopt;
+  changed_ = false;
+  Progress progress = mark(Progress::Mark::kSummary);
+  progress.reached_at =
+      reached_by_all(newest_, &wire::WorkerProgress::last_step_at).value_or(base::Nanos{});
+  return progress;
+}
+
+std::uint64_t ProgressTracker::steps_done() const {
+  if (const auto step = least_step())
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, *step));
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& reading : newest_) least = std::min(least, reading.steps);
+  return newest_.empty() ? 0 : least;
+}
+
+Progress ProgressTracker::mark(Progress::Mark kind) const {
+  Progress progress;
+  progress.attempt = attempt_;
+  progress.mark = kind;
+  progress.step = least_step();
+  progress.steps = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& reading : newest_) progress.steps = std::min(progress.steps, reading.steps);
+  if (newest_.empty()) {
+    progress.steps = 0;
+    return progress;
+  }
+  for (const auto& metric : newest_.front().metrics) {
+    progress.metric_names.push_back(metric.name);
+    progress.metric_values.push_back(metric.value);
+  }
+  return progress;
+}
+
+std::optional<std::int64_t> ProgressTracker::least_step() const {
+  std::optional<std::int64_t> least;
+  for (const auto& reading : newest_) {
+    const std::optional<std::int64_t> step = number_of(reading);
+    if (!step) return std::nullopt;
+    least = std::min(least.value_or(*step), *step);
+  }
+  return least;
+}
+
+std::uint64_t ProgressTracker::steps_of(base::Rank rank) const {
+  return rank.value < newest_.size() ? newest_[rank.value].steps : 0;
+}
+
+std::optional<std::int64_t> ProgressTracker::step_of(base::Rank rank) const {
+  return rank.value < newest_.size() ? number_of(newest_[rank.value]) : std::nullopt;
+}
+
+std::uint64_t ProgressTracker::furthest() const {
+  std::uint64_t steps = 0;
+  for (const wire::WorkerProgress& reading : newest_) steps = std::max(steps, reading.steps);
+  return steps;
+}
+
+}  // namespace robustrun::supervisor
