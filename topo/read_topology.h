@@ -1,6 +1,6 @@
 #pragma once
 // A description of a cluster in any format that is read here, told by its content. Pure. (TOML, by
-// the name of its file, is cli/topology_file.h's.)
+// the name of its file, is cli/tables/topology_file.h's.)
 //
 //   first line that says something        read by
 //   SwitchName=... Level=...              read_scontrol.h

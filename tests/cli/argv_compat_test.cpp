@@ -1,9 +1,9 @@
-#include "cli/argv_compat.h"
+#include "cli/options/argv_compat.h"
 
 #include <doctest/doctest.h>
 
 #include "base/core/text.h"
-#include "cli/options_table.h"
+#include "cli/options/options_table.h"
 
 namespace robustrun::cli::argv_compat_test {
 namespace {

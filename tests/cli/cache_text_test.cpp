@@ -1,4 +1,4 @@
-#include "cli/cache_text.h"
+#include "cli/text/cache_text.h"
 
 #include <doctest/doctest.h>
 

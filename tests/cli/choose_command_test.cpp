@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::choose_command_test {

@@ -1,4 +1,4 @@
-#include "cli/cluster_source.h"
+#include "cli/placement/cluster_source.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "cli/command_words.h"
+#include "cli/options/command_words.h"
 
 #include <doctest/doctest.h>
 
-#include "cli/limits.h"
+#include "cli/options/limits.h"
 
 namespace robustrun::cli::command_words_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/diagnose_files.h"
+#include "cli/commands/diagnose_files.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <iterator>
 #include <map>
 
-#include "cli/diagnose_text.h"
-#include "cli/limits.h"
+#include "cli/options/limits.h"
+#include "cli/text/diagnose_text.h"
 #include "tests/tracer/record_image.h"
 #include "tracer/analysis/analyze.h"
 #include "tracer/flight_recorder.h"
@@ -177,7 +177,8 @@ TEST_CASE("members without dump, with an empty file or an empty dump are named b
     const tracer::Verdict verdict = tracer::analyze(gathered->fleet);
     CHECK(verdict.culprits == std::vector<base::Rank>{base::Rank{2}});
     CHECK(verdict.confidence == tracer::Confidence::kInferred);
-    CHECK(verdict.sentence.starts_with("rank 2 has no record of all_reduce #5 (group ep); 7 ranks"));
+    CHECK(
+        verdict.sentence.starts_with("rank 2 has no record of all_reduce #5 (group ep); 7 ranks"));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "cli/dry_run.h"
+#include "cli/text/dry_run.h"
 
 #include <doctest/doctest.h>
 

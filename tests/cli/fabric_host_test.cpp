@@ -4,7 +4,7 @@
 
 #include "../scratch_folder.h"
 #include "base/io/tool.h"
-#include "cli/surroundings.h"
+#include "cli/options/surroundings.h"
 
 namespace robustrun::cli::fabric_host_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "cli/sim_plan.h"
+#include "cli/sim/plan.h"
 
 namespace robustrun::cli::failures_file_test {
 namespace {

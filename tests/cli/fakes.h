@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/parser.h"
-#include "cli/settings.h"
-#include "cli/surroundings.h"
+#include "cli/options/parser.h"
+#include "cli/options/settings.h"
+#include "cli/options/surroundings.h"
 
 namespace robustrun::cli::testing {
 

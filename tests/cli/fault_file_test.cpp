@@ -1,4 +1,4 @@
-#include "cli/fault_file.h"
+#include "cli/tables/fault_file.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "cli/limits.h"
-#include "cli/plan.h"
+#include "cli/options/limits.h"
+#include "cli/plan/plan.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::fault_file_test {

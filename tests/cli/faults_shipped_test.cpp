@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "cli/fault_file.h"
+#include "cli/tables/fault_file.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "tests/cli/fault_examples.h"
 

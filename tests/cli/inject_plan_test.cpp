@@ -1,4 +1,4 @@
-#include "cli/inject_plan.h"
+#include "cli/plan/inject_plan.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

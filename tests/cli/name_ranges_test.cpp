@@ -1,4 +1,4 @@
-#include "cli/name_ranges.h"
+#include "cli/options/name_ranges.h"
 
 #include <doctest/doctest.h>
 

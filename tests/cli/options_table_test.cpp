@@ -6,10 +6,10 @@
 #include <set>
 #include <sstream>
 
-#include "cli/help_text.h"
-#include "cli/limits.h"
-#include "cli/options_table.h"
-#include "cli/values.h"
+#include "cli/options/help_text.h"
+#include "cli/options/limits.h"
+#include "cli/options/options_table.h"
+#include "cli/options/values.h"
 
 namespace robustrun::cli::options_table_test {
 

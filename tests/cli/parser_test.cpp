@@ -1,4 +1,4 @@
-#include "cli/parser.h"
+#include "cli/options/parser.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "cli/placement_text.h"
+#include "cli/text/placement_text.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/plan_json.h"
+#include "cli/text/plan_json.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::placement_text_test {

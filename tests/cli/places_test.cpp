@@ -1,4 +1,4 @@
-#include "cli/places.h"
+#include "cli/placement/places.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "cli/plan_check.h"
+#include "cli/plan/check.h"
 
 #include <doctest/doctest.h>
 

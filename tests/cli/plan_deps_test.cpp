@@ -1,10 +1,10 @@
-#include "cli/plan_deps.h"
+#include "cli/plan/deps.h"
 
 #include <doctest/doctest.h>
 
 #include "agent/deps/snapshot_limits.h"
-#include "cli/cache_text.h"
-#include "cli/plan.h"
+#include "cli/plan/plan.h"
+#include "cli/text/cache_text.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_deps_test {

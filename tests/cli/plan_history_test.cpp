@@ -1,4 +1,4 @@
-#include "cli/plan_history.h"
+#include "cli/nodes/history.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/plan_hosts.h"
+#include "cli/nodes/hosts.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/plan.h"
+#include "cli/plan/plan.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_image_test {

@@ -1,4 +1,4 @@
-#include "cli/plan_loss.h"
+#include "cli/plan/loss.h"
 
 #include <doctest/doctest.h>
 

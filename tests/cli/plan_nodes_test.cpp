@@ -1,11 +1,11 @@
-#include "cli/plan_nodes.h"
+#include "cli/nodes/nodes.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "cli/limits.h"
-#include "cli/plan_placement.h"
+#include "cli/options/limits.h"
+#include "cli/plan/placement.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_nodes_test {

@@ -1,4 +1,4 @@
-#include "cli/plan_outlets.h"
+#include "cli/plan/outlets.h"
 
 #include <doctest/doctest.h>
 

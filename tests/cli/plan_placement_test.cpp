@@ -1,9 +1,9 @@
-#include "cli/plan_placement.h"
+#include "cli/plan/placement.h"
 
 #include <doctest/doctest.h>
 
-#include "cli/name_ranges.h"
-#include "cli/placement_gain.h"
+#include "cli/options/name_ranges.h"
+#include "cli/plan/placement_gain.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_placement_test {

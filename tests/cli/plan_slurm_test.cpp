@@ -1,8 +1,8 @@
-#include "cli/plan_slurm.h"
+#include "cli/nodes/slurm.h"
 
 #include <doctest/doctest.h>
 
-#include "cli/plan.h"
+#include "cli/plan/plan.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::plan_slurm_test {

@@ -1,4 +1,4 @@
-#include "cli/plan_submit.h"
+#include "cli/submit/submit.h"
 
 #include <doctest/doctest.h>
 

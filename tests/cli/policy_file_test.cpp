@@ -1,4 +1,4 @@
-#include "cli/policy_file.h"
+#include "cli/tables/policy_file.h"
 
 #include <doctest/doctest.h>
 

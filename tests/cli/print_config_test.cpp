@@ -1,8 +1,8 @@
-#include "cli/print_config.h"
+#include "cli/options/print_config.h"
 
 #include <doctest/doctest.h>
 
-#include "cli/config_file.h"
+#include "cli/options/config_file.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::print_config_test {

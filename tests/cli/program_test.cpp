@@ -1,4 +1,4 @@
-#include "cli/program.h"
+#include "cli/plan/program.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/redact.h"
+#include "cli/options/redact.h"
 
 #include <doctest/doctest.h>
 

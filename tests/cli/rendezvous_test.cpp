@@ -1,4 +1,4 @@
-#include "cli/rendezvous.h"
+#include "cli/nodes/rendezvous.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/routes.h"
+#include "cli/plan/routes.h"
 
 #include <doctest/doctest.h>
 

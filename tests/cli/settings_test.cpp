@@ -1,4 +1,4 @@
-#include "cli/settings.h"
+#include "cli/options/settings.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // Where `robustrun sim --from-journal` finds journals, and how many it takes.
-#include "cli/sim_journals.h"
+#include "cli/commands/sim_journals.h"
 
 #include <doctest/doctest.h>
 
-#include "cli/limits.h"
+#include "cli/options/limits.h"
 #include "tests/cli/fakes.h"
 #include "tests/scratch_folder.h"
 

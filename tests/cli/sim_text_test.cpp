@@ -1,5 +1,5 @@
 // What `robustrun sim` shows of a site's journals, of a run played again, and as a picture.
-#include "cli/sim_text.h"
+#include "cli/text/sim_text.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/slurm_time.h"
+#include "cli/submit/slurm_time.h"
 
 #include <doctest/doctest.h>
 

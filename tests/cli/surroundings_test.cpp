@@ -1,6 +1,6 @@
 // The machine itself, not a fake of it.
 
-#include "cli/surroundings.h"
+#include "cli/options/surroundings.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "../scratch_folder.h"
-#include "cli/limits.h"
+#include "cli/options/limits.h"
 
 namespace robustrun::cli::surroundings_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/sync_code.h"
+#include "cli/plan/sync_code.h"
 
 #include <doctest/doctest.h>
 

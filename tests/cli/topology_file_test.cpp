@@ -1,11 +1,11 @@
-#include "cli/topology_file.h"
+#include "cli/tables/topology_file.h"
 
 #include <doctest/doctest.h>
 
 #include <fstream>
 #include <iterator>
 
-#include "cli/limits.h"
+#include "cli/options/limits.h"
 #include "tests/topo/shown.h"
 
 namespace robustrun::cli::topology_file_test {

@@ -1,4 +1,4 @@
-#include "cli/update_plan.h"
+#include "cli/plan/update_plan.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "cli/values.h"
+#include "cli/options/values.h"
 
 #include <doctest/doctest.h>
 
-#include "cli/limits.h"
+#include "cli/options/limits.h"
 
 namespace robustrun::cli::values_test {
 

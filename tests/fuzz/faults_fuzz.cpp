@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/fault_file.h"
+#include "cli/tables/fault_file.h"
 #include "supervisor/core/fault/fault_class.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

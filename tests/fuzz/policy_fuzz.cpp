@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/policy_file.h"
+#include "cli/tables/policy_file.h"
 #include "supervisor/core/fault/escalation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "cli/fault_file.h"
-#include "cli/policy_file.h"
+#include "cli/tables/fault_file.h"
+#include "cli/tables/policy_file.h"
 #include "simulator/own_run.h"
 
 namespace robustrun::simulator {

@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cli/fault_file.h"
-#include "cli/policy_file.h"
+#include "cli/tables/fault_file.h"
+#include "cli/tables/policy_file.h"
 #include "simulator/closed_form.h"
 #include "simulator/own_run.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 // What failures look like, and what one of them was taken for: plain data. The rows come from
-// configs/faults.toml and a site's own file (cli/fault_file.h reads both), travel in the JobSpec
-// and so stand in the journal: a replay classifies as the run did, whatever is installed by then.
-// Who compares: fault_class.h.
+// configs/faults.toml and a site's own file (cli/tables/fault_file.h reads both), travel in the
+// JobSpec and so stand in the journal: a replay classifies as the run did, whatever is installed by
+// then. Who compares: fault_class.h.
 //
 // The symptoms are those of Table 1 of ByteRobust (arXiv 2509.16293) and what other systems add.
 

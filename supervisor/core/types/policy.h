@@ -1,8 +1,8 @@
 #pragma once
 // What is done about a fault, as data: a ladder of steps for each first action of the fault table.
-// It comes from configs/policy.toml and a site's or job's own file (cli/policy_file.h), travels in
-// the JobSpec and so stands in the journal. escalation.h climbs the ladders; docs/policy.md
-// explains them. The shipped one follows ByteRobust, section 4 (arXiv 2509.16293).
+// It comes from configs/policy.toml and a site's or job's own file (cli/tables/policy_file.h),
+// travels in the JobSpec and so stands in the journal. escalation.h climbs the ladders;
+// docs/policy.md explains them. The shipped one follows ByteRobust, section 4 (arXiv 2509.16293).
 
 #include <cstddef>
 #include <cstdint>

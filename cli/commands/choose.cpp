@@ -1,0 +1,37 @@
+#include <algorithm>
+#include <array>
+
+#include "cli/commands/commands.h"
+
+namespace robustrun::cli {
+
+Choice choose_command(std::span<const std::string> argv, const Surroundings& around) {
+  struct Name {
+    const char* word;
+    Command command;
+  };
+  constexpr std::array<Name, 20> kNames = {
+      {{"run", Command::kRun},           {"report", Command::kReport}, {"inject", Command::kInject},
+       {"resume", Command::kResume},     {"status", Command::kStatus}, {"stop", Command::kStop},
+       {"attach", Command::kAttach},     {"submit", Command::kSubmit}, {"help", Command::kHelp},
+       {"version", Command::kVersion},   {"check", Command::kCheck},   {"plan", Command::kPlan},
+       {"diagnose", Command::kDiagnose}, {"nodes", Command::kNodes},   {"policy", Command::kPolicy},
+       {"update", Command::kUpdate},     {"replay", Command::kReplay}, {"ckpt", Command::kCkpt},
+       {"cache", Command::kCache},       {"sim", Command::kSim}}};
+  const Choice run{Command::kRun, argv};
+  if (argv.empty() || is_name_of_torch(around.program_name)) return run;
+  const auto found =
+      std::ranges::find_if(kNames, [&](const Name& name) { return argv.front() == name.word; });
+  if (found == kNames.end()) return run;
+  const std::string path = around.working_directory + "/" + argv.front();
+  const PathKind kind = around.machine->kind(path);
+  const bool is_folder = kind == PathKind::kDirectory || kind == PathKind::kEmptyDirectory;
+  // Python runs a folder that has such a file; others are data of that name.
+  const bool is_program = is_folder
+                              ? around.machine->kind(path + "/__main__.py") != PathKind::kMissing
+                              : kind != PathKind::kMissing;
+  if (is_program) return run;
+  return {found->command, argv.subspan(1)};
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,92 @@
+// robustrun_main(): which subcommand.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/detach.h"
+#include "supervisor/core/types/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+// Descriptors 0 to 2 must be taken, or a socket of ours would become some library's stderr.
+void fill_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
+
+bool is_socket(int fd) {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+// A script may be called "agent": only a supervisor hands us a socket, or one of these options.
+bool called_as_agent(const std::vector<std::string>& argv) {
+  if (argv.size() < 2 || argv[1] != "agent") return false;
+  constexpr std::array<std::string_view, 4> kOptions = {"--stdin-credential", "--list-gpus",
+                                                        "--gpu-states", "--watch-gpus"};
+  if (argv.size() == 3) return std::ranges::find(kOptions, argv[2]) != kOptions.end();
+  return argv.size() == 2 && is_socket(kChannelFd);
+}
+
+// As start_detached() calls us.
+bool called_as_detached(const std::vector<std::string>& argv) {
+  return argv.size() > 2 && argv[1] == kDetachedWord && is_socket(kChannelFd);
+}
+
+// The terminal stays behind, and may go away.
+int detached(const std::vector<std::string>& argv) {
+  static_cast<void>(::fcntl(kChannelFd, F_SETFD, FD_CLOEXEC));
+  ::signal(SIGHUP, SIG_IGN);
+  Surroundings around = look_around(argv.front(), this_machine());
+  around.hangup_ignored = true;
+  around.stdout_is_terminal = around.stderr_is_terminal = false;
+  const auto rest = std::span(argv).subspan(3);
+  return argv[2] == "resume" ? resume_command(rest, around, kChannelFd)
+                             : run_command(rest, around, kChannelFd);
+}
+
+}  // namespace
+
+int robustrun_main(const std::vector<std::string>& argv) {
+  fill_standard_descriptors();
+  if (called_as_agent(argv)) return agent_command(argv.size() == 3 ? argv[2] : "");
+  if (called_as_detached(argv)) return detached(argv);
+  const Surroundings around =
+      look_around(argv.empty() ? "robustrun" : argv.front(), this_machine());
+  std::span<const std::string> rest(argv);
+  if (!rest.empty()) rest = rest.subspan(1);
+  const Choice choice = choose_command(rest, around);
+  switch (choice.command) {
+    case Command::kRun: return run_command(choice.argv, around);
+    case Command::kReport: return report_command(choice.argv, around);
+    case Command::kInject: return inject_command(choice.argv, around);
+    case Command::kResume: return resume_command(choice.argv, around);
+    case Command::kStatus: return status_command(choice.argv, around);
+    case Command::kStop: return stop_command(choice.argv, around);
+    case Command::kAttach: return attach_command(choice.argv, around);
+    case Command::kSubmit: return submit_command(choice.argv, around);
+    case Command::kHelp: return help_command(choice.argv, around);
+    case Command::kVersion: return version_command();
+    case Command::kCheck: return check_command(choice.argv, around);
+    case Command::kPlan: return plan_command(choice.argv, around);
+    case Command::kDiagnose: return diagnose_command(choice.argv, around);
+    case Command::kNodes: return nodes_command(choice.argv, around);
+    case Command::kPolicy: return policy_command(choice.argv, around);
+    case Command::kUpdate: return update_command(choice.argv, around);
+    case Command::kCkpt: return ckpt_command(choice.argv, around);
+    case Command::kCache: return cache_command(choice.argv, around);
+    case Command::kSim: return sim_command(choice.argv, around);
+    case Command::kReplay: return replay_command(choice.argv, around);
+  }
+  return supervisor::kExitUsage;
+}
+
+}  // namespace robustrun::cli

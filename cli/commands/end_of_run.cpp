@@ -1,0 +1,51 @@
+#include "cli/commands/end_of_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/io/fd.h"
+#include "cli/commands/commands.h"
+#include "supervisor/core/report/render_text.h"
+#include "supervisor/run/farewell.h"
+#include "supervisor/run_dir/journal.h"
+
+namespace robustrun::cli {
+namespace {
+
+bool is_compat(const std::vector<supervisor::JournalEntry>& entries) {
+  if (entries.empty()) return false;
+  const auto* event = std::get_if<supervisor::Event>(&entries.front().what);
+  const auto* run = event == nullptr ? nullptr : std::get_if<supervisor::RunStarted>(&event->body);
+  return run != nullptr && run->spec.compat;
+}
+
+}  // namespace
+
+base::Result<supervisor::RunReport> report_of(const std::string& directory) {
+  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
+  return supervisor::build_report(readout.entries);
+}
+
+void say_last_words(const std::string& directory, const Surroundings& around) {
+  const auto readout = supervisor::read_run_journal(directory + "/journal");
+  if (!readout) return say(readout.error().what);
+  const std::string words =
+      supervisor::last_words(readout->entries, !is_compat(readout->entries),
+                             colour_on_stderr(around), supervisor::stderr_width());
+  static_cast<void>(base::write_all(STDERR_FILENO, words));
+}
+
+std::string end_in_words(const supervisor::RunReport& report) {
+  std::string words = fmt::format("run {} {} after {}", report.run_id, report.outcome,
+                                  supervisor::duration_words(report.duration));
+  if (report.exit_code) words += fmt::format(", exit code {}", *report.exit_code);
+  if (!report.reason.empty()) words += ": " + report.reason;
+  return words;
+}
+
+bool colour_on_stderr(const Surroundings& around) {
+  const bool refused = !around.variable("NO_COLOR").value_or("").empty();
+  return around.stderr_is_terminal && !refused && around.variable("TERM") != "dumb";
+}
+
+}  // namespace robustrun::cli

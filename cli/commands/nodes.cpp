@@ -1,0 +1,94 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/core/text.h"
+#include "cli/commands/commands.h"
+#include "cli/nodes/history.h"
+#include "cli/options/help_text.h"
+#include "cli/options/parser.h"
+#include "supervisor/core/status/node_standing.h"
+#include "supervisor/core/types/json_writer.h"
+
+namespace robustrun::cli {
+namespace {
+
+using supervisor::NodeNote;
+using supervisor::NodeStanding;
+
+// Of a host, as many of the newest notes are shown.
+constexpr std::size_t kNotesShownMax = 5;
+constexpr std::size_t kNotesOfOneShownMax = 50;
+
+std::string day_and_time(base::Nanos wall_time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(wall_time).count();
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string standings_text(const std::vector<NodeStanding>& all, std::size_t notes_max) {
+  std::size_t width = 4;
+  for (const NodeStanding& standing : all) width = std::max(width, standing.host.size());
+  std::string out;
+  for (const NodeStanding& standing : all) {
+    out += fmt::format("{:<{}}  {}{}\n", standing.host, width, supervisor::in_words(standing),
+                       standing.is_offender ? "; taken last by the next runs" : "");
+    for (std::size_t i = 0; i < std::min(notes_max, standing.notes.size()); ++i) {
+      const NodeNote& note = standing.notes[i];
+      out += fmt::format("{:<{}}    {}  {}: {} (run {})\n", "", width, day_and_time(note.wall_time),
+                         supervisor::to_string(note.kind), note.text, note.run_id);
+    }
+  }
+  return out;
+}
+
+std::string standings_json(const std::vector<NodeStanding>& all) {
+  std::string list;
+  for (const NodeStanding& standing : all) {
+    list += (list.empty() ? "" : ",") + supervisor::JsonWriter::object(standing);
+  }
+  return "[" + list + "]\n";
+}
+
+}  // namespace
+
+int nodes_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_nodes_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(nodes_help());
+    return 0;
+  }
+  const std::string asked =
+      line->node_history.value_or(around.variable("ROBUSTRUN_NODE_HISTORY").value_or("auto"));
+  const std::string folder = history_folder(asked, around);
+  if (folder.empty()) {
+    return complain(base::Error{base::Errc::kNotFound, 0,
+                                "no history is kept: --node-history is off, or there is no HOME; "
+                                "name its folder with --node-history=DIR"});
+  }
+  auto history = around.machine->node_history(folder);
+  if (!history) return complain(history.error());
+  for (const std::string& why : history->unread) say("cannot use " + why);
+  if (history->skipped_lines > 0) {
+    say(fmt::format("{} lines in {} are no notes, and were left out", history->skipped_lines,
+                    folder));
+  }
+  if (!line->hosts.empty()) {
+    std::erase_if(history->notes, [&](const NodeNote& note) {
+      return std::ranges::find(line->hosts, note.host) == line->hosts.end();
+    });
+  }
+  const auto all = supervisor::standings(std::move(history->notes), around.wall_time);
+  if (line->json) {
+    print(standings_json(all));
+  } else if (all.empty()) {
+    print(fmt::format("No run has noted anything of {} in the last 30 days ({}).\n",
+                      line->hosts.empty() ? "any host" : base::join(line->hosts, ", "), folder));
+  } else {
+    print(standings_text(all, line->hosts.empty() ? kNotesShownMax : kNotesOfOneShownMax));
+  }
+  return 0;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,211 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/spawn/numa.h"
+#include "base/core/clock.h"
+#include "base/core/text.h"
+#include "base/io/log.h"
+#include "base/io/munge.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/detach.h"
+#include "cli/host/installed_files.h"
+#include "cli/nodes/invitation.h"
+#include "cli/options/help_text.h"
+#include "cli/options/limits.h"
+#include "cli/options/parser.h"
+#include "cli/options/print_config.h"
+#include "cli/options/settings.h"
+#include "cli/plan/plan.h"
+#include "cli/plan/sync_code.h"
+#include "cli/submit/submit.h"
+#include "cli/text/dry_run.h"
+#include "supervisor/console/console.h"
+
+namespace robustrun::cli {
+namespace {
+
+// As the agent does it again on its node; here so that a binding that cannot be made is said
+// before anything starts.
+base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around) {
+  const wire::WorkerTemplate& workers = plan.request.workers;
+  NodeCpus cpus;
+  cpus.usable = agent::usable_cpus();
+  const bool is_wanted = !workers.numa_binding.empty() || !workers.numa_memory.empty();
+  if (!is_wanted || plan.request.spec.nodes[0].slots == 0) return cpus;
+  agent::NumaRequest request;
+  request.mode = workers.numa_binding;
+  request.memory = workers.numa_memory;
+  request.local_world_size = plan.request.spec.nodes[0].slots;
+  request.cuda_visible_devices = around.variable("CUDA_VISIBLE_DEVICES");
+  request.allowed_cpus = agent::allowed_cpus();
+  agent::NumaPlan bound = RR_TRY(agent::plan_numa_binding(request));
+  cpus.bindings = std::move(bound.cpus);
+  cpus.memory = std::move(bound.memory);
+  return cpus;
+}
+
+// A name service may know the leader's name only once that machine is there (pods, cloud machines).
+base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Network& network) {
+  const Meeting& meeting = *plan.nodes.meeting;
+  if (!meeting.addresses.empty()) return meeting.addresses;
+  const base::Nanos limit = plan.request.spec.group.wait_for_nodes;
+  const base::SystemClock clock;
+  const base::Nanos until = clock.now() + limit;
+  for (bool said = false;; said = true) {
+    auto addresses = network.look_up(meeting.control.host);
+    if (addresses && !addresses->empty()) return addresses;
+    const std::string why = addresses
+                                ? fmt::format("no address of {} is known", meeting.control.host)
+                                : addresses.error().what;
+    if (clock.now() >= until) {
+      return base::fail(base::Errc::kNotFound,
+                        fmt::format("cannot find the rendezvous: {}; correct the endpoint", why));
+    }
+    if (!said) {
+      RR_LOG(kWarn, {}, "{}; it is asked for again, for at most {}", why,
+             std::chrono::floor<std::chrono::seconds>(limit));
+    }
+    static_cast<void>(::poll(nullptr, 0, kLookUpAgainMs));
+  }
+}
+
+base::Result<wire::Credential> credential_of_guest(const RunPlan& plan, const Network& network) {
+  const Meeting& meeting = *plan.nodes.meeting;
+  if (!plan.nodes.invitation.empty()) {
+    return await_invitation(plan.nodes.invitation, plan.request.spec.group.wait_for_nodes);
+  }
+  const auto addresses = RR_TRY(find_leader(plan, network));
+  wire::Credential credential;
+  credential.run_id = meeting.id;
+  credential.token = plan.nodes.secret;
+  for (const std::string& address : addresses) {
+    const bool is_v6 = address.find(':') != std::string::npos;
+    credential.endpoints.push_back(
+        fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, meeting.control.port));
+  }
+  return credential;
+}
+
+// Of a machine that joins: what its workers print is shown here, as the options here say.
+class GuestConsole final : public agent::OwnConsole {
+ public:
+  GuestConsole(const supervisor::RunRequest& request, boost::asio::any_io_executor executor,
+               std::function<void()> on_drained)
+      : shown_ranks_(request.shown_ranks),
+        console_(supervisor::Console::open(std::move(executor), STDOUT_FILENO, STDERR_FILENO,
+                                           request.console, request.spec.role,
+                                           std::move(on_drained))) {}
+
+  void write(const wire::Output& output) override {
+    const auto holds = [rank = output.rank.value](const supervisor::RankRange& range) {
+      return range.first <= rank && rank <= range.last;
+    };
+    if (shown_ranks_.empty() || std::ranges::any_of(shown_ranks_, holds)) console_->write(output);
+  }
+  [[nodiscard]] bool congested() const override { return console_->congested(); }
+  void flush(std::function<void()> done) override { console_->flush(std::move(done)); }
+
+ private:
+  const std::vector<supervisor::RankRange> shown_ranks_;
+  const std::unique_ptr<supervisor::Console> console_;
+};
+
+// This machine is one of several, and another one leads.
+int join(const RunPlan& plan, const Surroundings& around) {
+  const Meeting& meeting = *plan.nodes.meeting;
+  auto credential = credential_of_guest(plan, *around.network);
+  if (!credential) return complain(credential.error());
+  agent::RemoteAgent guest;
+  guest.credential = *std::move(credential);
+  guest.credential.interface = plan.nodes.interface;
+  guest.ends_with_node = !plan.nodes.invitation.empty();
+  guest.self.slots = plan.request.spec.nodes.front().slots;
+  guest.self.node_rank = meeting.node_rank;
+  guest.self.command_digest = plan.request.network.command_digest;
+  if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
+  guest.end_signals = plan.request.end_signals;
+  guest.shutdown_grace = plan.request.spec.deadlines.shutdown_grace;
+  guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
+  guest.own_workers = plan.request.workers;
+  for (const supervisor::StreamRoutes& routes : plan.request.routes) {
+    guest.own_streams.push_back({routes.out, routes.err});
+  }
+  // Natively the leader's console has all of the run.
+  if (plan.request.spec.compat) {
+    guest.open_console = [&plan](boost::asio::any_io_executor executor,
+                                 std::function<void()> on_drained) {
+      return std::make_unique<GuestConsole>(plan.request, std::move(executor),
+                                            std::move(on_drained));
+    };
+  }
+  RR_LOG(kInfo, {}, "joining run {} at {}", meeting.id,
+         base::join(guest.credential.endpoints, ", "));
+  return agent::run_remote_agent(std::move(guest));
+}
+
+}  // namespace
+
+int carry_out(RunPlan plan, const Surroundings& around) {
+  for (const std::string& warning : plan.warnings) RR_LOG(kWarn, {}, "{}", warning);
+  for (const std::string& note : plan.notes) RR_LOG(kDebug, {}, "{}", note);
+  if (const auto& meeting = plan.nodes.meeting) {
+    // Of several commands on one machine the first one at the port leads.
+    const bool leads = meeting->part == Meeting::Part::kHost ||
+                       (meeting->part == Meeting::Part::kEither &&
+                        around.network->check_port(meeting->control.port));
+    if (!leads) return join(plan, around);
+  }
+  if (auto made = make_places(plan.places); !made) return complain(made.error());
+  if (auto packed = sync_code(plan); !packed) return complain(packed.error());
+  plan.request.network.ssh.bundle = installed_files(around.executable);
+  const int exit_code = supervisor::run_job(plan.request);
+  return exit_code == supervisor::kAnotherLeads ? join(plan, around) : exit_code;
+}
+
+int run_command(std::span<const std::string> argv, const Surroundings& around, int announce_fd) {
+  const auto line = parse_run_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->value(OptionId::kHelp)) {
+    print(help_text(around.program_name, terminal_columns(around)));
+    return 0;
+  }
+  if (line->value(OptionId::kVersion)) return version_command();
+  if (const auto status = check_subcommand(*line, Group::kWhat); !status) {
+    return complain_of_usage(around, status.error().what);
+  }
+  const auto settings = merge_settings(*line, around);
+  if (!settings) return complain(settings.error());
+  if (settings->has(OptionId::kPrintConfig)) {
+    const bool json = settings->text(OptionId::kPrintConfig) == "json";
+    print(json ? config_json(*settings) : config_toml(*settings));
+    return 0;
+  }
+  if (!settings->script) {
+    return complain_of_usage(around, "the following arguments are required: training_script");
+  }
+  if (settings->flag(OptionId::kDetach) && announce_fd < 0 && !settings->flag(OptionId::kDryRun)) {
+    return start_detached("run", argv, around);
+  }
+  auto plan = plan_run(*settings, argv, around);
+  if (!plan) return complain(plan.error());
+  const auto cpus = plan_cpus(*plan, around);
+  if (!cpus) return complain(cpus.error());
+  base::configure_log(log_options(*settings, around));
+  plan->request.announce_fd = announce_fd;
+  if (!settings->flag(OptionId::kDryRun)) return carry_out(*std::move(plan), around);
+  const auto text = dry_run_text(*plan, *cpus);
+  if (!text) return complain(text.error());
+  print(*text);
+  return 0;
+}
+
+}  // namespace robustrun::cli

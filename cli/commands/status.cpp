@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/commands/commands.h"
+#include "cli/options/help_text.h"
+#include "cli/options/limits.h"
+#include "cli/options/parser.h"
+#include "cli/runs/find_run.h"
+#include "supervisor/console/console_log.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/file.h"
+#include "supervisor/run_dir/journal.h"
+
+namespace robustrun::cli {
+namespace {
+
+using supervisor::ControlClient;
+using supervisor::RunStatus;
+
+constexpr int kExitSilent = 1;
+constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
+// Lines of a screen that are for other things than the table of nodes.
+constexpr int kLinesAboveTable = 18;
+constexpr std::size_t kTableLinesMin = 4;
+
+base::Result<RunStatus> ask(ControlClient& client) {
+  client.wait_at_most(kSupervisorAnswerMax);
+  const std::string answer = RR_TRY(client.ask_text({{"command", "status"}}));
+  return supervisor::read_status_answer(answer);
+}
+
+base::Result<RunStatus> read_from_journal(const std::string& directory,
+                                          const Surroundings& around) {
+  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
+  RunStatus status = supervisor::status_of_journal(readout.entries);
+  status.run_directory = directory;
+  const std::string console = supervisor::console_log_file(directory);
+  if (around.machine->kind(console) == PathKind::kFile) status.console_log = console;
+  if (const auto file = supervisor::read_control_file(directory)) {
+    status.host = file->host;
+    status.pid = file->pid;
+  }
+  return status;
+}
+
+// One connection while the supervisor lives; a new one is tried when it is gone.
+class Source {
+ public:
+  Source(std::string directory, const Surroundings& around)
+      : directory_(std::move(directory)), around_(around) {}
+
+  base::Result<RunStatus> read() {
+    if (!client_) connect();
+    if (client_) {
+      auto status = ask(*client_);
+      if (status) return status;
+      why_ = status.error().what;
+      client_.reset();
+    }
+    auto status = read_from_journal(directory_, around_);
+    if (status && status->supervisor == "silent") {
+      say(fmt::format("the supervisor does not answer ({})", why_));
+    }
+    return status;
+  }
+
+  void pause() {
+    if (client_ && client_->wait(kStatusWatchInterval)) return;
+    client_.reset();
+    ::poll(nullptr, 0, static_cast<int>(std::chrono::milliseconds(kStatusWatchInterval).count()));
+  }
+
+ private:
+  void connect() {
+    auto client = ControlClient::connect(directory_);
+    if (client) {
+      client_ = *std::move(client);
+    } else {
+      why_ = client.error().what;
+    }
+  }
+
+  std::string directory_;
+  const Surroundings& around_;
+  std::optional<ControlClient> client_;
+  std::string why_;
+};
+
+std::size_t table_lines(bool watch) {
+  winsize size{};
+  if (!watch || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return SIZE_MAX;
+  return std::max(kTableLinesMin, static_cast<std::size_t>(std::max(
+                                      0, static_cast<int>(size.ws_row) - kLinesAboveTable)));
+}
+
+std::string text_of(const RunStatus& status, const StatusLine& line, const Surroundings& around) {
+  if (line.json) return supervisor::status_json(status) + "\n";
+  const bool refused = !around.variable("NO_COLOR").value_or("").empty();
+  std::string text = supervisor::render_status(status, around.stdout_is_terminal && !refused,
+                                               terminal_columns(around), table_lines(line.watch));
+  if (!line.watch) return text;
+  return around.stdout_is_terminal ? std::string(kClearScreen) + text : text + "\n";
+}
+
+}  // namespace
+
+int status_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_status_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(status_help());
+    return 0;
+  }
+  const auto directory = find_run(line->run, Pick::kLiveFirst, around);
+  if (!directory) return complain(directory.error());
+  Source source(*directory, around);
+  for (;;) {
+    const auto status = source.read();
+    if (!status) return complain(status.error());
+    print(text_of(*status, *line, around));
+    if (!line->watch || status->supervisor == "ended") {
+      return status->supervisor == "silent" ? kExitSilent : 0;
+    }
+    source.pause();
+  }
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,244 @@
+// Surroundings of this process, and the machine itself: the edge where getenv, isatty and the
+// file system are looked at.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "agent/process/port.h"
+#include "agent/spawn/numa.h"
+#include "base/core/text.h"
+#include "base/io/fd.h"
+#include "base/io/tool.h"
+#include "cli/options/limits.h"
+#include "cli/options/surroundings.h"
+#include "cli/options/values.h"
+#include "wire/net/local_addresses.h"
+
+namespace robustrun::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Asks the interpreter's torch as torchrun would; older ones have no torch.accelerator.
+constexpr const char* kDeviceQuestion = R"(
+import sys, torch
+name = sys.argv[1]
+def count(module):
+    return module.device_count() if module.is_available() else -1
+if name == 'gpu':
+    found = count(torch.cuda)
+elif name == 'xpu':
+    found = count(torch.xpu) if hasattr(torch, 'xpu') else -1
+elif name == 'auto' and hasattr(torch, 'accelerator'):
+    found = count(torch.accelerator)
+elif name == 'auto':
+    found = count(torch.cuda)
+elif name == torch._C._get_privateuse1_backend_name():
+    found = count(getattr(torch, name)) if hasattr(torch, name) else -1
+else:
+    found = -2
+print('robustrun-devices', found)
+)";
+constexpr std::string_view kDeviceAnswer = "robustrun-devices ";
+constexpr int kNoSuchBackend = -2;
+
+// Where no driver has put a device file, importing torch to learn so would cost seconds.
+bool has_device_files() {
+  constexpr std::array<std::string_view, 7> kPrefixes = {"nvidia", "nvhost", "kfd",    "dri",
+                                                         "dxg",    "accel",  "davinci"};
+  std::error_code error;
+  for (fs::directory_iterator entry("/dev", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    for (const std::string_view prefix : kPrefixes) {
+      if (name.starts_with(prefix)) return true;
+    }
+  }
+  return false;
+}
+
+base::Result<Devices> parse_answer(const std::string& interpreter, const base::ToolResult& answer) {
+  const auto at = answer.out.rfind(kDeviceAnswer);
+  const auto line =
+      at == std::string::npos
+          ? std::string_view()
+          : base::trim(std::string_view(answer.out).substr(at + kDeviceAnswer.size()));
+  const auto number = parse_integer(line);
+  if (!answer.status.success() || !number) {
+    const auto lines = base::split(base::trim(answer.err), '\n');
+    return base::fail(
+        base::Errc::kUnavailable,
+        fmt::format(
+            "cannot count devices with {}: {}; give --nproc-per-node a number", interpreter,
+            lines.back().empty() ? base::describe(answer.status) : std::string(lines.back())));
+  }
+  if (*number == kNoSuchBackend) return Devices{Devices::State::kUnknownName, 0};
+  if (*number < 0) return Devices{Devices::State::kUnavailable, 0};
+  return Devices{Devices::State::kCounted, static_cast<std::uint32_t>(*number)};
+}
+
+class ThisMachine final : public Machine {
+ public:
+  [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
+    return base::read_file(path, kConfigBytesMax);
+  }
+
+  [[nodiscard]] base::Result<supervisor::NodeHistory> node_history(
+      const std::string& directory) const override {
+    return supervisor::read_history(directory);
+  }
+
+  [[nodiscard]] PathKind kind(const std::string& path) const override {
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) {
+      return errno == EACCES ? PathKind::kUnreadableFile : PathKind::kMissing;
+    }
+    if (S_ISREG(status.st_mode)) {
+      return ::access(path.c_str(), R_OK) == 0 ? PathKind::kFile : PathKind::kUnreadableFile;
+    }
+    if (!S_ISDIR(status.st_mode)) return PathKind::kOther;
+    std::error_code error;
+    const bool empty = fs::is_empty(path, error);
+    return empty && !error ? PathKind::kEmptyDirectory : PathKind::kDirectory;
+  }
+
+  [[nodiscard]] base::Result<std::string> find_executable(const std::string& name,
+                                                          const std::string& path) const override {
+    return base::find_executable(name, path);
+  }
+
+  [[nodiscard]] base::Result<Devices> devices(const std::string& interpreter,
+                                              const std::string& name) const override {
+    if (!has_device_files()) {
+      const bool known = name == "gpu" || name == "xpu" || name == "auto";
+      return Devices{known ? Devices::State::kUnavailable : Devices::State::kUnknownName, 0};
+    }
+    const auto answer =
+        RR_TRY(base::run_tool({interpreter, "-c", kDeviceQuestion, name}, kDeviceQueryMax));
+    return parse_answer(interpreter, answer);
+  }
+
+  [[nodiscard]] base::Result<std::string> read_secret(const std::string& path) const override {
+    // Not blocking: a pipe of that name must not hold us up.
+    const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat status{};
+    if (!file || ::fstat(file.get(), &status) != 0) {
+      return base::fail_errno("it cannot be read", errno);
+    }
+    if (!S_ISREG(status.st_mode)) return base::fail(base::Errc::kInvalidArgument, "it is no file");
+    if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+      return base::fail(
+          base::Errc::kPermission,
+          fmt::format("it belongs to user {}, and you are user {}", status.st_uid, ::geteuid()));
+    }
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+      return base::fail(base::Errc::kPermission,
+                        fmt::format("others may use it (mode {:04o}); chmod 600 {}",
+                                    status.st_mode & 07777U, shell_quoted(path)));
+    }
+    std::string bytes(kSecretBytesMax + 1, '\0');
+    const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+    if (size < 0) return base::fail_errno("it cannot be read", errno);
+    bytes.resize(static_cast<std::size_t>(size));
+    return bytes;
+  }
+};
+
+class ThisNetwork final : public Network {
+ public:
+  [[nodiscard]] base::Status check_port(std::uint16_t port) const override {
+    return agent::check_port_free(port);
+  }
+
+  [[nodiscard]] base::Result<std::vector<std::string>> own_addresses() const override {
+    return wire::local_addresses();
+  }
+
+  [[nodiscard]] base::Result<std::vector<std::string>> look_up(
+      const std::string& host) const override {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* list = nullptr;
+    if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
+      return base::fail(base::Errc::kNotFound,
+                        fmt::format("cannot look up {}: {}", host, ::gai_strerror(error)));
+    }
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+    std::vector<std::string> addresses;
+    for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
+      std::array<char, NI_MAXHOST> text{};
+      if (::getnameinfo(each->ai_addr, each->ai_addrlen, text.data(), text.size(), nullptr, 0,
+                        NI_NUMERICHOST) == 0) {
+        addresses.emplace_back(text.data());
+      }
+    }
+    return addresses;
+  }
+};
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+const Network& this_network() {
+  static const ThisNetwork network;
+  return network;
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action{};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+std::optional<std::string> Surroundings::variable(std::string_view name) const {
+  for (const std::string& entry : environment) {
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) {
+      return entry.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+const Machine& this_machine() {
+  static const ThisMachine machine;
+  return machine;
+}
+
+Surroundings look_around(const std::string& program_name, const Machine& machine) {
+  Surroundings around;
+  around.program_name = program_name.substr(program_name.rfind('/') + 1);
+  std::error_code error;
+  around.executable = fs::read_symlink("/proc/self/exe", error);
+  around.working_directory = fs::current_path(error);
+  around.host = host_name();
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    around.environment.emplace_back(*entry);
+  }
+  around.uid = ::geteuid();
+  around.cpus = static_cast<std::uint32_t>(std::max<std::size_t>(agent::allowed_cpus().size(), 1));
+  around.stdout_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  around.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  around.hangup_ignored = is_ignored(SIGHUP);
+  around.wall_time = base::SystemClock().wall_time();
+  around.seed = base::system_seed();
+  around.machine = &machine;
+  around.network = &this_network();
+  around.fabric = &this_fabric();
+  return around;
+}
+
+}  // namespace robustrun::cli

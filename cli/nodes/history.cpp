@@ -1,0 +1,57 @@
+#include "cli/nodes/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "supervisor/core/status/node_standing.h"
+
+namespace robustrun::cli {
+
+std::string history_folder(const std::string& asked, const Surroundings& around) {
+  if (asked == "off" || asked.empty()) return "";
+  if (asked != "auto") {
+    return asked.front() == '/' ? asked : around.working_directory + "/" + asked;
+  }
+  // Relative ones do not count (XDG Base Directory Specification 0.8).
+  const std::string state = around.variable("XDG_STATE_HOME").value_or("");
+  if (state.starts_with('/')) return state + "/robustrun/nodes";
+  const std::string home = around.variable("HOME").value_or("");
+  return home.starts_with('/') ? home + "/.local/state/robustrun/nodes" : "";
+}
+
+void plan_history(const Settings& settings, const Surroundings& around, std::uint32_t working,
+                  NodesPlan& plan) {
+  plan.history = history_folder(settings.text(OptionId::kNodeHistory), around);
+  if (plan.history.empty()) return;
+  const auto history = around.machine->node_history(plan.history);
+  if (!history) {
+    plan.warnings.push_back(
+        fmt::format("earlier runs are not considered: {}", history.error().what));
+    return;
+  }
+  std::map<std::string, std::string> why;
+  for (const auto& standing : supervisor::standings(history->notes, around.wall_time)) {
+    if (standing.is_offender) why.emplace(standing.host, supervisor::in_words(standing));
+  }
+  for (const launcher::Host& host : plan.hosts) {
+    if (why.contains(host.name)) plan.offenders.insert(host.name);
+  }
+  if (plan.offenders.empty()) return;
+  const bool can_choose = plan.hosts.size() > working;
+  if (can_choose) {
+    // --rank0 is somebody's own choice.
+    const auto movable = plan.hosts.begin() + (settings.text(OptionId::kRank0).empty() ? 0 : 1);
+    std::stable_partition(movable, plan.hosts.end(), [&](const launcher::Host& host) {
+      return !plan.offenders.contains(host.name);
+    });
+  }
+  for (const std::string& host : plan.offenders) {
+    plan.warnings.push_back(fmt::format(
+        "{} has failed earlier runs ({}), and {}; `robustrun nodes {}` says more", host,
+        why.at(host), can_choose ? "is taken last" : "there is no other host for it", host));
+  }
+}
+
+}  // namespace robustrun::cli

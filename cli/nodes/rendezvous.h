@@ -1,0 +1,78 @@
+#pragma once
+// How many nodes, where they meet, which of them is this, and MASTER_ADDR and MASTER_PORT
+// (torchrun.md a.1.3, a.3.1, a.3.4), checked. Pure but for questions to Surroundings::network.
+//
+// Where the same command is started on every node, one of them leads: with static it is node 0,
+// with c10d the one that has the endpoint's address. Its supervisor listens on the endpoint's port
+// with c10d, where torchrun has its store. With static that port is MASTER_PORT, thus the workers';
+// the supervisor's is the next one, so that every node knows it without asking.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/core/result.h"
+#include "cli/options/settings.h"
+#include "cli/options/surroundings.h"
+
+namespace robustrun::cli {
+
+struct Rendezvous {
+  std::string id;  // --rdzv-id, if the user gave one
+  bool standalone = false;  // asked for, or implied: one node and no port named
+  std::string master_addr;  // empty: the node's address
+  std::uint16_t master_port = 0;  // 0: a free one for every attempt
+  std::string node_address;  // of this node, for MASTER_ADDR; empty: as its connection says
+  std::vector<std::string> warnings;
+};
+
+// Which machines a run is on: this one; those that are named; those that are started by hand.
+enum class Where : std::uint8_t { kHere, kHosts, kMeeting };
+
+[[nodiscard]] base::Result<Rendezvous> plan_rendezvous(const Settings& settings,
+                                                       const Surroundings& around,
+                                                       Where where = Where::kHere);
+
+// "2" or "1:4" to (2, 2) or (1, 4).
+[[nodiscard]] base::Result<std::pair<std::uint32_t, std::uint32_t>> parse_nnodes(
+    std::string_view text);
+
+// --nnodes; the error shows how the user wrote it.
+[[nodiscard]] base::Result<std::pair<std::uint32_t, std::uint32_t>> node_counts(
+    const Settings& settings);
+
+struct Endpoint {
+  std::string host;  // IPv6 without brackets
+  std::uint16_t port = 0;  // 0: none given
+};
+// host, host:port, [v6], [v6]:port; the error is a cause without a subject.
+[[nodiscard]] base::Result<Endpoint> parse_endpoint(std::string_view text);
+
+// Several nodes that are started by hand.
+struct Meeting {
+  enum class Part : std::uint8_t {
+    kHost,  // the supervisor is here
+    kGuest,  // it is elsewhere
+    kEither,  // here, unless another process of this machine has the port already
+  };
+  Part part = Part::kGuest;
+  Endpoint control;  // where the supervisor listens
+  std::vector<std::string> addresses;  // of control.host, numeric; empty: not known yet
+  std::optional<std::uint32_t> node_rank;
+  std::string id;  // --rdzv-id, "none" without: the same on every node
+  std::optional<base::Nanos> join_timeout;  // of --rdzv-conf
+  std::optional<base::Nanos> last_call;
+};
+[[nodiscard]] base::Result<Meeting> plan_meeting(const Settings& settings,
+                                                 const Surroundings& around);
+
+// k=v,k=v: every key needs a value.
+[[nodiscard]] base::Status check_rdzv_conf(std::string_view text);
+// The value of a key in a text that was checked; of several the last.
+[[nodiscard]] std::optional<std::string> rdzv_conf_value(std::string_view text,
+                                                         std::string_view key);
+
+}  // namespace robustrun::cli

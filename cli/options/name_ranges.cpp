@@ -1,0 +1,62 @@
+#include "cli/options/name_ranges.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdint>
+#include <string_view>
+
+#include "base/core/text.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::size_t kDigitsMax = 9;  // base/core/name_list.h reads no longer numbers
+
+// "gpu-" "007" ".lan"; without a number all of it is the head.
+struct Parts {
+  std::string_view head, digits, tail;
+};
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+Parts parts_of(std::string_view name) {
+  std::size_t end = name.size();
+  while (end > 0 && !is_digit(name[end - 1])) --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_digit(name[begin - 1]) && end - begin < kDigitsMax) --begin;
+  if (begin == end) return {name, {}, {}};
+  return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
+}
+
+bool follows(const Parts& before, const Parts& after) {
+  if (after.digits.empty() || before.digits.empty()) return false;
+  if (before.head != after.head || before.tail != after.tail) return false;
+  const auto a = base::parse_int<std::uint32_t>(before.digits);
+  const auto b = base::parse_int<std::uint32_t>(after.digits);
+  if (!a || !b || *b != *a + 1) return false;
+  // [9-10], and [09-10], but not [9-010].
+  return before.digits.size() == after.digits.size() ||
+         (before.digits.front() != '0' && after.digits.front() != '0');
+}
+
+}  // namespace
+
+std::string name_ranges(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size();) {
+    const Parts first = parts_of(names[i]);
+    std::size_t last = i;
+    while (last + 1 < names.size() && follows(parts_of(names[last]), parts_of(names[last + 1]))) {
+      ++last;
+    }
+    if (!out.empty()) out += ',';
+    out += last == i ? names[i]
+                     : fmt::format("{}[{}-{}]{}", first.head, first.digits,
+                                   parts_of(names[last]).digits, first.tail);
+    i = last + 1;
+  }
+  return out;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,77 @@
+#pragma once
+// Every option as one data row. The parser, the check of TOML keys, --help, docs/cli.md,
+// --print-config and the environment variables are all made from this table, so that they cannot
+// disagree.
+//
+// torchrun's options (torchrun.md a.1.2) are spelt with dashes or underscores, may be abbreviated,
+// and read PET_<NAME>. Our own are spelt with dashes, never abbreviated, and read
+// ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a test checks).
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/options/option_id.h"
+
+namespace robustrun::cli {
+
+enum class Type : std::uint8_t {
+  kFlag,      // no value on the command line; bool in TOML; an integer in the environment
+  kInteger,   // between `min` and `max`
+  kNumber,    // decimal fraction, at least `min`
+  kText,      // any text; in TOML a string
+  kWord,      // any text; in TOML a string or an integer (nproc_per_node = 8)
+  kChoice,    // one of `values`, separated by '|'
+  kDuration,  // 90, 200ms, 90s, 15m, 2h; in TOML a string or a number of seconds
+  kList,      // a,b,c; in TOML a string or an array
+  kFilters,   // a,b,c where ",," is a comma; in TOML an array of strings
+};
+
+enum class Group : std::uint8_t {
+  kWhat,
+  kRendezvous,
+  kPlacement,
+  kFailures,
+  kOutput,
+  kSelf,
+  kCheck,
+  kSubmit,
+  kPlan,
+  kReplay
+};
+inline constexpr std::size_t kGroupCount = 10;
+
+struct Option {
+  OptionId id;
+  const char* name;               // with dashes: "nproc-per-node"
+  char short_name = '\0';
+  const char* alias = nullptr;    // second spelling of one of ours: "color"
+  Type type = Type::kText;
+  const char* values = "";        // choices, or what the help shows for the value
+  const char* native = nullptr;   // default; nullptr: not set
+  const char* compat = nullptr;   // default with --compat=torchrun; nullptr: as `native`
+  Group group;
+  bool torchrun = false;
+  bool variable = true;           // has an environment variable
+  bool file = true;               // has a TOML key
+  const char* fallback = nullptr; // variable read when nothing else gives a value
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  const char* help;
+};
+
+[[nodiscard]] std::span<const Option> options();
+[[nodiscard]] const Option& option(OptionId id);
+[[nodiscard]] const char* title(Group group);
+// "nproc_per_node": TOML key, and the second spelling of torchrun's options.
+[[nodiscard]] std::string underscored(std::string_view name);
+// PET_NPROC_PER_NODE, ROBUSTRUN_TIME_LIMIT; empty when there is none.
+[[nodiscard]] std::string variable_name(const Option& row);
+// "-r/--redirects", "--rdzv-id/--rdzv_id": as argparse names an option in its errors.
+[[nodiscard]] std::string display_name(const Option& row);
+// Row whose TOML key this is, dashes or underscores; nullptr when there is none.
+[[nodiscard]] const Option* find_by_key(std::string_view key);
+
+}  // namespace robustrun::cli

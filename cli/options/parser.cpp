@@ -1,0 +1,338 @@
+#include "cli/options/parser.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
+
+#include "base/core/text.h"
+#include "cli/options/argv_compat.h"
+#include "cli/options/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::Errc;
+using base::fail;
+using base::Result;
+
+// CLI11's own --help would end the program's talk; ours is an option like others.
+struct Parser : CLI::App {
+  Parser() { set_help_flag(); }
+};
+
+// CLI11 takes its arguments last one first.
+base::Status run_parser(CLI::App& app, std::span<const std::string> argv) {
+  try {
+    app.parse(std::vector<std::string>(argv.rbegin(), argv.rend()));
+  } catch (const CLI::Error& error) {
+    return fail(Errc::kInvalidArgument, error.what());
+  }
+  return {};
+}
+
+// CLI11 would read -1 as a large number, and its own bounds name one of 300 digits.
+CLI::Validator at_least(std::uint64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        const auto number = base::parse_int<std::uint64_t>(text);
+        if (number && *number >= least) return std::string();
+        return fmt::format("'{}' is not a number from {} on", base::printable(text), least);
+      },
+      "NUMBER");
+}
+
+}  // namespace
+
+Result<RunLine> parse_run_line(std::span<const std::string> argv) {
+  SplitArgv split = RR_TRY(split_argv(argv));
+  Parser app;
+  std::array<CLI::Option*, kOptionCount> parsed{};
+  std::string bad;  // CLI11 puts words of its own around what a check says
+  for (const Option& row : options()) {
+    const std::string name = std::string("--") + row.name;
+    CLI::Option*& target = parsed[static_cast<std::size_t>(row.id)];
+    if (row.type == Type::kFlag) {
+      target = app.add_flag(name);
+      continue;
+    }
+    target = app.add_option(name);
+    target->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    target->check([&row, &bad](const std::string& text) {
+      const auto error = value_error(row, text);
+      if (error) bad = fmt::format("argument {}: {}", display_name(row), *error);
+      return error.value_or("");
+    });
+  }
+  if (const auto status = run_parser(app, split.options); !status) {
+    return fail(Errc::kInvalidArgument, bad.empty() ? status.error().what : bad);
+  }
+  RunLine line;
+  for (const Option& row : options()) {
+    const CLI::Option* given = parsed[static_cast<std::size_t>(row.id)];
+    if (given->count() == 0) continue;
+    line.values[static_cast<std::size_t>(row.id)] =
+        row.type == Type::kFlag ? "1" : given->results().back();
+  }
+  line.script = std::move(split.script);
+  line.arguments = std::move(split.arguments);
+  return line;
+}
+
+Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
+  ReportLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<ResumeLine> parse_resume_line(std::span<const std::string> argv) {
+  ResumeLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_flag("--detach", line.detach);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
+  InjectLine line;
+  std::vector<std::string> words;
+  Parser app;
+  app.add_option("words", words)->expected(0, 2);
+  const auto add = [&app](const char* name, std::optional<std::string>& value) {
+    app.add_option(name, value);
+  };
+  add("--rank", line.rank);
+  add("--node", line.node);
+  add("--for", line.duration);
+  add("--delay", line.delay);
+  add("--after", line.after);
+  add("--every", line.every);
+  add("--seed", line.seed);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (line.help) return line;
+  if (words.empty()) {
+    return fail(Errc::kInvalidArgument, "the following arguments are required: KIND");
+  }
+  line.kind = words.back();
+  if (words.size() > 1) line.run = words.front();
+  return line;
+}
+
+Result<StatusLine> parse_status_line(std::span<const std::string> argv) {
+  StatusLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_flag("--json", line.json);
+  app.add_flag("--watch", line.watch);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<StopLine> parse_stop_line(std::span<const std::string> argv) {
+  StopLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("--signal", line.signal);
+  app.add_option("--grace", line.grace);
+  app.add_flag("--no-wait", line.no_wait);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
+  AttachLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("-n,--lines", line.lines);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+base::Status check_ckpt_line(const CkptLine& line) {
+  constexpr std::array kVerbs = {"ls",    "inspect", "verify", "repair",
+                                 "prune", "pin",     "unpin",  "export"};
+  constexpr std::array kForms = {"safetensors", "dcp", "torch"};
+  const auto refuse = [](const std::string& why) { return fail(Errc::kInvalidArgument, why); };
+  if (std::ranges::find(kVerbs, line.verb) == kVerbs.end()) {
+    return refuse("ckpt does one of ls, inspect, verify, repair, prune, pin, unpin and export");
+  }
+  if (line.directories.empty()) {
+    return refuse("ckpt " + line.verb + " needs a directory of checkpoints");
+  }
+  if (line.keep.has_value() != (line.verb == "prune")) {
+    return refuse(line.keep ? "--keep is for ckpt prune"
+                            : "ckpt prune needs --keep N: how many of the newest stay");
+  }
+  if (!line.step && line.verb.ends_with("pin")) {
+    return refuse("ckpt " + line.verb + " needs --step N; robustrun ckpt ls shows which there are");
+  }
+  if (line.step && line.verb == "prune") {
+    return refuse("ckpt prune has no --step: it removes what is older than the --keep N newest");
+  }
+  if (line.form.has_value() != (line.verb == "export")) {
+    return refuse(line.form ? "--to is for ckpt export"
+                            : "ckpt export needs --to FORMAT: safetensors, dcp or torch");
+  }
+  if (line.rank && !line.form) return refuse("--rank is for ckpt export");
+  if (line.form && std::ranges::find(kForms, *line.form) == kForms.end()) {
+    return refuse("cannot export to " + *line.form +
+                  ": the formats are safetensors, dcp and torch");
+  }
+  if (line.form && line.out.empty()) {
+    return refuse("ckpt export needs a directory of checkpoints and, last, where to write");
+  }
+  return {};
+}
+
+Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
+  CkptLine line;
+  Parser app;
+  app.add_option("verb", line.verb);
+  app.add_option("directories", line.directories)->expected(0, -1);
+  app.add_option("--step", line.step)->check(at_least(0));
+  app.add_option("--keep", line.keep)->check(at_least(1));
+  app.add_option("--to", line.form);
+  app.add_option("--rank", line.rank)->check(at_least(0));
+  app.add_flag("--all", line.all);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (line.help) return line;
+  if (line.verb == "export" && line.directories.size() > 1) {
+    line.out = line.directories.back();
+    line.directories.pop_back();
+  }
+  if (auto status = check_ckpt_line(line); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<CacheLine> parse_cache_line(std::span<const std::string> argv) {
+  CacheLine line;
+  Parser app;
+  app.add_option("verb", line.verb);
+  app.add_option("--cache-dir", line.cache_dir);
+  app.add_option("--max", line.most_gib)->check(CLI::NonNegativeNumber);
+  app.add_option("--unused", line.unused);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (line.help) return line;
+  if (line.verb != "ls" && line.verb != "gc" && line.verb != "verify") {
+    return fail(Errc::kInvalidArgument, "cache does one of ls, gc and verify");
+  }
+  if (line.verb != "gc" && (line.most_gib || line.unused)) {
+    return fail(Errc::kInvalidArgument, "--max and --unused are for cache gc");
+  }
+  return line;
+}
+
+Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
+  DiagnoseLine line;
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("--from", line.from)->expected(1, -1);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  if (!line.from.empty() && !line.run.empty()) {
+    return fail(Errc::kInvalidArgument, "either a run or files (--from), not both");
+  }
+  return line;
+}
+
+Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
+  NodesLine line;
+  Parser app;
+  app.add_option("hosts", line.hosts)->expected(0, -1);
+  app.add_option("--node-history", line.node_history);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+// What is behind --args is the script's; a number behind --rollback is its own.
+Result<UpdateLine> parse_update_line(std::span<const std::string> argv) {
+  UpdateLine line;
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i] == "--args") {
+      line.arguments.emplace(argv.begin() + static_cast<std::ptrdiff_t>(i) + 1, argv.end());
+      break;
+    }
+    if (argv[i] != "--rollback") {
+      rest.push_back(argv[i]);
+      continue;
+    }
+    line.rolls_back = true;
+    if (i + 1 < argv.size() && parse_integer(argv[i + 1])) line.version = argv[++i];
+  }
+  Parser app;
+  app.add_option("run", line.run);
+  app.add_option("--code", line.code);
+  app.add_option("--code-root", line.code_root);
+  app.add_option("--env", line.environment)->allow_extra_args(false);
+  app.add_option("--unset", line.unset)->allow_extra_args(false);
+  app.add_option("--within", line.within);
+  app.add_flag("--now", line.now);
+  app.add_flag("--list", line.list);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, rest); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<SimLine> parse_sim_line(std::span<const std::string> argv) {
+  SimLine line;
+  Parser app;
+  const std::pair<const char*, std::optional<std::string>*> texts[] = {
+      {"--nodes", &line.nodes},
+      {"--gpus-per-node", &line.gpus_per_node},
+      {"--spares", &line.spares},
+      {"--preset", &line.preset},
+      {"--failures", &line.failures},
+      {"--step-time", &line.step_time},
+      {"--start", &line.start},
+      {"--checkpoint-every", &line.checkpoint_every},
+      {"--checkpoint-save", &line.checkpoint_save},
+      {"--checkpoint-load", &line.checkpoint_load},
+      {"--residual", &line.residual},
+      {"--days", &line.days},
+      {"--seeds", &line.seeds},
+      {"--seed", &line.seed},
+      {"--compare", &line.compare},
+      {"--policy", &line.policy},
+      {"--replay", &line.replay},
+      {"--svg", &line.svg}};
+  for (const auto& [name, value] : texts) {
+    app.add_option(name, *value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  app.add_option("--from-journal", line.from_journal)->expected(1, -1);
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
+  HelpLine line;
+  Parser app;
+  app.add_flag("--markdown", line.markdown);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
+}  // namespace robustrun::cli

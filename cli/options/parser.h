@@ -1,0 +1,159 @@
+#pragma once
+// Command lines to plain data. The only user of CLI11 (in parser.cpp); its exceptions end here.
+//
+// Errors are one sentence (kInvalidArgument) to be printed under the usage line.
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "cli/options/options_table.h"
+#include "cli/options/sim_line.h"
+
+namespace robustrun::cli {
+
+// `robustrun [options] SCRIPT [ARGS...]`: what was given, types and ranges checked.
+struct RunLine {
+  std::array<std::optional<std::string>, kOptionCount> values;  // by OptionId; a flag: "1"
+  std::optional<std::string> script;
+  std::vector<std::string> arguments;
+  [[nodiscard]] const std::optional<std::string>& value(OptionId id) const {
+    return values[static_cast<std::size_t>(id)];
+  }
+};
+
+// `robustrun report [RUN] [--json]`
+struct ReportLine {
+  std::string run;  // id or directory; empty: the newest
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun resume [RUN] [--detach]`
+struct ResumeLine {
+  std::string run;
+  bool detach = false;
+  bool help = false;
+};
+
+// `robustrun inject [RUN] KIND [options]`; texts as given.
+struct InjectLine {
+  std::string run;   // id or directory; empty: the newest
+  std::string kind;
+  std::optional<std::string> rank;
+  std::optional<std::string> node;
+  std::optional<std::string> duration;   // --for
+  std::optional<std::string> delay;
+  std::optional<std::string> after;
+  std::optional<std::string> every;
+  std::optional<std::string> seed;
+  bool help = false;
+};
+
+// `robustrun status [RUN] [--json] [--watch]`
+struct StatusLine {
+  std::string run;
+  bool json = false;
+  bool watch = false;
+  bool help = false;
+};
+
+// `robustrun stop [RUN] [options]`; texts as given.
+struct StopLine {
+  std::string run;
+  std::optional<std::string> signal;
+  std::optional<std::string> grace;
+  bool no_wait = false;
+  bool help = false;
+};
+
+// `robustrun attach [RUN] [--lines N]`
+struct AttachLine {
+  std::string run;
+  std::optional<std::string> lines;
+  bool help = false;
+};
+
+// `robustrun nodes [HOST...] [--node-history DIR] [--json]`
+struct NodesLine {
+  std::vector<std::string> hosts;  // empty: all
+  std::optional<std::string> node_history;
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun ckpt VERB DIRECTORY... [--step N] [--all] [--keep N] [--to FORMAT OUT [--rank N]]
+// [--json]`
+struct CkptLine {
+  std::string verb;
+  std::vector<std::string> directories;  // at least one
+  std::optional<std::uint64_t> step;  // there when the verb is pin or unpin
+  std::optional<std::uint64_t> keep;  // there, and not 0, when it is prune
+  std::optional<std::string> form;  // there when it is export: safetensors, dcp or torch
+  std::string out;  // for export: where to
+  std::optional<std::uint64_t> rank;  // for export: whose, where each rank saved a state of its own
+  bool all = false;
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun diagnose [RUN | --from PATH...] [--json]`
+struct DiagnoseLine {
+  std::string run;
+  std::vector<std::string> from;
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun update [RUN] [options] [--args ARG...]`; texts as given.
+struct UpdateLine {
+  std::string run;
+  std::optional<std::string> code;
+  std::optional<std::string> code_root;
+  std::vector<std::string> environment;  // --env
+  std::vector<std::string> unset;
+  std::optional<std::vector<std::string>> arguments;  // all behind --args
+  bool rolls_back = false;
+  std::optional<std::string> version;  // of --rollback
+  bool now = false;
+  std::optional<std::string> within;
+  bool list = false;
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun cache VERB [options]`; texts as given.
+struct CacheLine {
+  std::string verb;  // ls, gc, verify
+  std::optional<std::string> cache_dir;
+  std::optional<double> most_gib;  // --max
+  std::optional<std::string> unused;
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun help [--markdown]`
+struct HelpLine {
+  bool markdown = false;
+};
+
+// All without the program's name (and the subcommand's).
+[[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<InjectLine> parse_inject_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<StatusLine> parse_status_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<StopLine> parse_stop_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<NodesLine> parse_nodes_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<CacheLine> parse_cache_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
+
+}  // namespace robustrun::cli

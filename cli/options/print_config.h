@@ -1,0 +1,18 @@
+#pragma once
+// --print-config: the merged settings with the origin of each value. Pure. Secrets in the
+// script's arguments are hidden.
+
+#include <string>
+
+#include "cli/options/settings.h"
+
+namespace robustrun::cli {
+
+// One object: {"script": …, "args": […], "options": {"tee": {"value": …, "origin": …, "from": …}}}.
+// Bytes that are not UTF-8 are escaped.
+[[nodiscard]] std::string config_json(const Settings& settings);
+
+// A file that --config reads back to the same values; origins as comments.
+[[nodiscard]] std::string config_toml(const Settings& settings);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,30 @@
+#pragma once
+// What the user says of the job's shape and traffic: --parallel, --rank-order, --affinity, --model,
+// --traffic, --rerank. Pure. Errors are whole sentences for the user.
+
+#include <optional>
+
+#include "base/core/result.h"
+#include "cli/options/settings.h"
+#include "topo/parallel.h"
+#include "topo/replace.h"
+#include "topo/traffic.h"
+
+namespace robustrun::cli {
+
+struct PlacementWishes {
+  topo::Parallel parallel;  // not resolved; without --parallel all ranks are dp
+  std::optional<double> affinity;
+  std::optional<topo::Model> model;
+  topo::Traffic traffic;  // of --traffic
+  topo::Rerank rerank = topo::Rerank::kNever;
+};
+
+[[nodiscard]] base::Result<PlacementWishes> placement_wishes(const Settings& settings);
+
+// What --model and --traffic say of a job of these sizes; nothing known: all 0.
+[[nodiscard]] base::Result<topo::Traffic> traffic_of_job(const Settings& settings,
+                                                         const PlacementWishes& wishes,
+                                                         const topo::Parallel& resolved);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,26 @@
+#pragma once
+// What a run would do if a node of its placement were lost: `robustrun plan --lose NODE`. Pure.
+
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "cli/plan/placement.h"
+#include "topo/replace.h"
+
+namespace robustrun::cli {
+
+struct Loss {
+  topo::NodeIndex lost = topo::kNoNode;
+  topo::Replacement replacement;
+  base::Nanos solving{};  // how long topo::replace() took
+};
+
+// `lost`: one of the nodes that are placed. The spares may take its place; `clock` measures.
+[[nodiscard]] base::Result<Loss> plan_loss(const PlacementPlan& plan, topo::NodeIndex lost,
+                                           const base::Clock& clock);
+
+[[nodiscard]] std::string loss_text(const PlacementPlan& plan, const Loss& loss);
+[[nodiscard]] std::string loss_json(const PlacementPlan& plan, const Loss& loss);
+
+}  // namespace robustrun::cli

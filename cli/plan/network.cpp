@@ -1,0 +1,93 @@
+#include "cli/plan/network.h"
+
+#include "base/core/build_id.h"
+#include "base/io/sha256.h"
+
+namespace robustrun::cli {
+namespace {
+
+using supervisor::NetworkPlan;
+using Way = NodesPlan::Way;
+
+void plan_group(const NodesPlan& nodes, supervisor::GroupPolicy& group) {
+  group.min_nodes = nodes.min_nodes;
+  group.max_nodes = nodes.max_nodes;
+  group.open = nodes.way == Way::kRendezvous;
+  if (nodes.way != Way::kLocal) group.wait_for_nodes = nodes.wait_for_nodes;
+  if (nodes.last_call) group.last_call = *nodes.last_call;
+}
+
+void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request) {
+  NetworkPlan& network = request.network;
+  network.launch = NetworkPlan::Launch::kProcesses;
+  network.run_id = nodes.meeting->id;  // those who join by themselves know nothing else
+  network.port = nodes.meeting->control.port;
+  network.secret = nodes.secret;
+  network.invitation = nodes.invitation;
+  network.insecure = nodes.trust == Trust::kNone;
+  network.munge = nodes.trust == Trust::kMunge;
+  network.command_digest = command_digest(request.workers);
+  request.spec.nodes.front().node_rank = nodes.meeting->node_rank;
+}
+
+}  // namespace
+
+std::string command_digest(const wire::WorkerTemplate& workers) {
+  std::string all = workers.program;
+  for (const std::string& argument : workers.arguments) all += '\0' + argument;
+  return base::to_hex(base::sha256(all));
+}
+
+base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
+                          const Rendezvous& rendezvous, const Program& program,
+                          supervisor::RunRequest& request) {
+  supervisor::JobSpec& spec = request.spec;
+  NetworkPlan& network = request.network;
+  plan_group(nodes, spec.group);
+  network.lease = nodes.lease;
+  network.interface = nodes.interface;
+  network.copies_rate = nodes.copies_rate;
+  network.peers_rate = nodes.peers_rate;
+  network.run_id = spec.run_id;
+  request.shown_ranks = nodes.shown_ranks;
+  spec.nodes.clear();
+  for (const launcher::Host& host : nodes.hosts) {
+    if (nodes.way == Way::kLocal) break;  // this machine, as below
+    spec.nodes.push_back({host.name,
+                          nodes.way == Way::kProcesses ? "127.0.0.1" : host.name,
+                          host.slots == 0 ? program.workers : host.slots,
+                          false,
+                          {},
+                          nodes.offenders.contains(host.name)});
+  }
+  if (spec.nodes.empty()) {
+    const std::string& address = rendezvous.node_address;
+    spec.nodes.push_back(
+        {around.host,
+         address.empty() ? "127.0.0.1" : address,
+         nodes.hosts.empty() || nodes.hosts[0].slots == 0 ? program.workers : nodes.hosts[0].slots,
+         false,
+         {}});
+  }
+  if (nodes.way == Way::kProcesses) network.launch = NetworkPlan::Launch::kProcesses;
+  if (nodes.way == Way::kSsh || nodes.way == Way::kSlurm) {
+    network.launch =
+        nodes.way == Way::kSsh ? NetworkPlan::Launch::kSsh : NetworkPlan::Launch::kSlurm;
+    network.hosts = nodes.hosts;
+    network.ssh = nodes.ssh;
+    network.slurm = nodes.slurm;
+    network.slurm.run_id = spec.run_id;
+    network.slurm.folder = request.run_directory + "/agents";
+    network.build = base::build_id();
+    network.count = program.count;
+    network.count_interpreter = program.count_interpreter;
+  }
+  if (nodes.way == Way::kRendezvous) plan_meeting_point(nodes, request);
+  // One machine by itself: nobody would ever say whom blocks come from.
+  if (network.launch == NetworkPlan::Launch::kSocketPair && !spec.group.open) {
+    request.workers.share_blocks = false;
+  }
+  return {};
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,49 @@
+#pragma once
+// Merged settings to a run that is ready to start: everything checked, nothing made yet.
+//
+// Pure but for questions to Surroundings::machine. Errors are whole sentences for the user, exit
+// code 2.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/result.h"
+#include "base/io/log.h"
+#include "cli/nodes/nodes.h"
+#include "cli/options/settings.h"
+#include "cli/options/surroundings.h"
+#include "cli/placement/places.h"
+#include "cli/plan/placement.h"
+#include "supervisor/run_request.h"
+
+namespace robustrun::cli {
+
+struct RunPlan {
+  supervisor::RunRequest request;
+  Places places;
+  NodesPlan nodes;
+  PlacementPlan placement;
+  std::string sync_code;  // --sync-code, absolute; empty: the nodes have the code
+  std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // for the log, at debug level
+};
+
+// `argv` is kept, redacted, in the journal. settings.script must be there; empty (of a check):
+// none.
+[[nodiscard]] base::Result<RunPlan> plan_run(const Settings& settings,
+                                             std::span<const std::string> argv,
+                                             const Surroundings& around);
+
+[[nodiscard]] base::LogOptions log_options(const Settings& settings, const Surroundings& around);
+
+// --colour, NO_COLOR and whether it is a terminal.
+[[nodiscard]] bool use_colour(const Settings& settings, const Surroundings& around,
+                              bool is_terminal);
+
+// Variables of the caller that workers do not get: what an outer robustrun has set for this
+// process as its worker (docs/compat.md). What torchrun sets itself is overwritten by the agent.
+[[nodiscard]] bool is_denied_variable(std::string_view name);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,66 @@
+#include "cli/submit/batch_script.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+
+#include "cli/options/values.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::string_view kSupervise = R"(
+# Slurm's signals reach this shell alone; the supervisor asks Slurm what they mean.
+trap 'interrupted=1; kill -TERM "$supervisor" 2>/dev/null' TERM USR1
+
+# A supervisor that dies is replaced: the training goes on meanwhile. Not one that dies at once.
+quick_deaths=0
+while :; do
+  began=$SECONDS
+  "${supervise[@]}" &
+  supervisor=$!
+  while interrupted=; wait "$supervisor"; code=$?; [ -n "$interrupted" ]; do :; done
+  "$robustrun" status "$run" >/dev/null 2>&1
+  [ $? -eq 1 ] || break # 1: the run goes on, and nobody supervises it
+  if [ $((SECONDS - began)) -gt 60 ]; then quick_deaths=0; fi
+  quick_deaths=$((quick_deaths + 1))
+  [ "$quick_deaths" -lt 5 ] || break
+  echo "robustrun: the supervisor ended with code $code; another one goes on with the run" >&2
+  supervise=("$robustrun" resume "$run")
+done
+)";
+
+constexpr std::string_view kRequeue = R"(
+case $code in
+  {})
+    # The last command: Slurm ends this shell as soon as the job is queued.
+    echo "robustrun: exit code $code: the job is queued again" >&2
+    scontrol requeue "$SLURM_JOB_ID" || echo "robustrun: it could not be queued again" >&2
+    ;;
+esac
+)";
+
+}  // namespace
+
+std::string batch_script(const BatchJob& job) {
+  std::string text = "#!/bin/bash\n";
+  for (const std::string& option : job.sbatch) {
+    text += fmt::format("#SBATCH {}\n", shell_quoted(option));
+  }
+  text += fmt::format(
+      "# Made by robustrun submit; may be edited, and given to sbatch.\n\n"
+      "robustrun={}\n"
+      "run=$PWD/robustrun-runs/slurm-$SLURM_JOB_ID${{SLURM_RESTART_COUNT:+-$SLURM_RESTART_COUNT}}\n"
+      "supervise=(\"$robustrun\" --slurm --run-dir=\"$run\"",
+      shell_quoted(job.robustrun));
+  for (const std::string& word : job.words) text += " " + shell_quoted(word);
+  text += ")\n";
+  text += kSupervise;
+  if (!job.requeue_codes.empty()) {
+    text += fmt::format(fmt::runtime(kRequeue), fmt::join(job.requeue_codes, "|"));
+  }
+  return text + "exit \"$code\"\n";
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,179 @@
+#include "cli/submit/submit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "base/core/text.h"
+#include "cli/options/command_words.h"
+#include "cli/options/values.h"
+#include "cli/submit/slurm_time.h"
+#include "supervisor/core/types/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::Errc;
+using base::fail;
+using base::Result;
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+base::Status check_options(const Settings& settings, const Surroundings& around) {
+  struct Foreign {
+    OptionId id;
+    const char* why;
+  };
+  constexpr std::array<Foreign, 6> kForeign = {{
+      {OptionId::kDetach, "a submitted job has no terminal anyway; leave it out"},
+      {OptionId::kRunDir, "each start of a job gets a directory named after it; leave it out"},
+      {OptionId::kHosts, "Slurm chooses the hosts; say --nodes=N, or --sbatch=--nodelist=LIST"},
+      {OptionId::kHostfile, "Slurm chooses the hosts; say --nodes=N"},
+      {OptionId::kLauncher, "Slurm starts the agents; leave it out"},
+      {OptionId::kPrintConfig, "it is for runs; --dry-run shows the batch script"},
+  }};
+  for (const Foreign& foreign : kForeign) {
+    if (settings.given(foreign.id) && !settings.text(foreign.id).empty()) {
+      return cannot_use(settings, foreign.id, foreign.why);
+    }
+  }
+  if (!settings.has(OptionId::kNodes)) {
+    return fail(Errc::kInvalidArgument, "cannot submit: say how many nodes, with --nodes=N");
+  }
+  const bool is_file = !settings.flag(OptionId::kModule) && !settings.flag(OptionId::kNoPython);
+  if (is_file && around.machine->kind(settings.script->starts_with('/')
+                                          ? *settings.script
+                                          : around.working_directory + "/" + *settings.script) ==
+                     PathKind::kMissing) {
+    return fail(Errc::kNotFound, fmt::format("cannot submit {}: there is no such file in {}",
+                                             *settings.script, around.working_directory));
+  }
+  return {};
+}
+
+Result<std::vector<int>> requeue_codes(const Settings& settings) {
+  std::vector<int> codes;
+  const std::string kinds = settings.text(OptionId::kRequeueOn);
+  for (const std::string_view kind : base::split(kinds, ',')) {
+    if (kind == "infrastructure") {
+      codes.push_back(supervisor::kExitInfrastructure);
+    } else if (kind == "time-limit") {
+      codes.push_back(supervisor::kExitTimeLimit);
+    } else if (kind != "never") {
+      return cannot_use(settings, OptionId::kRequeueOn,
+                        fmt::format("{} is none of infrastructure, time-limit, never", kind));
+    }
+  }
+  if (kinds != "never" && kinds.find("never") != std::string::npos) {
+    return cannot_use(settings, OptionId::kRequeueOn, "never excludes the others");
+  }
+  return codes;
+}
+
+Result<std::vector<std::string>> sbatch_options(const Settings& settings, bool requeue) {
+  std::vector<std::string> out;
+  const std::string name = settings.text(OptionId::kJobName);
+  out.push_back("--job-name=" + (name.empty() ? std::string(last_part(*settings.script)) : name));
+  out.push_back("--nodes=" + settings.text(OptionId::kNodes));
+  out.emplace_back("--ntasks-per-node=1");
+  constexpr std::array<OptionId, 5> kPassed = {OptionId::kPartition, OptionId::kAccount,
+                                               OptionId::kQos, OptionId::kTime,
+                                               OptionId::kGpusPerNode};
+  for (const OptionId id : kPassed) {
+    if (const std::string value = settings.text(id); !value.empty()) {
+      out.push_back(fmt::format("--{}={}", option(id).name, value));
+    }
+  }
+  // A dead node must not end the job: what to do about it is decided by robustrun.
+  out.emplace_back("--no-kill");
+  out.emplace_back(requeue ? "--requeue" : "--no-requeue");
+  // A job that starts again would truncate its output.
+  out.emplace_back("--open-mode=append");
+  const auto early = slurm_warning(*settings.duration(OptionId::kSaveWithin));
+  const auto limit = slurm_time(settings.text(OptionId::kTime));
+  if (limit && *limit < 2 * early) {
+    return cannot_use(settings, OptionId::kTime,
+                      fmt::format("Slurm is to warn {0} s before the end (--save-within and a "
+                                  "minute), so that little time would be left; give the job at "
+                                  "least {1} minutes, or save faster",
+                                  early.count(), (2 * early.count() + 59) / 60));
+  }
+  out.push_back(fmt::format("--signal=B:USR1@{}", early.count()));
+  if (const std::string more = settings.text(OptionId::kSbatch); !more.empty()) {
+    auto words = command_words(more);
+    if (!words) return cannot_use(settings, OptionId::kSbatch, words.error().what);
+    out.insert(out.end(), words->begin(), words->end());
+  }
+  for (const std::string& each : out) {
+    if (each.find_first_of("\n\r") == std::string::npos) continue;
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot submit: there is a line end in {}", base::printable(each)));
+  }
+  return out;
+}
+
+// What the user wrote, without what is for submit.
+std::vector<std::string> run_words(const RunLine& line, const Settings& settings) {
+  std::vector<std::string> words;
+  for (const Option& row : options()) {
+    const auto& value = line.value(row.id);
+    if (!value || row.group == Group::kSubmit || row.id == OptionId::kDryRun) continue;
+    words.push_back(row.type == Type::kFlag ? fmt::format("--{}", row.name)
+                                            : fmt::format("--{}={}", row.name, *value));
+  }
+  if (!settings.given(OptionId::kShutdownTimeout)) {
+    const auto grace =
+        std::chrono::ceil<std::chrono::seconds>(*settings.duration(OptionId::kSaveWithin));
+    words.push_back(fmt::format("--{}={}", option(OptionId::kShutdownTimeout).name, grace.count()));
+  }
+  const std::string gpus = settings.text(OptionId::kGpusPerNode);
+  if (parse_integer(gpus) && !settings.given(OptionId::kNprocPerNode)) {
+    words.push_back(fmt::format("--{}={}", option(OptionId::kNprocPerNode).name, gpus));
+  }
+  if (line.script) {
+    words.push_back("--");
+    words.push_back(*line.script);
+    words.insert(words.end(), line.arguments.begin(), line.arguments.end());
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
+                             const Surroundings& around) {
+  RR_TRY(check_options(settings, around));
+  BatchJob job;
+  job.requeue_codes = RR_TRY(requeue_codes(settings));
+  job.sbatch = RR_TRY(sbatch_options(settings, !job.requeue_codes.empty()));
+  job.robustrun = around.executable;
+  job.words = run_words(line, settings);
+  return job;
+}
+
+namespace {
+
+// nullptr: the option is for all.
+const char* subcommand_of(Group group) {
+  if (group == Group::kCheck) return "check";
+  if (group == Group::kSubmit) return "submit";
+  if (group == Group::kReplay) return "replay";
+  return group == Group::kPlan ? "plan" : nullptr;
+}
+
+}  // namespace
+
+base::Status check_subcommand(const RunLine& line, Group own) {
+  for (const Option& row : options()) {
+    const char* const owner = subcommand_of(row.group);
+    if (owner == nullptr || row.group == own || !line.value(row.id)) continue;
+    return fail(Errc::kInvalidArgument,
+                fmt::format("argument --{}: it is for robustrun {} alone", row.name, owner));
+  }
+  return {};
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,187 @@
+#include "cli/tables/topology_file.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/core/text.h"
+#include "cli/options/limits.h"
+#include "cli/options/toml_tree.h"
+#include "cli/options/values.h"
+#include "topo/complaint.h"
+#include "topo/limits.h"
+#include "topo/name_budget.h"
+
+namespace robustrun::cli {
+namespace {
+
+using base::Result;
+using base::Status;
+using TomlType = TomlValue::Type;
+using Names = std::vector<std::string>;
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) { said_.source = path; }
+
+  Result<topo::Description> read(const TomlValue& file) {
+    for (const TomlEntry& entry : file.entries) {
+      if (entry.key == "level") {
+        RR_TRY(take_levels(entry));
+      } else if (entry.key == "switch") {
+        for (const TomlValue& table : RR_TRY(tables(entry))) RR_TRY(take_switch(table));
+      } else if (entry.key == "node") {
+        for (const TomlValue& table : RR_TRY(tables(entry))) RR_TRY(take_node(table));
+      } else {
+        return unknown(entry, {"level", "switch", "node"});
+      }
+    }
+    return std::move(said_);
+  }
+
+ private:
+  Status take_levels(const TomlEntry& entry) {
+    if (entry.value.type != TomlType::kTable) return wrong_type(entry, "tables: [level.leaf]");
+    for (const TomlEntry& level : entry.value.entries) {
+      if (level.value.type != TomlType::kTable) return wrong_type(level, "a table: [level.leaf]");
+      topo::LevelEntry& said = said_.levels.emplace_back();
+      said.name = level.key;
+      said.line = level.at.line;
+      for (const TomlEntry& each : level.value.entries) {
+        if (each.key != "gbps") return unknown(each, {"gbps"});
+        said.gbps = RR_TRY(bandwidth(each));
+      }
+    }
+    return {};
+  }
+
+  Status take_switch(const TomlValue& table) {
+    topo::SwitchEntry said;
+    said.line = table.at.line;
+    for (const TomlEntry& entry : table.entries) {
+      if (entry.key == "name") {
+        said.name = RR_TRY(text(entry));
+      } else if (entry.key == "level") {
+        said.level = RR_TRY(text(entry));
+      } else if (entry.key == "switches") {
+        said.switches = RR_TRY(names(entry, mentioned_));
+      } else if (entry.key == "nodes") {
+        said.nodes = RR_TRY(names(entry, mentioned_));
+      } else {
+        return unknown(entry, {"name", "level", "switches", "nodes"});
+      }
+    }
+    if (said.name.empty()) return wrong(table.at, "a switch needs a name: name = \"leaf1\"");
+    said_.switches.push_back(std::move(said));
+    return {};
+  }
+
+  Status take_node(const TomlValue& table) {
+    topo::NodeEntry said;
+    Names called;
+    for (const TomlEntry& entry : table.entries) {
+      if (entry.key == "name") {
+        called = RR_TRY(names(entry, labelled_));
+      } else if (entry.key == "slots") {
+        said.slots = RR_TRY(slots(entry));
+      } else if (entry.key == "nvl_domain") {
+        said.nvl_domain = RR_TRY(text(entry));
+      } else if (entry.key == "rack") {
+        said.rack = RR_TRY(text(entry));
+      } else if (entry.key == "power") {
+        said.power = RR_TRY(text(entry));
+      } else {
+        return unknown(entry, {"name", "slots", "nvl_domain", "rack", "power"});
+      }
+    }
+    if (called.empty()) return wrong(table.at, "a node needs a name: name = \"n1\"");
+    said.line = table.at.line;
+    for (std::string& name : called) {
+      said.name = std::move(name);
+      said_.nodes.push_back(said);
+    }
+    return {};
+  }
+
+  Result<std::vector<TomlValue>> tables(const TomlEntry& entry) const {
+    const std::string wanted = fmt::format("tables of the form [[{}]]", entry.key);
+    if (entry.value.type != TomlType::kArray) return wrong_type(entry, wanted);
+    for (const TomlValue& item : entry.value.items) {
+      if (item.type != TomlType::kTable) return wrong_type(entry, wanted);
+    }
+    return entry.value.items;
+  }
+
+  Result<std::string> text(const TomlEntry& entry) const {
+    if (entry.value.type != TomlType::kString || entry.value.text.empty()) {
+      return wrong_type(entry, "a string that is not empty");
+    }
+    return entry.value.text;
+  }
+
+  Result<double> bandwidth(const TomlEntry& entry) const {
+    if (entry.value.type == TomlType::kInteger) return static_cast<double>(entry.value.integer);
+    if (entry.value.type == TomlType::kNumber) return entry.value.number;
+    return wrong_type(entry, "a number of Gbit/s");
+  }
+
+  Result<std::uint32_t> slots(const TomlEntry& entry) const {
+    const std::int64_t number = entry.value.integer;
+    if (entry.value.type != TomlType::kInteger || number < 1 || number > topo::kRanksMax) {
+      return wrong_type(entry, "a number of ranks, at least 1");
+    }
+    return static_cast<std::uint32_t>(number);
+  }
+
+  Result<Names> names(const TomlEntry& entry, topo::NameBudget& budget) const {
+    const auto expand = [&](const TomlValue& list) {
+      return budget.expand(list.text, path_, list.at.line, entry.key);
+    };
+    if (entry.value.type == TomlType::kString) return expand(entry.value);
+    constexpr const char* kWanted = "a list of names such as \"n[1-16]\", or an array of these";
+    if (entry.value.type != TomlType::kArray) return wrong_type(entry, kWanted);
+    Names all;
+    for (const TomlValue& item : entry.value.items) {
+      if (item.type != TomlType::kString) return wrong_type(entry, kWanted);
+      for (std::string& name : RR_TRY(expand(item))) all.push_back(std::move(name));
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::unexpected<base::Error> wrong(TomlAt at, const std::string& what) const {
+    return topo::cannot_use(path_, at.line, what);
+  }
+
+  [[nodiscard]] std::unexpected<base::Error> wrong_type(const TomlEntry& entry,
+                                                        std::string_view wanted) const {
+    return wrong(entry.at, fmt::format("{} has to be {}", base::printable(entry.key), wanted));
+  }
+
+  [[nodiscard]] std::unexpected<base::Error> unknown(const TomlEntry& entry,
+                                                     const Names& keys) const {
+    return wrong(entry.at,
+                 fmt::format("unknown key '{}'{}; here there may be {}", base::printable(entry.key),
+                             did_you_mean(entry.key, keys), base::join(keys, ", ")));
+  }
+
+  const std::string& path_;
+  topo::Description said_;
+  topo::NameBudget mentioned_;
+  topo::NameBudget labelled_;
+};
+
+}  // namespace
+
+Result<topo::Description> parse_topology(std::string_view text, const std::string& path) {
+  if (text.size() > kTopologyTomlBytesMax) {
+    return topo::cannot_use(
+        path, 0,
+        fmt::format("it is longer than {} bytes; write lists with brackets", kTopologyTomlBytesMax),
+        base::Errc::kLimit);
+  }
+  const TomlValue file = RR_TRY(parse_toml(text, path));
+  return Reader(path).read(file);
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,51 @@
+#include "cli/text/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/core/text.h"
+#include "base/io/fd.h"
+#include "cli/options/help_text.h"
+#include "cli/options/values.h"
+#include "supervisor/core/types/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr int kColumnsWithoutTerminal = 80;
+
+}  // namespace
+
+void print(std::string_view text) { static_cast<void>(base::write_all(STDOUT_FILENO, text)); }
+
+void say(std::string_view what) {
+  const std::string line = fmt::format("robustrun: {}\n", base::printable(what));
+  static_cast<void>(base::write_all(STDERR_FILENO, line));
+}
+
+int complain(const base::Error& error) {
+  say(error.what);
+  return supervisor::kExitUsage;
+}
+
+int complain_of_usage(const Surroundings& around, std::string_view what) {
+  const std::string text =
+      fmt::format("{}\n{}: error: {}\n(robustrun --help lists the options)\n",
+                  usage_line(around.program_name), around.program_name, base::printable(what));
+  static_cast<void>(base::write_all(STDERR_FILENO, text));
+  return supervisor::kExitUsage;
+}
+
+int terminal_columns(const Surroundings& around) {
+  if (const auto given = parse_integer(around.variable("COLUMNS").value_or(""))) {
+    if (*given > 0 && *given < 10'000) return static_cast<int>(*given);
+  }
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return kColumnsWithoutTerminal;
+}
+
+}  // namespace robustrun::cli
