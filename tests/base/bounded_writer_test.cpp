@@ -8,7 +8,7 @@
 namespace bounded_writer_test {
 
 // What it does on full disks, dead files and stopped terminals is tested where it is used:
-// tests/agent/log_pump_trouble_test.cpp and tests/supervisor/console_test.cpp.
+// tests/agent/output/log_pump_trouble_test.cpp and tests/supervisor/console/console_test.cpp.
 
 using namespace robustrun;
 using namespace std::chrono_literals;

@@ -1,0 +1,178 @@
+// Copies of ranks' states on two nodes each: agents' parts in one process, over loopback TLS.
+#include "agent/copies/peer_copies.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/memory/staging.h"
+#include "tests/agent/copies/copy_nodes.h"
+
+namespace peer_copies_test {
+
+using namespace robustrun;
+using agent::GivenMemory;
+using test::TwoMounts;
+
+namespace {
+
+using Run = test::CopyRun;
+using Node = test::CopyNode;
+
+std::optional<std::uint64_t> newest_step(const GivenMemory& given) {
+  if (!given.memory) return std::nullopt;
+  const auto area = checkpoint::MemoryArea::shared(agent::same_memory(given).value().memory);
+  REQUIRE(area);
+  const auto copies = checkpoint::complete_copies(*area);
+  if (copies.empty()) return std::nullopt;
+  return copies.front().copy.manifest.head.attempt.step;
+}
+
+wire::WorkerSlot slot_of(std::uint32_t rank) {
+  wire::WorkerSlot slot;
+  slot.rank = base::Rank{rank};
+  return slot;
+}
+
+}  // namespace
+
+TEST_CASE("a step whose copies lie on a lost node and on another one is committed without it") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node holder(run, 2);
+  auto lost = std::make_unique<Node>(run, 1);
+  lost->place({holder.route(0)}, {});
+  holder.place({}, {lost->route(0)});
+  lost->stage(0, 6, mounts.directories);
+  lost->await_at_peer(0, 6);
+  lost->stage(0, 7, mounts.directories);
+  lost->await_at_peer(0, 7);
+  holder.stage(1, 6, mounts.directories);
+  holder.stage(1, 7, mounts.directories);
+  lost.reset();
+  holder.save_own();
+  CHECK_FALSE(checkpoint::newest_committed(mounts.directories));
+  const auto saved = holder.save_held({base::Rank{0}, base::Rank{5}});
+  CHECK(saved.saved == 1);
+  CHECK(saved.errors.empty());
+  const auto newest = checkpoint::newest_committed(mounts.directories);
+  REQUIRE(newest);
+  CHECK(newest->attempt.step == 7);
+  CHECK(newest->manifest.shards.size() == 10);
+  CHECK(holder.save_held({base::Rank{0}}).saved == 0);  // it is on disk
+}
+
+TEST_CASE(
+    "the copy before the newest stays at the peer while that one arrives, or arrives damaged") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node holder(run, 2), owner(run, 1);
+  owner.place({holder.route(0)}, {});
+  holder.place({}, {owner.route(0)});
+  owner.stage(0, 6, mounts.directories);
+  owner.await_at_peer(0, 6);
+  holder.stage(1, 6, mounts.directories);
+  owner.stage(0, 7, mounts.directories, true);
+  run.run_until([&] { return owner.kept(0)->step == 7; });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  run.run_until([&] { return std::chrono::steady_clock::now() > until; });
+  holder.save_own();
+  CHECK(holder.save_held({base::Rank{0}}).saved == 1);
+  REQUIRE(checkpoint::newest_committed(mounts.directories));
+  CHECK(checkpoint::newest_committed(mounts.directories)->attempt.step == 6);
+}
+
+TEST_CASE("a rank that comes to another node finds its copy there, over the network or at hand") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node holder(run, 2), spare(run, 3);
+  auto lost = std::make_unique<Node>(run, 1);
+  lost->place({holder.route(0), holder.route(1)}, {});
+  holder.place({}, {lost->route(0), lost->route(1)});
+  lost->stage(0, 6, mounts.directories);
+  lost->stage(1, 6, mounts.directories);
+  lost->await_at_peer(0, 6);
+  lost->await_at_peer(1, 6);
+  lost.reset();
+  spare.place({}, {}, {holder.route(0)});
+  holder.place({}, {});
+  holder.peers->begin_attempt();
+  CHECK(newest_step(spare.give(0, 0).value()) == 6);
+  CHECK(newest_step(holder.give(1, 0).value()) == 6);
+  CHECK_FALSE(newest_step(spare.give(1, 0).value()));  // it has no route to it
+  // What the worker asks for afterwards is the same memory.
+  CHECK(newest_step(spare.give(0, 4096).value()) == 6);
+}
+
+TEST_CASE("a rank that leaves a node which lives is fetched from there") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node before(run, 1), after(run, 2);
+  before.stage(0, 6, mounts.directories);
+  after.place({}, {}, {before.route(0)});
+  SUBCASE("before that has heard of it") {}
+  SUBCASE("when others run there") {
+    before.place({}, {});
+    before.tier->keep({slot_of(1)});
+    before.peers->begin_attempt();
+    CHECK(before.tier->memories().empty());
+  }
+  CHECK(newest_step(after.give(0, 0).value()) == 6);
+}
+
+TEST_CASE("copies are taken only of ranks, and from nodes, that the supervisor named") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node holder(run, 2), owner(run, 1), other(run, 3), old(run, 1, 0);
+  for (Node* node : {&owner, &other, &old}) node->place({holder.route(0)}, {});
+  holder.place({}, {owner.route(0)});
+  other.stage(0, 8, mounts.directories);
+  old.stage(0, 9, mounts.directories);
+  owner.stage(0, 6, mounts.directories);
+  owner.await_at_peer(0, 6);
+  run.run_until([&] { return other.kept(0) && other.kept(0)->step == 8 && old.kept(0); });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  run.run_until([&] { return std::chrono::steady_clock::now() > until; });
+  CHECK_FALSE(other.kept(0)->at_peer);
+  CHECK_FALSE(old.kept(0)->at_peer);
+  CHECK(newest_step(holder.give(0, 0).value()) == 6);
+}
+
+TEST_CASE("a peer that does not take copies yet gets them when it does") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node holder(run, 2), owner(run, 1);
+  owner.place({holder.route(0)}, {});
+  owner.stage(0, 6, mounts.directories);
+  run.run_until([&] { return owner.kept(0) && owner.kept(0)->step == 6; });
+  CHECK(owner.kept(0)->here);
+  CHECK_FALSE(owner.kept(0)->at_peer);
+  holder.place({}, {owner.route(0)});
+  owner.await_at_peer(0, 6);
+  // Nothing at all is said of ranks that have no copy.
+  CHECK_FALSE(holder.kept(1));
+}
+
+TEST_CASE("a rank whose copy cannot be fetched starts without, and nobody waits for long") {
+  Run run;
+  auto gone = std::make_unique<Node>(run, 1);
+  const wire::CopyRoute nobody = gone->route(0);
+  gone.reset();
+  Node node(run, 2), empty(run, 3);
+  wire::CopyRoute strange = empty.route(3);
+  strange.endpoint = "not an endpoint";
+  wire::CopyRoute wrong = empty.route(2);
+  wrong.generation = base::Generation{7};
+  node.place({}, {}, {nobody, empty.route(1), wrong, strange});
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    const auto given = node.give(rank, 0);
+    REQUIRE(given);
+    CHECK_FALSE(given->memory);
+  }
+}
+
+}  // namespace peer_copies_test
