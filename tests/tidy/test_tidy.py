@@ -46,6 +46,49 @@ def rule_layers():
                 yield name, f"includes {included}"
 
 
+def sub_room_of(name):
+    """The folder of a room that a file lies in; None for the room's own files."""
+    room = room_of(name)
+    inner = name[len(room):].split("/") if room else []
+    return room + inner[0] + "/" if len(inner) > 1 else None
+
+
+def rule_sub_rooms():
+    """Includes between the sub-rooms of a room run one way."""
+    uses = {}
+    for name in matching(*CPP):
+        for included in includes(name):
+            here, there = sub_room_of(name), sub_room_of(included)
+            if here and there and here != there and room_of(name) == room_of(included):
+                uses.setdefault(here, {})[there] = f"{name} includes {included}"
+
+    def reachable(start):
+        seen, left = set(), list(uses.get(start, {}))
+        while left:
+            room = left.pop()
+            if room not in seen:
+                seen.add(room)
+                left += uses.get(room, {})
+        return seen
+
+    for here, others in uses.items():
+        for there, example in others.items():
+            if here in reachable(there):
+                yield here, f"is in a circle: {example}"
+
+
+def rule_folders():
+    """A folder shows its files at a glance."""
+    shown = {}
+    for name in matching(*CPP):
+        shown.setdefault(os.path.dirname(name), []).append(name)
+    for folder, names in shown.items():
+        limit = rules.TEST_FILES_MAX if is_in(folder, ["tests/"]) else rules.FILES_MAX
+        limit = rules.STILL_CROWDED.get(folder, limit)
+        if len(names) > limit:
+            yield folder, f"{len(names)} files, at most {limit}"
+
+
 def rule_pure_rooms():
     """The core knows no I/O, clock, thread or randomness."""
     for name in (name for room in rules.PURE_ROOMS for name in matching(*CPP, under=room)):
