@@ -11,12 +11,12 @@
 namespace robustrun::tracer {
 namespace {
 
-struct Unseen {
+struct WithoutRecord {
   std::vector<std::uint32_t> elsewhere;  // their threads are in no call of torch.distributed
   bool is_all = true;  // of the members without a record
 };
 
-Unseen unseen_of(const Case& facts, const Communicator& comm) {
+WithoutRecord without_record(const Case& facts, const Communicator& comm) {
   std::vector<std::uint32_t> seen;  // without a record, that is
   for (const base::Rank rank : facts.view.missing_members(comm)) {
     if (const auto at = facts.view.find(rank)) seen.push_back(*at);
@@ -24,7 +24,7 @@ Unseen unseen_of(const Case& facts, const Communicator& comm) {
   for (const Member& member : comm.members) {
     if (!member.counts) seen.push_back(member.at);
   }
-  Unseen unseen;
+  WithoutRecord unseen;
   for (const std::uint32_t at : seen) {
     const Reason reason = facts.where[at].reason;
     const bool is_calling = reason == Reason::kCommunication || reason == Reason::kControlPlane;
@@ -54,7 +54,7 @@ std::optional<Verdict> rule_unseen_elsewhere(const Case& facts) {
   for (const Wait& wait : facts.graph.waits()) {  // the longest first
     if (!std::ranges::binary_search(facts.graph.unseen(), wait.comm)) continue;
     const Communicator& comm = facts.view.comms()[wait.comm];
-    const Unseen unseen = unseen_of(facts, comm);
+    const WithoutRecord unseen = without_record(facts, comm);
     if (unseen.elsewhere.empty()) continue;
     std::vector<Blame> blames;
     for (const std::uint32_t at : unseen.elsewhere) {
