@@ -77,6 +77,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kMetricAlarm:
     case Rule::kMismatch:
     case Rule::kEndedEarly:
+    case Rule::kLateCrash:
     case Rule::kNotResumed:
     case Rule::kNodeHealth:
     case Rule::kMachineFault:
