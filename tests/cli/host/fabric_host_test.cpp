@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "../scratch_folder.h"
 #include "base/io/tool.h"
 #include "cli/options/surroundings.h"
+#include "tests/scratch_folder.h"
 
 namespace robustrun::cli::fabric_host_test {
 namespace {

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <string>
 
-#include "../scratch_folder.h"
 #include "cli/options/limits.h"
+#include "tests/scratch_folder.h"
 
 namespace robustrun::cli::surroundings_test {
 namespace {

@@ -128,6 +128,7 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-12")).value().workers.overlap_saves);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers-3")).value().saving);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers-4")).value().restarts);
+  CHECK_FALSE(wire::decode<wire::WorkerProgress>(old("WorkerProgress-2")).value().steps_before);
   CHECK(wire::decode<wire::NodeEnding>(old("NodeEnding")).value().signal == 0);
   CHECK_FALSE(wire::decode<wire::WorkersGone>(old("WorkersGone")).value().saving);
   CHECK_FALSE(wire::decode<wire::HeldCopiesSaved>(old("HeldCopiesSaved")).value().saving);
