@@ -73,7 +73,8 @@ class Elastic(Meeting):
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def ranks_of(self, world, after=-1):
-        """Waits until all ranks of a group of that size have met in a later attempt; their notes."""
+        """Waits until the ranks of a group of that size have met in a later attempt: notes."""
+
         def met():
             attempts = {}
             for note in self.notes("starts"):

@@ -46,8 +46,7 @@ bool Job::Impl::note_gone(base::NodeId node, const WorkersGone& what) {
   --running_nodes;
   if (what.saving) copies.goes_on({node, at(node).generation}, what.attempt, 0);
   for (const std::string& process : what.unkillable) {
-    // Beside what is left on a node that leaves nothing is started.
-    if (unkillable.size() == kEvidenceMax || at(node).leaving) break;
+    if (unkillable.size() == kEvidenceMax) break;
     unkillable.push_back(fmt::format("{} on {} cannot be killed", process, name(node)));
   }
   return true;
