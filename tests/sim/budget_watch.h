@@ -58,7 +58,9 @@ class BudgetWatch {
   [[nodiscard]] Broken on_decision(Nanos now, const core::Decision& decision) {
     const std::string& text = decision.text;
     if (decision.rule == core::Rule::kBudgetRefilled) return refilled(now);
-    if (text.ends_with("; the start is tried again")) return another_free_one(true);
+    if (text.ends_with("; the start is tried again")) {
+      return spec_.compat ? another_start(now) : another_free_one(true);
+    }
     if (decision.rule != core::Rule::kRestart) return {};
     if (text.starts_with("restart, not counted because the script")) {
       const bool was_noticed = noticed_at_ && now <= *noticed_at_ + spec_.policy.suspected_for;
@@ -66,6 +68,12 @@ class BudgetWatch {
     }
     const bool is_counted = text.starts_with("restart ") && !text.starts_with("restart with");
     return is_counted ? counted(now, text) : Broken{};
+  }
+  // torchrun restarts for nothing but --max-restarts: there a start counts as any other.
+  [[nodiscard]] Broken another_start(Nanos now) {
+    if (used_++ == 0) used_since_ = now;
+    if (used_ <= spec_.restart.max_restarts) return {};
+    return {"budget_is_kept", "a start is tried again, and no restart was left"};
   }
   [[nodiscard]] Broken counted(Nanos now, const std::string& text) {
     if (used_++ == 0) used_since_ = now;

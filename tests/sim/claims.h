@@ -67,7 +67,8 @@ class Claims {
   // Where the time went is the whole time, without gaps, whatever the clocks of nodes show.
   void time_adds_up(const core::RunReport& report) {
     Nanos sum{}, at{};
-    bool is_whole = report.time.ettr >= 0 && report.time.ettr <= 1;
+    const double ettr = report.time.ettr.value_or(0);  // none: no step was done
+    bool is_whole = ettr >= 0 && ettr <= 1;
     for (const core::TimeShare& share : report.time.shares) {
       is_whole = is_whole && share.duration >= Nanos{};
       sum += share.duration;

@@ -21,9 +21,11 @@ struct Unreached {
   core::Rule rule;
   const char* why;
 };
-inline constexpr std::array<Unreached, 2> kUnreachedRules{{
+inline constexpr std::array<Unreached, 4> kUnreachedRules{{
     {core::Rule::kColdStart, "agents here keep no standby workers, and so miss none"},
     {core::Rule::kLateCrash, "workers here end with their scripts"},
+    {core::Rule::kEndedEarly, "no failure here reads as one that follows from a peer that ended"},
+    {core::Rule::kNotResumed, "workers here do not report at which step they begin"},
 }};
 
 // Cells of the core's table that no run here can come to, and why.

@@ -156,7 +156,7 @@ TEST_CASE("every rule has a word of its own, and what gives up is no incident") 
     incidents += is_incident(rule) ? 1 : 0;
     CHECK_FALSE((is_incident(rule) && gives_up(rule)));
   }
-  CHECK(incidents == 9);
+  CHECK(incidents == 10);
   CHECK(is_incident(Rule::kWorkerFailed));
   CHECK_FALSE(is_incident(Rule::kGroupGrew));
   CHECK(gives_up(Rule::kBudgetExhausted));
