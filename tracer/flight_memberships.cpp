@@ -124,8 +124,8 @@ struct StreamId {
 
 std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
   std::map<StreamId, Stream> streams;
-  const bool timed = std::ranges::any_of(
-      recording.entries, [](const auto& entry) { return entry.started_ns != 0; });
+  const bool timed = std::ranges::any_of(recording.entries,
+                                         [](const auto& entry) { return entry.started_ns != 0; });
   for (std::size_t at = 0; at < recording.entries.size(); ++at) {
     const RecordedEntry& entry = recording.entries[at];
     Stream& stream = streams[{entry.group, entry.group_name, is_gloo(entry)}];

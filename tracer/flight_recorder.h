@@ -74,15 +74,15 @@ struct KnownGroup {
 // groups whose members are told. A group that neither side tells the members of has size 0 and its
 // name's hash for a key. Groups that have not been used yet are there, too, where that is certain.
 // `beside`: names of groups beside whose operations computations go on. With it, an operation of
-// NCCL that was called after an unfinished one of another group counts as kQueued: GPUs do one after
-// the other, and a dump without times does not tell which of them they have come to.
+// NCCL that was called after an unfinished one of another group counts as kQueued: GPUs do one
+// after the other, and a dump without times does not tell which of them they have come to.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,
                                                   const std::set<std::string>* beside = nullptr);
 
-// Names of groups with an unfinished operation of NCCL although one of another group that was called
-// later is done.
+// Names of groups with an unfinished operation of NCCL although one of another group that was
+// called later is done.
 [[nodiscard]] std::set<std::string> groups_beside(const FlightRecording& recording);
 
 // By its pg_status: it has begun something, and finished all that it has. false: not told.

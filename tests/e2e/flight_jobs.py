@@ -1,11 +1,11 @@
 """Hung jobs of 16 ranks with NCCL, played, and what PyTorch's Flight Recorder would hold of them.
 
-    python flight_jobs.py KIND SEED FOLDER [--faulty N]    writes the dumps of one job, says the truth
+    python flight_jobs.py KIND SEED FOLDER [--faulty N]  writes the dumps of one job, and the truth
     python flight_jobs.py --campaign ROBUSTRUN [--seeds N] recall and precision of `diagnose`
 
 The job trains as Megatron does: pipeline stages (1F1B, batched sends and receives), tensor-parallel
 and expert-parallel collectives within a layer, data-parallel gradients, a norm over all ranks. What
-is played is the machinery, not the dumps: a host that launches ahead of its GPU until it has to wait
+is played is the machinery, not the dumps: a host that launches ahead of its GPU until it must wait
 for it; streams in order, one per communicator, behind one of computations; collectives that end
 when all members have come to them; sends that end with their receive. A fault stops or changes one
 of these, and the rest of the job comes to rest by itself. Nothing here knows the analyzer's rules.
@@ -119,7 +119,6 @@ class Job:
     def program(self, rank):
         stage = rank // (self.tp * self.dp)
         before, after = rank - self.tp * self.dp, rank + self.tp * self.dp
-        is_first, is_last = stage == 0, stage == self.pp - 1
         group = {kind: self.groups[kind][rank] for kind in DESCRIPTIONS}
         program = []
 
@@ -197,7 +196,8 @@ class Job:
         program = self.programs[rank]
         draw = self.random
         if self.kind == "skip":
-            calls = [i for i, call in enumerate(program) if isinstance(call, Call) and not call.peers]
+            calls = [i for i, call in enumerate(program)
+                     if isinstance(call, Call) and not call.peers]
             del program[draw.choice(calls)]
             return
         swaps = [i for i in range(len(program) - 1)

@@ -1,7 +1,6 @@
-"""`robustrun diagnose --from`: hung jobs of 16 ranks with NCCL in groups TP, PP, EP and DP, played by
-flight_jobs.py with one to three faulty ranks. The floors are what the campaign gives (200 seeds of
-each, see docs/diagnosis.md), less what a few seeds may differ by.
-"""
+"""`robustrun diagnose --from`: hung jobs of 16 ranks with NCCL in groups TP, PP, EP and DP, played
+by flight_jobs.py with one to three faulty ranks. The floors are what its campaign gives, less what
+a few seeds may differ by."""
 
 import json
 

@@ -36,7 +36,8 @@ TEST_CASE("of a pair at rest the one that has not finished is left behind") {
   }
 }
 
-TEST_CASE("one finisher that has finished the next one as well is enough in a group of two or four") {
+TEST_CASE(
+    "one finisher that has finished the next one as well is enough in a group of two or four") {
   for (const std::uint32_t size : {2U, 4U}) {
     CAPTURE(size);
     Fleet fleet(size);
@@ -169,7 +170,8 @@ TEST_CASE("a circle of three groups of four ranks shows everybody in it") {
     CAPTURE(piece);
     CHECK(verdict.sentence.find(piece) != std::string::npos);
   }
-  CHECK(verdict.sentence.find("each other") == std::string::npos);  // 1 and 0 share no operation of 3
+  CHECK(verdict.sentence.find("each other") ==
+        std::string::npos);  // 1 and 0 share no operation of 3
 }
 
 // Members of `comm` called its operation `at` s after the beginning.

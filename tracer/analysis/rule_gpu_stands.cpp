@@ -154,15 +154,16 @@ Verdict undecided(const Case& facts, const std::vector<Standing>& standing) {
   verdict.lasting = age_to_tell(facts, wait.age);
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
-  verdict.sentence = fmt::format(
-      "{}: the GPU of one of them stands, and dumps without times do not tell which",
-      one_of_text(facts, standing.front()));
+  verdict.sentence =
+      fmt::format("{}: the GPU of one of them stands, and dumps without times do not tell which",
+                  one_of_text(facts, standing.front()));
   for (const Standing& one : standing) {
     if (verdict.evidence.size() < kEvidenceLines) {
       verdict.evidence.push_back(one_of_text(facts, one));
     }
   }
-  verdict.evidence.push_back("with TORCH_NCCL_ENABLE_TIMING=1 a dump tells whose GPU has not begun");
+  verdict.evidence.push_back(
+      "with TORCH_NCCL_ENABLE_TIMING=1 a dump tells whose GPU has not begun");
   return verdict;
 }
 

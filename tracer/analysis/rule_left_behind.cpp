@@ -1,7 +1,7 @@
 // R5: a rank is still inside an operation that nobody can leave before all have entered it, and
 // most of the others have left it, or one of them has finished the next such one as well, which
-// needed all of them again: what is missing is at that rank. At rest one that has left it is enough:
-// everybody had the time to.
+// needed all of them again: what is missing is at that rank. At rest one that has left it is
+// enough: everybody had the time to.
 
 #include <fmt/format.h>
 
@@ -22,8 +22,8 @@ std::size_t finished_by(const Communicator& comm, std::uint64_t ordinal) {
 bool is_left_far_behind(const FleetView& view, const Communicator& comm, std::uint64_t ordinal) {
   const std::optional<Signature> next = view.signature(comm, ordinal + 1);
   if (!next || !synchronises_all(next->kind)) return false;
-  return std::ranges::any_of(
-      comm.members, [&](const Member& m) { return m.counts && m.ordinal > ordinal + 1; });
+  return std::ranges::any_of(comm.members,
+                             [&](const Member& m) { return m.counts && m.ordinal > ordinal + 1; });
 }
 
 // The kernel runs on all channels: the GPU is where it hangs.

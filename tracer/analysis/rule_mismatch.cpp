@@ -164,8 +164,7 @@ Verdict verdict_of(const Case& facts, const Wait& wait, Dispute dispute) {
                            blames_of(is_majority ? dispute.deviating : both, wait, dispute));
   add_members(facts, wait.comm, made);
   Verdict& verdict = made.verdict;
-  verdict.confidence =
-      is_majority && !elsewhere ? Confidence::kMajority : Confidence::kInferred;
+  verdict.confidence = is_majority && !elsewhere ? Confidence::kMajority : Confidence::kInferred;
   const auto side = [&](const std::vector<std::uint32_t>& ats, const Signature& signature) {
     return fmt::format("{} {} {}", ranks_text(facts.view, ats), ats.size() > 1 ? "call" : "calls",
                        signature_text(signature));

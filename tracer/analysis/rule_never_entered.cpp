@@ -39,9 +39,9 @@ void add_unseen(const Case& facts, Verdict& verdict) {
   if (unseen.empty()) return;
   std::vector<std::uint32_t> numbers;
   for (const base::Rank rank : unseen) numbers.push_back(rank.value);
-  verdict.sentence +=
-      fmt::format("; {} {}, for whom others wait, {} no record", unseen.size() > 1 ? "ranks" : "rank",
-                  list_text(numbers), unseen.size() > 1 ? "have" : "has");
+  verdict.sentence += fmt::format("; {} {}, for whom others wait, {} no record",
+                                  unseen.size() > 1 ? "ranks" : "rank", list_text(numbers),
+                                  unseen.size() > 1 ? "have" : "has");
   verdict.culprits.insert(verdict.culprits.end(), unseen.begin(), unseen.end());
   std::ranges::sort(verdict.culprits);
   verdict.confidence = Confidence::kInferred;

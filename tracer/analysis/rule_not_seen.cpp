@@ -1,6 +1,6 @@
-// The last resort of R2: everybody who is seen is inside, and a member is not seen. It is named as a
-// suspicion. Of a job at rest several are, by the operations in which nobody else is missing; while
-// one runs, two or more are not told apart.
+// The last resort of R2: everybody who is seen is inside, and a member is not seen. It is named as
+// a suspicion. Of a job at rest several are, by the operations in which nobody else is missing;
+// while one runs, two or more are not told apart.
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // R6b: ranks wait for each other in different operations, straight or in a circle, and nobody among
 // them for anybody else: they have called the operations in different orders, or one of them has
-// left one out. Which of the two it was shows only later, and there is no later. Who it was may show:
-// ranks of one program have called as many operations of one kind of group before the same one of
-// another, and one that has not is it.
+// left one out. Which of the two it was shows only later, and there is no later. Who it was may
+// show: ranks of one program have called as many operations of one kind of group before the same
+// one of another, and one that has not is it.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kSidesNamed = 6;
 
 struct Side {  // of a knot: those who are inside the same operation
-  Wait wait;   // the longest of them
+  Wait wait;  // the longest of them
   std::vector<std::uint32_t> ats;
 };
 
@@ -172,10 +172,11 @@ std::string conclusion(const Case& facts, const std::vector<Side>& sides, bool i
            "one out";
   }
   const Side& few = sides[1];
-  return fmt::format("they wait for each other, because {} {} them in another order or {} left one "
-                     "out",
-                     ranks_text(facts.view, few.ats), few.ats.size() > 1 ? "call" : "calls",
-                     few.ats.size() > 1 ? "have" : "has");
+  return fmt::format(
+      "they wait for each other, because {} {} them in another order or {} left one "
+      "out",
+      ranks_text(facts.view, few.ats), few.ats.size() > 1 ? "call" : "calls",
+      few.ats.size() > 1 ? "have" : "has");
 }
 
 std::string conclusion(const Case& facts, const std::vector<std::uint32_t>& few) {

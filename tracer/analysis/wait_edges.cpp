@@ -194,8 +194,7 @@ class Collector {
     bool is_waiting = false;
     for (std::uint32_t m = 0; m < comm.members.size(); ++m) {
       for (const PeerCount& count : comm.members[m].view->peers) {
-        entered.push_back(
-            {m, count.peer, count.is_send, count.entered, count.done, count.is_part});
+        entered.push_back({m, count.peer, count.is_send, count.entered, count.done, count.is_part});
         is_waiting |= count.entered > count.done;
       }
     }

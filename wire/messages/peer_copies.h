@@ -33,8 +33,8 @@ struct CopyRoute {
 // each stands for all before. What is in no list any more is given back with StartWorkers.
 struct PlaceCopies {
   base::Attempt attempt;
-  std::vector<CopyRoute> send;   // where copies of this node's ranks go
-  std::vector<CopyRoute> hold;   // of which ranks copies are taken and kept, and from whom
+  std::vector<CopyRoute> send;  // where copies of this node's ranks go
+  std::vector<CopyRoute> hold;  // of which ranks copies are taken and kept, and from whom
   std::vector<CopyRoute> fetch;  // ranks of this node whose newest copy another node has
   std::optional<std::uint64_t>
       rate{};  // bytes/s that this node sends at most; none: its own default

@@ -34,7 +34,7 @@ const char* to_string(FirstAction action);
 // All conditions that a row states must hold: of exits, signals, out_of_memory and found any one;
 // and, if it states exceptions, texts or xids, one line that fulfils all of these.
 struct FaultRow {
-  std::string name;     // "GPU has fallen off the bus"; no two rows have the same
+  std::string name;  // "GPU has fallen off the bus"; no two rows have the same
   std::string symptom;  // its class: "GPU unavailable"
   std::vector<std::string> exceptions;  // types without their modules: "OutOfMemoryError"; "*": any
   std::vector<std::string> texts;  // the line contains one; '*' stands for any bytes
