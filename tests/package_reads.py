@@ -42,7 +42,7 @@ os._exit(0)
 
 
 def attempt_variables():
-    header = (ROOT / "agent" / "standby_match.h").read_text()
+    header = (ROOT / "agent" / "spawn" / "standby_match.h").read_text()
     names = re.findall(r'"(\w+)"', header[header.index("kAttemptVariables = {"):].split("}")[0])
     assert {"RANK", "MASTER_PORT", "ROBUSTRUN_ATTEMPT"} <= set(names)
     return names

@@ -36,8 +36,8 @@ def test_it_runs_with_the_libc_of_older_systems():
 
 
 def test_it_shows_the_functions_of_its_headers_and_nothing_else():
-    header = "".join((ROOT / "checkpoint" / name).read_text()
-                     for name in ("c_api.h", "c_memory.h", "c_local.h"))
+    header = "".join((ROOT / "checkpoint" / "c_api" / name).read_text()
+                     for name in ("api.h", "memory.h", "local.h"))
     declared = set(re.findall(r"^RR_API [\w *]+\b(rr_\w+)\(", header, re.M))
     shown = {line.split()[2] for line in read("nm", "-D", "--defined-only").splitlines()}
     assert shown == declared and len(declared) > 15
