@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kSingleLane = 0;  // of a pool for one kind of wo
 // standby, standby_set
 inline constexpr std::chrono::seconds kStandbyReadyMax{300};  // imports, from a slow file system
 inline constexpr std::size_t kStandbysAtOnce = 2;  // that import
-// A restart waits so long for standbys that import: they are ahead of any worker that would start.
+// With half of the standbys ready, a restart waits so long for those that import.
 inline constexpr std::chrono::seconds kStandbyWaitMax{20};
 inline constexpr std::chrono::seconds kModulesAfter{10};  // of user code without a step
 inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;

@@ -81,9 +81,15 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
   });
-  const bool are_all_coming = std::ranges::all_of(slots_, [&](const auto& slot) {
-    return importing_.contains(slot.second.standby) || is_ready(slot.second);
-  });
+  // One that imports may be as far from its end as a fresh worker: with most of them ready, none of
+  // these is left to start cold beside them.
+  const auto ready =
+      std::ranges::count_if(slots_, [&](const auto& slot) { return is_ready(slot.second); });
+  const bool are_all_coming =
+      2 * static_cast<std::size_t>(ready) >= slots_.size() &&
+      std::ranges::all_of(slots_, [&](const auto& slot) {
+        return importing_.contains(slot.second.standby) || is_ready(slot.second);
+      });
   const bool has_expected = is_wanted();
   for (auto& [rank, slot] : slots_) {
     if (importing_.contains(slot.standby) &&

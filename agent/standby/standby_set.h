@@ -44,7 +44,7 @@ class StandbySet {
   // docs/formats/standby.md). Those that are there and like that stay. None: none is kept.
   void keep(std::vector<Wanted> wanted, const std::string& list);
   // An attempt starts. Standbys that still import would compete with it and are killed, unless
-  // every worker has one that is ready or imports.
+  // every worker has one that is ready or imports, and half of them or more are ready.
   void begin(const wire::StartWorkers& order);
   // Calls `go`, now or once all that begin() has left importing are ready or gone, after
   // kStandbyWaitMax at most. A later `go` replaces it.
