@@ -155,7 +155,7 @@ def test_workers_start_while_copies_are_saved_for_longer_than_8_s_and_load_what_
 
 def test_a_rank_on_another_node_waits_for_copies_that_are_saved_there(nodes, slow_disk):
     robustrun = nodes.runner
-    saves = slow_disk(12 << 20)  # 200 MiB: 17 s, in which torch is imported on a busy machine, too
+    saves = slow_disk(20 << 20)  # 200 MiB: 10 s, in which torch is imported on a busy machine, too
     folder, env = environment(robustrun, saves, 100)
     job = nodes("--nnodes=2", "--nproc-per-node=1", "job.py", env=env)
     job.wait(lambda: notes(folder, "up"), "new workers", 120)
@@ -168,7 +168,7 @@ def test_a_rank_on_another_node_waits_for_copies_that_are_saved_there(nodes, slo
 
 
 def test_a_save_that_comes_first_waits_for_the_copies_of_before(robustrun, slow_disk):
-    saves = slow_disk(12 << 20)
+    saves = slow_disk(20 << 20)
     folder, env = environment(robustrun, saves, 100, "save")
     running = robustrun.start("--nproc-per-node=2", "job.py", env=env)
     wait_for(lambda: notes(folder, "up"), 120, "new workers")
@@ -183,7 +183,7 @@ def test_a_save_that_comes_first_waits_for_the_copies_of_before(robustrun, slow_
 def test_a_run_that_ends_meanwhile_has_saved_them(robustrun, slow_disk):
     """Workers that do not ask for checkpoints are not held, and their agent stays until all is on
     disk."""
-    saves = slow_disk(12 << 20)
+    saves = slow_disk(20 << 20)
     folder, env = environment(robustrun, saves, 100, "plain")
     running = robustrun.start("--nproc-per-node=2", "job.py", env=env)
     wait_for(lambda: notes(folder, "up"), 120, "new workers")
@@ -195,7 +195,7 @@ def test_a_run_that_ends_meanwhile_has_saved_them(robustrun, slow_disk):
 
 
 def test_workers_that_die_again_meanwhile_lose_nothing(robustrun, slow_disk):
-    saves = slow_disk(40 << 20)
+    saves = slow_disk(80 << 20)
     folder, env = environment(robustrun, saves, 400)
     running = robustrun.start("--nproc-per-node=2", "job.py", env=env)
     up = wait_for(lambda: notes(folder, "up"), 120, "new workers")

@@ -75,7 +75,9 @@ TEST_CASE("a dead rank that some other record knows may be what a communicator l
     fleet.rank(2).life = life;
     Verdict verdict = fleet.verdict();
     CHECK(numbers(verdict.culprits) == Ranks{2});
-    CHECK(verdict.confidence == Confidence::kInferred);
+    // It is all that the operation lacks, and was seen to be stopped.
+    const bool is_seen = life == Life::kStopped;
+    CHECK(verdict.confidence == (is_seen ? Confidence::kExact : Confidence::kInferred));
     CHECK(numbers(verdict.victims) == Ranks{0, 1});
     for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 2;  // it lacks nobody
     CHECK(fleet.verdict().finding == Finding::kUndecided);

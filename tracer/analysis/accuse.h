@@ -51,6 +51,8 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 // Of those who are dead, or stopped, and whom nobody waits for as far as is known: who may be a
 // member of a communicator that lacks one all the same.
 [[nodiscard]] std::vector<Blame> unplaced(const Case& facts, Guilt guilt);
+// Members of `comm` without a record of it, in order: what they do in it is not known.
+[[nodiscard]] std::vector<base::Rank> unseen_members(const Case& facts, const Communicator& comm);
 // Names of the nodes of these ranks, each once, in natural order.
 [[nodiscard]] std::vector<std::string> nodes_of(const FleetView& view,
                                                 const std::vector<std::uint32_t>& ats);

@@ -16,21 +16,12 @@ namespace {
 
 using Ranks = std::vector<base::Rank>;
 
-Ranks not_seen(const Case& facts, const Communicator& comm) {
-  Ranks ranks = facts.view.missing_members(comm);
-  for (const Member& member : comm.members) {
-    if (!member.counts) ranks.push_back(facts.view.rank(member.at).rank);
-  }
-  std::ranges::sort(ranks);
-  return ranks;
-}
-
 // Who of them a wait may be for.
 Ranks may_be_waited_for(const Case& facts, const Wait& wait) {
   const Communicator& comm = facts.view.comms()[wait.comm];
   const Member* const peer = wait.peer < 0 ? nullptr : comm.find(wait.peer);
   if (peer != nullptr) return {facts.view.rank(peer->at).rank};
-  return not_seen(facts, comm);
+  return unseen_members(facts, comm);
 }
 
 // Of each operation in which nobody but them is missing.
@@ -106,7 +97,7 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
   const std::string operation = operation_text(facts.view, comm, shown->ordinal, verdict.signature);
-  Ranks ranks = not_seen(facts, comm);
+  Ranks ranks = unseen_members(facts, comm);
   Ranks culprits;
   if (comm.uncounted == 1) culprits = ranks;
   bool is_here = true;  // all of them are members

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/sentence.h"
 
@@ -16,6 +18,17 @@ std::string state_of(const RankSnapshot& rank) {
                               : fmt::format(" (state {})", process.state.substr(0, 1));
 }
 
+// A stopped rank may leave no fresh record: then it is all that some operation lacks.
+bool lacks_only(const Case& facts, const std::vector<Blame>& stopped) {
+  std::vector<base::Rank> ranks;
+  for (const Blame& blame : stopped) ranks.push_back(facts.view.rank(blame.at).rank);
+  std::ranges::sort(ranks);
+  return std::ranges::any_of(facts.graph.waits(), [&](const Wait& wait) {
+    const auto unseen = unseen_members(facts, facts.view.comms()[wait.comm]);
+    return !wait.has_edges && !unseen.empty() && std::ranges::includes(ranks, unseen);
+  });
+}
+
 }  // namespace
 
 std::optional<Verdict> rule_stopped(const Case& facts) {
@@ -28,7 +41,9 @@ std::optional<Verdict> rule_stopped(const Case& facts) {
   if (!is_waited_for) stopped = unplaced(facts, Guilt::kStopped);
   if (stopped.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kStopped, stopped);
-  if (is_waited_for) made.verdict.confidence = Confidence::kExact;
+  if (is_waited_for || lacks_only(facts, stopped)) {
+    made.verdict.confidence = Confidence::kExact;
+  }
   made.verdict.is_moving = false;
   const std::string state =
       made.is_plural() ? "" : state_of(facts.view.rank(made.culprits.front()));

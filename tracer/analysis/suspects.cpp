@@ -103,4 +103,13 @@ std::vector<Blame> unplaced(const Case& facts, Guilt guilt) {
   return blames;
 }
 
+std::vector<base::Rank> unseen_members(const Case& facts, const Communicator& comm) {
+  std::vector<base::Rank> ranks = facts.view.missing_members(comm);
+  for (const Member& member : comm.members) {
+    if (!member.counts) ranks.push_back(facts.view.rank(member.at).rank);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
 }  // namespace robustrun::tracer
