@@ -108,8 +108,8 @@ constexpr auto kTorchrunRows = std::to_array<Option>({
    .torchrun = true, .help = "Every worker sees LOCAL_RANK=0 and, as device 0, its own GPU."},
   {.id = kUseEnv, .name = "use-env", .type = kFlag, .group = kWhat, .torchrun = true,
    .variable = false,
-   .help = "Of torch.distributed.launch, and what happens anyway unless we are called by that name: "
-           "workers read LOCAL_RANK. For a script that wants --local-rank, write "
+   .help = "Of torch.distributed.launch, and what happens anyway unless we are called by that "
+           "name: workers read LOCAL_RANK. For a script that wants --local-rank, write "
            "SCRIPT '--local-rank=${local_rank}'."},
 });
 // clang-format on
