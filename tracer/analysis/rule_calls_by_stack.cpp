@@ -1,9 +1,9 @@
 // R2 without any record: no operation is known to be unfinished, and stacks show ranks inside calls
 // of torch.distributed while others are in the script. So do point-to-point operations over gloo,
-// of which torch keeps no record, and whoever waits for a process group to be made.
+// of which torch keeps no record, and ranks that wait for a process group to be made.
 //
 // A stack is of one moment, and which send belongs to which receive is not known: the verdict is
-// inferred, and whoever looks again and again must say whether it lasts
+// inferred, and the watch that looks again and again decides whether it lasts
 // (supervisor/watch/hang_watch.h).
 
 #include <fmt/format.h>
