@@ -16,11 +16,12 @@ try:
     from robustrun import step
 except ImportError:   # --compat=torchrun
     step = int
-attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+attempt = os.environ["ROBUSTRUN_ATTEMPT"]
 own = f"is.{attempt}.{os.getpid()}"
 with open(own, "w") as note:
     note.write("|".join([flavour.NAME, os.environ.get("LR", "none"), os.environ.get("API_KEY", ""),
-                         " ".join(sys.argv[1:]), os.getcwd()]))
+                         " ".join(sys.argv[1:]), os.getcwd(),
+                         os.environ["TORCHELASTIC_RESTART_COUNT"]]))
 os.replace(own, f"is.{attempt}")
 n = 0
 while not os.path.exists("enough"):
@@ -47,7 +48,7 @@ class Updated(Detached):
         return json.loads(self.do("update", "--list", "--json").text)["versions"]
 
     def said(self, attempt):
-        """What attempt N was: code, LR, API_KEY, arguments, working directory."""
+        """What attempt N was: code, LR, API_KEY, arguments, working directory, restart count."""
         note = self.folder / f"is.{attempt}"
         return wait_for(lambda: note.exists() and note.read_text().split("|"), 150, note.name)
 
@@ -76,7 +77,7 @@ def test_a_crashing_script_is_mended_at_the_next_restart(robustrun, where):
     assert run.versions()[1]["state"] == "pending"
     assert run.status()["attempt"] == 0
     (run.folder / "fail").touch()
-    code, _, _, _, working_directory = run.said(1)
+    code, _, _, _, working_directory, _ = run.said(1)
     assert code == "mended"
     assert working_directory == str(run.folder)
     run.state_of(1, "proven")
@@ -105,6 +106,8 @@ def test_variables_and_arguments_are_changed_at_once(robustrun, mode):
     assert run.said(2)[1:4] == ["0.5", "", "--lr 0.1 --now"]
     run.update("--unset", "LR", "--now")
     assert run.said(3)[1] == "none"
+    # torch's count is of restarts spent, and an update spends none.
+    assert run.said(3)[5] == ("0" if mode else "3")
     report = json.loads(run.do("report", "--json").text)
     assert report["incidents"] == []
     assert any(share["spent"] == "restarting" for share in report["time"]["shares"])
