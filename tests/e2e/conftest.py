@@ -114,6 +114,16 @@ def is_standby(pid):
         return False
 
 
+def is_waiting_standby(pid):
+    """It has sent what it has imported: it holds torch and sleeps on its socket."""
+    try:
+        maps = pathlib.Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        sleeps_in = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0]
+    except OSError:
+        return False
+    return "libtorch_cpu" in maps and sleeps_in == "45"  # recvfrom
+
+
 @dataclasses.dataclass
 class Finished:
     code: int
@@ -216,6 +226,20 @@ class Runner:
             and needle in read_environ(entry.name).split(b"\0")
             and is_alive(entry.name)
         ]
+
+    def standbys(self):
+        """Pids of interpreters that wait, or import."""
+        return sorted(pid for pid in self.marked()
+                      if b"shim" not in program_of(pid) and is_standby(pid))
+
+    def waiting_standbys(self, count, besides=()):
+        """Pids of `count` standby workers that have imported all; waits until they have."""
+        def find():
+            pids = [pid for pid in self.standbys()
+                    if pid not in besides and is_waiting_standby(pid)]
+            return len(pids) == count and pids
+
+        return wait_for(find, 300, f"{count} standby workers")
 
     def expect_nothing_left(self, within_s=20.0):
         wait_for(lambda: not self.marked(), within_s, "the end of all descendants")

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from conftest import is_alive, is_standby, program_of, wait_for
+from conftest import is_alive, is_waiting_standby, wait_for
 
 pytest.importorskip("torch")
 
@@ -73,28 +73,8 @@ def facts(robustrun, attempt):
     return wait_for(read, 300, f"attempt {attempt} on {WORKERS} ranks")
 
 
-def standbys(robustrun):
-    """Pids of interpreters that wait, or import."""
-    return sorted(pid for pid in robustrun.marked()
-                  if b"shim" not in program_of(pid) and is_standby(pid))
-
-
-def is_waiting(pid):
-    """It has sent what it has imported: it holds torch and sleeps on its socket."""
-    try:
-        maps = open(f"/proc/{pid}/maps").read()
-        sleeps_in = open(f"/proc/{pid}/syscall").read().split()[0]
-    except OSError:
-        return False
-    return "libtorch_cpu" in maps and sleeps_in == "45"  # recvfrom
-
-
 def waiting(robustrun, besides=()):
-    def find():
-        pids = [pid for pid in standbys(robustrun) if pid not in besides and is_waiting(pid)]
-        return len(pids) == WORKERS and pids
-
-    return wait_for(find, 300, "two standby workers")
+    return robustrun.waiting_standbys(WORKERS, besides)
 
 
 def start(robustrun, *options, script=SCRIPT):
@@ -246,7 +226,7 @@ def start_gated(robustrun):
 
 def importing(robustrun):
     """Both standbys, by local rank; none of them waits yet."""
-    pids = wait_for(lambda: len(standbys(robustrun)) == WORKERS and standbys(robustrun), 300,
+    pids = wait_for(lambda: len(robustrun.standbys()) == WORKERS and robustrun.standbys(), 300,
                     "standby workers that import")
     found = {}
     for pid in pids:
@@ -269,7 +249,7 @@ def test_a_restart_waits_for_standbys_that_import(robustrun):
     found = importing(robustrun)
     assert age(found[1]) <= age(found[0]), "the one with more imports begins first"
     release(robustrun, 1)
-    wait_for(lambda: is_waiting(found[1]), 300, "the first standby worker")
+    wait_for(lambda: is_waiting_standby(found[1]), 300, "the first standby worker")
     for each in first:
         os.kill(each["pid"], signal.SIGKILL)
     wait_for(lambda: not any(is_alive(each["pid"]) for each in first), what="the workers' end")
@@ -327,7 +307,7 @@ def test_without_standbys_there_are_none(robustrun, options):
     first = facts(robustrun, 0)
     os.kill(first[0]["pid"], signal.SIGKILL)
     second = facts(robustrun, 1)
-    assert standbys(robustrun) == []
+    assert robustrun.standbys() == []
     assert not any(each["warm"] for each in second)
     go(robustrun, 1)
     assert running.finish().code == 0
