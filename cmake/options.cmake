@@ -27,6 +27,8 @@ target_compile_definitions(rr_options INTERFACE ROBUSTRUN_VERSION="${PROJECT_VER
 target_compile_options(rr_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wswitch-enum
   $<$<BOOL:${ROBUSTRUN_WERROR}>:-Werror>)
+# __FILE__ below the tree alone: no builder's path in messages, and a cache serves each clone.
+target_compile_options(rr_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 # g++ 12.2 at -O2 moves a Result<string> into an empty optional and frees its text twice (seen with
 # valgrind, which is silent with this, or at -O1).
 target_compile_options(rr_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-ipa-modref>)

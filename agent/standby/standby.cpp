@@ -33,8 +33,9 @@ class StandbyImpl final : public Standby {
 
   [[nodiscard]] bool is_ready() const override {
     if (!ready_ || !order_ || pid_ == 0) return false;
+    // Neither stopped nor dead. One that waits for a page of its memory is as good as any other.
     const char state = state_letter(pid_);
-    return state == 'S' || state == 'R';
+    return state == 'S' || state == 'R' || state == 'D';
   }
   [[nodiscard]] const Ready& ready() const override { return *ready_; }
   [[nodiscard]] const Spawn& spawn() const override { return plan_.spawn; }

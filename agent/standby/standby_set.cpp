@@ -193,7 +193,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const Spawn& 
       }
       place.cold = changes.error().what;
     } else {
-      place.cold = "its standby worker had stopped, or died just then";
+      place.cold = "its standby worker had been stopped, or had just died";
     }
     kill(slot);
   }

@@ -8,13 +8,14 @@
 
 #include "base/io/child.h"
 #include "tests/agent/process_tree.h"
+#include "tests/paths.h"
 
 namespace robustrun::agent::kill_tree_test {
 namespace {
 
-const std::string kShim = RR_BIN_DIR "/robustrun-shim";
-const std::string kTree = RR_TEST_HELPERS "/shim_tree";
-const std::string kAgent = RR_TEST_HELPERS "/shim_agent";
+const std::string kShim = built_program("robustrun-shim");
+const std::string kTree = test_helper("shim_tree");
+const std::string kAgent = test_helper("shim_agent");
 
 // The agent stand-in and its tree. This process does not adopt orphans: whatever survived the
 // shim would keep the pipe open.

@@ -10,11 +10,12 @@
 #include "base/io/child.h"
 #include "base/io/tool.h"
 #include "tests/agent/process_tree.h"
+#include "tests/paths.h"
 
 namespace robustrun::agent::strays_test {
 namespace {
 
-const std::string kTree = RR_TEST_HELPERS "/shim_tree";
+const std::string kTree = test_helper("shim_tree");
 
 struct Tree {
   TreePipe out;

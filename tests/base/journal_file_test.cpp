@@ -9,6 +9,7 @@
 #include "base/core/clock.h"
 #include "base/io/fd.h"
 #include "tests/base/support.h"
+#include "tests/paths.h"
 
 namespace journal_file_test {
 
@@ -232,7 +233,7 @@ TEST_CASE("a record above the limit is refused, and one at the limit is kept") {
 }
 
 TEST_CASE("the stored journal of format 1 can still be read") {
-  const auto contents = read_journal(std::string(RR_SOURCE_DIR) + "/tests/golden/journal-v1.bin");
+  const auto contents = read_journal(in_source("tests/golden/journal-v1.bin"));
   REQUIRE(contents);
   CHECK(contents->torn_bytes == 0);
   REQUIRE(contents->records.size() == 3);

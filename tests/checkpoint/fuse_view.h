@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace robustrun::test {
 
 // A folder seen through FUSE, served by a process that can be stopped.
@@ -23,8 +25,7 @@ class FuseView {
   // Read-only; reads of files whose paths have `broken` in them fail with EIO.
   static FuseView failing(const std::string& source, const std::string& target,
                           const std::string& broken) {
-    return FuseView(target, {std::string(RR_TEST_HELPERS) + "/slow_view", source, target, "0",
-                             "/dev/null", broken});
+    return FuseView(target, {test_helper("slow_view"), source, target, "0", "/dev/null", broken});
   }
   ~FuseView() {
     if (pid_ < 0) return;

@@ -9,6 +9,7 @@
 
 #include "probe/limits.h"
 #include "probe/tests.h"
+#include "tests/paths.h"
 
 namespace robustrun::probe::result_test {
 namespace {
@@ -134,8 +135,7 @@ TEST_CASE("more than the limits is cut") {
 // scripts/record-probe makes these.
 TEST_CASE("what real machines have said is read whole") {
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(RR_SOURCE_DIR "/tests/fixtures/probe")) {
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("tests/fixtures/probe"))) {
     if (entry.path().extension() != ".jsonl") continue;
     CAPTURE(entry.path().string());
     ++files;

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "tests/paths.h"
 #include "tests/sim/reached.h"
 #include "tests/sim/shrink.h"
 #include "tests/support/sanitized.h"
@@ -47,7 +48,7 @@ std::string complaint_about(std::uint64_t seed, const Outcome& broken) {
     for (const Struck& one : shrunk.struck) allowed.insert(one.id);
     Cluster(scenario, Mutation::kNone, true, &allowed).run();
   }
-  return complaint(scenario, broken, shrunk, RR_BIN_DIR "/test_sim");
+  return complaint(scenario, broken, shrunk, built_program("test_sim"));
 }
 
 // Another one every second, and so far apart that no two starts share a seed.

@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "tests/paths.h"
 #include "tests/topo/shown.h"
 
 namespace robustrun::topo {
 
 inline std::string fixture(const std::string& name) {
-  std::ifstream file(RR_SOURCE_DIR "/tests/fixtures/topology/" + name);
+  std::ifstream file(in_source("tests/fixtures/topology/") + name);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   REQUIRE_MESSAGE(!text.empty(), name);
   return text;

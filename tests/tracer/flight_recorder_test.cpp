@@ -1,4 +1,5 @@
 #include "tracer/flight_recorder.h"
+#include "tests/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -24,8 +25,7 @@ using tracer::RecordedEntry;
 namespace {
 
 std::string bytes_of(const std::string& fixture) {
-  std::ifstream file(std::string(RR_SOURCE_DIR "/tests/fixtures/flight_recorder/") + fixture,
-                     std::ios::binary);
+  std::ifstream file(in_source("tests/fixtures/flight_recorder/") + fixture, std::ios::binary);
   REQUIRE_MESSAGE(file, fixture);
   return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -10,6 +10,7 @@
 
 #include "base/core/clock.h"
 #include "base/io/tool.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tracer/collectives_reader.h"
 #include "tracer/record_collectives.h"
@@ -18,8 +19,8 @@
 
 namespace robustrun::test {
 
-inline const std::string kPlayer = RR_TEST_HELPERS "/nccl_player";
-inline const std::string kPlugin = RR_BIN_DIR "/../share/robustrun/librobustrun_tracer.so";
+inline const std::string kPlayer = test_helper("nccl_player");
+inline const std::string kPlugin = built_program("../share/robustrun/librobustrun_tracer.so");
 inline constexpr std::uint64_t kPlayedComm = 0xabc;
 
 struct PluginRun {

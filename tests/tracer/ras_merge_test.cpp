@@ -1,5 +1,6 @@
 // What NCCL's RAS says beside what the agents saw: tables of what counts, and what must not.
 #include "tracer/ras_merge.h"
+#include "tests/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -186,7 +187,7 @@ TEST_CASE("no report, and one that cannot be read, change nothing") {
 }
 
 TEST_CASE("the report that NCCL 2.28.9 writes of a dead rank names it") {
-  std::ifstream file(RR_SOURCE_DIR "/tests/fixtures/ras/missing-2.28.9.json");
+  std::ifstream file(in_source("tests/fixtures/ras/missing-2.28.9.json"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   Fleet fleet = fleet_without({3});
   for (RankSnapshot& rank : fleet.snapshot.ranks) rank.pid += 3000;  // as in that report

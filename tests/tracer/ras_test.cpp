@@ -1,4 +1,5 @@
 #include "tracer/ras.h"
+#include "tests/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +22,7 @@ using tracer::RasReport;
 namespace {
 
 std::string bytes_of(const std::string& fixture) {
-  std::ifstream file(std::string(RR_SOURCE_DIR "/tests/fixtures/ras/") + fixture);
+  std::ifstream file(in_source("tests/fixtures/ras/") + fixture);
   REQUIRE_MESSAGE(file, fixture);
   return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -12,6 +12,7 @@
 #include "base/core/text.h"
 #include "tests/agent/evidence/subject.h"
 #include "tests/agent/process_tree.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -37,7 +38,7 @@ struct Node {
   base::SystemClock clock;
   base::BlockingPool pool{loop.executor(), 2, 64};
   NodeContext context{
-      loop.executor(), clock, pool, [](const wire::Message&) {}, RR_BIN_DIR "/robustrun-shim",
+      loop.executor(), clock, pool, [](const wire::Message&) {}, built_program("robustrun-shim"),
       folder.path(),   {}};
 
   Node() {
@@ -156,7 +157,7 @@ TEST_CASE_FIXTURE(Node,
                   "a stopped worker, one in state D and a dead one are told from each other") {
   const Subject stopped({"sleep", "1000"});
   stopped.signal(SIGSTOP);
-  Subject blocked({RR_TEST_HELPERS "/blocked"});
+  Subject blocked({test_helper("blocked")});
   const Subject dead({"true"});
   std::map<std::string, Evidence> all;
   std::vector<std::unique_ptr<EvidenceCollector>> collectors;

@@ -7,12 +7,13 @@
 #include "agent/node/limits.h"
 #include "agent/process/cgroup.h"
 #include "tests/agent/evidence/subject.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
 namespace robustrun::agent::process_look_test {
 namespace {
 
-const std::string kBlocked = RR_TEST_HELPERS "/blocked";
+const std::string kBlocked = test_helper("blocked");
 
 char state_of(pid_t pid) {
   const auto look = look_at_process(pid, "");

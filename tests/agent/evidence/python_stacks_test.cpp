@@ -14,6 +14,7 @@
 #include "agent/evidence/process_look.h"
 #include "agent/node/limits.h"
 #include "tests/agent/evidence/subject.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -113,7 +114,7 @@ TEST_CASE_FIXTURE(Fixture, "the boot module's handler writes where the agent loo
                                            "step()\n");
   Subject subject({"env", "ROBUSTRUN_RECORD=" + (folder / "3.0.record"),
                    fmt::format("ROBUSTRUN_STACK_SIGNAL={}", kSignal), python("").front(), "-u",
-                   RR_SOURCE_DIR "/python/robustrun/boot.py", "script", program});
+                   in_source("python/robustrun/boot.py"), "script", program});
   REQUIRE(subject.says("ready"));
   file = folder / "3.0.stack";
   const auto answer = look_until_still(suspect(subject));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/io/fd.h"
+#include "tests/paths.h"
 
 extern char** environ;
 
@@ -90,7 +91,7 @@ class Subject {
 // The project's interpreter, with a script of the test's.
 inline std::vector<std::string> python(const std::string& script,
                                        std::vector<std::string> arguments = {}) {
-  const std::string own = RR_SOURCE_DIR "/.venv/bin/python3";
+  const std::string own = in_source(".venv/bin/python3");
   std::vector<std::string> argv = {::access(own.c_str(), X_OK) == 0 ? own : "python3", "-u", "-c",
                                    script};
   argv.insert(argv.end(), arguments.begin(), arguments.end());

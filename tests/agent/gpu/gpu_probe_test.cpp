@@ -12,6 +12,7 @@
 #include "base/io/fd.h"
 #include "base/io/strays.h"
 #include "probe/tests.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -27,7 +28,7 @@ struct Machine {
     base::become_subreaper();
     for (const char* const each : {"bin", "own"}) std::filesystem::create_directory(home / each);
     if (!folder.empty()) {
-      std::filesystem::create_symlink(RR_TEST_HELPERS "/fake_probe",
+      std::filesystem::create_symlink(test_helper("fake_probe"),
                                       home / (folder + "/" + probe::kProgram));
     }
     node.workers.environment = {"PATH=" + (home / "bin"), "FAKE_PROBE_CALLS=" + (home / "calls")};
@@ -54,7 +55,7 @@ struct Machine {
                    .clock = clock,
                    .pool = pool,
                    .send = [](const wire::Message&) {},
-                   .shim = RR_BIN_DIR "/robustrun-shim",
+                   .shim = built_program("robustrun-shim"),
                    .runtime_directory = home.path(),
                    .workers = {},
                    .executable = home / "own/robustrun"};

@@ -9,6 +9,7 @@
 
 #include "agent/health/limits.h"
 #include "base/io/strays.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -47,7 +48,7 @@ struct Machine {
                    .clock = clock,
                    .pool = pool,
                    .send = [](const wire::Message&) {},
-                   .shim = RR_BIN_DIR "/robustrun-shim",
+                   .shim = built_program("robustrun-shim"),
                    .runtime_directory = home.path(),
                    .workers = {}};
   std::vector<std::string> told;

@@ -13,6 +13,7 @@
 #include "agent/preflight/software.h"
 #include "agent/process/ask_program.h"
 #include "base/io/strays.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -96,7 +97,7 @@ base::Result<std::string> answer(std::vector<std::string> argv, milliseconds wit
   std::optional<base::Result<std::string>> came;
   const auto asked =
       AskedProgram::ask(loop.executor(),
-                        {RR_BIN_DIR "/robustrun-shim",
+                        {built_program("robustrun-shim"),
                          std::move(argv),
                          {"PATH=/usr/bin:/bin", "WORD=hello"},
                          {},

@@ -12,6 +12,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/strays.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -75,7 +76,7 @@ struct Node {
                        [this](const wire::Message& message) {
                          said.push_back(std::get<wire::NodeReplayed>(message));
                        },
-                   .shim = RR_BIN_DIR "/robustrun-shim",
+                   .shim = built_program("robustrun-shim"),
                    .runtime_directory = home.path(),
                    .workers = {}};
   std::optional<Replay> replay;

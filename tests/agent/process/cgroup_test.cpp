@@ -12,6 +12,7 @@
 
 #include "agent/process/shim_link.h"
 #include "tests/agent/process_tree.h"
+#include "tests/paths.h"
 
 namespace robustrun::agent::cgroup_test {
 namespace {
@@ -162,8 +163,8 @@ TEST_CASE("where this machine has a cgroup v2, a worker runs and dies in its own
   boost::asio::io_context loop{1};
   TreePipe out;
   ShimOptions options;
-  options.shim = RR_BIN_DIR "/robustrun-shim";
-  options.argv = {RR_TEST_HELPERS "/shim_tree", "bomb", "50"};
+  options.shim = built_program("robustrun-shim");
+  options.argv = {test_helper("shim_tree"), "bomb", "50"};
   options.out_fd = out.write_fd();
   options.cgroup = cgroup->path();
   bool gone = false;

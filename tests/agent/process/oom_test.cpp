@@ -12,6 +12,7 @@
 #include "agent/process/cgroup.h"
 #include "agent/process/shim_link.h"
 #include "tests/agent/process_tree.h"
+#include "tests/paths.h"
 
 namespace robustrun::agent::oom_test {
 namespace {
@@ -90,7 +91,7 @@ class FakeSystem {
 };
 
 std::string fixture(const std::string& name) {
-  return *base::read_file(RR_SOURCE_DIR "/tests/fixtures/oom/" + name, 1 << 20);
+  return *base::read_file(in_source("tests/fixtures/oom/") + name, 1 << 20);
 }
 
 OomKiller in_log(const std::string& name, pid_t pid) {
@@ -336,8 +337,8 @@ TEST_CASE("where this machine has memory cgroups v1, a real kill is attributed t
   const SubreaperScope subreaper;
   boost::asio::io_context loop{1};
   ShimOptions options;
-  options.shim = RR_BIN_DIR "/robustrun-shim";
-  options.argv = {RR_TEST_HELPERS "/shim_tree", "hog"};
+  options.shim = built_program("robustrun-shim");
+  options.argv = {test_helper("shim_tree"), "hog"};
   options.cgroup = folder;
   OomWatch watch = OomWatch::begin("");
   pid_t worker = 0;

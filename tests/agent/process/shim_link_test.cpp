@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "tests/agent/process_tree.h"
+#include "tests/paths.h"
 
 namespace robustrun::agent::shim_link_test {
 namespace {
 
-const std::string kShim = RR_BIN_DIR "/robustrun-shim";
-const std::string kTree = RR_TEST_HELPERS "/shim_tree";
-const std::string kReport = RR_TEST_HELPERS "/shim_report";
+const std::string kShim = built_program("robustrun-shim");
+const std::string kTree = test_helper("shim_tree");
+const std::string kReport = test_helper("shim_report");
 
 // One worker under a ShimLink, with everything that was called back.
 struct Run {

@@ -9,6 +9,7 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -72,7 +73,7 @@ struct Machine {
                           .clock = clock,
                           .pool = pool,
                           .send = [](const wire::Message&) {},
-                          .shim = RR_BIN_DIR "/robustrun-shim",
+                          .shim = built_program("robustrun-shim"),
                           .runtime_directory = home.path(),
                           .workers = {}};
   std::unique_ptr<GpuRelease> release;

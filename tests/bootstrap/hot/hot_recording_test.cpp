@@ -13,6 +13,7 @@
 #include "bootstrap/hot/resident.h"
 #include "bootstrap/image/file_system.h"
 #include "bootstrap/store/limits.h"
+#include "tests/paths.h"
 #include "tests/support/scratch.h"
 
 namespace hot_recording_test {
@@ -54,7 +55,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // tmpfs never drops anything; the build's folder lies on a disk, or the test says that it does not.
 struct DiskScratch {
-  DiskScratch() : path(std::string(RR_BIN_DIR) + "/hot-" + std::to_string(::getpid())) {
+  DiskScratch() : path(built_program("hot-") + std::to_string(::getpid())) {
     std::filesystem::create_directory(path);
   }
   ~DiskScratch() { std::filesystem::remove_all(path); }

@@ -11,6 +11,7 @@
 #include "bootstrap/hot/read_ahead.h"
 #include "bootstrap/hot/resident.h"
 #include "bootstrap/image/file_system.h"
+#include "tests/paths.h"
 #include "tests/support/loop.h"
 #include "tests/support/scratch.h"
 
@@ -51,7 +52,7 @@ ReadAheadSummary read(HotProfile profile) {
 }  // namespace
 
 TEST_CASE("what a profile names is in the page cache afterwards, and nothing else") {
-  const std::string folder = std::string(RR_BIN_DIR) + "/ahead-" + std::to_string(::getpid());
+  const std::string folder = built_program("ahead-") + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   const std::string path = folder + "/data";
   REQUIRE(base::write_file_atomically(path, std::string(16 * kMiB, 'x'), 0644));

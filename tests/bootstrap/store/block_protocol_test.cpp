@@ -7,6 +7,7 @@
 #include "bootstrap/store/blob.h"
 #include "bootstrap/store/block_protocol.h"
 #include "bootstrap/store/http_answer.h"
+#include "tests/paths.h"
 #include "tests/support/scratch.h"
 
 namespace block_protocol_test {
@@ -98,7 +99,7 @@ TEST_CASE("a profile of blocks keeps their order") {
 }
 
 TEST_CASE("a profile of blocks that an earlier version wrote is read") {
-  const std::string path = std::string(RR_SOURCE_DIR) + "/tests/golden/block-profile-v3.txt";
+  const std::string path = in_source("tests/golden/block-profile-v3.txt");
   const auto profile = decode_block_profile(base::read_file(path, 1000).value()).value();
   CHECK(profile.length == 104'857'600);
   CHECK(profile.made_s == 1'700'000'000);

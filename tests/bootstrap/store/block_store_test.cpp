@@ -14,6 +14,7 @@
 #include "bootstrap/store/block_store.h"
 #include "bootstrap/store/limits.h"
 #include "bootstrap/store/store_files.h"
+#include "tests/paths.h"
 #include "tests/support/scratch.h"
 
 namespace block_store_test {
@@ -367,7 +368,7 @@ TEST_CASE("a blob's 'about' is read back, and nothing else is taken for one") {
   const auto about = parse_about(about_text({42, "http://host/image"})).value();
   CHECK(about.length == 42);
   CHECK(about.source == "http://host/image");
-  const std::string path = std::string(RR_SOURCE_DIR) + "/tests/golden/blob-about-v1.txt";
+  const std::string path = in_source("tests/golden/blob-about-v1.txt");
   CHECK(parse_about(base::read_file(path, 1000).value()).value().length == 3'146'728);
   for (const char* text : {"", "robustrun-blob 1\n", "robustrun-blob 2\nlength 42\nsource x\n",
                            "robustrun-blob 1\nlength 0\nsource x\n",

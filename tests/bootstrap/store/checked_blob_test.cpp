@@ -12,6 +12,7 @@
 #include "base/io/sha256.h"
 #include "bootstrap/store/block_store.h"
 #include "bootstrap/store/source_digest.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
 namespace checked_blob_test {
@@ -100,7 +101,7 @@ TEST_CASE("a checked blob goes as a whole") {
 }
 
 TEST_CASE("what version 1 wrote of a checked blob is read") {
-  const std::string path = std::string(RR_SOURCE_DIR) + "/tests/golden/blob-checked-v1.txt";
+  const std::string path = in_source("tests/golden/blob-checked-v1.txt");
   const auto checked = parse_checked(base::read_file(path, 1000).value());
   REQUIRE(checked);
   CHECK(checked->sha256 == kDigest);

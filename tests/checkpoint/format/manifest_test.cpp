@@ -5,6 +5,7 @@
 #include "base/io/fd.h"
 #include "checkpoint/format/crc32c.h"
 #include "tests/checkpoint/support.h"
+#include "tests/paths.h"
 
 namespace manifest_test {
 
@@ -49,7 +50,7 @@ Manifest with_nodes() {
 
 // Reads the stored document; writes it first when there is none and that is asked for.
 Manifest golden(const std::string& name, const Manifest& manifest) {
-  const std::string path = RR_SOURCE_DIR "/tests/golden/" + name;
+  const std::string path = in_source("tests/golden/") + name;
   if (std::getenv("RR_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
     REQUIRE(base::write_file_atomically(path, encode(Document::kManifest, manifest), 0644));
   }

@@ -15,6 +15,7 @@
 #include "checkpoint/store/retention.h"
 #include "tests/checkpoint/rounds.h"
 #include "tests/checkpoint/support.h"
+#include "tests/paths.h"
 
 namespace sigkill_test {
 
@@ -39,7 +40,7 @@ class Saver {
     REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
     REQUIRE(::posix_spawn_file_actions_adddup2(&actions, pipe->second.get(), 1) == 0);
     if (memory >= 0) REQUIRE(::posix_spawn_file_actions_adddup2(&actions, memory, 3) == 0);
-    std::string program = RR_TEST_HELPERS "/" + helper;
+    std::string program = test_helper("") + helper;
     words.insert(words.end(), directories.begin(), directories.end());
     std::vector<char*> argv = {program.data()};
     for (std::string& word : words) argv.push_back(word.data());

@@ -17,6 +17,7 @@
 #include "checkpoint/format/limits.h"
 #include "checkpoint/format/paths.h"
 #include "tests/checkpoint/support.h"
+#include "tests/paths.h"
 
 namespace staging_test {
 
@@ -103,7 +104,7 @@ TEST_CASE(
     REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
     ::posix_spawn_file_actions_adddup2(&actions, pipe->second.get(), 1);
     ::posix_spawn_file_actions_adddup2(&actions, memory->get(), 3);
-    std::string program = RR_TEST_HELPERS "/memory_stager";
+    std::string program = test_helper("memory_stager");
     char* argv[] = {program.data(), nullptr};
     char* environment[] = {nullptr};
     pid_t pid = -1;

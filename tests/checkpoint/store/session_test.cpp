@@ -9,6 +9,7 @@
 #include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
 #include "tests/checkpoint/support.h"
+#include "tests/paths.h"
 
 namespace session_test {
 
@@ -41,12 +42,9 @@ base::Result<Completion> save_as(Store& store, const AttemptId& attempt, const s
 
 pid_t start_rank(const Session& session, int rank, int world, int steps,
                  const std::vector<std::string>& directories) {
-  std::vector<std::string> words = {RR_TEST_HELPERS "/checkpoint_rank",
-                                    session.run,
-                                    std::to_string(session.attempt),
-                                    std::to_string(rank),
-                                    std::to_string(world),
-                                    std::to_string(steps)};
+  std::vector<std::string> words = {test_helper("checkpoint_rank"),  session.run,
+                                    std::to_string(session.attempt), std::to_string(rank),
+                                    std::to_string(world),           std::to_string(steps)};
   words.insert(words.end(), directories.begin(), directories.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

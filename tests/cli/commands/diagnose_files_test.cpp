@@ -8,6 +8,7 @@
 
 #include "cli/options/limits.h"
 #include "cli/text/diagnose_text.h"
+#include "tests/paths.h"
 #include "tests/tracer/record_image.h"
 #include "tracer/analysis/analyze.h"
 #include "tracer/flight_recorder.h"
@@ -25,7 +26,7 @@ using tracer::RankSnapshot;
 namespace {
 
 std::string fixture(const std::string& name) {
-  std::ifstream file(RR_SOURCE_DIR "/tests/fixtures/" + name, std::ios::binary);
+  std::ifstream file(in_source("tests/fixtures/") + name, std::ios::binary);
   REQUIRE_MESSAGE(file, name);
   return {std::istreambuf_iterator<char>(file), {}};
 }

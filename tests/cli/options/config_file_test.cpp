@@ -1,4 +1,5 @@
 #include "cli/options/config_file.h"
+#include "tests/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -125,7 +126,7 @@ TEST_CASE("an empty file says nothing") {
 }
 
 TEST_CASE("the shipped example is valid") {
-  std::ifstream file(RR_SOURCE_DIR "/configs/job.toml");
+  std::ifstream file(in_source("configs/job.toml"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   REQUIRE_FALSE(text.empty());
   const auto config = parse_config(text, "configs/job.toml");

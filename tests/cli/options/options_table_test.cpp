@@ -10,6 +10,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/options_table.h"
 #include "cli/options/values.h"
+#include "tests/paths.h"
 
 namespace robustrun::cli::options_table_test {
 
@@ -58,7 +59,7 @@ TEST_CASE("torchrun's options read PET variables, ours ROBUSTRUN variables") {
 }
 
 TEST_CASE("docs/cli.md is what the table makes of it") {
-  std::ifstream file(RR_SOURCE_DIR "/docs/cli.md");
+  std::ifstream file(in_source("docs/cli.md"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   // To renew it: robustrun help --markdown > docs/cli.md
   CHECK(text == help_markdown());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "supervisor/core/types/worker_events.h"
+#include "tests/paths.h"
 
 namespace robustrun::cli::testing {
 
@@ -51,7 +52,7 @@ inline void take_end(const std::string& how, supervisor::WorkerExited& exited) {
 
 inline std::vector<FaultExample> fault_examples() {
   std::vector<FaultExample> examples;
-  std::ifstream file(std::string(RR_SOURCE_DIR) + "/tests/fixtures/faults/examples.txt");
+  std::ifstream file(in_source("tests/fixtures/faults/examples.txt"));
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("== ")) {
       examples.push_back({line.substr(3), ended_with({})});

@@ -9,6 +9,7 @@
 #include "cli/tables/fault_file.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "tests/cli/tables/fault_examples.h"
+#include "tests/paths.h"
 
 namespace robustrun::cli::faults_shipped_test {
 namespace {
@@ -36,7 +37,7 @@ std::string name_of(std::vector<std::string> lines, int code = 1) {
 std::string unexplained() { return "exit after progress"; }
 
 TEST_CASE("the file in configs is the one within the program") {
-  std::ifstream file(std::string(RR_SOURCE_DIR) + "/configs/faults.toml");
+  std::ifstream file(in_source("configs/faults.toml"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   REQUIRE_FALSE(text.empty());
   CHECK(text == built_in_faults());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/sim/shipped_ladders.h"
 
 namespace robustrun::cli::policy_file_test {
@@ -31,7 +32,7 @@ const supervisor::Ladder& ladder_of(const Policy& policy, FirstAction action) {
 }
 
 TEST_CASE("the file in configs is the one within the program, and has a ladder for every action") {
-  std::ifstream file(std::string(RR_SOURCE_DIR) + "/configs/policy.toml");
+  std::ifstream file(in_source("configs/policy.toml"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   REQUIRE_FALSE(text.empty());
   CHECK(text == built_in_policy());

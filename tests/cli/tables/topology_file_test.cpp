@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/options/limits.h"
+#include "tests/paths.h"
 #include "tests/topo/shown.h"
 
 namespace robustrun::cli::topology_file_test {
@@ -144,7 +145,7 @@ TEST_CASE("a topology in TOML has a greatest length") {
 }
 
 TEST_CASE("the shipped example of a topology is valid") {
-  std::ifstream file(RR_SOURCE_DIR "/configs/topology.toml");
+  std::ifstream file(in_source("configs/topology.toml"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   REQUIRE_FALSE(text.empty());
   const topo::Cluster cluster = read(text);

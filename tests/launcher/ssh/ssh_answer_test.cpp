@@ -8,6 +8,7 @@
 #include "launcher/limits.h"
 #include "launcher/ssh/context.h"
 #include "tests/launcher/ssh_tools.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -40,7 +41,7 @@ struct Rig {
     context = std::make_shared<launcher::SshContext>(loop.executor(), pool, options);
   }
   [[nodiscard]] std::string counter() const {
-    std::filesystem::create_symlink(RR_TEST_HELPERS "/ssh_counter", folder / "ssh");
+    std::filesystem::create_symlink(test_helper("ssh_counter"), folder / "ssh");
     return folder / "ssh";
   }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 #include "tests/supervisor/report_scenarios.h"
 
@@ -13,7 +14,7 @@ namespace robustrun::supervisor::journal_test {
 namespace {
 
 std::string fixture(const std::string& name) {
-  return std::string(RR_SOURCE_DIR) + "/tests/fixtures/journals/" + name + ".journal";
+  return in_source("tests/fixtures/journals/") + name + ".journal";
 }
 
 NodesChecked nodes_checked() {

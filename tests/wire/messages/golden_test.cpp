@@ -8,6 +8,7 @@
 
 #include "base/io/fd.h"
 #include "base/io/tool.h"
+#include "tests/paths.h"
 #include "tests/wire/examples.h"
 #include "wire/messages/field_codec.h"
 #include "wire/messages/frame.h"
@@ -19,7 +20,7 @@ using robustrun::test::Example;
 
 namespace {
 
-const std::string kFolder = std::string(RR_SOURCE_DIR) + "/tests/golden/wire-v1/";
+const std::string kFolder = in_source("tests/golden/wire-v1/");
 
 std::string payload_of(const wire::Message& message) {
   return std::visit([](const auto& alternative) { return wire::encode(alternative); }, message);
@@ -39,7 +40,7 @@ std::string protoc_text(const std::string& message, const std::string& path) {
   const auto result = base::run_tool(
       {"/bin/sh", "-c",
        R"(exec protoc --proto_path="$1" --decode="robustrun.$2" robustrun.proto <"$3")", "sh",
-       std::string(RR_SOURCE_DIR) + "/docs/formats", message, path},
+       in_source("docs/formats"), message, path},
       std::chrono::seconds(20));
   REQUIRE(result);
   REQUIRE_MESSAGE(result->status.success(), result->err);

@@ -8,13 +8,14 @@
 
 #include "base/core/text.h"
 #include "supervisor/core/report/render_text.h"
+#include "tests/paths.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_render_test {
 namespace {
 
 std::string golden_path(const std::string& name, int width) {
-  return fmt::format("{}/tests/golden/report/{}_{}.txt", RR_SOURCE_DIR, name, width);
+  return in_source(fmt::format("tests/golden/report/{}_{}.txt", name, width));
 }
 
 std::string content(const std::string& path) {

@@ -10,6 +10,7 @@
 
 #include "base/core/text.h"
 #include "supervisor/control/json.h"
+#include "tests/paths.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::status_test {
@@ -95,7 +96,7 @@ std::string content(const std::string& path) {
 TEST_CASE("a status looks as its golden file") {
   for (const auto& [name, status] : pictures()) {
     CAPTURE(name);
-    const std::string path = fmt::format("{}/tests/golden/status/{}.txt", RR_SOURCE_DIR, name);
+    const std::string path = in_source(fmt::format("tests/golden/status/{}.txt", name));
     const std::string text = render_status(status, false, 90, 100);
     if (std::getenv("RR_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
     CHECK(text == content(path));
