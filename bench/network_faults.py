@@ -20,9 +20,9 @@ from hang_campaign import SCRIPT, Job
 from harness import ROBUSTRUN, ROOT, Scratch, clean_environment
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from conftest import MARKER  # noqa: E402
 from data_network import DataNetwork  # noqa: E402
-from machines import Lab  # noqa: E402
+from helpers.machines import Lab  # noqa: E402
+from helpers.runner import MARKER  # noqa: E402
 
 KINDS = ("link-cut", "link-drop", "slow-link")
 # What is right to say of each; whoever names the rank by all of its links is right, too.

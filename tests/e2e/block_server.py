@@ -13,7 +13,8 @@ import struct
 import subprocess
 import threading
 
-from conftest import BUILD, HeldPort, wait_for
+from helpers.processes import HeldPort, wait_for
+from helpers.runner import BUILD
 
 PROGRAM = BUILD / "bin" / "robustrun-blocks"
 BLOCK = 128 << 10  # docs/formats/block-store.md

@@ -4,7 +4,7 @@ data alone. What is pulled, dropped or slowed down here leaves robustrun's own c
 Everything is unnamed and ends with the lab.
 """
 
-from machines import run
+from helpers.machines import run
 
 INTERFACE = "eth1"
 NET = "10.78.0"

@@ -1,5 +1,5 @@
 """A web server that is far away: nginx in a network namespace of its own, behind a link of a given
-rate and a delay, on the bridge of a lab (machines.py). Takes root.
+rate and a delay, on the bridge of a lab (helpers/machines.py). Takes root.
 """
 
 import pathlib
@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 
-from conftest import wait_for
-from machines import namespace, run
+from helpers.machines import namespace, run
+from helpers.processes import wait_for
 
 BURST, LATENCY = "512kb", "50ms"  # a hundredth of a second at 400 Mbit/s
 ADDRESS, PORT, INSIDE = "10.77.0.240", 8080, 8081

@@ -4,8 +4,8 @@ import contextlib
 import pathlib
 import subprocess
 
-from conftest import wait_for
-from fuse import need_fuse
+from helpers.fuse import need_fuse
+from helpers.processes import wait_for
 
 SUM_BYTES = 16  # docs/formats/block-store.md
 

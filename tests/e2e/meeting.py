@@ -4,8 +4,8 @@ import contextlib
 import random
 import socket
 
-from conftest import wait_for
-from nodes import start_job
+from helpers.jobs import start_job
+from helpers.processes import wait_for
 
 SECRET = "sixteen or more bytes that people share\n"
 

@@ -19,8 +19,8 @@ import pytest
 from block_server import BLOCK, PROGRAM
 from far_origin import ADDRESS, Origin
 from far_storage import blocks_kept, give_folder
+from helpers.jobs import start_job
 from images import NEEDS_MOUNTS, squash
-from nodes import start_job
 
 pytestmark = [*NEEDS_MOUNTS,
               pytest.mark.skipif(not PROGRAM.exists(), reason="no robustrun-blocks")]

@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from conftest import BUILD, ROOT
+from helpers.runner import BUILD, ROOT
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(ROOT / "python"))

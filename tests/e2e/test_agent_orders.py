@@ -8,7 +8,8 @@ import struct
 import subprocess
 
 import pytest
-from conftest import BINARY, MARKER, ROOT, wait_for
+from helpers.processes import wait_for
+from helpers.runner import BINARY, MARKER, ROOT
 
 KINDS = {"Welcome": 1, "ReservePort": 2, "StartWorkers": 4, "StopWorkers": 7, "Dismiss": 15}
 REPORTS = {3: "PortReserved", 5: "WorkerStarted", 11: "WorkersGone", 16: "Bye"}

@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-from conftest import ROOT
+from helpers.runner import ROOT
 
 pytest.importorskip("torch")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]

@@ -2,7 +2,7 @@
 real jobs over gloo, none of which imports robustrun."""
 
 import pytest
-from nodes import start_job
+from helpers.jobs import start_job
 
 pytest.importorskip("torch")
 

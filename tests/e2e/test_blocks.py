@@ -27,7 +27,7 @@ from block_server import (
     OddServer,
     Server,
 )
-from conftest import wait_for
+from helpers.processes import wait_for
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

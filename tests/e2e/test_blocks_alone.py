@@ -10,7 +10,7 @@ import time
 
 import pytest
 from block_server import BLOCK, Client, OddServer, Server
-from conftest import wait_for
+from helpers.processes import wait_for
 from images import NEEDS_MOUNTS, squash
 
 pytestmark = [

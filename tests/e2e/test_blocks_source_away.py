@@ -9,7 +9,7 @@ import time
 
 import pytest
 from block_server import BLOCK, OddServer, Server
-from conftest import wait_for
+from helpers.processes import wait_for
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

@@ -5,8 +5,8 @@ import subprocess
 import warnings
 
 import pytest
-from conftest import BUILD
-from fuse import await_mount, need_fuse
+from helpers.fuse import await_mount, need_fuse
+from helpers.runner import BUILD
 from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import _engine, checkpoint
 

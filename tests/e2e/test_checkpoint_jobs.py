@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 import pytest
-from conftest import BUILD, FOREIGN, ROOT, HeldPort, wait_for
+from helpers.processes import HeldPort, wait_for
+from helpers.runner import BUILD, FOREIGN, ROOT
 
 pytest.importorskip("torch")
 JOB = pathlib.Path(__file__).with_name("checkpoint_job.py")

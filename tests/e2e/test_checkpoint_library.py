@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT
+from helpers.runner import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())

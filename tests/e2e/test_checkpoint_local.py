@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import saving_job
 from checkpoint_reader import read_manifest, read_shard
-from nodes import QUICK, start_job
+from helpers.jobs import QUICK, start_job
 from saving_job import notes, resumed_at
 
 torch = pytest.importorskip("torch")

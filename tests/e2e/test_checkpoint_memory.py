@@ -5,7 +5,7 @@ import random
 import signal
 
 import pytest
-from conftest import open_files_of, wait_for
+from helpers.processes import open_files_of, wait_for
 
 torch = pytest.importorskip("torch")
 

@@ -7,7 +7,7 @@ import threading
 import warnings
 
 import pytest
-from fuse import await_mount, need_fuse
+from helpers.fuse import await_mount, need_fuse
 from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import checkpoint
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 import saving_job
-from nodes import QUICK, dice, fields, rounds, start_job
+from helpers.jobs import QUICK, dice, fields, rounds, start_job
 from saving_job import notes
 
 torch = pytest.importorskip("torch")

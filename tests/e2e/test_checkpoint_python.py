@@ -8,7 +8,7 @@ import threading
 import warnings
 
 import pytest
-from conftest import BUILD
+from helpers.runner import BUILD
 from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import _engine, _neutral, checkpoint
 

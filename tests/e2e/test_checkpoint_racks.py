@@ -2,7 +2,7 @@
 from a step that nobody had written to a disk."""
 
 import pytest
-from nodes import QUICK, rounds, start_job
+from helpers.jobs import QUICK, rounds, start_job
 from test_checkpoint_peers import SCRIPT, notes, ranks_at_peers
 
 torch = pytest.importorskip("torch")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, FOREIGN, ROOT
+from helpers.runner import BUILD, FOREIGN, ROOT
 
 pytest.importorskip("torch")
 from test_checkpoint_eio import _engine, failing  # noqa: E402

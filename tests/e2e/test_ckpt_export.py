@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT
+from helpers.runner import BUILD, ROOT
 from test_dcp import both, ckpt, job, plain_python
 
 torch = pytest.importorskip("torch")

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 from test_checkpoint_memory import copied_by_all, holders_of_copies, read_notes
 from test_checkpoint_peers import start_copied
 from test_dcp import both, ckpt, job, with_newer_torch

@@ -10,7 +10,6 @@ import time
 import zipfile
 
 import pytest
-from conftest import wait_for
 from deps_site import (
     TOOLS,
     Site,
@@ -20,7 +19,8 @@ from deps_site import (
     setup_command,
     write_package,
 )
-from nodes import kill_at_once
+from helpers.jobs import kill_at_once
+from helpers.processes import wait_for
 
 
 @pytest.fixture(scope="module")

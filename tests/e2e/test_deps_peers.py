@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from nodes import start_job
+from helpers.jobs import start_job
 
 SCRIPT = "import os, tiny\nprint('rank', os.environ['RANK'], tiny.VERSION, len(tiny.DATA))\n"
 BUILD = """

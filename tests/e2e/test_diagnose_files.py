@@ -8,7 +8,8 @@ import shutil
 import sys
 
 import pytest
-from conftest import ROOT, wait_for
+from helpers.processes import wait_for
+from helpers.runner import ROOT
 
 FIXTURES = ROOT / "tests" / "fixtures"
 WORLD = 4

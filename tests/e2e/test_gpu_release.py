@@ -3,8 +3,8 @@
 import os
 import signal
 
-from conftest import command_of
-from nodes import start_job
+from helpers.jobs import start_job
+from helpers.processes import command_of
 
 # Notes its pid, and waits.
 SCRIPT = r"""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from nodes import start_job
+from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 RANKS = 3

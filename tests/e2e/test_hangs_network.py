@@ -8,7 +8,7 @@ import time
 
 import pytest
 from data_network import DataNetwork
-from nodes import start_job
+from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 NAMED_WITHIN_S = 90   # generous, as in test_hangs.py

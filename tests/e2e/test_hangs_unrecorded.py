@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from nodes import start_job
+from helpers.jobs import start_job
 
 HERE = pathlib.Path(__file__).parent
 NAMED_WITHIN_S = 150  # generous: others use the processors

@@ -6,8 +6,8 @@ import ctypes
 import os
 
 import pytest
-from conftest import open_files_of
-from nodes import lockstep, start_job
+from helpers.jobs import lockstep, start_job
+from helpers.processes import open_files_of
 
 NODE_HEALTH = 20
 FALLEN = "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus."

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

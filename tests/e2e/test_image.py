@@ -13,9 +13,10 @@ import time
 
 import pytest
 from block_server import BLOCK
-from conftest import BUILD, HeldPort, command_of, is_alive, program_of, wait_for
+from helpers.jobs import kill_at_once
+from helpers.processes import HeldPort, command_of, is_alive, program_of, wait_for
+from helpers.runner import BUILD
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
-from nodes import kill_at_once
 
 pytestmark = NEEDS_MOUNTS
 needs_bwrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")

@@ -8,9 +8,9 @@ import signal
 
 import pytest
 from block_server import PROGRAM
-from conftest import command_of, is_alive, wait_for
+from helpers.jobs import start_job, wait_until_gone
+from helpers.processes import command_of, is_alive, wait_for
 from images import NEEDS_MOUNTS, packages_tree, squash
-from nodes import start_job, wait_until_gone
 
 pytestmark = [*NEEDS_MOUNTS,
               pytest.mark.skipif(not PROGRAM.exists(), reason="no robustrun-blocks")]

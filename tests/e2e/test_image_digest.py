@@ -6,7 +6,7 @@ import random
 
 import pytest
 from block_server import BLOCK, PROGRAM, Client, OddServer, Server
-from conftest import is_alive, wait_for
+from helpers.processes import is_alive, wait_for
 from images import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [

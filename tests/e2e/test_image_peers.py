@@ -9,10 +9,10 @@ import time
 
 import pytest
 from block_server import BLOCK
-from conftest import command_of
 from far_storage import Far
+from helpers.jobs import start_job
+from helpers.processes import command_of
 from images import NEEDS_MOUNTS, packages_tree, squash
-from nodes import start_job
 
 pytestmark = NEEDS_MOUNTS
 DATA = 96 << 20

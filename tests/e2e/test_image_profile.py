@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import BUILD
+from helpers.runner import BUILD
 from images import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [*NEEDS_MOUNTS, pytest.mark.skipif(

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from block_server import BLOCK, PROGRAM, OddServer
-from conftest import wait_for
+from helpers.processes import wait_for
 from images import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [*NEEDS_MOUNTS,

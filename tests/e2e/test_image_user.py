@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import BUILD
+from helpers.runner import BUILD
 from images import SYSTEM_PYTHON, squash, system_tree
 
 pytestmark = [

@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 
 # Two ranks that count, one line in a file of their own each time they begin.
 SCRIPT = r"""

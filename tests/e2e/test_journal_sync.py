@@ -1,8 +1,8 @@
 """What a successor must know is on the disk before it has an effect: an attempt's number, before
 its workers run. The supervisor runs with tests/recorder's library in front of libc."""
 
-import power_loss
-from conftest import BUILD
+from helpers import power_loss
+from helpers.runner import BUILD
 
 RECORDER = (BUILD / "test-helpers" / "disk_recorder.so").resolve()
 FAILS_ONCE = """

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 
 # Trains for ever; rank 1 is the slower one, so that the ranks see the stop at different steps.
 SCRIPT = """

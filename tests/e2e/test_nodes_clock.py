@@ -3,9 +3,9 @@
 import time
 
 import pytest
-from conftest import wait_for
-from fake_clock import HOUR_S, FakeClock, is_under, log_offset
-from nodes import lockstep, start_job
+from helpers.fake_clock import HOUR_S, FakeClock, is_under, log_offset
+from helpers.jobs import lockstep, start_job
+from helpers.processes import wait_for
 
 # Short, and yet long enough for a machine that has much else to do.
 LEASE = ("--heartbeat-interval=0.2", "--node-suspect-after=2", "--node-lost-after=3",

@@ -4,7 +4,7 @@ soon is measured in bench/."""
 import time
 
 import pytest
-from nodes import kill_at_once, lockstep, start_job
+from helpers.jobs import kill_at_once, lockstep, start_job
 
 
 @pytest.fixture

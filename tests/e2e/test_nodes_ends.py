@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from nodes import lockstep
+from helpers.jobs import lockstep
 
 FAIL = """
 import os, sys, time

@@ -9,8 +9,7 @@ import signal
 import time
 
 import pytest
-from conftest import is_alive, wait_for
-from nodes import (
+from helpers.jobs import (
     QUICK,
     descendants,
     dice,
@@ -20,6 +19,7 @@ from nodes import (
     start_job,
     wait_until_gone,
 )
+from helpers.processes import is_alive, wait_for
 
 WORLD = 4
 PATIENT = ("--max-restarts=1000",)  # of workers that tests kill

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import is_alive, wait_for
+from helpers.jobs import lockstep, start_job
+from helpers.processes import is_alive, wait_for
 from meeting import SECRET, Meeting, free_port
-from nodes import lockstep, start_job
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ sshd in each. With signs of life five times a second unless the default is what 
 import time
 
 import pytest
-from nodes import QUICK, dice, lockstep, rounds, start_job, wait_until_gone
+from helpers.jobs import QUICK, dice, lockstep, rounds, start_job, wait_until_gone
 
 
 @pytest.fixture

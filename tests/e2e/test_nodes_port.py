@@ -13,8 +13,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import BINARY
-from nodes import kill_at_once, listening_ports, lockstep, rounds
+from helpers.jobs import kill_at_once, listening_ports, lockstep, rounds
+from helpers.runner import BINARY
 
 
 @pytest.fixture

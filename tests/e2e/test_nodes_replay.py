@@ -9,8 +9,9 @@ import stat
 import subprocess
 
 import pytest
-from conftest import BINARY, wait_for
-from nodes import fields, kill_at_once, lockstep, start_job, varint
+from helpers.jobs import fields, kill_at_once, lockstep, start_job, varint
+from helpers.processes import wait_for
+from helpers.runner import BINARY
 
 PREFIX = b"robustrun-credential-1 "
 RUN_ID, NODE, GENERATION, TOKEN, FINGERPRINT, ENDPOINTS = 2, 3, 4, 5, 6, 7

@@ -11,9 +11,10 @@ import signal
 import subprocess
 
 import pytest
-from conftest import BUILD, wait_for
-from nodes import descendants, kill_at_once, lockstep, start_job, wait_until_gone
-from ssh_server import make_key
+from helpers.jobs import descendants, kill_at_once, lockstep, start_job, wait_until_gone
+from helpers.processes import wait_for
+from helpers.runner import BUILD
+from helpers.ssh_server import make_key
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["libssh2", "openssh"])
 

@@ -6,8 +6,8 @@ import os
 import signal
 
 import pytest
-from conftest import ROOT, Runner
-from nodes import start_job, wait_until_gone
+from helpers.jobs import start_job, wait_until_gone
+from helpers.runner import ROOT, Runner
 
 EXAMPLE = ROOT / "examples" / "train.py"
 # The sitting decides how many steps are needed: it ends the training when it is through.

@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from conftest import is_alive, wait_for
+from helpers.processes import is_alive, wait_for
 
 # Each worker leaves a family behind that hides from process groups: children in sessions of their
 # own, and grandchildren whose parents have died.

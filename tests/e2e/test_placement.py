@@ -7,7 +7,7 @@ two pairs of places that want to be below one switch each.
 import json
 
 import pytest
-from nodes import fields, lockstep, start_job
+from helpers.jobs import fields, lockstep, start_job
 from test_resume import kill_supervisor, resume
 
 RUN_STARTED = 1  # kind of the journal's record

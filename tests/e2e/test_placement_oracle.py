@@ -7,7 +7,7 @@ Seeds: nodes.rounds().
 import json
 
 import pytest
-from nodes import rounds
+from helpers.jobs import rounds
 from placement_oracle import draw_job, least_cost, least_cost_of_all
 
 TOLERANCE = 1e-4

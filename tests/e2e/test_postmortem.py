@@ -5,7 +5,7 @@ import json
 import pathlib
 
 import pytest
-from nodes import start_job
+from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 SAID_WITHIN_S = 180   # generous: what is measured is in bench/, here others use the processors

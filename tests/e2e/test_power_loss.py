@@ -1,7 +1,7 @@
 """The power goes while a real process saves: what was said to be saved is there, and nothing torn.
 
 The process runs with tests/recorder's library in front of libc; the states that a loss of power
-may leave are made from its log (power_loss.py) and looked at by the engine.
+may leave are made from its log (helpers/power_loss.py) and looked at by the engine.
 """
 
 import filecmp
@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-import power_loss
 import pytest
-from conftest import BUILD, ROOT
+from helpers import power_loss
+from helpers.runner import BUILD, ROOT
 
 pytest.importorskip("torch")
 sys.path.insert(0, str(ROOT / "python"))

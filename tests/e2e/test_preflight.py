@@ -11,10 +11,10 @@ import threading
 import time
 
 import pytest
-from conftest import command_of, wait_for
-from fake_clock import HOUR_S, FakeClock
-from machines import run as run_tool
-from nodes import DECISION, QUICK, WORKER_STARTED, lockstep, start_job
+from helpers.fake_clock import HOUR_S, FakeClock
+from helpers.jobs import DECISION, QUICK, WORKER_STARTED, lockstep, start_job
+from helpers.machines import run as run_tool
+from helpers.processes import command_of, wait_for
 from test_resume import kill_supervisor, resume
 
 HELLO = "import os; print('rank', os.environ['RANK'])\n"

@@ -4,8 +4,9 @@ import json
 import pathlib
 import subprocess
 
-from conftest import BUILD, HeldPort
-from nodes import start_job
+from helpers.jobs import start_job
+from helpers.processes import HeldPort
+from helpers.runner import BUILD
 
 WORKER = pathlib.Path(__file__).parent / "ras_worker.py"
 PLAYER = BUILD / "test-helpers" / "nccl_player"

@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 
 SUSPECT, CANDIDATES = 3, 4
 SIX = ["--launcher=processes", "--hosts=n[1-6]", "--nproc-per-node=1"]

@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 
 # Each rank notes its start; the first attempt waits to be killed.
 SCRIPT = r"""

@@ -12,8 +12,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import is_alive, wait_for
-from nodes import (
+from helpers.jobs import (
     DECISION,
     FINISH,
     WORKER_STARTED,
@@ -26,6 +25,7 @@ from nodes import (
     strike_processes,
     wait_until_gone,
 )
+from helpers.processes import is_alive, wait_for
 
 WORLD = 4
 GRACE = ("--orphan-grace=30",)

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from nodes import start_job
+from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 NODES = ("--launcher=processes", "--nproc-per-node=1", "--nnodes=3")

@@ -2,7 +2,7 @@
 while the job runs: over gloo, without any change of the script."""
 
 import pytest
-from nodes import start_job
+from helpers.jobs import start_job
 
 pytest.importorskip("torch")
 

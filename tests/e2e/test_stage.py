@@ -8,7 +8,7 @@ import time
 
 from block_server import BLOCK
 from far_storage import Far
-from nodes import start_job
+from helpers.jobs import start_job
 
 MIB = 1 << 20
 SCRIPT = """

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from conftest import is_alive, is_waiting_standby, wait_for
+from helpers.processes import is_alive, is_waiting_standby, wait_for
 
 pytest.importorskip("torch")
 

@@ -2,8 +2,8 @@
 
 
 import pytest
-from conftest import is_standby, program_of
-from nodes import LOCKSTEP, kill_at_once, wait_until_gone
+from helpers.jobs import LOCKSTEP, kill_at_once, wait_until_gone
+from helpers.processes import is_standby, program_of
 
 RANKS = 2  # of each of two nodes
 # In step, and each rank notes who it is once it has done one: a warm one had `decimal` before.

@@ -2,8 +2,8 @@
 
 import json
 
-from conftest import wait_for
-from nodes import start_job
+from helpers.jobs import start_job
+from helpers.processes import wait_for
 
 HELPER = """
 import os, time

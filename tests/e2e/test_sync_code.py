@@ -6,10 +6,10 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import wait_for
+from helpers.jobs import kill_at_once, start_job
+from helpers.processes import wait_for
 from images import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
-from nodes import kill_at_once, start_job
-from slurm_jobs import Allocation
+from slurm.jobs import Allocation
 from test_resume import kill_supervisor, resume
 
 SCRIPT = """

@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from conftest import BUILD
+from helpers.runner import BUILD
 
 LIBRARY = (BUILD / "share" / "robustrun" / "librobustrun_tracer.so").resolve()
 GLIBC_OLDEST = (2, 28)

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 
-from conftest import ROOT, wait_for
+from helpers.processes import wait_for
+from helpers.runner import ROOT
 
 EXAMPLE = ROOT / "examples" / "train.py"
 STEPS, EVERY = 120, 20

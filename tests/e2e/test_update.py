@@ -5,8 +5,8 @@ import os
 import signal
 
 import pytest
-from conftest import wait_for
-from operations import SEVERAL, Detached
+from helpers.detached import SEVERAL, Detached
+from helpers.processes import wait_for
 
 # Says what it is, and steps until it is told that it is enough.
 SCRIPT = r"""

@@ -4,7 +4,8 @@ import os
 import shutil
 
 import pytest
-from conftest import wait_for
+
+from helpers.processes import wait_for
 
 
 def need_fuse(program):

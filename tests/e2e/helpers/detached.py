@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import wait_for
+from helpers.processes import wait_for
 
 # Ranks that count, report their steps, and end when told to.
 SCRIPT = r"""

@@ -4,10 +4,11 @@ import os
 import signal
 
 import pytest
-from conftest import is_alive, wait_for
-from nodes import kill_at_once, lockstep, wait_until_gone
-from slurm_cluster import can_track_by_cgroup
-from slurm_jobs import Allocation, node_of, sruns
+from helpers.jobs import kill_at_once, lockstep, wait_until_gone
+from helpers.processes import is_alive, wait_for
+
+from slurm.cluster import can_track_by_cgroup
+from slurm.jobs import Allocation, node_of, sruns
 
 WORLD = 4
 

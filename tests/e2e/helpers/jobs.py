@@ -14,8 +14,8 @@ import struct
 import subprocess
 
 import pytest
-from conftest import (
-    Running,
+
+from helpers.processes import (
     children_of,
     is_alive,
     is_standby,
@@ -24,6 +24,7 @@ from conftest import (
     read_environ,
     wait_for,
 )
+from helpers.runner import Running
 
 HEADER = 64
 AGENT_JOINED, AGENT_LOST, WORKER_STARTED, DECISION, FINISH, GROUP_FORMED = 2, 3, 5, 64, 65, 66

@@ -6,10 +6,12 @@ import re
 import signal
 
 import pytest
-from conftest import BINARY, ROOT, is_alive, wait_for
-from nodes import AGENT_LOST, lockstep
-from slurm_cluster import can_track_by_cgroup
-from slurm_jobs import Allocation
+from helpers.jobs import AGENT_LOST, lockstep
+from helpers.processes import is_alive, wait_for
+from helpers.runner import BINARY, ROOT
+
+from slurm.cluster import can_track_by_cgroup
+from slurm.jobs import Allocation
 
 NODE_ENDING = 17  # kind of the journal's record
 EXAMPLE = ROOT / "examples" / "train.py"

@@ -1,10 +1,10 @@
-"""Runs of robustrun in allocations of a Slurm cluster of the test's own (slurm_cluster.py)."""
+"""Runs of robustrun in allocations of a Slurm cluster of the test's own (cluster.py)."""
 
 import contextlib
 import pathlib
 import re
 
-from nodes import start_job
+from helpers.jobs import start_job
 
 
 class Allocation:

@@ -12,8 +12,9 @@ import signal
 import subprocess
 
 import pytest
-from conftest import is_alive, is_standby, program_of, read_environ, wait_for
-from ssh_server import SSHD, Home, make_key, need_sshd, server_config
+
+from helpers.processes import is_alive, is_standby, program_of, read_environ, wait_for
+from helpers.ssh_server import SSHD, Home, make_key, need_sshd, server_config
 
 NET4, NET6 = "10.77.0", "fd00:77:"
 HUB = 250

@@ -1,9 +1,9 @@
 """What a running slurmctld with topology/tree says of the network is read as topology.conf itself.
-Real Slurm on loopback: see slurm_cluster.py."""
+Real Slurm on loopback: see cluster.py."""
 
 import subprocess
 
-from conftest import BUILD
+from helpers.runner import BUILD
 
 TOPOLOGY = """
 # Two pods of different depth, and a switch whose nodes Slurm does not know.

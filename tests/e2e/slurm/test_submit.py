@@ -9,9 +9,11 @@ import signal
 import sys
 
 import pytest
-from conftest import ROOT, is_alive, wait_for
-from nodes import FINISH, Job
-from slurm_cluster import can_track_by_cgroup
+from helpers.jobs import FINISH, Job
+from helpers.processes import is_alive, wait_for
+from helpers.runner import ROOT
+
+from slurm.cluster import can_track_by_cgroup
 
 # Counts, and ends when told to.
 SCRIPT = r"""

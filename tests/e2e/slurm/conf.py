@@ -1,4 +1,4 @@
-"""The configuration files of a test's own Slurm cluster: see slurm_cluster.py."""
+"""The configuration files of a test's own Slurm cluster: see cluster.py."""
 
 import os
 import pwd

@@ -15,8 +15,10 @@ import socket
 import subprocess
 
 import pytest
-from conftest import MARKER, HeldPort, is_alive, wait_for
-from nodes import descendants, kill_at_once
+
+from helpers.jobs import descendants, kill_at_once
+from helpers.processes import HeldPort, is_alive, wait_for
+from helpers.runner import MARKER
 
 SSHD = "/usr/sbin/sshd"
 BANNER = b"SSH-2.0"

@@ -22,9 +22,11 @@ import tempfile
 import time
 
 import pytest
-import slurm_conf
-from conftest import MARKER, HeldPort, is_alive, read_environ, wait_for
-from nodes import descendants, kill_at_once
+from helpers.jobs import descendants, kill_at_once
+from helpers.processes import HeldPort, is_alive, read_environ, wait_for
+from helpers.runner import MARKER
+
+from slurm import conf
 
 DAEMONS = ("/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd")
 FREEZER = "/sys/fs/cgroup/freezer"
@@ -125,7 +127,7 @@ class Cluster:
             Node(self, f"{prefix}{number}", f"{network}.{number}", port)
             for number, port in enumerate(ports, 1)
         ]
-        slurm_conf.write(self, cpus, gpus, proctrack, kill_wait_s, grace_s, requeue_after_s,
+        conf.write(self, cpus, gpus, proctrack, kill_wait_s, grace_s, requeue_after_s,
                          options)
         for name, text in (files or {}).items():
             (self.folder / name).write_text(text)

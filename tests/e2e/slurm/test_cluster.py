@@ -5,9 +5,10 @@ import pathlib
 import signal
 
 import pytest
-from conftest import command_of, is_alive, wait_for
-from nodes import kill_at_once
-from slurm_cluster import can_track_by_cgroup
+from helpers.jobs import kill_at_once
+from helpers.processes import command_of, is_alive, wait_for
+
+from slurm.cluster import can_track_by_cgroup
 
 ALL = ("--nodes=4", "--ntasks=4", "--ntasks-per-node=1")
 
