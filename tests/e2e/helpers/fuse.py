@@ -4,7 +4,6 @@ import os
 import shutil
 
 import pytest
-
 from helpers.processes import wait_for
 
 

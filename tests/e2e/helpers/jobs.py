@@ -14,7 +14,6 @@ import struct
 import subprocess
 
 import pytest
-
 from helpers.processes import (
     children_of,
     is_alive,

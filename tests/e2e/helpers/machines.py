@@ -12,7 +12,6 @@ import signal
 import subprocess
 
 import pytest
-
 from helpers.processes import is_alive, is_standby, program_of, read_environ, wait_for
 from helpers.ssh_server import SSHD, Home, make_key, need_sshd, server_config
 

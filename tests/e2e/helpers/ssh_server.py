@@ -15,7 +15,6 @@ import socket
 import subprocess
 
 import pytest
-
 from helpers.jobs import descendants, kill_at_once
 from helpers.processes import HeldPort, is_alive, wait_for
 from helpers.runner import MARKER

@@ -25,7 +25,6 @@ import pytest
 from helpers.jobs import descendants, kill_at_once
 from helpers.processes import HeldPort, is_alive, read_environ, wait_for
 from helpers.runner import MARKER
-
 from slurm import conf
 
 DAEMONS = ("/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd")

@@ -6,7 +6,6 @@ import signal
 import pytest
 from helpers.jobs import kill_at_once, lockstep, wait_until_gone
 from helpers.processes import is_alive, wait_for
-
 from slurm.cluster import can_track_by_cgroup
 from slurm.jobs import Allocation, node_of, sruns
 

@@ -7,7 +7,6 @@ import signal
 import pytest
 from helpers.jobs import kill_at_once
 from helpers.processes import command_of, is_alive, wait_for
-
 from slurm.cluster import can_track_by_cgroup
 
 ALL = ("--nodes=4", "--ntasks=4", "--ntasks-per-node=1")

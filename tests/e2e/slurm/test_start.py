@@ -9,7 +9,6 @@ import pytest
 from helpers.jobs import AGENT_LOST, lockstep
 from helpers.processes import is_alive, wait_for
 from helpers.runner import BINARY, ROOT
-
 from slurm.cluster import can_track_by_cgroup
 from slurm.jobs import Allocation
 

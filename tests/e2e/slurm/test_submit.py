@@ -12,7 +12,6 @@ import pytest
 from helpers.jobs import FINISH, Job
 from helpers.processes import is_alive, wait_for
 from helpers.runner import ROOT
-
 from slurm.cluster import can_track_by_cgroup
 
 # Counts, and ends when told to.

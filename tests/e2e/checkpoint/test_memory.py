@@ -15,7 +15,7 @@ SCRIPT = r"""
 import os, signal, time
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # before there is a group: see faulty_job.py
+import torch.distributed.nn  # before there is a group: see diagnosis/faulty_job.py
 import robustrun
 from robustrun import checkpoint
 

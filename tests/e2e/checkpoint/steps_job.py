@@ -8,7 +8,7 @@ import sys
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # noqa: F401  before there is a group: see faulty_job.py
+import torch.distributed.nn  # noqa: F401  before there is a group: see diagnosis/faulty_job.py
 from robustrun import checkpoint
 
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkpoint.test_dcp import both, ckpt, job, plain_python
 from helpers.runner import BUILD, ROOT
-from test_dcp import both, ckpt, job, plain_python
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(ROOT / "python"))

@@ -9,12 +9,12 @@ import struct
 from pathlib import Path
 
 import pytest
-from checkpoint_parity import Files, factor, inverse, times
-from checkpoint_reader import crc32c, read_manifest
-from checkpoint_values import Named, Size, Tensor, decode, state_of, states_of
-from plain_process import plain_process, start_again, torch  # noqa: F401
+from checkpoint.parity import Files, factor, inverse, times
+from checkpoint.plain_process import plain_process, start_again, torch  # noqa: F401
+from checkpoint.reader import crc32c, read_manifest
+from checkpoint.test_dcp import both, job
+from checkpoint.values import Named, Size, Tensor, decode, state_of, states_of
 from robustrun import _engine, checkpoint
-from test_dcp import both, job
 
 JOB = Path(__file__).with_name("own_states_job.py")
 

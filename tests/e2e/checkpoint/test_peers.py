@@ -5,9 +5,9 @@ import json
 import time
 
 import pytest
-import saving_job
+from checkpoint import saving_job
+from checkpoint.saving_job import notes
 from helpers.jobs import QUICK, dice, fields, rounds, start_job
-from saving_job import notes
 
 torch = pytest.importorskip("torch")
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from dcp_torch import AsyncCheckpointerType
+from checkpoint.dcp_torch import AsyncCheckpointerType
 
 BUILD = Path(os.environ.get("ROBUSTRUN_BUILD_DIR", "build")).resolve()
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 JOB = Path(__file__).with_name("dcp_job.py")
 # Before: no FSDP on CPUs, async_save does not copy tensors of the host, plans are not kept.
 with_newer_torch = pytest.mark.skipif(AsyncCheckpointerType is None, reason="torch before 2.7")

@@ -7,8 +7,8 @@ import threading
 import warnings
 
 import pytest
+from checkpoint.plain_process import plain_process, start_again, torch  # noqa: F401
 from helpers.fuse import await_mount, need_fuse
-from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import checkpoint
 
 PATIENCE_S = 4  # a disk that others write to may take a second to sync

@@ -2,8 +2,8 @@
 from a step that nobody had written to a disk."""
 
 import pytest
+from checkpoint.test_peers import SCRIPT, notes, ranks_at_peers
 from helpers.jobs import QUICK, rounds, start_job
-from test_checkpoint_peers import SCRIPT, notes, ranks_at_peers
 
 torch = pytest.importorskip("torch")
 

@@ -4,7 +4,7 @@ docs/checkpoint-format.md alone. Without torch."""
 import collections
 import hashlib
 
-from checkpoint_reader import Fields
+from checkpoint.reader import Fields
 
 Named = collections.namedtuple("Named", "dtype")      # one of torch's types
 Size = collections.namedtuple("Size", "sizes")        # a torch.Size

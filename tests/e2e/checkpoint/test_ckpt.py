@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import safetensors
-from checkpoint_reader import read_manifest, read_safetensors, read_shard
+from checkpoint.reader import read_manifest, read_safetensors, read_shard
 
 BUILD = Path(os.environ.get("ROBUSTRUN_BUILD_DIR", "build")).resolve()
 

@@ -7,10 +7,10 @@ import signal
 from pathlib import Path
 
 import pytest
+from checkpoint.test_dcp import both, ckpt, job, with_newer_torch
+from checkpoint.test_memory import copied_by_all, holders_of_copies, read_notes
+from checkpoint.test_peers import start_copied
 from helpers.processes import wait_for
-from test_checkpoint_memory import copied_by_all, holders_of_copies, read_notes
-from test_checkpoint_peers import start_copied
-from test_dcp import both, ckpt, job, with_newer_torch
 
 torch = pytest.importorskip("torch")
 JOB = Path(__file__).with_name("dcp_memory_job.py")
@@ -20,7 +20,7 @@ SCRIPT = r"""
 import os, signal, sys, time
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # before there is a group: see faulty_job.py
+import torch.distributed.nn  # before there is a group: see diagnosis/faulty_job.py
 import robustrun
 from robustrun.dcp import RobustReader, RobustWriter
 sys.path.insert(0, "TESTS")
@@ -94,7 +94,7 @@ while step + 1 < last:
 writer.wait()
 dist.barrier()
 sys.stdout.flush()
-os._exit(0)  # mesh, reader and writer keep the group: see faulty_job.py
+os._exit(0)  # mesh, reader and writer keep the group: see diagnosis/faulty_job.py
 """.replace("TESTS", str(JOB.parent))
 
 

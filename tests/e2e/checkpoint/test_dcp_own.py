@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_dcp import both, ckpt, job, with_newer_torch
+from checkpoint.test_dcp import both, ckpt, job, with_newer_torch
 
 JOB = Path(__file__).with_name("dcp_own_job.py")
 

@@ -8,8 +8,8 @@ import threading
 import warnings
 
 import pytest
+from checkpoint.plain_process import plain_process, start_again, torch  # noqa: F401
 from helpers.runner import BUILD
-from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import _engine, _neutral, checkpoint
 
 DTYPES = sorted(str(each) for each in vars(torch).values() if isinstance(each, torch.dtype))

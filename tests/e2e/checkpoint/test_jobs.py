@@ -14,7 +14,7 @@ from helpers.processes import HeldPort, wait_for
 from helpers.runner import BUILD, FOREIGN, ROOT
 
 pytest.importorskip("torch")
-JOB = pathlib.Path(__file__).with_name("checkpoint_job.py")
+JOB = pathlib.Path(__file__).with_name("steps_job.py")
 LINE = re.compile(r"(loaded|saved) (\S+) (\S+) (.*)")
 
 

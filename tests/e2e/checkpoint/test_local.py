@@ -7,10 +7,10 @@ import signal
 from pathlib import Path
 
 import pytest
-import saving_job
-from checkpoint_reader import read_manifest, read_shard
+from checkpoint import saving_job
+from checkpoint.reader import read_manifest, read_shard
+from checkpoint.saving_job import notes, resumed_at
 from helpers.jobs import QUICK, start_job
-from saving_job import notes, resumed_at
 
 torch = pytest.importorskip("torch")
 

@@ -4,13 +4,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_dcp import both, ckpt, job
+from checkpoint.test_dcp import both, ckpt, job
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 PYTHONS = sorted(TESTS.parent.glob(".venv-torches/*/bin/python"))
 SUITES = [
     "python/test_step.py",
-    "e2e/test_dcp.py e2e/test_dcp_own.py",
+    "e2e/checkpoint/test_dcp.py e2e/checkpoint/test_dcp_own.py",
 ]
 with_each_torch = pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parts[-3])
 

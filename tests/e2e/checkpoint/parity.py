@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from checkpoint_reader import crc32c, joined
+from checkpoint.reader import crc32c, joined
 
 BLOCK = 1 << 20
 

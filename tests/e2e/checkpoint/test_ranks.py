@@ -10,7 +10,7 @@ import pytest
 from helpers.runner import BUILD, FOREIGN, ROOT
 
 pytest.importorskip("torch")
-from test_checkpoint_eio import _engine, failing  # noqa: E402
+from checkpoint.test_eio import _engine, failing  # noqa: E402
 
 JOB = pathlib.Path(__file__).with_name("ranks_job.py")
 

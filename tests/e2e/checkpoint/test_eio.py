@@ -5,9 +5,9 @@ import subprocess
 import warnings
 
 import pytest
+from checkpoint.plain_process import plain_process, start_again, torch  # noqa: F401
 from helpers.fuse import await_mount, need_fuse
 from helpers.runner import BUILD
-from plain_process import plain_process, start_again, torch  # noqa: F401
 from robustrun import _engine, checkpoint
 
 VIEW = BUILD / "test-helpers" / "slow_view"
