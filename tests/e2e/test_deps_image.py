@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from deps_site import make_wheel
-from images import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
+from image.squash import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
 
 pytestmark = NEEDS_MOUNTS
 SCRIPT = "import sys, tiny\nprint('tiny', tiny.VERSION, sys.prefix)\n"

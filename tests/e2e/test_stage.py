@@ -6,9 +6,9 @@ import os
 import signal
 import time
 
-from block_server import BLOCK
-from far_storage import Far
 from helpers.jobs import start_job
+from image.block_server import BLOCK
+from image.far_storage import Far
 
 MIB = 1 << 20
 SCRIPT = """

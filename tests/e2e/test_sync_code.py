@@ -8,7 +8,7 @@ import tempfile
 import pytest
 from helpers.jobs import kill_at_once, start_job
 from helpers.processes import wait_for
-from images import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
+from image.squash import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
 from slurm.jobs import Allocation
 from test_resume import kill_supervisor, resume
 

@@ -12,11 +12,11 @@ import tempfile
 import time
 
 import pytest
-from block_server import BLOCK
 from helpers.jobs import kill_at_once
 from helpers.processes import HeldPort, command_of, is_alive, program_of, wait_for
 from helpers.runner import BUILD
-from images import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
+from image.block_server import BLOCK
+from image.squash import NEEDS_MOUNTS, SYSTEM_PYTHON, packages_tree, squash, system_tree
 
 pytestmark = NEEDS_MOUNTS
 needs_bwrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")

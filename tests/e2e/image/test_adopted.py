@@ -7,10 +7,10 @@ import pathlib
 import signal
 
 import pytest
-from block_server import PROGRAM
 from helpers.jobs import start_job, wait_until_gone
 from helpers.processes import command_of, is_alive, wait_for
-from images import NEEDS_MOUNTS, packages_tree, squash
+from image.block_server import PROGRAM
+from image.squash import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [*NEEDS_MOUNTS,
               pytest.mark.skipif(not PROGRAM.exists(), reason="no robustrun-blocks")]

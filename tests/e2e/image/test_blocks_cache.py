@@ -5,7 +5,7 @@ import os
 import random
 
 import pytest
-from block_server import BLOCK, OddServer, Server
+from image.block_server import BLOCK, OddServer, Server
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

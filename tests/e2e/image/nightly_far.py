@@ -16,11 +16,11 @@ import shutil
 import sys
 
 import pytest
-from block_server import BLOCK, PROGRAM
-from far_origin import ADDRESS, Origin
-from far_storage import blocks_kept, give_folder
 from helpers.jobs import start_job
-from images import NEEDS_MOUNTS, squash
+from image.block_server import BLOCK, PROGRAM
+from image.far_origin import ADDRESS, Origin
+from image.far_storage import blocks_kept, give_folder
+from image.squash import NEEDS_MOUNTS, squash
 
 pytestmark = [*NEEDS_MOUNTS,
               pytest.mark.skipif(not PROGRAM.exists(), reason="no robustrun-blocks")]

@@ -5,9 +5,9 @@ import os
 import random
 
 import pytest
-from block_server import BLOCK, PROGRAM, Client, OddServer, Server
 from helpers.processes import is_alive, wait_for
-from images import NEEDS_MOUNTS, packages_tree, squash
+from image.block_server import BLOCK, PROGRAM, Client, OddServer, Server
+from image.squash import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [
     *NEEDS_MOUNTS,

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from helpers.runner import BUILD
-from images import NEEDS_MOUNTS, packages_tree, squash
+from image.squash import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [*NEEDS_MOUNTS, pytest.mark.skipif(
     not (BUILD / "bin" / "robustrun-blocks").exists(),

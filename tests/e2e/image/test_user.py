@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 from helpers.runner import BUILD
-from images import SYSTEM_PYTHON, squash, system_tree
+from image.squash import SYSTEM_PYTHON, squash, system_tree
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else takes root"),

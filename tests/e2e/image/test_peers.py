@@ -8,11 +8,11 @@ import subprocess
 import time
 
 import pytest
-from block_server import BLOCK
-from far_storage import Far
 from helpers.jobs import start_job
 from helpers.processes import command_of
-from images import NEEDS_MOUNTS, packages_tree, squash
+from image.block_server import BLOCK
+from image.far_storage import Far
+from image.squash import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = NEEDS_MOUNTS
 DATA = 96 << 20

@@ -9,9 +9,9 @@ import subprocess
 import time
 
 import pytest
-from block_server import BLOCK, Client, OddServer, Server
 from helpers.processes import wait_for
-from images import NEEDS_MOUNTS, squash
+from image.block_server import BLOCK, Client, OddServer, Server
+from image.squash import NEEDS_MOUNTS, squash
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

@@ -8,8 +8,8 @@ import random
 import time
 
 import pytest
-from block_server import BLOCK, OddServer, Server
 from helpers.processes import wait_for
+from image.block_server import BLOCK, OddServer, Server
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

@@ -13,7 +13,8 @@ import threading
 import time
 
 import pytest
-from block_server import (
+from helpers.processes import wait_for
+from image.block_server import (
     BLOCK,
     ERROR,
     GET,
@@ -27,7 +28,6 @@ from block_server import (
     OddServer,
     Server,
 )
-from helpers.processes import wait_for
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root"),

@@ -9,9 +9,9 @@ import tempfile
 import time
 
 import pytest
-from block_server import BLOCK, PROGRAM, OddServer
 from helpers.processes import wait_for
-from images import NEEDS_MOUNTS, packages_tree, squash
+from image.block_server import BLOCK, PROGRAM, OddServer
+from image.squash import NEEDS_MOUNTS, packages_tree, squash
 
 pytestmark = [*NEEDS_MOUNTS,
               pytest.mark.skipif(not PROGRAM.exists(), reason="no robustrun-blocks")]
