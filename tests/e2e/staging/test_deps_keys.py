@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from deps_site import (
+from staging.deps_site import (
     BUILD,
     TOOLS,
     Site,

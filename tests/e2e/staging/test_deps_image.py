@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from deps_site import make_wheel
 from image.squash import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
+from staging.deps_site import make_wheel
 
 pytestmark = NEEDS_MOUNTS
 SCRIPT = "import sys, tiny\nprint('tiny', tiny.VERSION, sys.prefix)\n"

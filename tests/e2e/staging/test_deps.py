@@ -10,7 +10,9 @@ import time
 import zipfile
 
 import pytest
-from deps_site import (
+from helpers.jobs import kill_at_once
+from helpers.processes import wait_for
+from staging.deps_site import (
     TOOLS,
     Site,
     has_uv,
@@ -19,8 +21,6 @@ from deps_site import (
     setup_command,
     write_package,
 )
-from helpers.jobs import kill_at_once
-from helpers.processes import wait_for
 
 
 @pytest.fixture(scope="module")
