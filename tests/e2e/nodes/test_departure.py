@@ -9,7 +9,7 @@ import time
 import pytest
 from helpers.jobs import descendants
 from helpers.processes import is_alive, wait_for
-from meeting import Meeting
+from nodes.meeting import Meeting
 
 # Ranks are joined by sockets, as by collectives: whoever loses a peer fails. "starts" has a line
 # for each start, "saved" for each rank that was told to end and had the time.

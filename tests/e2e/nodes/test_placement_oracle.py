@@ -8,7 +8,7 @@ import json
 
 import pytest
 from helpers.jobs import rounds
-from placement_oracle import draw_job, least_cost, least_cost_of_all
+from nodes.placement_oracle import draw_job, least_cost, least_cost_of_all
 
 TOLERANCE = 1e-4
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 from helpers.jobs import lockstep, start_job
 from helpers.processes import is_alive, wait_for
-from meeting import SECRET, Meeting, free_port
+from nodes.meeting import SECRET, Meeting, free_port
 
 
 @pytest.fixture
