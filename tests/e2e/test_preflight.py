@@ -15,7 +15,7 @@ from helpers.fake_clock import HOUR_S, FakeClock
 from helpers.jobs import DECISION, QUICK, WORKER_STARTED, lockstep, start_job
 from helpers.machines import run as run_tool
 from helpers.processes import command_of, wait_for
-from test_resume import kill_supervisor, resume
+from recovery.test_resume import kill_supervisor, resume
 
 HELLO = "import os; print('rank', os.environ['RANK'])\n"
 

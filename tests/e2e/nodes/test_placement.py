@@ -8,7 +8,7 @@ import json
 
 import pytest
 from helpers.jobs import fields, lockstep, start_job
-from test_resume import kill_supervisor, resume
+from recovery.test_resume import kill_supervisor, resume
 
 RUN_STARTED = 1  # kind of the journal's record
 LEAVES = {"east": ["h1", "h4", "h5"], "west": ["h2", "h3", "h6"]}

@@ -9,8 +9,8 @@ import pytest
 from helpers.jobs import kill_at_once, start_job
 from helpers.processes import wait_for
 from image.squash import NEEDS_MOUNTS, SYSTEM_PYTHON, squash, system_tree
+from recovery.test_resume import kill_supervisor, resume
 from slurm.jobs import Allocation
-from test_resume import kill_supervisor, resume
 
 SCRIPT = """
 import os, sys

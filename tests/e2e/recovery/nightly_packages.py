@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-TESTS = pathlib.Path(__file__).resolve().parents[1]
+TESTS = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TESTS))
 from package_reads import MORE_READS, read_by_import  # noqa: E402
 
