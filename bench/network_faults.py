@@ -1,6 +1,7 @@
 """Links that fail under real gloo trainings on several machines, and what robustrun says of them.
 
-Machines are network namespaces with a network for data alone (tests/e2e/data_network.py), so that
+Machines are network namespaces with a network for data alone
+(tests/e2e/diagnosis/data_network.py), so that
 robustrun's own connections stay. `play_network(seed)` is a play of hang_campaign.py: its lines of
 results are of the same form. Takes root.
 
@@ -20,7 +21,7 @@ from hang_campaign import SCRIPT, Job
 from harness import ROBUSTRUN, ROOT, Scratch, clean_environment
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from data_network import DataNetwork  # noqa: E402
+from diagnosis.data_network import DataNetwork  # noqa: E402
 from helpers.machines import Lab  # noqa: E402
 from helpers.runner import MARKER  # noqa: E402
 

@@ -13,7 +13,7 @@ import os, time
 if os.environ.get("ROBUSTRUN_NODE", "").endswith("1") and not os.path.exists("warm"):
     time.sleep({slow})
 """
-# Nothing keeps the group beyond destroy_process_group: see faulty_job.py.
+# Nothing keeps the group beyond destroy_process_group: see diagnosis/faulty_job.py.
 SCRIPT = """
 import os
 import helper

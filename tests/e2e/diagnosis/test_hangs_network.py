@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from data_network import DataNetwork
+from diagnosis.data_network import DataNetwork
 from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"

@@ -4,8 +4,8 @@ a few seeds may differ by."""
 
 import json
 
-import flight_jobs
 import pytest
+from diagnosis import flight_jobs
 
 SEEDS = range(1000, 1008)
 
