@@ -1,9 +1,9 @@
 """Links that fail under real gloo trainings on several machines, and what robustrun says of them.
 
 Machines are network namespaces with a network for data alone
-(tests/e2e/diagnosis/data_network.py), so that
-robustrun's own connections stay. `play_network(seed)` is a play of hang_campaign.py: its lines of
-results are of the same form. Takes root.
+(tests/e2e/diagnosis/data_network.py), so that robustrun's own connections stay.
+`play_network(seed)` is a play of hang_campaign.py: its lines of results are of the same form.
+Takes root.
 
     link-cut   the cable of a machine is pulled: the machine's rank is the culprit
     link-drop  packets between two machines disappear: the link is, with both of its ends

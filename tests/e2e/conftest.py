@@ -1,8 +1,5 @@
 """What tests get by a name: robustrun in a folder of the test's own, jobs, hosts and clusters."""
 
-import pathlib
-import subprocess
-
 import pytest
 from helpers.jobs import start_job
 from helpers.machines import Lab
@@ -16,16 +13,6 @@ def robustrun(tmp_path):
     runner = Runner(tmp_path)
     yield runner
     runner.close()
-
-
-@pytest.fixture(scope="session")
-def nvml(tmp_path_factory):
-    """A folder with a libnvidia-ml.so.1 of the test's."""
-    folder = tmp_path_factory.mktemp("nvml")
-    source = pathlib.Path(__file__).parent / "nvml_mock.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source],
-                   check=True)
-    return folder
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -290,16 +289,6 @@ def test_a_stopped_agent_is_named_and_nobody_waits_for_it_for_long(nodes):
     assert finished.code == 0, finished.errors
     assert job.losses()[0][0] == 1 and "it said nothing for" in job.losses()[0][1]
     nodes.runner.expect_nothing_left()
-
-
-@pytest.fixture(scope="module")
-def nvml(tmp_path_factory):
-    """A folder with a libnvidia-ml.so.1 of the test's."""
-    folder = tmp_path_factory.mktemp("nvml")
-    source = pathlib.Path(__file__).parent / "nvml_mock.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source],
-                   check=True)
-    return folder
 
 
 def with_gpus(nvml, file):

@@ -4,7 +4,7 @@ import os
 import stat
 
 import pytest
-from test_preflight import check, only, rows
+from health.test_preflight import check, only, rows
 
 # The first node that comes gets the number 0, and so on; each test of a node is a process of its
 # own, below that node's agent.
