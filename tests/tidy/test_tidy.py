@@ -80,7 +80,7 @@ def rule_sub_rooms():
 def rule_folders():
     """A folder shows its files at a glance."""
     shown = {}
-    for name in matching(*CPP):
+    for name in [*matching(*CPP), *matching(".py", ".c", under="tests/")]:
         shown.setdefault(os.path.dirname(name), []).append(name)
     for folder, names in shown.items():
         limit = rules.TEST_FILES_MAX if is_in(folder, ["tests/"]) else rules.FILES_MAX

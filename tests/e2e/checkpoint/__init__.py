@@ -1,1 +1,1 @@
-"""Is what is loaded what was saved, whatever dies and breaks in between?"""
+"""Is what is loaded what was saved, whatever dies or breaks in between?"""
