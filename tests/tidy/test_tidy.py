@@ -202,6 +202,28 @@ def rule_self_contained_headers():
                 yield name, errors.strip().splitlines()[0]
 
 
+def rule_layer_table():
+    """docs/architecture.md has the table of layers as it is."""
+    page = "docs/architecture.md"
+    rows = re.findall(r"^\| `([a-z/]+/)` \|.*\| ([^|]*) \|$", text(page), re.MULTILINE)
+    told = {room: re.findall(r"`([^`]+)`", may_use) for room, may_use in rows}
+    for room in (rules.LAYERS.keys() | told.keys()) - {"python/robustrun/"}:
+        real = [place.removesuffix("/") for place in rules.LAYERS.get(room, [])]
+        if room not in told or room not in rules.LAYERS or told[room] != real:
+            yield page, f"{room}: the page has {told.get(room)}, the rules {real}"
+
+
+def rule_citations():
+    """A page that is named is in the repository."""
+    pages = {name for name in files() if name.endswith(".md")}
+    endings = (*CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".proto", ".sh", "Makefile")
+    for name in matching(*endings):
+        for cited in set(re.findall(r"(?<![\w/.*{<-])[\w/.-]+\.md\b(?!\.)", text(name))):
+            bare = cited.lstrip("./")
+            if not any(page == bare or page.endswith("/" + bare) for page in pages):
+                yield name, f"names {cited}"
+
+
 RULES = [value for key, value in sorted(globals().items()) if key.startswith("rule_")]
 violations_seen = {}
 
