@@ -1,7 +1,7 @@
 """Copies of dead workers are saved while the next attempt begins: its workers run, and only what
-they load waits. The disk is slow, and standby workers are ready before a worker dies, so that saving
-takes longer than a restart on any machine. An agent gives up a save after 8 s, and 5 ms for each MB
-more."""
+they load waits. The disk is slow, and standby workers are ready before a worker dies, so that
+saving takes longer than a restart on any machine. An agent gives up a save after 8 s, and 5 ms for
+each MB more."""
 
 import json
 import os
