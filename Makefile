@@ -25,7 +25,7 @@ demo: ## a real training that loses a rank and recovers
 test: ## every test; ends with "N passed, N failed"
 	@scripts/install-deps.sh test
 	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
-	@scripts/test.sh $(FUZZ_SECONDS) '$(LABELS)'
+	@scripts/test.sh --times $(FUZZ_SECONDS) '$(LABELS)'
 
 sim: ## for SECONDS (600) the supervisor's core in simulated runs with new seeds
 	@$(MAKE) --no-print-directory build

@@ -43,7 +43,7 @@ struct RemoteAgent {
   // names (where Slurm says which task, which GPUs).
   std::vector<std::string> node_environment;
   // What we start, whatever the supervisor says: of a machine that joined by itself, whose user
-  // gave the command here (decisions.md 21).
+  // gave the command here.
   std::optional<wire::WorkerTemplate> own_workers;
   // Of own_workers, by local rank: the options of the command here decide, and only it knows how
   // many there are. As many as there are workers.

@@ -43,7 +43,7 @@ class AgentLauncher {
   // The agent of an older generation on that node, if still there, is ended first and waited for
   // (as far as the node answers).
   virtual void launch(LaunchOrder order, Handlers handlers) = 0;
-  // The second channel of decisions.md 5: does the machine answer? `done` is called within 1.5 s.
+  // The second channel: does the machine answer? `done` is called within 1.5 s.
   virtual void probe(base::NodeId node, std::function<void(bool answers)> done) = 0;
   // The end of a run: every agent that is still there is killed; on_lost follows.
   virtual void kill_all() = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the launcher room (style.md, "Bounded").
+// Every bound of the launcher room.
 
 #include <chrono>
 #include <cstddef>

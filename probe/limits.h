@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the probe room (style.md, "Bounded").
+// Every bound of the probe room.
 
 #include <chrono>
 #include <cstddef>

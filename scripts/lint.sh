@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Formatting of all files, clang-tidy on the C++ files, ruff on the Python files.
 #
-# clang-tidy takes seconds a unit: those whose content, and whose headers, passed before are not
-# looked at again (build/lint holds a stamp per file).
+# clang-tidy takes seconds a unit: one that passed before, with the same headers and options, in this
+# clone or another, is not looked at again.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=0
@@ -19,20 +19,21 @@ echo "ruff"
 mkdir -p build/lint
 sed -E 's/ -fno-ipa-modref| -Wno-(subobject-linkage|maybe-uninitialized)//g' \
   build/compile_commands.json > build/lint/compile_commands.json
-mapfile -t sources < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' build/lint/compile_commands.json |
-  grep -v -e '/build/tests/' -e "^$PWD/tests/")
-# What a verdict depends on besides the files themselves: all headers and the settings.
-common=$(git ls-files -co --exclude-standard -- '*.h' .clang-tidy | xargs cat | sha1sum)
-tidy_one() {
-  stamp=build/lint/$( (echo "$2"; cat "$1"; sed -nE 's/^#include "(\/.*)"$/\1/p' "$1" | xargs -r cat) |
-    sha1sum | cut -c1-40)
-  [ -e "$stamp" ] && exit 0
-  clang-tidy-19 --quiet -p build/lint --extra-arg=-Wno-error "$1" 2>/dev/null && touch "$stamp"
+verdicts=${XDG_CACHE_HOME:-$HOME/.cache}/robustrun-lint  # a stamp for each unit that passed
+mkdir -p "$verdicts"
+find "$verdicts" -type f -mtime +30 -delete
+export verdicts
+tidy_one() {  # a line of lint_units.py
+  local verdict=$verdicts/${1%%$'\t'*} unit=${1#*$'\t'}
+  [ -e "$verdict" ] && touch "$verdict" && return
+  echo "$unit" >> build/lint/looked_at
+  clang-tidy-19 --quiet -p build/lint --extra-arg=-Wno-error "$unit" 2>/dev/null && touch "$verdict"
 }
 export -f tidy_one
-echo "clang-tidy: ${#sources[@]} units"
-printf '%s\0' "${sources[@]}" |
-  xargs -0 -P "$(nproc)" -I{} bash -c 'tidy_one "$1" "$2"' _ {} "$common" || failed=1
+: > build/lint/looked_at
+scripts/lint_units.py build/lint > build/lint/units || failed=1
+xargs -a build/lint/units -d '\n' -P "$(nproc)" -I{} bash -c 'tidy_one "$1"' _ {} || failed=1
+echo "clang-tidy: $(wc -l < build/lint/units) units, $(wc -l < build/lint/looked_at) of them new"
 
 [ $failed = 0 ] && echo "lint: clean"
 exit $failed

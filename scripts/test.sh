@@ -5,9 +5,12 @@
 # Tests with real processes and deadlines run beside each other and beside a compiler. When few of
 # them fail, these run once more, alone; who passes then counts as passed, and is named as unsteady.
 #
-#   scripts/test.sh [SECONDS [LABELS]]     per fuzzer (default 5); of CTest, a regular expression
+#   scripts/test.sh [--times] [SECONDS [LABELS]]   per fuzzer (default 5); of CTest, a regular
+#                                                  expression. --times: where the time went, too
 set -uo pipefail
 cd "$(dirname "$0")/.."
+times=
+[ "${1:-}" != --times ] || { times=$(mktemp); shift; }
 fuzz_seconds=${1:-5}
 labels=${2:-^ci$}
 jobs=$(nproc)
@@ -20,7 +23,7 @@ skipped=$(mktemp)
 builder=
 clean() {
   [ -z "$builder" ] || kill -- "-$builder" 2> /dev/null
-  rm -f "$failures" "$unsteady" "$skipped"
+  rm -f "$failures" "$unsteady" "$skipped" "$times"
 }
 trap clean EXIT
 trap 'exit 130' INT
@@ -35,6 +38,28 @@ asan_targets() {
   ninja -C build/asan -t targets all | sed -nE 's/^(test_[a-z_]+|fuzzers): phony$/\1/p'
 }
 export -f asan_targets
+
+phase() {  # name, command…; its time goes to the table of --times
+  local name=$1 began=$SECONDS status
+  shift
+  "$@"
+  status=$?
+  [ -z "$times" ] || printf '%6d s  %s\n' $((SECONDS - began)) "$name" >> "$times"
+  return $status
+}
+
+slowest() {  # a folder of CTest: its entries that took longest
+  sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9]+)\.[0-9]+ sec.*/\2 \1/p' "$1/ctest.log" |
+    sort -rn | head -n 20 | while read -r took name; do printf '%6d s    %s\n' "$took" "$name"; done
+}
+
+tell_times() {
+  [ -n "$times" ] || return 0
+  echo "Where the time went (the sanitizers are built while tests run, several tests at once):"
+  cat "$times"
+  echo "The slowest entries of CTest, beside others:"
+  slowest build
+}
 
 count() {  # passed, failed
   passed=$((passed + $1))
@@ -123,7 +148,8 @@ fuzz() {
 asan() {
   cmake --preset asan > /dev/null || { count 0 1; return; }
   # shellcheck disable=SC2046
-  build build/asan --target $(asan_targets) && run_ctest build/asan -L unit && fuzz
+  phase "build with ASan" build build/asan --target $(asan_targets) &&
+    phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit && phase "fuzzers" fuzz
 }
 
 # What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin;
@@ -136,7 +162,7 @@ tsan() {
   threaded+=',*/hold_board_*'
   cmake --preset tsan > /dev/null || { count 0 1; return; }
   # shellcheck disable=SC2086
-  build build/tsan --target $tsan_targets || return
+  phase "build with TSan" build build/tsan --target $tsan_targets || return
   # The thread sanitizer cannot live with as random addresses as newer kernels give.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
   for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
@@ -152,10 +178,11 @@ tsan() {
   done
 }
 
-build build && build_meanwhile && run_ctest build -L "$labels"
-built
+phase "build" build build && build_meanwhile && phase "tests" run_ctest build -L "$labels"
+phase "waiting for the sanitizers' build" built
 asan
-tsan
+phase "threads under TSan, with the build" tsan
+tell_times
 
 cat "$skipped" "$unsteady" "$failures"
 echo "$passed passed, $failed failed"

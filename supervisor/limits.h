@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the supervisor's shell (the core has its own; style.md, "Bounded").
+// Every bound of the supervisor's shell (the core has its own).
 
 #include <chrono>
 #include <cstddef>

@@ -45,7 +45,7 @@ struct ConsoleStyle {
   }
 };
 
-// Signs of life between supervisor and agents (decisions.md 3 and 5).
+// Signs of life between supervisor and agents.
 struct LeaseTimes {
   base::Nanos interval = std::chrono::seconds(1);        // --heartbeat-interval
   base::Nanos suspect_after = std::chrono::seconds(3);   // --node-suspect-after

@@ -4,7 +4,7 @@
 // --rerank=never: each vacant place gets the newcomer that costs least there; nobody else moves.
 // nodes: a newcomer may take a survivor's place, and that one the vacant place, if it pays. all:
 // a fresh placement may be taken as a whole, if it pays. It pays when what the steps until the next
-// failure gain exceeds the cost of moving (decisions.md 22).
+// failure gain exceeds the cost of moving.
 
 #include <cstdint>
 #include <string>

@@ -3,7 +3,7 @@
 //
 // Both forms that torch writes: JSON (`fr_trace_json`, format 2.10) and pickle (protocol 2, formats
 // 2.4 to 2.10). The pickle is read by our own bounded reader (pickle.h), which knows no opcode that
-// could execute anything (decisions.md 15). Fields that are missing or of another type make the
+// could execute anything. Fields that are missing or of another type make the
 // entry incomplete, not the dump useless. Source: torch/csrc/distributed/c10d/FlightRecorder*.hpp.
 // Pure.
 

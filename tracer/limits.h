@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the tracer room (style.md, "Bounded").
+// Every bound of the tracer room.
 
 #include <chrono>
 #include <cstddef>

@@ -1,8 +1,8 @@
 #pragma once
 // The part of Python's pickle format that a dump of torch's Flight Recorder needs: as torch writes
 // it (protocol 2), or as Python does after loading it (protocols 2 to 5). An opcode that could
-// import or call anything is refused by its name, as is every other one that neither uses
-// (decisions.md 15). Pure.
+// import or call anything is refused by its name, as is every other one that neither uses.
+// Pure.
 //
 // Opcodes: CPython, Lib/pickletools.py. Which of them torch writes:
 // torch/csrc/jit/serialization/pickler.cpp.

@@ -3,7 +3,7 @@
 //
 // The agent makes the file (0600, kCollectivesEnd bytes, zeroed, preallocated) beside the worker's
 // socket and names it in ROBUSTRUN_RECORD; python/robustrun maps it and writes; the agent reads it
-// with pread, never mmap, so that a worker that truncates it cannot hurt (decisions.md 11). It
+// with pread, never mmap, so that a worker that truncates it cannot hurt. It
 // stays readable after SIGKILL. This is its first page; collectives follow (record_collectives.h).
 // Little endian, fixed offsets; docs/formats/progress-record.md has the same table. A reader
 // accepts any version with its own major number and ignores what it does not know; fields of the

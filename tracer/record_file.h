@@ -59,7 +59,7 @@ class RecordFile {
   base::Status set_event_mask(std::uint64_t mask);
   // Of a worker that has ended. kNotSeen also when the file cannot be read.
   [[nodiscard]] base::ScriptEnd read_end() const;
-  // Tells the worker why it will be stopped and until when (decisions.md 12).
+  // Tells the worker why it will be stopped and until when.
   base::Status announce_stop(std::uint8_t reason, base::Nanos deadline);
   // The handle outlives the file: read() goes on working after unlink.
   void unlink();

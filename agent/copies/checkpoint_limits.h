@@ -1,5 +1,5 @@
 #pragma once
-// Bounds of what workers may say of their checkpoints (style.md, "Bounded").
+// Bounds of what workers may say of their checkpoints.
 
 #include <chrono>
 #include <cstddef>

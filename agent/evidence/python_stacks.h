@@ -2,8 +2,8 @@
 // The Python stacks of a worker, as its own handler of a signal writes them (faulthandler, hung up
 // by the boot module): without the interpreter's lock, while any thread can take signals at all.
 //
-// The signal is sent only when /proc shows the handler, and not while an earlier one waits
-// (decisions.md 9); what the file holds from before is not looked at. On the agent's loop: the file
+// The signal is sent only when /proc shows the handler, and not while an earlier one waits;
+// what the file holds from before is not looked at. On the agent's loop: the file
 // is a small one of the run's private folder. Two looks, Suspect.apart from each other, say
 // whether the main thread moves; what it does is told by the first, which is of the same moment as
 // what else is asked of a worker: a stack of a second later may belong to its next operation.

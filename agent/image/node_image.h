@@ -39,7 +39,7 @@ class NodeImage {
   // they never do one, that is all they read.
   void settled();
   // They got SIGKILL. Readers of a FUSE server that does not answer would stay for ever: then its
-  // connection is aborted, and the next attempt gets the image anew (decisions.md 16).
+  // connection is aborted, and the next attempt gets the image anew.
   void workers_killed();
   void workers_gone();
   // No process uses it any more. `done` is called when nothing is mounted, or after kImageEndMax.

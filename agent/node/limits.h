@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the agent room (style.md, "Bounded").
+// Every bound of the agent room.
 
 #include <chrono>
 #include <cstddef>
@@ -25,7 +25,7 @@ inline constexpr std::chrono::milliseconds kPredecessorMax{5000};
 
 // home_link
 inline constexpr std::chrono::seconds kFirstContactMax{30};   // until the first connection
-inline constexpr std::chrono::seconds kIdleWithoutHomeMax{30};  // decisions.md 3
+inline constexpr std::chrono::seconds kIdleWithoutHomeMax{30};
 inline constexpr std::chrono::milliseconds kRedialFirst{50};
 inline constexpr std::chrono::milliseconds kRedialMax{1000};
 inline constexpr std::chrono::milliseconds kHomeWatchInterval{500};

@@ -33,7 +33,7 @@ struct NodeContext {
   std::string runtime_directory;  // records and sockets of this run, 0700, on this node
   wire::WorkerTemplate workers;   // of the attempt that runs, or ran last
   wire::WorkerTemplate started_with{};   // what the run was started with
-  bool own_command = false;       // this agent starts its own alone (decisions.md 21)
+  bool own_command = false;       // this agent starts its own alone
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the path of worker output in the agent (style.md, "Bounded").
+// Every bound of the path of worker output in the agent.
 
 #include <chrono>
 #include <cstddef>

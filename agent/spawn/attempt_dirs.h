@@ -1,5 +1,5 @@
 #pragma once
-// The folders and file names of one attempt's logs on this node (torchrun.md a.5):
+// The folders and file names of one attempt's logs on this node (docs/compat.md):
 //     <log_directory>/attempt_<N>/<local_rank>/{stdout.log,stderr.log,error.json}
 //
 // An attempt_<N> that exists already is, in native mode, kept as attempt_<N>.cycle_<M>; in compat

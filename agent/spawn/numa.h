@@ -1,5 +1,5 @@
 #pragma once
-// Which processors each worker is bound to (--numa-binding, torchrun.md a.7), and the memory of
+// Which processors each worker is bound to (--numa-binding), and the memory of
 // which NUMA nodes it is to use (--numa-memory), from sysfs.
 //
 // The device of local rank i is the i-th GPU in CUDA's visible order; where there are too few

@@ -1,5 +1,5 @@
 #pragma once
-// What a worker is started with: argv and environment of torchrun.md a.1.4 and a.2.1. Pure.
+// What a worker is started with: argv and environment of torchrun. Pure.
 //
 // One rule of torchrun for both: ${local_rank} is replaced in every argument and in the script's
 // or module's name, but not in the name of a plain executable. TORCHELASTIC_USE_AGENT_STORE is
@@ -33,7 +33,7 @@ struct WorkerCommand {
 };
 
 // `cpus`: processors that this node's workers share (omp=auto; usable_cpus()). With injection the
-// interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…` (decisions.md 8).
+// interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…`.
 // kInvalidArgument when --virtual-local-rank finds no entry of CUDA_VISIBLE_DEVICES for this rank.
 base::Result<WorkerCommand> make_worker_command(const wire::WorkerTemplate& workers,
                                                 const wire::StartWorkers& start,

@@ -170,7 +170,7 @@ class NetworkLink final : public HomeLink {
   }
 
   // Somebody connects to us. A supervisor that is not the one we are connected to has to show that
-  // it came after that one, which may still live (decisions.md 3).
+  // it came after that one, which may still live.
   void on_caller(base::Fd connection) {
     dialer_->answer(std::move(connection), [this](base::Result<wire::Dialer::Connected> caller) {
       if (closed_ || is_alone_ || !caller) return;

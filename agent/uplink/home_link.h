@@ -4,8 +4,8 @@
 // A broken TLS connection, or a supervisor that says nothing for `silence_max`, is not the end:
 // the link connects again, and says again what may have been lost (the reports of the current
 // attempt). It gives up when the supervisor refuses us for good (somebody took our place), when
-// the grace is over, or when the workers have made no progress for kIdleWithoutHomeMax
-// (decisions.md 3). A closed socket pair is the end at once: its supervisor cannot come back.
+// the grace is over, or when the workers have made no progress for kIdleWithoutHomeMax.
+// A closed socket pair is the end at once: its supervisor cannot come back.
 // On the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// One unix stream socket per worker, for what the worker asks its agent (decisions.md 12):
+// One unix stream socket per worker, for what the worker asks its agent:
 // docs/formats/worker-socket.md. Owned by the worker's keeper, on the agent's loop.
 //
 // A worker may connect several times, up to kControlConnectionsMax; who may connect, and what

@@ -1,5 +1,5 @@
 #pragma once
-// Reads what a worker left in its TORCHELASTIC_ERROR_FILE (torchrun.md a.8).
+// Reads what a worker left in its TORCHELASTIC_ERROR_FILE (docs/compat.md).
 //
 // The content is the worker's: any size, any bytes, any kind of file. A file that cannot be
 // understood becomes an ErrorFile whose message says so; nothing here fails the agent (torchrun's

@@ -46,7 +46,7 @@ class Worker : public Victim {
   static base::Result<std::unique_ptr<Worker>> start(NodeContext& node, const Plan& plan,
                                                      GoneHandler on_gone);
   virtual void signal(int signal) = 0;
-  // Tells the worker why and until when (decisions.md 12), then signals its group.
+  // Tells the worker why and until when, then signals its group.
   virtual void stop(const wire::StopWorkers& order) = 0;
   virtual void kill() = 0;
   // Reads the progress record and reports what changed.

@@ -1,5 +1,5 @@
 #pragma once
-// The only way to learn the time or to get a random number (style.md, "Confinement").
+// The only way to learn the time or to get a random number.
 //
 // Production uses MonotonicClock and seeds Rng from the system; tests and the simulator pass
 // their own clock and a printed seed.

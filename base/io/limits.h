@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of base/io that is not part of a contract in its header (style.md, "Bounded").
+// Every bound of base/io that is not part of a contract in its header.
 
 #include <chrono>
 #include <cstddef>

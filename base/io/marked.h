@@ -1,6 +1,6 @@
 #pragma once
 // Processes of ours that a variable of their environment marks, wherever they hang in the tree of
-// processes: those that nobody who could end them is left of (decisions.md 16).
+// processes: those that nobody who could end them is left of.
 
 #include <chrono>
 #include <string>

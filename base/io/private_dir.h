@@ -1,6 +1,6 @@
 #pragma once
-// The folder for what only this user may reach while a run lives, records and sockets
-// (decisions.md 4): $XDG_RUNTIME_DIR/robustrun, or /tmp/robustrun-UID.
+// The folder for what only this user may reach while a run lives, records and sockets:
+// $XDG_RUNTIME_DIR/robustrun, or /tmp/robustrun-UID.
 
 #include <string>
 #include <vector>

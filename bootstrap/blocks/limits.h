@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of robustrun-blocks (style.md, "Bounded").
+// Every bound of robustrun-blocks.
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,6 @@
 #pragma once
 // How an environment is installed into a folder, and what programs see of it afterwards: argument
-// vectors and variables. Pure; agent/deps/node_snapshot.h runs them. No shell is involved
-// (decisions.md 14).
+// vectors and variables. Pure; agent/deps/node_snapshot.h runs them. No shell is involved.
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 // as the file system does.
 //
 // By mincore(2) on a mapping that is never read. The kernel tells that truly of files alone that
-// the caller owns (of others it says that all is there: decisions.md 24), so others are not asked
+// the caller owns (of others it says that all is there), so others are not asked
 // about. The kernel reads around what a process touches, so this is somewhat more than it needs.
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// A squashfs image as a folder of this machine: read-only, nosuid, nodev (decisions.md 23).
+// A squashfs image as a folder of this machine: read-only, nosuid, nodev.
 //
 // By the kernel over a loop device where that is allowed and works (root, and a kernel that knows
 // the compressor), else by squashfuse_ll, or squashfuse, as a child of this process. All of this
@@ -48,8 +48,8 @@ class SquashMount {
 };
 
 // Undoes all that is mounted at `folder` and below it, lazily. FUSE connections are aborted first:
-// who waits for a server that is stopped or dead gets an error, and can then be killed
-// (decisions.md 16). `path`: as above. Nothing mounted there: fine.
+// who waits for a server that is stopped or dead gets an error, and can then be killed.
+// `path`: as above. Nothing mounted there: fine.
 base::Status unmount_all(const std::string& folder, const std::string& path);
 
 // The first half alone: nobody who reads there waits any longer.

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the bootstrap room (style.md, "Bounded").
+// Every bound of the bootstrap room.
 
 #include <chrono>
 #include <cstddef>

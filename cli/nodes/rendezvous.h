@@ -1,6 +1,6 @@
 #pragma once
 // How many nodes, where they meet, which of them is this, and MASTER_ADDR and MASTER_PORT
-// (torchrun.md a.1.3, a.3.1, a.3.4), checked. Pure but for questions to Surroundings::network.
+// (docs/compat.md), checked. Pure but for questions to Surroundings::network.
 //
 // Where the same command is started on every node, one of them leads: with static it is node 0,
 // with c10d the one that has the endpoint's address. Its supervisor listens on the endpoint's port

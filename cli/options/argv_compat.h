@@ -1,5 +1,5 @@
 #pragma once
-// Where options end and the script begins, by argparse's rules (torchrun.md a.1.1). Pure.
+// Where options end and the script begins, by argparse's rules (docs/compat.md). Pure.
 //
 // CLI11 knows neither abbreviations nor nargs=REMAINDER as torchrun uses it, so the command line
 // is normalised here first: abbreviations spelt out, values split from their options, short

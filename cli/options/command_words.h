@@ -1,6 +1,6 @@
 #pragma once
 // A command that the user wrote as one text, as the words of an argument vector. Quotes and
-// backslashes work as in a shell; nothing else does, and no shell ever sees it (decisions.md 14).
+// backslashes work as in a shell; nothing else does, and no shell ever sees it.
 
 #include <string>
 #include <string_view>

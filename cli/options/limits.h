@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the cli room (style.md, "Bounded").
+// Every bound of the cli room.
 
 #include <chrono>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // --print-config and the environment variables are all made from this table, so that they cannot
 // disagree.
 //
-// torchrun's options (torchrun.md a.1.2) are spelt with dashes or underscores, may be abbreviated,
+// torchrun's options (docs/compat.md) are spelt with dashes or underscores, may be abbreviated,
 // and read PET_<NAME>. Our own are spelt with dashes, never abbreviated, and read
 // ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a test checks).
 

@@ -1,4 +1,4 @@
-// torchrun's options (torchrun.md a.1.2), in the order of OptionId.
+// torchrun's options (docs/compat.md), in the order of OptionId.
 
 #include <array>
 

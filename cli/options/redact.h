@@ -1,5 +1,5 @@
 #pragma once
-// No secrets in what we keep or show (decisions.md 14): values are replaced by *** where their
+// No secrets in what we keep or show: values are replaced by *** where their
 // name holds TOKEN, KEY, SECRET or PASSW, in any case. Pure.
 
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// Names of a run and its folders (decisions.md 4, torchrun.md a.5). plan_places() is pure but for
+// Names of a run and its folders. plan_places() is pure but for
 // questions to Surroundings::machine and makes nothing; make_places() does.
 //
 // Native: ./robustrun-runs/<name>/{journal,logs/}; with --log-dir=D the logs are in

@@ -1,5 +1,5 @@
 #pragma once
-// Where each worker's streams go: --redirects, --tee and --local-ranks-filter (torchrun.md a.5).
+// Where each worker's streams go: --redirects, --tee and --local-ranks-filter (docs/compat.md).
 // Pure.
 
 #include <cstdint>

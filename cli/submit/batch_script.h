@@ -2,8 +2,8 @@
 // The batch script of `robustrun submit`. Pure.
 //
 // Its shell supervises the supervisor: a dead one is followed by `robustrun resume`, Slurm's
-// signals are passed on, and the exit code says whether the job is queued again (decisions.md 20;
-// why in this way: docs/slurm.md).
+// signals are passed on, and the exit code says whether the job is queued again
+// (docs/slurm.md says why in this way).
 
 #include <string>
 #include <vector>

@@ -1,6 +1,5 @@
 #pragma once
-// Every bound of what names hosts: lists, host files, filters, ssh configuration (style.md,
-// "Bounded").
+// Every bound of what names hosts: lists, host files, filters, ssh configuration.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the console (style.md, "Bounded").
+// Every bound of the console.
 
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// The running supervisor's ear for this user's other commands (decisions.md 4): a private unix
+// The running supervisor's ear for this user's other commands: a private unix
 // socket, found through the file `control` in the run directory, which holds its path.
 //
 // Requests are rows of a table, by their "command". Owned by run_job() or the driver, on its loop.

@@ -102,7 +102,7 @@ void Driver::Impl::on_agent(const wire::PeerName& who, wire::Hello hello,
   const bool known = who.node.value < nodes_.size();
   if (finished_ || !known || nodes_[who.node.value].lost ||
       nodes_[who.node.value].generation != who.generation) {
-    // What it has is of the past: it kills its workers and ends (decisions.md 3).
+    // What it has is of the past: it kills its workers and ends.
     const std::string why =
         finished_ ? "the run has ended"
                   : fmt::format("agent {} of node {} was given up, and another took its place",
@@ -162,7 +162,7 @@ void Driver::Impl::on_broken(base::NodeId node, const std::string& why) {
 }
 
 // The session that started an agent may end for reasons of its own: as long as the agent itself is
-// connected, it lives (decisions.md 3 and 5).
+// connected, it lives.
 void Driver::Impl::on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end) {
   NodeLink& link = nodes_[node.value];
   if (door_ && link.joined && link.channel) {

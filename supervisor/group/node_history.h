@@ -1,6 +1,6 @@
 #pragma once
 // The memory of machines over runs: a folder with a file per run, which is only appended to, and
-// merged when it is read (decisions.md 23). No database: the folder may lie on a shared file
+// merged when it is read. No database: the folder may lie on a shared file
 // system.
 //
 // A file is <run id>.jsonl, a line per note:

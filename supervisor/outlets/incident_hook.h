@@ -1,6 +1,6 @@
 #pragma once
 // The command of --on-incident: the user's own program, told of every incident by JSON on its
-// standard input (decisions.md 14: an argument vector, never a shell).
+// standard input (an argument vector, never a shell).
 //
 // On the driver's loop; a thread waits for the command, one at a time, and kills it with all that
 // it has started when its time is over. The run waits for it only at its end, and not for long. Its

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of what a run tells other programs (style.md, "Bounded").
+// Every bound of what a run tells other programs.
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
 // What proves to a run's agents that somebody is their supervisor: the run's CA, the token of its
 // enrolments, and where the supervisor listens. In the run directory, 0600, for whoever takes the
-// run over (decisions.md 4).
+// run over.
 
 #include <string>
 #include <vector>

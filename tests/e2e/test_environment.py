@@ -1,4 +1,4 @@
-"""Worker argv and environment: torchrun.md a.1.4 and a.2.1, side by side with the real torchrun."""
+"""Worker argv and environment: side by side with the real torchrun."""
 
 import json
 import os

@@ -24,11 +24,16 @@
 namespace robustrun::sim::sim_test {
 namespace {
 
-constexpr std::uint64_t kSeedsInCi = test::kSanitized ? 500 : 40'000;
-constexpr std::uint64_t kFreshSeedsInCi = test::kSanitized ? 100 : 5'000;
+constexpr std::uint64_t kSeedsInCi = test::kSanitized ? 500 : 16'000;
+// What is reached once in tens of thousands of runs. When a change makes these miss it, a longer
+// look (ROBUSTRUN_TEST_ROUNDS=40000) tells whether it can still be reached; then find such seeds
+// anew.
+constexpr std::uint64_t kRareSeeds[] = {35'873,
+                                        38'508};  // NodeEnding while replaying, while placing
+constexpr std::uint64_t kFreshSeedsInCi = test::kSanitized ? 100 : 3'000;
 // Of a processor, for both: what a change may cost. A processor's threads slow each other down, so
 // beside other tests the same work takes up to twice the time that it takes alone.
-constexpr int kSecondsInCi = 300;
+constexpr int kSecondsInCi = 180;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -115,6 +120,7 @@ TEST_CASE("every invariant holds in every run, and every row of the policy is re
                                : Runs::Clock::now() + std::chrono::seconds(limit);
   runs.play(number_from("ROBUSTRUN_SIM_FIRST", limit == 0 ? 1 : fresh_seed()),
             number_from("ROBUSTRUN_TEST_ROUNDS", limit == 0 ? kSeedsInCi : UINT32_MAX), ends);
+  for (const std::uint64_t seed : kRareSeeds) runs.play_one(seed);
   runs.tell();
   const Reached& reached = runs.reached;
   if (reached.runs < kSeedsInCi || test::kSanitized) return;

@@ -56,7 +56,7 @@ INCLUDE_CONFINEMENT = [
     (r"random", ["tests/"]),
 ]
 ONE_CPP_PER_ROOM = [r"nlohmann/", r"CLI/", r"toml\+\+", r"boost/beast"]
-ASIO_IN_HEADERS = "boost/asio/any_io_executor.hpp"  # the only one (style.md)
+ASIO_IN_HEADERS = "boost/asio/any_io_executor.hpp"  # the only one
 
 _SYSTEM = r"(?<![\w.>:])(?:::|std::)?(?:%s)\s*\("
 _CALL = r"(?<![\w.>:])(?:::|std::)(?:%s)\s*\("

@@ -1,6 +1,6 @@
 #pragma once
 // Ends a run from another machine than its supervisor's: whoever has the key of the run's authority
-// is its owner (decisions.md 4). Blocks, with a loop of its own.
+// is its owner. Blocks, with a loop of its own.
 
 #include <chrono>
 #include <string>

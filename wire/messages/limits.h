@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the wire room (style.md, "Bounded").
+// Every bound of the wire room.
 
 #include <chrono>
 #include <cstddef>

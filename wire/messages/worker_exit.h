@@ -32,7 +32,7 @@ struct ProcessEnd {
 
 enum class OomKiller : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
 
-// TORCHELASTIC_ERROR_FILE as its worker left it (torchrun.md a.8).
+// TORCHELASTIC_ERROR_FILE as its worker left it (docs/compat.md).
 struct ErrorFile {
   std::string path;
   std::string message;

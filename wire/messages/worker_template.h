@@ -153,7 +153,7 @@ struct WorkerTemplate {
   }
 };
 
-// One worker's place in the job (torchrun.md a.2.1).
+// One worker's place in the job (docs/compat.md).
 struct WorkerSlot {
   base::Rank rank;
   base::LocalRank local_rank;

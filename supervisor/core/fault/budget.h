@@ -1,11 +1,10 @@
 #pragma once
-// How often a run may be tried again (decisions.md 6). Pure.
+// How often a run may be tried again. Pure.
 //
 // Counted faults (the user's) draw on max_restarts, which is full again after `window` of
 // progress. Uncounted ones (infrastructure) are only limited in a row. Progress ends every row,
 // and with it the back-off and the memory of the last failure's signature. Of the uncounted ones
-// starts that failed have a row of their own, which an attempt ends whose workers all run
-// (decisions.md 35).
+// starts that failed have a row of their own, which an attempt ends whose workers all run.
 
 #include <cstdint>
 #include <string>

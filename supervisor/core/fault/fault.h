@@ -3,7 +3,7 @@
 //
 // A Fault is an event put into a class (whose fault is it, is it counted) and into words. All
 // faults from the first one until no worker is left make one Outage: its root is the fault with
-// the earliest time (the error file's own, torchrun.md a.8, else the arrival), except that rank 0
+// the earliest time (the error file's own, else the arrival), except that rank 0
 // saying "address already in use" explains every other failure, and the loss of a machine the
 // failures of workers that had it as a peer.
 

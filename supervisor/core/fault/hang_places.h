@@ -1,6 +1,6 @@
 #pragma once
 // Lines of the script at which hangs have ended attempts: a hang that comes back at the same one is
-// the script's (decisions.md 35). Pure.
+// the script's. Pure.
 //
 // One that passes there by itself, and an hour's worth of progress, wipe a line's record; another
 // version of the script wipes all of them.

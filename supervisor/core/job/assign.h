@@ -1,7 +1,7 @@
 #pragma once
 // Who gets which rank. Pure.
 //
-// Ranks are prefix sums of the nodes' slots in the group's order (torchrun.md a.2.1): nodes may
+// Ranks are prefix sums of the nodes' slots in the group's order (docs/compat.md): nodes may
 // differ in size, and a group that stays as it is keeps its ranks over restarts. There is one
 // role, so the role's rank is the rank; the group's rank is the node's place.
 

@@ -128,7 +128,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
 // One JSON object; durations in seconds (names end in _s), bytes that are not UTF-8 escaped.
 std::string report_json(const RunReport& report);
 
-// torchrun's ChildFailedError block (torchrun.md a.8) for the attempt that ended the run, with a
+// torchrun's ChildFailedError block (docs/compat.md) for the attempt that ended the run, with a
 // newline at its end, times in the local time zone; empty when the run did not fail through a
 // worker. Workers that died after our stop order are no failures.
 std::string child_failed_block(const std::vector<JournalEntry>& entries);

@@ -39,7 +39,7 @@ struct ReservePort {
   base::Attempt attempt;
 };
 
-// A worker's place in the group (torchrun.md a.2.1).
+// A worker's place in the group (docs/compat.md).
 struct Assignment {
   base::Rank rank;
   base::LocalRank local_rank;
@@ -188,7 +188,7 @@ struct DemoteCheckpoint {
 // Last action of a run, right behind DismissAgent for every node, also for one whose agent was
 // lost. The shell dismisses nothing more, writes the summary and exits.
 struct Finish {
-  int exit_code = 0;  // base rules of decisions.md 7; see exit_code.h
+  int exit_code = 0;  // by the rules of exit_code.h
 };
 
 using Action =

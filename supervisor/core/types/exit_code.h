@@ -1,5 +1,5 @@
 #pragma once
-// Every exit code of robustrun (decisions.md 7; the table in docs/operations.md is made from it).
+// Every exit code of robustrun (the table in docs/operations.md is made from it).
 
 #include "base/core/exit_status.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // What the core must know of a job: plain data, written by cli/, kept in the journal's first
 // record. No secrets: the environment is not part of it, and arguments are redacted by name
-// before they come here (decisions.md 14).
+// before they come here.
 
 #include <cstdint>
 #include <optional>
@@ -65,7 +65,7 @@ struct GroupPolicy {
   }
 };
 
-// When to try again after a failure, and how often (decisions.md 6).
+// When to try again after a failure, and how often.
 struct RestartPolicy {
   std::uint32_t max_restarts = 3;  // user-fault restarts within `window`
   base::Nanos window = std::chrono::hours(1);  // of progress, after which the budget is full again

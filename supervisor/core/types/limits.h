@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 inline constexpr base::Nanos kGrowAgainFirst = std::chrono::seconds(10);
 inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
 
-// Starts that failed in a row and are put down to infrastructure (decisions.md 35): the run is over
+// Starts that failed in a row and are put down to infrastructure: the run is over
 // after so many, but not before kFailedStartsFor, unless nodes are not waited for that long. Where
 // waiting changes nothing (one machine) fewer are enough.
 inline constexpr std::uint32_t kFailedStartsMax = 10;

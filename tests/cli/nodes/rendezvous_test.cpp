@@ -61,7 +61,7 @@ TEST_CASE("the rendezvous configuration needs a value for each key") {
   }
 }
 
-TEST_CASE("one node without a port is standalone (torchrun.md a.1.3)") {
+TEST_CASE("one node without a port is standalone (docs/compat.md)") {
   World world;
   struct Row {
     std::vector<std::string> argv;

@@ -53,7 +53,7 @@ TEST_CASE("torchrun's options read PET variables, ours ROBUSTRUN variables") {
   CHECK(variable_name(option(OptionId::kNprocPerNode)) == "PET_NPROC_PER_NODE");
   CHECK(variable_name(option(OptionId::kModule)) == "PET_MODULE");
   CHECK(variable_name(option(OptionId::kTimeLimit)) == "ROBUSTRUN_TIME_LIMIT");
-  // torchrun.md a.1.1, rule 8
+  // torchrun declares these without its env action, so that no variable sets them.
   CHECK(variable_name(option(OptionId::kLogsSpecs)).empty());
   CHECK(variable_name(option(OptionId::kNumaBinding)).empty());
 }

@@ -30,7 +30,7 @@ def test_survivors_keep_their_ranks_when_a_spare_comes_in(farm, over, robustrun)
 
 
 def test_a_second_loss_of_the_same_agent_takes_the_spare(nodes):
-    """Once in place, then not again (decisions.md 5)."""
+    """Once in place, then not again."""
     job = nodes("--nnodes=2", "--spares=1", *lockstep(nodes.runner))
     job.moves(world=2)
     job.wait(job.spares, "the spare")

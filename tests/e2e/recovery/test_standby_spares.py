@@ -58,7 +58,7 @@ class Warm:
         return self.job.wait(there, f"standbys of node {node}", 150)
 
     def lose(self, node):
-        """The second time the spare takes its place (decisions.md 5); the next attempt."""
+        """The second time the spare takes its place; the next attempt."""
         attempt = self.job.attempt()
         kill_at_once(self.job.node_processes(node))
         self.job.wait(lambda: self.job.attempt() > attempt, "another attempt")

@@ -1,5 +1,5 @@
 // Starts that fail for want of something that the script is not to blame for: tried again, but not
-// for ever (decisions.md 35). And what of all restarts workers are told.
+// for ever. And what of all restarts workers are told.
 #include <doctest/doctest.h>
 
 #include <cerrno>

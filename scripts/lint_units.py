@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The units that clang-tidy has to look at: `lint_units.py FOLDER` prints "KEY<tab>FILE" for each.
+
+FOLDER holds a compile_commands.json. A unit's key changes with what the verdict depends on: the
+unit's text and that of all our headers that it includes, its compiler options, .clang-tidy, and
+the version of clang-tidy. It does not change with the place of the clone, so that verdicts are
+kept outside of it (scripts/lint.sh).
+"""
+
+import functools
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path.cwd()
+INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+@functools.cache
+def included(path):
+    """Files of ours that `path` names, and its text without this clone's place."""
+    text = path.read_bytes()
+    names = (name.decode() for name in INCLUDE.findall(text))
+    candidates = (ROOT / name for name in names)
+    return [each for each in candidates if each.is_file()], text.replace(bytes(ROOT), b"")
+
+
+def key_of(path, common):
+    seen, todo = {}, [path]
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            more, seen[one] = included(one)
+            todo += more
+    hashed = hashlib.sha256(common)
+    for one in sorted(seen):
+        hashed.update(hashlib.sha256(seen[one]).digest())
+    return hashed.hexdigest()[:40]
+
+
+def main():
+    commands = json.loads((pathlib.Path(sys.argv[1]) / "compile_commands.json").read_text())
+    version = subprocess.run(["clang-tidy-19", "--version"], capture_output=True, check=True).stdout
+    settings = (ROOT / ".clang-tidy").read_bytes()
+    for each in commands:
+        path = pathlib.Path(each["file"])
+        if path.is_relative_to(ROOT / "tests") or path.is_relative_to(ROOT / "build/tests"):
+            continue
+        command = each["command"].replace(str(ROOT), "").encode()
+        print(key_of(path, version + settings + command), path, sep="\t")
+
+
+if __name__ == "__main__":
+    main()
