@@ -6,9 +6,7 @@ function of torch is wrapped and no traceback shows us. Slots are taken from the
 NCCL's plugin takes them from its beginning.
 """
 
-import os
-
-from . import _imports, _record
+from . import _record
 
 SLOTS_MAX = _record.COMMUNICATOR_SLOTS // 2  # the rest is the plugin's
 
@@ -25,19 +23,10 @@ _kind = KIND_TORCH_GROUP
 _watchers = []  # called once, when the first group is made
 
 
-def install():
-    _imports.after_import("torch.distributed.distributed_c10d", _listen)
-
-
-def _listen(c10d):
-    from . import _flight
-
-    if _flight.prepare():
-        _watchers.append(_flight.start)
-    elif os.environ.get("ROBUSTRUN_TRACE_DISPATCHER") == "1":
-        from . import _interposer
-
-        _watchers.append(_interposer.install)
+def watch(c10d, at_first_group=None):
+    """Before torch makes a group. `at_first_group`: called once, when it has made the first."""
+    if at_first_group is not None:
+        _watchers.append(at_first_group)
     if type(c10d._pg_group_ranks) is dict and not c10d._pg_group_ranks:
         c10d._pg_group_ranks = _Groups(c10d)
 

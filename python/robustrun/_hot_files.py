@@ -22,19 +22,17 @@ _worker = 0
 _end = _next_look = _pause = 0.0
 
 
-def install(record_path):
-    """Begins to watch if the agent wants to know."""
+def install(path, own_prefix):
+    """Begins to watch if the agent wants to know: `path` is empty then. Files whose names begin
+    with `own_prefix` are not listed."""
     global _touched, _list, _ignored, _worker, _end, _next_look, _pause
-    from . import _record
-
-    path = _record.beside(record_path, ".files")
     try:
         if os.stat(path).st_size != 0:
             return
     except OSError:
         return
     _list, _worker, _touched = path, os.getpid(), {}
-    _ignored += (_record.beside(record_path, ""),)
+    _ignored += (own_prefix,)
     now = monotonic()
     _end, _pause = now + _SECONDS_MAX, _FIRST_LOOK
     _next_look = now + _pause

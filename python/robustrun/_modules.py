@@ -1,7 +1,7 @@
 """Which modules a worker has imported that a standby worker may import before it has a script.
 
-Those of the interpreter and of its site-packages alone. The list is written once, beside the
-record, when the agent has made an empty file for it: at the first step, or on the boot signal.
+Those of the interpreter and of its site-packages alone. The list is written once, into an empty
+file that the agent has made beside the record: at the first step, or on the boot signal.
 Imports nothing, so that the program's own sys.modules stays what it is.
 """
 
@@ -14,11 +14,8 @@ _SITE = ("site-packages", "dist-packages")
 _ORDER_MATTERS = ("gevent", "eventlet")
 
 
-def write_if_wanted(record_path):
-    """True when the list was written now."""
-    from . import _record
-
-    path = _record.beside(record_path, ".modules")
+def write_if_wanted(path):
+    """True when the list was written now; it is wanted where an empty file is."""
     try:
         if os.stat(path).st_size != 0:
             return False

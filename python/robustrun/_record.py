@@ -117,7 +117,7 @@ def after_first_step():
     hot_files = sys.modules.get(__package__ + "._hot_files")
     if hot_files is not None:
         hot_files.write()
-    _modules.write_if_wanted(os.environ.get("ROBUSTRUN_RECORD", ""))
+    _modules.write_if_wanted(beside(os.environ.get("ROBUSTRUN_RECORD", ""), ".modules"))
 
 
 def current():

@@ -59,7 +59,7 @@ def _stand_by(write_no_bytecode, fresh_start, mode, program):
     from . import _standby
 
     sys.dont_write_bytecode = write_no_bytecode
-    _standby.wait(fresh_start, mode, program)
+    _standby.wait(fresh_start, mode, program, _safe_path())
     sys.dont_write_bytecode = False
 
 
@@ -76,10 +76,11 @@ def _observe():
 def _watch_files():
     """Of a start whose files are to be known: the agent says so by a file."""
     record = os.environ.get("ROBUSTRUN_RECORD")
-    if record and os.path.exists(_record.beside(record, ".files")):
+    wanted = record and _record.beside(record, ".files")
+    if wanted and os.path.exists(wanted):
         from . import _hot_files
 
-        _hot_files.install(record)
+        _hot_files.install(wanted, _record.beside(record, ""))
 
 
 def _add_sites():
@@ -135,7 +136,7 @@ def _listen_for_faults():
             return
         from . import _modules
 
-        _modules.write_if_wanted(order)
+        _modules.write_if_wanted(_record.beside(order, ".modules"))
         if os.path.exists(order + ".fault"):
             from . import _faults
 
@@ -164,9 +165,23 @@ def _watch_collectives():
     record = _record.current()
     wanted = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET")
     if wanted and record is not None and record.has_communicators:
-        from . import _groups
+        from . import _imports
 
-        _groups.install()
+        _imports.after_import("torch.distributed.distributed_c10d", _watch_groups)
+
+
+def _watch_groups(c10d):
+    """How far each group is, torch's Flight Recorder knows; where there is none, ours counts."""
+    from . import _flight, _groups
+
+    at_first_group = None
+    if _flight.prepare():
+        at_first_group = _flight.start
+    elif os.environ.get("ROBUSTRUN_TRACE_DISPATCHER") == "1":
+        from . import _interposer
+
+        at_first_group = _interposer.install
+    _groups.watch(c10d, at_first_group)
 
 
 def _clean_main(mode):
@@ -175,7 +190,7 @@ def _clean_main(mode):
     for name in [name for name in namespace if not name.startswith("__")]:
         del namespace[name]
     del sys.path[0]  # boot.py's own entry, then Python's for boot.py
-    if not safe_path():
+    if not _safe_path():
         del sys.path[0]
     if hasattr(sys, "orig_argv"):  # 3.10
         where = len(sys.orig_argv) - len(sys.argv)
@@ -185,7 +200,7 @@ def _clean_main(mode):
     return namespace
 
 
-def safe_path():
+def _safe_path():
     return getattr(sys.flags, "safe_path", bool(sys.flags.isolated))  # 3.11, -P
 
 
@@ -195,7 +210,7 @@ def _prepare_module(module, namespace):
     for name in ("__file__", "__cached__"):
         namespace.pop(name, None)
     sys.argv[0] = "-m"  # until runpy has found the file, as with the real -m
-    if not safe_path():
+    if not _safe_path():
         try:
             sys.path.insert(0, os.getcwd())
         except OSError:
@@ -216,7 +231,7 @@ def _prepare_script(script, namespace):
         code = compile(source, path, "exec", dont_inherit=True)
     except Exception:
         _become_plain_python()
-    if not safe_path():
+    if not _safe_path():
         sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
     namespace["__file__"] = path
     namespace["__loader__"] = type(namespace["__loader__"])("__main__", path)

@@ -17,8 +17,9 @@ _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "T
               "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
 
 
-def wait(command, mode, program):
-    """Returns in the worker; in nobody's, when the agent has gone. `command`: a fresh start."""
+def wait(command, mode, program, safe_path):
+    """Returns in the worker; when the agent has gone, the process ends. `command`: a fresh start;
+    `safe_path`: modules are not looked for in the script's folder."""
     socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
     names, changed, same = _modules.read(list_path)
     own = _modules.changed_variables()  # the interpreter's, such as LC_CTYPE
@@ -47,7 +48,7 @@ def wait(command, mode, program):
         else:
             os.environ.pop(os.fsdecode(name), None)
     sys.path_importer_cache.clear()  # what lies there now, not when it was looked at
-    if _is_shadowed(mode, program):
+    if not safe_path and _is_shadowed(mode, program):
         os.execv(sys.executable, command)
 
 
@@ -232,10 +233,6 @@ def _memory_kb():
 
 def _is_shadowed(mode, program):
     """A module of the script's folder would have been imported instead of one that was."""
-    from . import _run
-
-    if _run.safe_path():
-        return False
     from _frozen_importlib_external import PathFinder
 
     if mode == "module":

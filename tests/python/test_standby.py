@@ -332,13 +332,12 @@ def test_a_module_is_run_as_the_main_one(standby, tmp_path):
 
 
 def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
-    record = tmp_path / "0.0.record"
     wanted = tmp_path / "0.0.modules"
     program = ("import os, sys, decimal; sys.path.insert(0, %r)\n"
                "from robustrun import _modules\n"
                "os.environ['NEW'] = '1'; os.environ['SAME'] = 'x'; del os.environ['HOME']\n"
                "print(_modules.write_if_wanted(%r), _modules.write_if_wanted(%r))"
-               % (str(PACKAGE), str(record), str(record)))
+               % (str(PACKAGE), str(wanted), str(wanted)))
 
     def run():
         return subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True,
