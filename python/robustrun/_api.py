@@ -3,7 +3,7 @@
 import os
 from time import monotonic_ns
 
-from . import _record as layout
+from ._record import progress
 
 # A tensor on an accelerator is read at most this often: reading one waits for the device.
 DEVICE_READ_INTERVAL_NS = 1_000_000_000
@@ -18,7 +18,7 @@ def step(n, loss=None, **metrics):
     is read at most once a second, because reading waits for the device; pass floats to be exact.
     To be called by one thread. At most 16 metrics; names longer than 24 bytes are cut.
     """
-    record = layout.current()
+    record = progress.current()
     if record is not None:
         if loss is not None:
             metrics["loss"] = loss
@@ -29,33 +29,33 @@ def _put_step(record, n, metrics):
     words = record.words
     now = monotonic_ns()
     values = [(name, _real(value, now)) for name, value in metrics.items()]
-    locked = words[layout.SEQUENCE] | 1
-    words[layout.SEQUENCE] = locked
-    if record.by_script or not words[layout.STEPS]:  # else an optimizer has counted this one
-        words[layout.STEPS] += 1
+    locked = words[progress.SEQUENCE] | 1
+    words[progress.SEQUENCE] = locked
+    if record.by_script or not words[progress.STEPS]:  # else an optimizer has counted this one
+        words[progress.STEPS] += 1
     record.by_script = True
-    is_first = not words[layout.FIRST_STEP_AT_NS]
+    is_first = not words[progress.FIRST_STEP_AT_NS]
     if is_first:
-        words[layout.FIRST_STEP_AT_NS] = now
-    words[layout.LAST_STEP_AT_NS] = now
-    words[layout.HAS_STEP] = 1
-    words[layout.STEP] = int(n) & 0xFFFFFFFFFFFFFFFF
+        words[progress.FIRST_STEP_AT_NS] = now
+    words[progress.LAST_STEP_AT_NS] = now
+    words[progress.HAS_STEP] = 1
+    words[progress.STEP] = int(n) & 0xFFFFFFFFFFFFFFFF
     _put_metrics(record, values)
-    words[layout.SEQUENCE] = locked + 1
+    words[progress.SEQUENCE] = locked + 1
     if is_first:
-        layout.after_first_step()
-    if layout.boundary is not None:
-        layout.boundary(record)
+        progress.after_first_step()
+    if progress.boundary is not None:
+        progress.boundary(record)
 
 
 def note_metrics(**metrics):
     """Numbers of robustrun's own beside those of the last step. By the thread that calls step()."""
-    record = layout.current()
+    record = progress.current()
     if record is not None:
-        locked = record.words[layout.SEQUENCE] | 1
-        record.words[layout.SEQUENCE] = locked
+        locked = record.words[progress.SEQUENCE] | 1
+        record.words[progress.SEQUENCE] = locked
         _put_metrics(record, metrics.items())
-        record.words[layout.SEQUENCE] = locked + 1
+        record.words[progress.SEQUENCE] = locked + 1
 
 
 def _put_metrics(record, values):
@@ -69,16 +69,16 @@ def _put_metrics(record, values):
 def _new_metric(record, name):
     """The index of the value's word; None when all places are taken."""
     count = len(record.metrics)
-    if count == layout.METRICS_MAX:
+    if count == progress.METRICS_MAX:
         return None
-    text = name.encode("utf-8", "replace")[: layout.METRIC_NAME_BYTES]
-    text = text.decode("utf-8", "ignore").encode().ljust(layout.METRIC_NAME_BYTES, b"\0")
-    first = layout.METRICS + count * layout.METRIC_WORDS
-    where = record.metrics[name] = first + layout.METRIC_NAME_BYTES // 8
+    text = name.encode("utf-8", "replace")[: progress.METRIC_NAME_BYTES]
+    text = text.decode("utf-8", "ignore").encode().ljust(progress.METRIC_NAME_BYTES, b"\0")
+    first = progress.METRICS + count * progress.METRIC_WORDS
+    where = record.metrics[name] = first + progress.METRIC_NAME_BYTES // 8
     for word in range(first, where):
         record.words[word] = int.from_bytes(text[:8], "little")
         text = text[8:]
-    record.words[layout.METRIC_COUNT] = count + 1
+    record.words[progress.METRIC_COUNT] = count + 1
     return where
 
 
@@ -124,8 +124,8 @@ STOP_REASONS = {1: "restart", 2: "preempt", 3: "stop"}
 def stop_requested():
     """None, or a StopRequest. On "preempt" and "stop" a last checkpoint is worth while; on
     "restart" another rank has failed and collectives will not complete."""
-    record = layout.current()
+    record = progress.current()
     if record is None:
         return None
-    reason = STOP_REASONS.get(record.words[layout.STOP_REASON] & 0xFF)
-    return reason and StopRequest(reason, record.words[layout.STOP_DEADLINE_NS])
+    reason = STOP_REASONS.get(record.words[progress.STOP_REASON] & 0xFF)
+    return reason and StopRequest(reason, record.words[progress.STOP_DEADLINE_NS])

@@ -23,8 +23,8 @@ import threading
 import time
 import traceback
 
-from . import _record as layout
 from ._api import STOP_REASONS, StopRequest
+from ._record import progress
 
 EXIT_CODE = 143  # as if SIGTERM had ended it
 _ASK_AGAIN_S = 0.02
@@ -51,7 +51,7 @@ def on_stop(save):
     global _save
     if save is not None and not callable(save):
         raise TypeError("on_stop() needs a function of one argument, or None")
-    if layout.current() is None or not os.environ.get("ROBUSTRUN_SOCKET"):
+    if progress.current() is None or not os.environ.get("ROBUSTRUN_SOCKET"):
         return
     from ._agent import Agent
 
@@ -62,7 +62,7 @@ def on_stop(save):
         sys.stderr.write("robustrun: no last checkpoint before a stop: %s\n" % error)
         return
     _save = save
-    layout.boundary = _at_boundary if save is not None else None
+    progress.boundary = _at_boundary if save is not None else None
 
 
 def leave(end):
@@ -87,10 +87,10 @@ def leave(end):
 
 def _at_boundary(record):
     """At the end of every step; until a stop it costs one look at the record."""
-    reason = STOP_REASONS.get(record.words[layout.STOP_REASON] & 0xFF)
+    reason = STOP_REASONS.get(record.words[progress.STOP_REASON] & 0xFF)
     if reason is None or reason == "restart" or _over:
         return
-    step = record.words[layout.STEPS]
+    step = record.words[progress.STEPS]
     world = _group_size()
     if world < 2:
         _finish(record, reason, step, 1)
@@ -140,7 +140,7 @@ def _step_of_all(step, world):
 def _finish(record, reason, step, world):
     global _over
     _over = True
-    stop = LastStop(reason, record.words[layout.STOP_DEADLINE_NS])
+    stop = LastStop(reason, record.words[progress.STOP_DEADLINE_NS])
     stop.step = step
     if world > 1 and step > _named:  # the ranks do not step together
         sys.stderr.write("robustrun: nothing is saved: this rank has done %d steps, and the others "
@@ -163,7 +163,7 @@ def _wait_for_others(record, world):
     try:
         _store.add("saved", 1)
         while _store.add("saved", 0) < world:
-            left = StopRequest("stop", record.words[layout.STOP_DEADLINE_NS]).seconds_left
+            left = StopRequest("stop", record.words[progress.STOP_DEADLINE_NS]).seconds_left
             if left is not None and left < _MARGIN_S:
                 return
             time.sleep(_ASK_AGAIN_S)

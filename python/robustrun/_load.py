@@ -5,17 +5,7 @@ import contextlib
 import hashlib
 import warnings
 
-from . import (
-    _engine,
-    _local,
-    _neutral,
-    _ranks,
-    _session,
-    _shares,
-    _staged,
-    _state,
-    _tensors,
-)
+from . import _engine, _local, _neutral, _ranks, _session, _shares, _staged, _state, _tensors
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Corrupt, NotFound, Unreadable
 from ._state import StateMismatch

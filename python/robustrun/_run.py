@@ -8,7 +8,7 @@ import atexit
 import os
 import sys
 
-from . import _record
+from ._record import progress
 
 _HIGH_DESCRIPTOR = 200
 _OUR_FRAMES = 2  # below the user's first: boot.py and run()
@@ -16,7 +16,7 @@ _OUR_FRAMES = 2  # below the user's first: boot.py and run()
 
 def run(write_no_bytecode):
     # Before all other exit handlers, so that it runs after them, when threads have been joined.
-    atexit.register(_record.mark_end, _record.SCRIPT_FINISHED_AT_NS)
+    atexit.register(progress.mark_end, progress.SCRIPT_FINISHED_AT_NS)
     mode, program = sys.argv[1:3]
     fresh_start = [_first_word(), "-u"] + sys.argv
     namespace = _clean_main(mode)
@@ -28,15 +28,15 @@ def run(write_no_bytecode):
         start, arguments = _prepare_module(program, namespace)
     else:
         start, arguments = _prepare_script(program, namespace)
-    _record.mark_user_code()
+    progress.mark_user_code()
     try:
         start(*arguments)
-        _record.mark_end(_record.SCRIPT_RETURNED_AT_NS)
+        progress.mark_end(progress.SCRIPT_RETURNED_AT_NS)
     except SystemExit as end:
         if end.code:
             _leave_last_words()
         else:
-            _record.mark_end(_record.SCRIPT_RETURNED_AT_NS)
+            progress.mark_end(progress.SCRIPT_RETURNED_AT_NS)
         last_save = sys.modules.get(__package__ + "._last_save")
         if last_save is not None:
             last_save.leave(end)
@@ -49,7 +49,7 @@ def run(write_no_bytecode):
 
 def _leave_last_words():
     """What a failing program called last, of its collectives: others fail because of it."""
-    flight = sys.modules.get(__package__ + "._flight")
+    flight = sys.modules.get(__package__ + "._record.flight")
     if flight is not None:
         flight.leave_last_words()
 
@@ -65,7 +65,7 @@ def _stand_by(write_no_bytecode, fresh_start, mode, program):
 
 def _observe():
     """Hangs up record, stack dump, drills, step counter and so on; each may fail alone."""
-    for attach in (_record.attach, _watch_files, _add_sites, _register_stack_dump,
+    for attach in (progress.attach, _watch_files, _add_sites, _register_stack_dump,
                    _listen_for_faults, _count_steps, _watch_collectives, _watch_stages):
         try:
             attach()
@@ -76,11 +76,11 @@ def _observe():
 def _watch_files():
     """Of a start whose files are to be known: the agent says so by a file."""
     record = os.environ.get("ROBUSTRUN_RECORD")
-    wanted = record and _record.beside(record, ".files")
+    wanted = record and progress.beside(record, ".files")
     if wanted and os.path.exists(wanted):
-        from . import _hot_files
+        from ._record import hot_files
 
-        _hot_files.install(wanted, _record.beside(record, ""))
+        hot_files.install(wanted, progress.beside(record, ""))
 
 
 def _add_sites():
@@ -111,7 +111,7 @@ def _stack_file():
 
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        fd = os.open(_record.beside(record, ".stack"), flags, 0o600)
+        fd = os.open(progress.beside(record, ".stack"), flags, 0o600)
     except OSError:
         return 2
     try:
@@ -134,9 +134,9 @@ def _listen_for_faults():
     def on_signal(number, frame):
         if os.getpid() != worker:
             return
-        from . import _modules
+        from ._record import import_list
 
-        _modules.write_if_wanted(_record.beside(order, ".modules"))
+        import_list.write_if_wanted(progress.beside(order, ".modules"))
         if os.path.exists(order + ".fault"):
             from . import _faults
 
@@ -148,40 +148,40 @@ def _listen_for_faults():
 
 
 def _count_steps():
-    if _record.current() is not None:
-        from . import _steps
+    if progress.current() is not None:
+        from ._record import steps
 
-        _steps.install()
+        steps.install()
 
 
 def _watch_stages():
-    if _record.current() is not None:
-        from . import _stages
+    if progress.current() is not None:
+        from ._record import stages
 
-        _stages.install()
+        stages.install()
 
 
 def _watch_collectives():
-    record = _record.current()
+    record = progress.current()
     wanted = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET")
     if wanted and record is not None and record.has_communicators:
-        from . import _imports
+        from ._record import imports
 
-        _imports.after_import("torch.distributed.distributed_c10d", _watch_groups)
+        imports.after_import("torch.distributed.distributed_c10d", _watch_groups)
 
 
 def _watch_groups(c10d):
     """How far each group is, torch's Flight Recorder knows; where there is none, ours counts."""
-    from . import _flight, _groups
+    from ._record import flight, groups
 
     at_first_group = None
-    if _flight.prepare():
-        at_first_group = _flight.start
+    if flight.prepare():
+        at_first_group = flight.start
     elif os.environ.get("ROBUSTRUN_TRACE_DISPATCHER") == "1":
-        from . import _interposer
+        from ._record import interposer
 
-        at_first_group = _interposer.install
-    _groups.watch(c10d, at_first_group)
+        at_first_group = interposer.install
+    groups.watch(c10d, at_first_group)
 
 
 def _clean_main(mode):

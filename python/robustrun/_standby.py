@@ -8,7 +8,7 @@ no module from its folder. Imports nothing of the standard library, as the boot 
 import os
 import sys
 
-from . import _modules
+from ._record import import_list
 
 VERSION = b"ready 1"
 _NICE = 10  # a tenth of the weight of a worker
@@ -21,8 +21,8 @@ def wait(command, mode, program, safe_path):
     """Returns in the worker; when the agent has gone, the process ends. `command`: a fresh start;
     `safe_path`: modules are not looked for in the script's folder."""
     socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
-    names, changed, same = _modules.read(list_path)
-    own = _modules.changed_variables()  # the interpreter's, such as LC_CTYPE
+    names, changed, same = import_list.read(list_path)
+    own = import_list.changed_variables()  # the interpreter's, such as LC_CTYPE
     stamps = _stamps(mode, program)
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
     if differs:
@@ -199,7 +199,7 @@ def _set_before_imports(changed, watch):
 
 def _other_than(same, script):
     """What is not here as it was for the workers that the list is of, in words."""
-    here = dict(each.split(" ", 1) for each in _modules.conditions(script))
+    here = dict(each.split(" ", 1) for each in import_list.conditions(script))
     for name, value in (each.split(" ", 1) for each in same):
         if here.get(name) != value:
             words = {"packages": "the installed packages are not those"}
@@ -209,7 +209,8 @@ def _other_than(same, script):
 
 
 def _stamps(mode, program):
-    paths = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), *_modules.library_roots()[1:]]
+    paths = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg")]
+    paths += import_list.library_roots()[1:]
     if mode != "module":
         paths.append(os.path.abspath(program))
     stamps = []

@@ -28,7 +28,6 @@ from . import (
     _saves,
     _session,
     _staged,
-    _stages,
     _state,
     _tensors,
 )
@@ -38,6 +37,7 @@ from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._load import Loaded, WorldChanged
 from ._neutral import NotNeutral
 from ._ranks import RankFailed
+from ._record import stages
 from ._staged import ChangedWhileSaved
 from ._state import StateMismatch
 from ._tensors import CannotSave
@@ -164,7 +164,7 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     one that finds it raises, and where it was marked all find the one before at their next start.
     """
     group = None if read_only else _ranks.group()
-    with _stages.loading(), _lock:
+    with stages.loading(), _lock:
         _saves.settle()
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap, drain_rate)

@@ -35,11 +35,11 @@ from . import (
     _ranks,
     _saves,
     _session,
-    _stages,
 )
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
 from ._load import Loaded
+from ._record import stages
 
 __all__ = ["RobustReader", "RobustWriter"]
 
@@ -240,14 +240,14 @@ class RobustReader(StorageReader):
     # DCP logs what is raised here for nobody, and says that metadata is None. It would also call
     # again for metadata of a rank if the last parameter were named kwargs.
     def read_metadata(self, *args, **ignored):
-        _stages.load_begins()
+        stages.load_begins()
         try:
             self._take_over()
             step = None if self.step is None else _step_of(self.step)
             self._checkpoint = _contents.opened(self.directories, step)
             return self._metadata()
         except Exception as error:
-            _stages.load_ends()
+            stages.load_ends()
             self._give_up(error)
             raise
 
@@ -307,7 +307,7 @@ class RobustReader(StorageReader):
             self._give_up(error)
             raise
         finally:
-            _stages.load_ends()
+            stages.load_ends()
         loaded = self.last_load
         note("loaded", attempt=loaded.attempt, directories=self.directories,
              source="memory" if loaded.bytes and not loaded.from_disk else "disk")

@@ -111,13 +111,13 @@ def mark_end(word):
 def after_first_step():
     """By now the program has imported what it needs: a standby worker may want to know, and who
     reads its files ahead at the next start."""
-    from . import _imports, _modules
+    from . import import_list, imports
 
-    _imports.watch_script(None, None)
-    hot_files = sys.modules.get(__package__ + "._hot_files")
+    imports.watch_script(None, None)
+    hot_files = sys.modules.get(__package__ + ".hot_files")
     if hot_files is not None:
         hot_files.write()
-    _modules.write_if_wanted(beside(os.environ.get("ROBUSTRUN_RECORD", ""), ".modules"))
+    import_list.write_if_wanted(beside(os.environ.get("ROBUSTRUN_RECORD", ""), ".modules"))
 
 
 def current():

@@ -6,31 +6,31 @@ itself touches at the right moment tell us once, and are as they were from then 
 
 from time import monotonic_ns
 
-from . import _imports, _record
+from . import imports, progress
 
 
 def install():
-    if _record.current() is None:
+    if progress.current() is None:
         return
-    _imports.watch_script(_import_begins, _import_ended)
-    _imports.after_import("torch.distributed.rendezvous", _watch_rendezvous)
-    _imports.after_import("torch.distributed.distributed_c10d", _watch_names)
-    _imports.after_import("torch.optim.optimizer", _watch_optimizers)
+    imports.watch_script(_import_begins, _import_ended)
+    imports.after_import("torch.distributed.rendezvous", _watch_rendezvous)
+    imports.after_import("torch.distributed.distributed_c10d", _watch_names)
+    imports.after_import("torch.optim.optimizer", _watch_optimizers)
 
 
 def load_begins():
     """A checkpoint is being loaded, and not by a program that trains already."""
     words = _words_before_the_step()
     if words is not None:
-        _stamp_once(words, _record.LOAD_BEGIN_AT_NS)
-        words[_record.LOAD_DONE_AT_NS] = 0
+        _stamp_once(words, progress.LOAD_BEGIN_AT_NS)
+        words[progress.LOAD_DONE_AT_NS] = 0
 
 
 def load_ends():
     """Well or not."""
     words = _words_before_the_step()
-    if words is not None and words[_record.LOAD_BEGIN_AT_NS]:
-        words[_record.LOAD_DONE_AT_NS] = monotonic_ns()
+    if words is not None and words[progress.LOAD_BEGIN_AT_NS]:
+        words[progress.LOAD_DONE_AT_NS] = monotonic_ns()
 
 
 class loading:  # noqa: N801 (a context manager; contextlib would be one more import)
@@ -42,12 +42,12 @@ class loading:  # noqa: N801 (a context manager; contextlib would be one more im
 
 
 def _words_before_the_step():
-    record = _record.current()  # None in a forked child
-    return record.words if record is not None and not record.words[_record.STEPS] else None
+    record = progress.current()  # None in a forked child
+    return record.words if record is not None and not record.words[progress.STEPS] else None
 
 
 def _stamp_once(words, place):
-    _imports.watch_script(None, None)  # what is imported from now on is part of something else
+    imports.watch_script(None, None)  # what is imported from now on is part of something else
     if not words[place]:
         words[place] = monotonic_ns()
 
@@ -61,13 +61,13 @@ def _stamp(place):
 def _import_begins():
     words = _words_before_the_step()
     if words is not None:
-        words[_record.IMPORTS_DONE_AT_NS] = 1  # the header says why
+        words[progress.IMPORTS_DONE_AT_NS] = 1  # the header says why
 
 
 def _import_ended():
     words = _words_before_the_step()
     if words is not None:
-        words[_record.IMPORTS_DONE_AT_NS] = monotonic_ns()
+        words[progress.IMPORTS_DONE_AT_NS] = monotonic_ns()
 
 
 def _watch_rendezvous(module):
@@ -87,7 +87,7 @@ class _Handlers(dict):
     def __getitem__(self, scheme):
         if self._module._rendezvous_handlers is self:
             self._module._rendezvous_handlers = dict(self)
-        _stamp(_record.GROUP_BEGIN_AT_NS)
+        _stamp(progress.GROUP_BEGIN_AT_NS)
         return dict.__getitem__(self, scheme)
 
 
@@ -106,14 +106,14 @@ class _Names(dict):
         self._c10d = c10d
 
     def values(self):
-        _stamp(_record.GROUP_BEGIN_AT_NS)
+        _stamp(progress.GROUP_BEGIN_AT_NS)
         return dict.values(self)
 
     def __setitem__(self, group, name):
         dict.__setitem__(self, group, name)
         if self._c10d._pg_names is self:
             self._c10d._pg_names = dict(self)
-        _stamp(_record.GROUP_DONE_AT_NS)
+        _stamp(progress.GROUP_DONE_AT_NS)
 
 
 def _watch_optimizers(module):
@@ -137,4 +137,4 @@ class _Defaults:
             if kind.__dict__.get("defaults") is self:
                 del kind.defaults
         optimizer.__dict__["defaults"] = value
-        _stamp(_record.OPTIMIZER_AT_NS)
+        _stamp(progress.OPTIMIZER_AT_NS)

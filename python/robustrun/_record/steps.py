@@ -11,13 +11,13 @@ over is seen of scripts that say nothing of their steps, too.
 
 import sys
 
-from . import _imports, _record
+from . import imports, progress
 
 _NESTING_FRAMES = 6  # how far up an enclosing step() of the same optimizer is looked for
 
 
 def install():
-    _imports.after_import("torch.optim.optimizer", _register)
+    imports.after_import("torch.optim.optimizer", _register)
 
 
 def _register(module):  # torch older than 2.0 has no such hook
@@ -36,7 +36,7 @@ def _make_first_look(torch, module):
         nonlocal is_over
         if is_over or (is_compiling or torch.compiler.is_compiling)():
             return
-        record = _record._current
+        record = progress._current
         try:
             if _learns_nothing(optimizer):
                 return
@@ -59,9 +59,9 @@ def _learns_nothing(optimizer):
 def _look_at_state(optimizer, record):
     done = _steps_in_state(optimizer)
     if done is not None:
-        record.words[_record.STEPS_BEFORE] = max(0, done - record.words[_record.STEPS]) + 1
+        record.words[progress.STEPS_BEFORE] = max(0, done - record.words[progress.STEPS]) + 1
     # Whoever has loaded a file may go on from it without its optimizer's state.
-    elif not optimizer.state and not record.words[_record.LOAD_BEGIN_AT_NS]:
+    elif not optimizer.state and not record.words[progress.LOAD_BEGIN_AT_NS]:
         record.begins_anew = True  # if it has a state once it has stepped
 
 
@@ -111,12 +111,12 @@ def _make_hook(torch, module):
                 break
             if frame.f_code is step and frame.f_locals.get("self") is optimizer:
                 return
-        record = _record._current  # None in a forked child
+        record = progress._current  # None in a forked child
         if record is not None and not record.by_script:
             if record.begins_anew:
                 record.begins_anew = False
                 if _has_state(optimizer):
-                    record.words[_record.STEPS_BEFORE] = 1
+                    record.words[progress.STEPS_BEFORE] = 1
             record.count_step()
 
     return after_step

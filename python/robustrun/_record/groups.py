@@ -6,9 +6,9 @@ function of torch is wrapped and no traceback shows us. Slots are taken from the
 NCCL's plugin takes them from its beginning.
 """
 
-from . import _record
+from . import progress
 
-SLOTS_MAX = _record.COMMUNICATOR_SLOTS // 2  # the rest is the plugin's
+SLOTS_MAX = progress.COMMUNICATOR_SLOTS // 2  # the rest is the plugin's
 
 # tracer/record_collectives.h: RecordSource, and words of RecordCommunicator.
 KIND_TORCH_GROUP = 1
@@ -70,7 +70,7 @@ def all_are(kind):
     """Who tells the progress of all groups, those that there are and those that will be."""
     global _kind
     _kind = kind
-    record = _record.current()
+    record = progress.current()
     for first in _slots.values() if record is not None else ():
         record.words[first + SOURCE] = kind
 
@@ -87,7 +87,7 @@ def key(name, ranks):
 
 
 def _note(c10d, group, ranks):
-    record = _record.current()
+    record = progress.current()
     name = c10d._world.pg_names.get(group)
     if record is None or name is None:  # a child of the worker; no member
         return
@@ -105,9 +105,9 @@ def _note(c10d, group, ranks):
 
 
 def _free_slot(words):
-    end = _record.COMMUNICATORS + _record.COMMUNICATOR_SLOTS * _record.COMMUNICATOR_WORDS
+    end = progress.COMMUNICATORS + progress.COMMUNICATOR_SLOTS * progress.COMMUNICATOR_WORDS
     for place in range(SLOTS_MAX):
-        first = end - (place + 1) * _record.COMMUNICATOR_WORDS
+        first = end - (place + 1) * progress.COMMUNICATOR_WORDS
         if not words[first + IN_USE]:
             return first
     return None
@@ -125,15 +125,15 @@ def _fill(words, first, name, label, ranks, rank):
 
 
 def _put_text(words, where, text):
-    data = text.encode("utf-8", "replace")[: _record.COMMUNICATOR_NAME_BYTES]
-    data = data.decode("utf-8", "ignore").encode().ljust(_record.COMMUNICATOR_NAME_BYTES, b"\0")
+    data = text.encode("utf-8", "replace")[: progress.COMMUNICATOR_NAME_BYTES]
+    data = data.decode("utf-8", "ignore").encode().ljust(progress.COMMUNICATOR_NAME_BYTES, b"\0")
     for place in range(0, len(data), 8):
         words[where + place // 8] = int.from_bytes(data[place : place + 8], "little")
 
 
 def _forget(group):
     first = _slots.pop(id(group), None)
-    record = _record.current()
+    record = progress.current()
     if first is None or record is None:
         return
     record.words[first + IN_USE] = 0

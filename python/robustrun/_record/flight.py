@@ -12,7 +12,7 @@ import _thread
 import os
 import sys
 
-from . import _record
+from . import progress
 
 ENTRIES = 512  # operations that the recorder keeps: each costs ~450 bytes and 15 µs of an answer
 PATH_BYTES_MAX = 107
@@ -73,7 +73,7 @@ def _prepare_last_words():
     record = os.environ.get("ROBUSTRUN_RECORD")
     if not record:
         return
-    path = _record.beside(record, ".flight")
+    path = progress.beside(record, ".flight")
     try:
         os.unlink(path)  # of a program that this process was before an exec
     except FileNotFoundError:

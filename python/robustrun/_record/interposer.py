@@ -9,7 +9,7 @@ need it. A group is found through ProcessGroup.unbox, which torch has since 2.2.
 import sys
 from time import monotonic_ns
 
-from . import _groups, _record
+from . import groups, progress
 
 OPERATIONS = (
     "allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_",
@@ -39,9 +39,9 @@ class _Count:
     def enter(self, words):
         with self.lock:
             self.entered += 1
-            words[self.first + _groups.ENTERED_AT] = monotonic_ns()
-            words[self.first + _groups.ENTERED] = self.entered
-            words[self.first + _groups.STARTED] = self.entered
+            words[self.first + groups.ENTERED_AT] = monotonic_ns()
+            words[self.first + groups.ENTERED] = self.entered
+            words[self.first + groups.STARTED] = self.entered
             return self.entered
 
     def finish(self, words, ordinal):
@@ -50,8 +50,8 @@ class _Count:
             while self.done + 1 in self.early:
                 self.done += 1
                 self.early.remove(self.done)
-            words[self.first + _groups.DONE_AT] = monotonic_ns()
-            words[self.first + _groups.DONE] = self.done
+            words[self.first + groups.DONE_AT] = monotonic_ns()
+            words[self.first + groups.DONE] = self.done
 
 
 def install():
@@ -65,7 +65,7 @@ def install():
         if operation is not None:
             library.impl(name, _make_kernel(torch, binding, operation.default), _KEY)
     _library.append(library)
-    _groups.all_are(_groups.KIND_INTERPOSER)
+    groups.all_are(groups.KIND_INTERPOSER)
 
 
 def _make_kernel(torch, binding, operation):
@@ -94,16 +94,16 @@ def _make_kernel(torch, binding, operation):
 
 def _enter(name):
     """None for a group without a slot, or in a child of the worker."""
-    first, record = _groups.slot_of(name), _record.current()
+    first, record = groups.slot_of(name), progress.current()
     if first is None or record is None:
         return None
     count = _counts.get(name)
-    if count is None or count.first != first or not record.words[first + _groups.ENTERED]:
+    if count is None or count.first != first or not record.words[first + groups.ENTERED]:
         count = _counts[name] = _Count(first)  # new, or made anew under its old name
     return name, count, count.enter(record.words)
 
 
 def _finish(name, count, ordinal):
-    record = _record.current()
-    if record is not None and _counts.get(name) is count and _groups.slot_of(name) == count.first:
+    record = progress.current()
+    if record is not None and _counts.get(name) is count and groups.slot_of(name) == count.first:
         count.finish(record.words, ordinal)
