@@ -6,7 +6,7 @@
 // themselves: one that starts the usual way leaves a list beside its record
 // (python/robustrun/_record/import_list.py) at its first step, or when it is asked for after
 // kModulesAfter of user code. At most kStandbysAtOnce import at a time, and with a low priority
-// (_standby.py), so that the training feels little of it; those with the longest imports come
+// (_boot/standby.py), so that the training feels little of it; those with the longest imports come
 // first. A restart is as slow as its slowest worker, so it waits for standbys that still import if
 // no other place is without one.
 // None is kept when all of them would take too much memory, or when one refuses (standby_match.h).

@@ -48,7 +48,7 @@ def test_modules_of_the_interpreter_and_of_site_packages_are_chosen_in_order():
     module("space", None, False),
     module("os.path", "/opt/env/lib/python3.11/posixpath.py", spec_name="posixpath"),
     module("__main__", SITE + "/main.py"),
-    module("robustrun._run", SITE + "/robustrun/_run.py"),
+    module("robustrun._boot.run", SITE + "/robustrun/_boot/run.py"),
     module("two words", SITE + "/two.py"),
     module("odd", 7),
     types.ModuleType("made_by_hand"),
@@ -305,10 +305,10 @@ def test_without_a_way_back_the_priority_is_left_alone(standby, tmp_path):
     if os.getuid() != 0:
         pytest.skip("needs another user to be")
     probe = ("import sys; sys.path.insert(0, %r)\n"
-             "import os, resource\nfrom robustrun import _standby\n"
+             "import os, resource\nfrom robustrun._boot import standby\n"
              "resource.setrlimit(resource.RLIMIT_NICE, (0, 0))\n"
              "os.setgid(65534); os.setuid(65534)\n"
-             "with _standby._LowPriority(): print(os.getpriority(os.PRIO_PROCESS, 0))\n"
+             "with standby._LowPriority(): print(os.getpriority(os.PRIO_PROCESS, 0))\n"
              % str(PACKAGE))
     out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert out.stdout == f"{os.getpriority(os.PRIO_PROCESS, 0)}\n", out.stderr

@@ -8,7 +8,7 @@ no module from its folder. Imports nothing of the standard library, as the boot 
 import os
 import sys
 
-from ._record import import_list
+from .._record import import_list
 
 VERSION = b"ready 1"
 _NICE = 10  # a tenth of the weight of a worker

@@ -1,6 +1,6 @@
 """Faults on purpose: the worker's part of `robustrun inject`. Imported when one is ordered.
 
-The agent leaves an order beside the record and sends a real-time signal, whose handler (_run.py)
+The agent leaves an order beside the record and sends a real-time signal, whose handler (run.py)
 calls obey() in the main thread. Taken: the order is gone. Cannot be done here: it is renamed.
 """
 

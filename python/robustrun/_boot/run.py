@@ -8,7 +8,7 @@ import atexit
 import os
 import sys
 
-from ._record import progress
+from .._record import progress
 
 _HIGH_DESCRIPTOR = 200
 _OUR_FRAMES = 2  # below the user's first: boot.py and run()
@@ -37,7 +37,7 @@ def run(write_no_bytecode):
             _leave_last_words()
         else:
             progress.mark_end(progress.SCRIPT_RETURNED_AT_NS)
-        last_save = sys.modules.get(__package__ + "._last_save")
+        last_save = sys.modules.get("robustrun._last_save")
         if last_save is not None:
             last_save.leave(end)
         raise
@@ -49,17 +49,17 @@ def run(write_no_bytecode):
 
 def _leave_last_words():
     """What a failing program called last, of its collectives: others fail because of it."""
-    flight = sys.modules.get(__package__ + "._record.flight")
+    flight = sys.modules.get("robustrun._record.flight")
     if flight is not None:
         flight.leave_last_words()
 
 
 def _stand_by(write_no_bytecode, fresh_start, mode, program):
     """Until this is to be a worker."""
-    from . import _standby
+    from . import standby
 
     sys.dont_write_bytecode = write_no_bytecode
-    _standby.wait(fresh_start, mode, program, _safe_path())
+    standby.wait(fresh_start, mode, program, _safe_path())
     sys.dont_write_bytecode = False
 
 
@@ -78,7 +78,7 @@ def _watch_files():
     record = os.environ.get("ROBUSTRUN_RECORD")
     wanted = record and progress.beside(record, ".files")
     if wanted and os.path.exists(wanted):
-        from ._record import hot_files
+        from .._record import hot_files
 
         hot_files.install(wanted, progress.beside(record, ""))
 
@@ -134,13 +134,13 @@ def _listen_for_faults():
     def on_signal(number, frame):
         if os.getpid() != worker:
             return
-        from ._record import import_list
+        from .._record import import_list
 
         import_list.write_if_wanted(progress.beside(order, ".modules"))
         if os.path.exists(order + ".fault"):
-            from . import _faults
+            from . import faults
 
-            _faults.obey(order + ".fault")
+            faults.obey(order + ".fault")
 
     number = _signal.SIGRTMIN + 9
     if os.environ.get("ROBUSTRUN_STACK_SIGNAL") != str(number):
@@ -149,14 +149,14 @@ def _listen_for_faults():
 
 def _count_steps():
     if progress.current() is not None:
-        from ._record import steps
+        from .._record import steps
 
         steps.install()
 
 
 def _watch_stages():
     if progress.current() is not None:
-        from ._record import stages
+        from .._record import stages
 
         stages.install()
 
@@ -165,20 +165,20 @@ def _watch_collectives():
     record = progress.current()
     wanted = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET")
     if wanted and record is not None and record.has_communicators:
-        from ._record import imports
+        from .._record import imports
 
         imports.after_import("torch.distributed.distributed_c10d", _watch_groups)
 
 
 def _watch_groups(c10d):
     """How far each group is, torch's Flight Recorder knows; where there is none, ours counts."""
-    from ._record import flight, groups
+    from .._record import flight, groups
 
     at_first_group = None
     if flight.prepare():
         at_first_group = flight.start
     elif os.environ.get("ROBUSTRUN_TRACE_DISPATCHER") == "1":
-        from ._record import interposer
+        from .._record import interposer
 
         at_first_group = interposer.install
     groups.watch(c10d, at_first_group)
