@@ -2,7 +2,8 @@
 
 import torch
 
-from . import _engine, _neutral, _state, _tensors
+from . import _engine
+from ._state import codec, tensor_bytes, tree
 
 OBJECT = "object/"  # states of this name are values that are no tensors
 COMMON = "dcp"      # state of one of the ranks: what belongs to all of them
@@ -21,11 +22,11 @@ def opened(directories, step=None):
 
 
 def decoded(data):
-    return _state.outline(_neutral.decode(data))
+    return tree.outline(codec.decode(data))
 
 
 def dtype_of(name):
-    dtype = _tensors.dtype_of(name)
+    dtype = tensor_bytes.dtype_of(name)
     if dtype is None:
         raise ValueError("this torch has no type %s" % name)
     return dtype
@@ -94,7 +95,7 @@ class Contents:
         trees = [value for each, name, value in checkpoint.states
                  if (each, name) == (rank or 0, TREE)]
         if trees:
-            self._tree = _neutral.decode(trees[0])
+            self._tree = codec.decode(trees[0])
             self._walk(self._tree, ())
         elif rank is not None:
             raise ValueError("step %d has no state of rank %d" % (checkpoint.step, rank))
@@ -128,10 +129,10 @@ class Contents:
             if name in self.paths:
                 self._clash = name
             self.paths[name] = path
-            if type(value) is _neutral.Ref:
+            if type(value) is codec.Ref:
                 self.tensors[name] = self._tensor(name, value.name)
             else:
-                self.objects[name] = _state.outline(value)
+                self.objects[name] = tree.outline(value)
 
     def _tensor(self, name, stored):
         if stored not in self._stored:
@@ -155,10 +156,10 @@ class Contents:
         return unflatten_state_dict(flat, self.paths)
 
     def _rebuilt(self, value):
-        if type(value) is _neutral.Ref:
+        if type(value) is codec.Ref:
             return self._tensor(value.name, value.name).read()
         if isinstance(value, dict):
             return {key: self._rebuilt(each) for key, each in value.items()}
         if type(value) in (list, tuple):
             return type(value)(self._rebuilt(each) for each in value)
-        return _state.outline(value)
+        return tree.outline(value)

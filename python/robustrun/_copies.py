@@ -13,8 +13,8 @@ import warnings
 import weakref
 
 from . import _background, _blobs, _engine
-from ._agent import Agent, Refused
-from ._api import note_metrics
+from ._api.agent import Agent, Refused
+from ._api.calls import note_metrics
 
 COPY_THREADS_MAX = 4
 AGENT_TIMEOUT_S = 60.0  # reserving memory takes a second for each few GiB

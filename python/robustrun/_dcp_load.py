@@ -5,7 +5,8 @@ import hashlib
 import torch
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _boxes, _contents, _ranks, _shares, _tensors
+from . import _boxes, _contents, _ranks, _shares
+from ._state import tensor_bytes
 
 _BOUNCE_BYTES_MAX = 256 << 20
 _BATCH_BYTES = 1 << 30  # of what is read together by all ranks
@@ -36,7 +37,7 @@ class Reading:
         lengths = tuple(item.lengths)
         spans = _boxes.spans_of(shard.shape, tuple(item.storage_offsets), lengths, dtype.itemsize)
         if _boxes.is_one_run(shard.shape, lengths) and target.dtype == dtype \
-                and _tensors.is_memory(target):
+                and tensor_bytes.is_memory(target):
             self._reads.append((number, *spans[0], target.data_ptr()))
             return None
         first, end = spans[0][0], sum(spans[-1])
@@ -172,7 +173,7 @@ class SharedReading:
         first, size = _boxes.spans_of(shard.shape, tuple(item.storage_offsets),
                                       tuple(item.lengths), dtype.itemsize)[0]
         device = self._group.device_for(target)
-        memory = target if target.dtype == dtype and _tensors.is_memory(target, device) \
+        memory = target if target.dtype == dtype and tensor_bytes.is_memory(target, device) \
             else torch.empty(tuple(item.lengths), dtype=dtype, device=device)
         arrived.append((item, target, memory))
         return _shares.Target(number, first, size, memory)

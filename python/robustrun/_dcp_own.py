@@ -5,8 +5,9 @@ As robustrun.checkpoint keeps it, under the same names, and given back by the sa
 
 import threading
 
-from . import _load, _neutral, _session, _state, _tensors
+from . import _load, _session
 from ._arguments import own as named  # noqa: F401
+from ._state import codec, tensor_bytes, tree
 
 OWN, RANDOM = _load.OWN, _load.RANDOM
 
@@ -27,10 +28,10 @@ class Kept:
 
     def take(self):
         """As it is now, for the next save."""
-        self._taken = [(OWN + name, _neutral.encode(_state.inline(value, name), name))
+        self._taken = [(OWN + name, codec.encode(tree.inline(value, name), name))
                        for name, value in self.values.items()]
         if self._random:
-            self._taken.append((RANDOM, _neutral.encode(_tensors.random_states())))
+            self._taken.append((RANDOM, codec.encode(tensor_bytes.random_states())))
 
     def for_save(self):
         """[(name, bytes)], as it was taken; else as it is now, unless training goes on now."""
@@ -59,11 +60,11 @@ class Wanted(_load.Loader):
         saved = {name[len(OWN):] for name in names if name.startswith(OWN)}
         if read_only and not self.own:
             saved = set()
-        plan = _state.Plan()
+        plan = tree.Plan()
         self._plan_own(checkpoint, kept, {"own": saved, "random": RANDOM in names},
                        checkpoint.attempt, plan)
         if plan.problems:
-            raise _state.StateMismatch("cannot load the checkpoint: " + "; ".join(plan.problems))
+            raise tree.StateMismatch("cannot load the checkpoint: " + "; ".join(plan.problems))
         return plan.after
 
     def _own_value(self, checkpoint, kept, name, key, attempt):

@@ -17,10 +17,11 @@ from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import WriteItemType
 from torch.distributed.checkpoint.storage import WriteResult
 
-from . import _dcp_memory, _engine, _neutral, _saves, _staged, _state, _tensors
-from ._api import stop_requested
+from . import _dcp_memory, _engine, _saves, _staged
+from ._api.calls import stop_requested
 from ._checkpoint_notes import note
 from ._contents import COMMON, OBJECT
+from ._state import codec, tensor_bytes, tree
 
 _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ranks
 
@@ -156,7 +157,7 @@ def _common(metadata):
     """What belongs to all ranks, as bytes."""
     common = {"version": 1, "torch": str(torch.__version__),
               "planner_data": metadata.planner_data}
-    return _neutral.encode(common, "DCP's metadata")
+    return codec.encode(common, "DCP's metadata")
 
 
 class _Items:
@@ -179,12 +180,12 @@ class _Items:
 
     def _add(self, item, name, tensor, rank):
         tensor = _local(tensor, name)
-        version = _tensors.version(tensor)
-        memory = _tensors.as_memory(tensor)
-        size = _tensors.byte_size(memory)
+        version = tensor_bytes.version(tensor)
+        memory = tensor_bytes.as_memory(tensor)
+        size = tensor_bytes.byte_size(memory)
         if size or not all(item.tensor_data.size):  # an empty shard tells nothing
             self.shards.append(_engine.Shard(
-                name, _tensors.dtype_name(memory.dtype), rank, tuple(item.tensor_data.size),
+                name, tensor_bytes.dtype_name(memory.dtype), rank, tuple(item.tensor_data.size),
                 tuple(item.tensor_data.chunk.offsets), tuple(memory.shape), size))
             self.memory.append(memory)
             self._versions.append((name, tensor, version))
@@ -199,17 +200,17 @@ class _Items:
     def changed(self):
         """Names of tensors that were changed since, as torch has counted."""
         return [name for name, tensor, version in self._versions
-                if _tensors.version(tensor) != version]
+                if tensor_bytes.version(tensor) != version]
 
 
 def _local(tensor, name):
     """Its elements on this rank, a plain tensor."""
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
-    if _tensors.is_wrapped(tensor):
-        raise _tensors.CannotSave("cannot save '%s': it is a %s, not a plain tensor; save the "
+    if tensor_bytes.is_wrapped(tensor):
+        raise tensor_bytes.CannotSave("cannot save '%s': it is a %s, not a plain tensor; save the "
                                   "plain ones that it consists of" % (name, type(tensor).__name__))
-    _tensors.check(tensor, name)
+    tensor_bytes.check(tensor, name)
     return tensor
 
 
@@ -218,16 +219,16 @@ def _encoded(name, data):
     data.seek(0)
     value = torch.load(data, weights_only=False)
     try:
-        return _neutral.encode(_inlined(value, name), name)
-    except _neutral.NotNeutral as error:
-        raise _neutral.NotNeutral("%s; keep what it consists of, such as its state_dict()"
+        return codec.encode(_inlined(value, name), name)
+    except codec.NotNeutral as error:
+        raise codec.NotNeutral("%s; keep what it consists of, such as its state_dict()"
                                   % error) from None
 
 
 def _inlined(value, name):
     """Tensors that the planner has left within a value, with their bytes."""
     if isinstance(value, torch.Tensor):
-        return _state.inline(value, name)
+        return tree.inline(value, name)
     if type(value) in (dict, collections.OrderedDict):
         return {key: _inlined(each, "%s/%s" % (name, key)) for key, each in value.items()}
     if type(value) in (list, tuple):

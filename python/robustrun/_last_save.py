@@ -23,7 +23,7 @@ import threading
 import time
 import traceback
 
-from ._api import STOP_REASONS, StopRequest
+from ._api.calls import STOP_REASONS, StopRequest
 from ._record import progress
 
 EXIT_CODE = 143  # as if SIGTERM had ended it
@@ -53,7 +53,7 @@ def on_stop(save):
         raise TypeError("on_stop() needs a function of one argument, or None")
     if progress.current() is None or not os.environ.get("ROBUSTRUN_SOCKET"):
         return
-    from ._agent import Agent
+    from ._api.agent import Agent
 
     try:
         with Agent() as agent:

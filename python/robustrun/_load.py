@@ -5,10 +5,11 @@ import contextlib
 import hashlib
 import warnings
 
-from . import _engine, _local, _neutral, _ranks, _session, _shares, _staged, _state, _tensors
+from . import _engine, _local, _ranks, _session, _shares, _staged
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Corrupt, NotFound, Unreadable
-from ._state import StateMismatch
+from ._state import codec, tensor_bytes, tree
+from ._state.tree import StateMismatch
 
 ABOUT, TREE, RANDOM, OWN = _staged.ABOUT, "tree", "random", "own/"  # names of ranks' states
 
@@ -164,10 +165,10 @@ class Loader:
             raise WorldChanged(
                 "cannot load %s: each of %d ranks saved a state of its own, and there are %d "
                 "ranks now" % (attempt, checkpoint.world_size, self.world.size))
-        tree = _decoded(kept, rank, TREE, attempt)
-        plan = _state.Plan()
+        saved = _decoded(kept, rank, TREE, attempt)
+        plan = tree.Plan()
         self._plan_own(checkpoint, kept, about, attempt, plan)
-        plan.restore(self.state, tree)
+        plan.restore(self.state, saved)
         where = {shard.name: index for index, shard in enumerate(checkpoint.shards)
                  if replicated or shard.rank == rank}
         return plan, Reads(checkpoint, where, plan, group if replicated else None), replicated
@@ -209,7 +210,7 @@ class Loader:
 
     def _take(self, name, value):
         if name == "random":
-            return _tensors.set_random_states(value)
+            return tensor_bytes.set_random_states(value)
         target = self.own[name]
         if callable(getattr(target, "load_state_dict", None)):
             target.load_state_dict(value)
@@ -245,7 +246,7 @@ def _finish(plan):
 
 def _decoded(kept, rank, name, attempt):
     try:
-        return _state.outline(_neutral.decode(kept[rank, name]))
+        return tree.outline(codec.decode(kept[rank, name]))
     except KeyError:
         raise CheckpointError("invalid", "cannot load %s: rank %d has no '%s' in it"
                               % (attempt, rank, name)) from None
@@ -264,7 +265,7 @@ class Reads:
             if shard is None or shard.dtype != ref.dtype or shard.shape != ref.shape:
                 raise CheckpointError("corrupt", "cannot load %s: it contradicts itself on '%s'"
                                       % (checkpoint.attempt, ref.name))
-        _state.make_fresh(plan)
+        tree.make_fresh(plan)
         self.targets = []
         self._first, self._copies = {}, []  # what is read; (tensor, what it gets the values of)
         for ref, tensor in plan.reads:
@@ -276,11 +277,11 @@ class Reads:
         self.bytes = sum(each.bytes for each in self.targets)
 
     def _add(self, checkpoint, index, ref, tensor, group):
-        device = group.device_for(tensor) if group is not None else _tensors.CPU
-        memory = tensor if _tensors.is_memory(tensor, device) \
-            else _tensors.new(ref.dtype, ref.shape, device)
+        device = group.device_for(tensor) if group is not None else tensor_bytes.CPU
+        memory = tensor if tensor_bytes.is_memory(tensor, device) \
+            else tensor_bytes.new(ref.dtype, ref.shape, device)
         self._first[ref.name] = memory
-        size = _tensors.byte_size(memory)
+        size = tensor_bytes.byte_size(memory)
         if checkpoint.shards[index].bytes != size:
             raise CheckpointError("corrupt", "cannot load %s: '%s' has %d bytes instead of %d" % (
                 checkpoint.attempt, ref.name, checkpoint.shards[index].bytes, size))
@@ -299,6 +300,6 @@ class Reads:
     def finish(self):
         """When everything is there."""
         for memory in self._first.values():
-            _tensors.was_written(memory)
+            tensor_bytes.was_written(memory)
         for tensor, memory in self._copies:
-            _tensors.copy(tensor, memory)
+            tensor_bytes.copy(tensor, memory)

@@ -3,11 +3,12 @@ ranks saved."""
 
 from time import monotonic_ns
 
-from . import _copies, _engine, _local, _neutral, _session, _state, _tensors
-from ._api import stop_requested
+from . import _copies, _engine, _local, _session
+from ._api.calls import stop_requested
 from ._checkpoint_notes import note
 from ._engine import Corrupt
-from ._state import StateMismatch
+from ._state import codec, tensor_bytes, tree
+from ._state.tree import StateMismatch
 
 ABOUT = "robustrun"  # the state of each rank that says how it saved
 RECHECK_BYTES = 32 << 20  # read once more after a save, at most: a millisecond or three
@@ -80,12 +81,12 @@ class StagedSaves:
         rank, size = _session.world()
         began = monotonic_ns()
         writers = ["rank-%d" % each for each in range(size)]
-        tree, tensors = _state.flatten(state)
-        packed = _neutral.encode(tree, "state")
+        values, tensors = tree.flatten(state)
+        packed = codec.encode(values, "state")
         states = self._states(rank, packed, replicated, own, random)
-        versions = {name: _tensors.version(tensor) for name, tensor in tensors.items()}
+        versions = {name: tensor_bytes.version(tensor) for name, tensor in tensors.items()}
         mine = share(tensors, rank, size) if replicated else list(tensors)
-        memory = [_tensors.as_memory(tensors[name]) for name in mine]
+        memory = [tensor_bytes.as_memory(tensors[name]) for name in mine]
         try:
             handle = copies.stage(step, writers, writers[rank],
                                   self._structure(mine, memory, rank),
@@ -93,14 +94,15 @@ class StagedSaves:
                                   [("rank", size)])
         except Corrupt as error:
             raise ChangedWhileSaved(str(error)) from None
-        changed = [name for name in tensors if _tensors.version(tensors[name]) != versions[name]]
+        changed = [name for name, tensor in tensors.items()
+                   if tensor_bytes.version(tensor) != versions[name]]
         if changed:
             copies.discard(handle)
             raise ChangedWhileSaved("tensor '%s' changed while step %d was being copied: it is not "
                                     "saved" % (changed[0], step))
         took = monotonic_ns() - began
         note("saved", attempt=handle.attempt, directories=self.places, blocking_ns=took,
-             bytes=sum(_tensors.byte_size(each) for each in memory))
+             bytes=sum(tensor_bytes.byte_size(each) for each in memory))
         if written:
             # Retention follows a checkpoint on shared storage, and one on local disks is none yet.
             now_kept = None if self.local else keep
@@ -121,7 +123,7 @@ class StagedSaves:
 
     def _compare_ranks(self, attempt):
         with _engine.Checkpoint(self.places, attempt) as checkpoint:
-            trees = {rank: _neutral.decode(data)["tree"]
+            trees = {rank: codec.decode(data)["tree"]
                      for rank, name, data in checkpoint.states if name == ABOUT}
             other = [rank for rank in trees if trees[rank] != trees[0]]
             if other:
@@ -135,7 +137,7 @@ def share(tensors, rank, size):
     """The names that this rank writes: the largest first to whoever has least."""
     load = [0] * size
     mine = []
-    sizes = sorted(((_tensors.byte_size(each), name) for name, each in tensors.items()),
+    sizes = sorted(((tensor_bytes.byte_size(each), name) for name, each in tensors.items()),
                    key=lambda each: (-each[0], each[1]))
     for count, name in sizes:
         writer = load.index(min(load))
@@ -150,7 +152,7 @@ def sample(memory, turn):
     chosen, left = [], RECHECK_BYTES
     for offset in range(len(memory)):
         index = (offset + turn * 7) % len(memory)
-        left -= _tensors.byte_size(memory[index])
+        left -= tensor_bytes.byte_size(memory[index])
         if left >= 0:
             chosen.append(index)
     return chosen

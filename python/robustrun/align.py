@@ -319,9 +319,9 @@ def leave_error(message):
 
 
 def _tell_progress(number):
-    from . import _api
+    from ._api import calls
 
-    _api.step(number)
+    calls.step(number)
 
 
 if __name__ == "__main__":

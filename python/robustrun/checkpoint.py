@@ -18,29 +18,18 @@ import threading
 import warnings
 from time import monotonic_ns
 
-from . import (
-    _arguments,
-    _engine,
-    _load,
-    _local,
-    _neutral,
-    _ranks,
-    _saves,
-    _session,
-    _staged,
-    _state,
-    _tensors,
-)
+from . import _arguments, _engine, _load, _local, _ranks, _saves, _session, _staged
 from ._arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (for who sets them)
 from ._checkpoint_notes import note
 from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._load import Loaded, WorldChanged
-from ._neutral import NotNeutral
 from ._ranks import RankFailed
 from ._record import stages
 from ._staged import ChangedWhileSaved
-from ._state import StateMismatch
-from ._tensors import CannotSave
+from ._state import codec, tensor_bytes, tree
+from ._state.codec import NotNeutral
+from ._state.tensor_bytes import CannotSave
+from ._state.tree import StateMismatch
 
 __all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "ChangedWhileSaved",
            "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave", "CheckpointError",
@@ -313,15 +302,15 @@ class _Saver(_staged.StagedSaves):
         writers = ["rank-%d" % each for each in range(size)]
         # First of all: every rank counts this save, whatever becomes of it here.
         with self.engine.begin(step, writers, size, [("rank", size)]) as attempt:
-            tree, tensors = _state.flatten(state)
-            packed = _neutral.encode(tree, "state")
+            values, tensors = tree.flatten(state)
+            packed = codec.encode(values, "state")
             states = self._states(rank, packed, replicated, own, random)
-            versions = {name: _tensors.version(tensor) for name, tensor in tensors.items()}
+            versions = {name: tensor_bytes.version(tensor) for name, tensor in tensors.items()}
             mine = _staged.share(tensors, rank, size) if replicated else list(tensors)
-            memory = [_tensors.as_memory(tensors[name]) for name in mine]
+            memory = [tensor_bytes.as_memory(tensors[name]) for name in mine]
             attempt.write(writers[rank], self._structure(mine, memory, rank),
                           [each.data_ptr() for each in memory], states)
-            changed = [name for name in tensors if _tensors.version(tensors[name])
+            changed = [name for name in tensors if tensor_bytes.version(tensors[name])
                        != versions[name]] or attempt.recheck(
                            _staged.sample(memory, self._next_turn()))
             if changed:
@@ -332,7 +321,7 @@ class _Saver(_staged.StagedSaves):
             committed = attempt.commit()
             took = monotonic_ns() - began
             note("saved", attempt=attempt.attempt, directories=self.places, blocking_ns=took,
-                 bytes=sum(_tensors.byte_size(each) for each in memory), total_ns=took)
+                 bytes=sum(tensor_bytes.byte_size(each) for each in memory), total_ns=took)
             if committed:
                 note("committed", attempt=attempt.attempt, directories=self.places)
             if committed and replicated and size > 1:
@@ -348,14 +337,14 @@ class _Saver(_staged.StagedSaves):
     def _states(rank, packed, replicated, own, random):
         about = {"replicated": bool(replicated), "own": sorted(own), "random": bool(random),
                  "tree": hashlib.blake2b(packed, digest_size=16).hexdigest()}
-        states = [(rank, _ABOUT, _neutral.encode(about))]
+        states = [(rank, _ABOUT, codec.encode(about))]
         if rank == 0 or not replicated:
             states.append((rank, _TREE, packed))
         for name, value in own.items():
             states.append((rank, _OWN + name,
-                           _neutral.encode(_state.inline(value, name), name)))
+                           codec.encode(tree.inline(value, name), name)))
         if random:
-            states.append((rank, _RANDOM, _neutral.encode(_tensors.random_states())))
+            states.append((rank, _RANDOM, codec.encode(tensor_bytes.random_states())))
         return states
 
     def _structure(self, names, memory, rank):
@@ -363,8 +352,8 @@ class _Saver(_staged.StagedSaves):
         signature = [(name, each.dtype, each.shape) for name, each in named]
         if signature != self.signature:
             self.structure = _engine.Structure(
-                _engine.Shard(name, _tensors.dtype_name(each.dtype), rank, tuple(each.shape),
-                              (0,) * each.dim(), tuple(each.shape), _tensors.byte_size(each))
+                _engine.Shard(name, tensor_bytes.dtype_name(each.dtype), rank, tuple(each.shape),
+                              (0,) * each.dim(), tuple(each.shape), tensor_bytes.byte_size(each))
                 for name, each in named)
             self.signature = signature
         return self.structure

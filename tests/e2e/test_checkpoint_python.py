@@ -10,7 +10,8 @@ import warnings
 import pytest
 from conftest import BUILD
 from plain_process import plain_process, start_again, torch  # noqa: F401
-from robustrun import _engine, _neutral, checkpoint
+from robustrun import _engine, checkpoint
+from robustrun._state import codec
 
 DTYPES = sorted(str(each) for each in vars(torch).values() if isinstance(each, torch.dtype))
 
@@ -148,19 +149,19 @@ def test_plain_values_of_all_kinds_come_back_in_place(places):
 
 
 def test_damaged_plain_values_never_do_more_than_say_so():
-    data = _neutral.encode({"a": [1, 2.0, "x", b"y", (None, True)], "s": torch.Size([1])})
+    data = codec.encode({"a": [1, 2.0, "x", b"y", (None, True)], "s": torch.Size([1])})
     for at in range(len(data)):
-        with pytest.raises(_neutral.Damaged):
-            _neutral.decode(data[:at])
+        with pytest.raises(codec.Damaged):
+            codec.decode(data[:at])
         for value in (0, 0x6C, 0x64, 0xFF):
             try:
-                _neutral.decode(data[:at] + bytes([value]) + data[at + 1:])
-            except _neutral.Damaged:
+                codec.decode(data[:at] + bytes([value]) + data[at + 1:])
+            except codec.Damaged:
                 pass
     for bad in (b"\x01" + b"l\x01\0\0\0" * 100 + b"N", b"\x01l\xff\xff\xff\x7f",
                 b"\x01d\x01\0\0\0l\0\0\0\0N", b"\x01D\x04\0\0\0load", b"\x02N", b"\x01NN"):
-        with pytest.raises(_neutral.Damaged):
-            _neutral.decode(bad)
+        with pytest.raises(codec.Damaged):
+            codec.decode(bad)
 
 
 def test_what_does_not_fit_is_named_and_nothing_was_changed(places):

@@ -9,8 +9,8 @@ import collections
 
 import torch
 
-from . import _neutral, _tensors
-from ._neutral import Inline, Ref
+from . import codec, tensor_bytes
+from .codec import Inline, Ref
 
 PROBLEMS_SHOWN = 12
 DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
@@ -34,8 +34,8 @@ def flatten(state):
     tensors, names = {}, {}
 
     def take(value, path, depth):
-        if depth > _neutral.DEPTH_MAX:
-            raise _neutral.NotNeutral("cannot save %s: nested too deep, or in itself" % path[:200])
+        if depth > codec.DEPTH_MAX:
+            raise codec.NotNeutral("cannot save %s: nested too deep, or in itself" % path[:200])
         if isinstance(value, torch.Tensor):
             return put(value, path or "tensor")
         kind = type(value)
@@ -47,14 +47,14 @@ def flatten(state):
         return take(value.state_dict(), path, depth + 1) if _is_object(value) else value
 
     def put(tensor, path):
-        _tensors.check(tensor, path)
-        known = _tensors.identity(tensor)
+        tensor_bytes.check(tensor, path)
+        known = tensor_bytes.identity(tensor)
         name = names.setdefault(known, path)
         if name == path:
             if path in tensors:
-                raise _neutral.NotNeutral("cannot save two tensors that are both named '%s'" % path)
+                raise codec.NotNeutral("cannot save two tensors that are both named '%s'" % path)
             tensors[path] = tensor
-        return Ref(name, _tensors.dtype_name(tensor.dtype), tuple(tensor.shape))
+        return Ref(name, tensor_bytes.dtype_name(tensor.dtype), tuple(tensor.shape))
 
     return take(state, "", 0), tensors
 
@@ -62,9 +62,9 @@ def flatten(state):
 def inline(value, path):
     """A state of one rank: plain values, tensors with their bytes."""
     if isinstance(value, torch.Tensor):
-        _tensors.check(value, path)
-        return Inline(_tensors.dtype_name(value.dtype), tuple(value.shape),
-                      _tensors.to_bytes(value))
+        tensor_bytes.check(value, path)
+        return Inline(tensor_bytes.dtype_name(value.dtype), tuple(value.shape),
+                      tensor_bytes.to_bytes(value))
     if type(value) in DICTS:
         items = {key: inline(item, child(path, key)) for key, item in value.items()}
         return collections.Counter(items) if type(value) is collections.Counter else items
@@ -76,7 +76,7 @@ def inline(value, path):
 def outline(value):
     """The other way: with real tensors again. ValueError when their bytes are not right."""
     if type(value) is Inline:
-        return _tensors.from_bytes(*value)
+        return tensor_bytes.from_bytes(*value)
     if isinstance(value, dict):
         made = {key: outline(item) for key, item in value.items()}
         return collections.Counter(made) if type(value) is collections.Counter else made
@@ -91,7 +91,7 @@ def _is_bare(value):
         return all(_is_bare(item) for item in value.values())
     if type(value) in (list, tuple):
         return all(_is_bare(item) for item in value)
-    return _neutral.is_leaf(_neutral.plain(value))
+    return codec.is_leaf(codec.plain(value))
 
 
 class Plan:
@@ -163,9 +163,9 @@ class Plan:
         elif tuple(target.shape) != saved.shape:
             self.problems.append("'%s' has shape %s here and %s in the checkpoint"
                                  % (path, tuple(target.shape), saved.shape))
-        elif _tensors.dtype_name(target.dtype) != saved.dtype:
+        elif tensor_bytes.dtype_name(target.dtype) != saved.dtype:
             self.problems.append("'%s' is of type %s here and %s in the checkpoint"
-                                 % (path, _tensors.dtype_name(target.dtype), saved.dtype))
+                                 % (path, tensor_bytes.dtype_name(target.dtype), saved.dtype))
         else:
             self.reads.append((saved, target))
         return target
@@ -186,7 +186,7 @@ class Plan:
     def _build(self, saved, path):
         """The saved values with new tensors, to be filled, for Refs."""
         if type(saved) is Ref:
-            if _tensors.dtype_of(saved.dtype) is None:
+            if tensor_bytes.dtype_of(saved.dtype) is None:
                 self.problems.append("this torch has no type %s for '%s'" % (saved.dtype, path))
                 return None
             self.fresh.append(len(self.reads))
@@ -236,7 +236,7 @@ def make_fresh(plan):
     """Allocates what build() left open."""
     for index in plan.fresh:
         ref, holder = plan.reads[index]
-        holder.tensor = _tensors.new(ref.dtype, ref.shape)
+        holder.tensor = tensor_bytes.new(ref.dtype, ref.shape)
         plan.reads[index] = (ref, holder.tensor)
 
 
@@ -247,7 +247,7 @@ def _is_own_memory(module, own):
         return (str(tensor.device), tensor.data_ptr(), tuple(tensor.shape), tensor.dtype)
 
     if not all(isinstance(value, torch.Tensor) and value.device.type != "meta"
-               and not _tensors.is_wrapped(value) for value in own.values()):
+               and not tensor_bytes.is_wrapped(value) for value in own.values()):
         return False
     mine = {key(each) for each in list(module.parameters()) + list(module.buffers())}
     return all(key(value) in mine for value in own.values())

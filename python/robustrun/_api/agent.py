@@ -5,7 +5,7 @@ import json
 import os
 import socket
 
-from ._api import StopRequest
+from .calls import StopRequest
 
 VERSION = 1
 MESSAGE_BYTES_MAX = 64 << 10
