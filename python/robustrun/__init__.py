@@ -11,7 +11,7 @@ Each name is loaded at its first use: boot.py imports this package in every work
 """
 
 _HOME = {"step": "_api.calls", "attempt": "_api.calls", "stop_requested": "_api.calls",
-         "StopRequest": "_api.calls", "Agent": "_api.agent", "on_stop": "_last_save"}
+         "StopRequest": "_api.calls", "Agent": "_api.agent", "on_stop": "_checkpoint.last_save"}
 __all__ = list(_HOME)
 
 

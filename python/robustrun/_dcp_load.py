@@ -5,7 +5,8 @@ import hashlib
 import torch
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _boxes, _contents, _ranks, _shares
+from . import _boxes
+from ._checkpoint import collective_read, manifest, rank_group
 from ._state import tensor_bytes
 
 _BOUNCE_BYTES_MAX = 256 << 20
@@ -33,7 +34,7 @@ class Reading:
             self.flush()
 
     def _place(self, shard, number, item, target):
-        dtype = _contents.dtype_of(shard.dtype)
+        dtype = manifest.dtype_of(shard.dtype)
         lengths = tuple(item.lengths)
         spans = _boxes.spans_of(shard.shape, tuple(item.storage_offsets), lengths, dtype.itemsize)
         if _boxes.is_one_run(shard.shape, lengths) and target.dtype == dtype \
@@ -88,7 +89,7 @@ def sharing_groups(group, alike):
     error, groups = None, {}
     try:
         for ranks, _ in alike:
-            found = group if len(ranks) == group.size else _ranks.group_of(ranks)
+            found = group if len(ranks) == group.size else rank_group.group_of(ranks)
             if found is not None:
                 groups[ranks] = found
     except Exception as failed:
@@ -146,9 +147,9 @@ class SharedReading:
         if len({digest for digest, _ in facts}) > 1:
             return False
         try:
-            parts = _shares.dealt(self._source.shards, targets, [held for _, held in facts],
+            parts = collective_read.dealt(self._source.shards, targets, [held for _, held in facts],
                                   self._group.size)
-            sharing = _shares.Sharing(self._group, parts, targets)
+            sharing = collective_read.Sharing(self._group, parts, targets)
             sharing.read(self._source.read)
         except Exception as failed:
             error = failed
@@ -169,14 +170,14 @@ class SharedReading:
     def _target(self, item, number, arrived):
         shard = self._source.shards[number]
         target = _resolved(self._planner, item, shard)
-        dtype = _contents.dtype_of(shard.dtype)
+        dtype = manifest.dtype_of(shard.dtype)
         first, size = _boxes.spans_of(shard.shape, tuple(item.storage_offsets),
                                       tuple(item.lengths), dtype.itemsize)[0]
         device = self._group.device_for(target)
         memory = target if target.dtype == dtype and tensor_bytes.is_memory(target, device) \
             else torch.empty(tuple(item.lengths), dtype=dtype, device=device)
         arrived.append((item, target, memory))
-        return _shares.Target(number, first, size, memory)
+        return collective_read.Target(number, first, size, memory)
 
 
 def _resolved(planner, item, shard):

@@ -1,5 +1,5 @@
-"""Where robustrun.dcp meets copies in memory (_copies.py): a rank's items kept there, and a load
-that takes from there what it has."""
+"""Where robustrun.dcp meets copies in memory (_checkpoint/memory_copies.py): a rank's items kept
+there, and a load that takes from there what it has."""
 
 import collections
 import os
@@ -7,8 +7,8 @@ import sys
 import threading
 import weakref
 
-from . import _copies
-from ._arguments import rate as rate_of
+from ._checkpoint import memory_copies
+from ._checkpoint.arguments import rate as rate_of
 
 _savers = weakref.WeakSet()  # Copies of this process's stores
 
@@ -51,7 +51,7 @@ class _NoDirectories:
 
 
 def copies_for(engine, lock):
-    copies = _copies.Copies(engine, lock)
+    copies = memory_copies.Copies(engine, lock)
     _savers.add(copies)
     return copies
 
@@ -77,10 +77,10 @@ class Source:
                   flush=True)
 
     def _open_memory(self):
-        user = _copies._user_of_agents_memory and _copies._user_of_agents_memory()
+        user = memory_copies._user_of_agents_memory and memory_copies._user_of_agents_memory()
         if user is None:
             # Given back behind the load: whoever saves next takes it.
-            self._copies = self._own = _copies.Copies(_NoDirectories(), None)
+            self._copies = self._own = memory_copies.Copies(_NoDirectories(), None)
         elif user in _savers:
             self._copies = user
 

@@ -5,11 +5,11 @@ As robustrun.checkpoint keeps it, under the same names, and given back by the sa
 
 import threading
 
-from . import _load, _session
-from ._arguments import own as named  # noqa: F401
+from ._checkpoint import loading, sessions
+from ._checkpoint.arguments import own as named  # noqa: F401
 from ._state import codec, tensor_bytes, tree
 
-OWN, RANDOM = _load.OWN, _load.RANDOM
+OWN, RANDOM = loading.OWN, loading.RANDOM
 
 
 class Kept:
@@ -44,7 +44,7 @@ class Kept:
         return taken or []
 
 
-class Wanted(_load.Loader):
+class Wanted(loading.Loader):
     """A reader's. `axes`: of the job now; () where they do not matter."""
 
     def __init__(self, own, random, remap, axes):
@@ -54,7 +54,7 @@ class Wanted(_load.Loader):
     def planned(self, checkpoint, read_only):
         """What is to be called when the tensors are there. Says what does not fit before anything
         is changed: WorldChanged, StateMismatch."""
-        self.world = _session.world()
+        self.world = sessions.world()
         kept = {(rank, name): data for rank, name, data in checkpoint.states}
         names = {name for _, name in kept}
         saved = {name[len(OWN):] for name in names if name.startswith(OWN)}
@@ -72,20 +72,20 @@ class Wanted(_load.Loader):
         if checkpoint.world_size != self.world.size or not self._axes or saved == self._axes:
             return super()._own_value(checkpoint, kept, name, key, attempt)
         if self.remap is None:
-            raise _load.WorldChanged(
+            raise loading.WorldChanged(
                 "cannot load '%s' of %s: it was saved by ranks as %s, and they are %s now; pass "
                 "remap= to say who takes what" % (name, attempt, _shape(saved),
                                                   _shape(self._axes)))
-        values = [_load._decoded(kept, rank, key, attempt)
+        values = [loading._decoded(kept, rank, key, attempt)
                   for rank in range(checkpoint.world_size)]
         return self.remap(name, values, self.world.rank, self.world.size)
 
 
 def check_all_ranks(count):
     """That so many ranks of a save or a load are all there are."""
-    if count != _session.world().size:
+    if count != sessions.world().size:
         raise ValueError("what each rank keeps for itself is saved and loaded by all ranks "
-                         "together: here are %d of %d" % (count, _session.world().size))
+                         "together: here are %d of %d" % (count, sessions.world().size))
 
 
 def _shape(axes):

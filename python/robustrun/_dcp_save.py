@@ -17,10 +17,11 @@ from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import WriteItemType
 from torch.distributed.checkpoint.storage import WriteResult
 
-from . import _dcp_memory, _engine, _saves, _staged
+from . import _dcp_memory
 from ._api.calls import stop_requested
-from ._checkpoint_notes import note
-from ._contents import COMMON, OBJECT
+from ._checkpoint import c_api, earlier_saves, staged_saves
+from ._checkpoint.manifest import COMMON, OBJECT
+from ._checkpoint.notes import note
 from ._state import codec, tensor_bytes, tree
 
 _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ranks
@@ -56,7 +57,7 @@ class Saving:
             self._engine_save.write(writers[self._rank], items.shards, items.addresses(),
                                     items.states)
             self._refuse_changed(items.changed() or self._engine_save.recheck(
-                _staged.sample(items.memory, self._store.next_turn())))
+                staged_saves.sample(items.memory, self._store.next_turn())))
             self._engine_save.commit()  # this part; the last one is the coordinator's
             self._say_notes()
         note("saved", attempt=self._engine_save.attempt,
@@ -78,8 +79,8 @@ class Saving:
             handle = copies.stage(self._step, writers, writers[self._rank],
                                   self._store.structure(items.shards), items.addresses(),
                                   items.states, len(writers), self._axes, self._number)
-        except _engine.Corrupt as error:
-            raise _staged.ChangedWhileSaved(str(error)) from None
+        except c_api.Corrupt as error:
+            raise staged_saves.ChangedWhileSaved(str(error)) from None
         changed = items.changed()
         if changed:
             copies.discard(handle)
@@ -102,7 +103,7 @@ class Saving:
 
     def _refuse_changed(self, names):
         if names:
-            raise _staged.ChangedWhileSaved(
+            raise staged_saves.ChangedWhileSaved(
                 "tensor '%s'%s changed while step %d was being saved: nothing was committed" % (
                     names[0], " and %d more" % (len(names) - 1) if len(names) > 1 else "",
                     self._step))
@@ -184,7 +185,7 @@ class _Items:
         memory = tensor_bytes.as_memory(tensor)
         size = tensor_bytes.byte_size(memory)
         if size or not all(item.tensor_data.size):  # an empty shard tells nothing
-            self.shards.append(_engine.Shard(
+            self.shards.append(c_api.Shard(
                 name, tensor_bytes.dtype_name(memory.dtype), rank, tuple(item.tensor_data.size),
                 tuple(item.tensor_data.chunk.offsets), tuple(memory.shape), size))
             self.memory.append(memory)
@@ -246,7 +247,7 @@ class _Store:
         self._begun = {}  # (step, first number): how many
         self._begun_lock = threading.Lock()
         self._turn = self._parity = 0
-        self._structure = _engine.Structure(())
+        self._structure = c_api.Structure(())
 
     def next_number(self, step, first):
         with self._begun_lock:
@@ -283,7 +284,7 @@ class _Store:
     def structure(self, shards):
         """Encoded; mostly they are those of the copy before."""
         if shards != self._structure.shards:
-            self._structure = _engine.Structure(shards)
+            self._structure = c_api.Structure(shards)
         return self._structure
 
     def next_turn(self):
@@ -302,17 +303,17 @@ def claim(directories, session):
     key = tuple(directories), session
     with _stores_lock:
         if key not in _stores and key not in _claimed:
-            _engine.Engine(directories, *session).close()
+            c_api.Engine(directories, *session).close()
             _claimed.add(key)
 
 
 def store(directories, session, weights, workers, parity):
     """The same for all writers of this process into these directories."""
-    _saves.settle()
+    earlier_saves.settle()
     key = tuple(directories), session
     with _stores_lock:
         if key not in _stores:
-            _stores[key] = _Store(_engine.Engine(directories, *session, weights=weights,
+            _stores[key] = _Store(c_api.Engine(directories, *session, weights=weights,
                                                  workers=workers))
         found = _stores[key]
     found.use_parity(parity)

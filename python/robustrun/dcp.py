@@ -25,20 +25,11 @@ from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import (
-    _contents,
-    _dcp_load,
-    _dcp_memory,
-    _dcp_own,
-    _dcp_save,
-    _engine,
-    _ranks,
-    _saves,
-    _session,
-)
-from ._checkpoint_notes import note
-from ._contents import COMMON, OBJECT
-from ._load import Loaded
+from . import _dcp_load, _dcp_memory, _dcp_own, _dcp_save
+from ._checkpoint import c_api, earlier_saves, manifest, rank_group, sessions
+from ._checkpoint.loading import Loaded
+from ._checkpoint.manifest import COMMON, OBJECT
+from ._checkpoint.notes import note
 from ._record import stages
 
 __all__ = ["RobustReader", "RobustWriter"]
@@ -109,7 +100,7 @@ class RobustWriter(StorageWriter):
 
     def _resolved_session(self):
         if self._session is None:
-            self._session = _session.session()
+            self._session = sessions.session()
         return self._session
 
     @property
@@ -213,7 +204,7 @@ class RobustReader(StorageReader):
     def latest(self):
         """The newest step that can be loaded; None when there is none."""
         self._take_over()
-        for found in _engine.catalogue(self.directories):
+        for found in c_api.catalogue(self.directories):
             if found.state == "committed" and not found.poisoned:
                 return found.step
         return None
@@ -223,13 +214,13 @@ class RobustReader(StorageReader):
         return RobustWriter.validate_checkpoint_id(checkpoint_id)
 
     def _take_over(self):
-        _saves.settle()
-        if not self.read_only and (_session.under_robustrun() or _session.world().size > 1):
-            _dcp_save.claim(self.directories, _session.session())
+        earlier_saves.settle()
+        if not self.read_only and (sessions.under_robustrun() or sessions.world().size > 1):
+            _dcp_save.claim(self.directories, sessions.session())
 
     def _give_up(self, error):
         print("robustrun: cannot load a checkpoint: %s" % error, file=sys.stderr, flush=True)
-        if isinstance(error, _engine.Corrupt) and self._checkpoint and not self.read_only:
+        if isinstance(error, c_api.Corrupt) and self._checkpoint and not self.read_only:
             self._checkpoint.poison("damaged")
 
     def reset(self, checkpoint_id=None):
@@ -244,7 +235,7 @@ class RobustReader(StorageReader):
         try:
             self._take_over()
             step = None if self.step is None else _step_of(self.step)
-            self._checkpoint = _contents.opened(self.directories, step)
+            self._checkpoint = manifest.opened(self.directories, step)
             return self._metadata()
         except Exception as error:
             stages.load_ends()
@@ -256,7 +247,7 @@ class RobustReader(StorageReader):
         for number, shard in enumerate(self._checkpoint.shards):
             chunk = _md.ChunkStorageMetadata(torch.Size(shard.offsets), torch.Size(shard.shape))
             if shard.name not in entries:
-                kind = _md.TensorProperties(dtype=_contents.dtype_of(shard.dtype))
+                kind = _md.TensorProperties(dtype=manifest.dtype_of(shard.dtype))
                 entries[shard.name] = _md.TensorStorageMetadata(
                     kind, torch.Size(shard.global_shape), [])
             index = _md.MetadataIndex(shard.name, chunk.offsets)
@@ -266,7 +257,7 @@ class RobustReader(StorageReader):
         common = None
         for _, name, value in self._checkpoint.states:
             if name == COMMON:
-                common = _contents.decoded(value)
+                common = manifest.decoded(value)
             elif name.startswith(OBJECT):
                 entries[name[len(OBJECT):]] = _md.BytesStorageMetadata()
         if common is None:
@@ -289,7 +280,7 @@ class RobustReader(StorageReader):
                                "else saving there?" % " and ".join(found))
         if self._own_calls:
             _dcp_own.check_all_ranks(len(plans))
-        group = _ranks.group()
+        group = rank_group.group()
         if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
             return [replace(plan, storage_data=None) for plan in plans]
         alike = _dcp_load.wanted_alike(plans)
@@ -303,7 +294,7 @@ class RobustReader(StorageReader):
             self._read(plan, planner)
             for each in self._own_calls:
                 each()
-        except _engine.CheckpointError as error:
+        except c_api.CheckpointError as error:
             self._give_up(error)
             raise
         finally:
@@ -327,7 +318,7 @@ class RobustReader(StorageReader):
             for item in plan.items:
                 if item.type == LoadItemType.BYTE_IO:
                     stream = io.BytesIO()
-                    torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
+                    torch.save(manifest.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
                     stream.seek(0)
                     planner.load_bytes(item, stream)
                 elif id(item) not in done:
@@ -339,7 +330,7 @@ class RobustReader(StorageReader):
 
     def _read_together(self, plan, planner, source):
         """(ids of the items that were read, bytes from other ranks, by this one)"""
-        groups = _dcp_load.sharing_groups(_ranks.group(), plan.storage_data)
+        groups = _dcp_load.sharing_groups(rank_group.group(), plan.storage_data)
         done, from_ranks, read, error = set(), 0, 0, None
         for ranks, places in plan.storage_data:
             if ranks not in groups:

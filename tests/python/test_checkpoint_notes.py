@@ -8,8 +8,10 @@ from conftest import PACKAGE
 from test_agent import FakeAgent
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _checkpoint_notes as notes  # noqa: E402
-from robustrun import _last_save as last_save  # noqa: E402
+from robustrun._checkpoint import (
+    last_save,  # noqa: E402
+    notes,  # noqa: E402
+)
 from robustrun._record import progress  # noqa: E402
 
 

@@ -1,4 +1,4 @@
-"""Copies of a state in memory (python/robustrun/_copies.py), with the real library and no agent."""
+"""Copies of a state in memory (_checkpoint/memory_copies.py), with the real library and no agent."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ LIBRARY = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
-from robustrun import _copies, _engine  # noqa: E402
+from robustrun._checkpoint import c_api, memory_copies  # noqa: E402
 
 SIZES = (3_000_000, 0, 17, 70_000)
 
@@ -40,15 +40,15 @@ class State:
 def copies(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBUSTRUN_LIBRARY", str(LIBRARY))
     monkeypatch.delenv("ROBUSTRUN_SOCKET", raising=False)
-    engine = _engine.Engine([tmp_path], "run")
-    made = _copies.Copies(engine, threading.Lock())
+    engine = c_api.Engine([tmp_path], "run")
+    made = memory_copies.Copies(engine, threading.Lock())
     yield made
     made.close()
     engine.close()
 
 
 def structure(sizes=SIZES):
-    return _engine.Structure(_engine.Shard(f"t{i}", "U8", 0, (size,), (0,), (size,), size)
+    return c_api.Structure(c_api.Shard(f"t{i}", "U8", 0, (size,), (0,), (size,), size)
                              for i, size in enumerate(sizes))
 
 
@@ -65,7 +65,7 @@ def test_a_copy_is_the_state_at_its_step_whatever_happens_to_it_later(copies, tm
     copies.drain(handle)
     assert handle.wait(60) and handle.committed and handle.done()
     found = State(2)
-    with _engine.Checkpoint([tmp_path]) as checkpoint:
+    with c_api.Checkpoint([tmp_path]) as checkpoint:
         reads = [(i, 0, size, found.addresses[i]) for i, size in enumerate(SIZES)]
         checkpoint.read(reads)
         assert found.bytes == saved
@@ -77,8 +77,8 @@ def test_a_copy_is_the_state_at_its_step_whatever_happens_to_it_later(copies, tm
 
 def test_an_agent_that_cannot_be_asked_is_said_once(copies, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "nobody"))
-    monkeypatch.setattr(_copies, "_user_of_agents_memory", None)
-    monkeypatch.setattr(_copies, "_was_said", False)
+    monkeypatch.setattr(memory_copies, "_user_of_agents_memory", None)
+    monkeypatch.setattr(memory_copies, "_was_said", False)
     with pytest.warns(RuntimeWarning, match="not kept beyond its end") as warned:
         for step in (1, 2, 3):
             sizes = tuple(step * size for size in SIZES)  # more memory every time
@@ -93,7 +93,7 @@ def test_a_damaged_or_other_copy_is_not_used_and_the_disk_is(copies, tmp_path):
     for step in (2, 3):
         stage(copies, step, State(step))
     found = State(9)
-    with _engine.Checkpoint([tmp_path]) as checkpoint:
+    with c_api.Checkpoint([tmp_path]) as checkpoint:
         reads = [(i, 0, size, found.addresses[i]) for i, size in enumerate(SIZES)]
         assert copies.read(checkpoint, reads) == 0
         assert found.bytes == state.bytes
@@ -105,17 +105,17 @@ def test_only_memory_is_written_until_a_copy_is_drained(copies, tmp_path):
     assert not list(tmp_path.glob("step-*"))
     copies.drain(handle)
     copies.wait()
-    assert [found.step for found in _engine.catalogue([tmp_path])] == [4]
+    assert [found.step for found in c_api.catalogue([tmp_path])] == [4]
 
 
 def test_a_save_that_fails_in_the_background_is_told_by_the_next_one_once(copies, tmp_path):
     handle = stage(copies, 1, State(1))
     # A later attempt of the run has begun meanwhile.
-    _engine.Engine([tmp_path], "run", 1).close()
+    c_api.Engine([tmp_path], "run", 1).close()
     copies.drain(handle)
     while not handle.done():
         handle._over.wait(60)
-    with pytest.raises(_engine.Conflict):
+    with pytest.raises(c_api.Conflict):
         stage(copies, 2, State(2))
     stage(copies, 2, State(2))
 
@@ -126,9 +126,9 @@ def test_a_copy_that_is_discarded_is_not_found_again(copies, tmp_path):
     handle = stage(copies, 2, State(2))
     copies.discard(handle)
     copies.drain(handle)
-    with pytest.raises(_engine.NotFound):
+    with pytest.raises(c_api.NotFound):
         handle.wait(60)
-    assert [found.step for found in _engine.catalogue([tmp_path])] == [1]
+    assert [found.step for found in c_api.catalogue([tmp_path])] == [1]
 
 
 def test_a_growing_state_gets_more_memory(copies):
@@ -191,7 +191,7 @@ def test_copies_are_written_in_the_order_in_which_they_were_made(copies, tmp_pat
         copies.lock.changed.wait_for(lambda: len(copies.lock.waiting) == 2, 0.5)
     copies.lock.__exit__()
     copies.wait()
-    with _engine.Checkpoint([tmp_path]) as newest:
+    with c_api.Checkpoint([tmp_path]) as newest:
         assert newest.step == 2
 
 

@@ -20,7 +20,8 @@ LIBRARY = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
-from robustrun import _engine, _local, _session, _staged, checkpoint  # noqa: E402
+from robustrun import checkpoint  # noqa: E402
+from robustrun._checkpoint import c_api, local_disks, sessions, staged_saves  # noqa: E402
 
 NEVER = 1  # bytes a second
 
@@ -29,7 +30,7 @@ NEVER = 1  # bytes a second
 def shared(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBUSTRUN_LIBRARY", str(LIBRARY))
     for name in ("ROBUSTRUN_SOCKET", "ROBUSTRUN_RUN_ID", "WORLD_SIZE", "RANK",
-                 checkpoint.DIRECTORY_VARIABLE, checkpoint.RATE_VARIABLE, _local.VARIABLE):
+                 checkpoint.DIRECTORY_VARIABLE, checkpoint.RATE_VARIABLE, local_disks.VARIABLE):
         monkeypatch.delenv(name, raising=False)
     yield tmp_path / "shared"
     checkpoint._close()
@@ -54,7 +55,7 @@ def loaded(shared):
 
 
 def steps(shared, local=False):
-    return sorted(found.step for found in _engine.catalogue([shared])
+    return sorted(found.step for found in c_api.catalogue([shared])
                   if found.state == "committed" and found.local == local)
 
 
@@ -76,7 +77,7 @@ def test_a_drained_checkpoint_needs_no_local_disk(shared, disk):
 
 
 def test_every_nth_save_is_drained_beginning_with_the_first(shared, disk, monkeypatch):
-    monkeypatch.setenv(_local.VARIABLE, str(disk))
+    monkeypatch.setenv(local_disks.VARIABLE, str(disk))
     for step in range(7):
         checkpoint.save(state_of(step), step, shared, drain_every=3)
     checkpoint.wait()
@@ -97,7 +98,7 @@ def test_what_is_on_a_lost_disk_is_passed_over_unmarked(shared, disk):
     disk.rename(disk.with_name("elsewhere"))
     with pytest.warns(RuntimeWarning, match="is not to be seen here"):
         assert loaded(shared) == (2, True)
-    assert not any(found.poisoned for found in _engine.catalogue([shared]))
+    assert not any(found.poisoned for found in c_api.catalogue([shared]))
     disk.with_name("elsewhere").rename(disk)
     assert loaded(shared) == (3, True)
 
@@ -111,7 +112,7 @@ def test_a_damaged_local_file_is_read_from_shared_storage_where_it_is(shared, di
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert loaded(shared) == (1, True)
-    assert not _engine.catalogue([shared])[0].poisoned
+    assert not c_api.catalogue([shared])[0].poisoned
 
 
 def test_the_rate_bounds_a_drain_and_nobody_who_saves(shared, disk):
@@ -153,7 +154,8 @@ def test_a_process_that_is_killed_in_a_drain_loses_nothing(shared, disk, how):
     script = f"""
 import os, signal, sys, torch
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
-from robustrun import _engine, checkpoint
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api
 from test_local import state_of
 for step in (1, 2):
     checkpoint.save(state_of(step), step, {str(shared)!r}, local={str(disk)!r}, drain_every=2,
@@ -194,7 +196,7 @@ def test_before_a_stop_every_save_is_drained_and_without_a_limit(shared, disk, m
     for step in (1, 2):
         checkpoint.save(state_of(step), step, shared, local=disk, drain_every=9, drain_rate=NEVER)
     assert steps(shared) == [] and steps(shared, local=True) == [1, 2]
-    monkeypatch.setattr(_staged, "stop_requested", lambda: "preempt")
+    monkeypatch.setattr(staged_saves, "stop_requested", lambda: "preempt")
     checkpoint.save(state_of(3), 3, shared, local=disk, drain_every=9, drain_rate=NEVER)
     checkpoint.wait()
     assert steps(shared) == [1, 3] and steps(shared, local=True) == [2]
@@ -245,7 +247,7 @@ def test_saves_with_and_without_local_disks_come_in_the_order_of_their_calls(sha
         checkpoint.save(state_of(step), step, shared, local=disk if step % 2 else None)
     checkpoint.wait()
     assert steps(shared) == list(range(6))
-    assert _engine.catalogue([shared])[0].step == 5
+    assert c_api.catalogue([shared])[0].step == 5
     assert len(data_in(disk)) == 3
 
 
@@ -278,7 +280,7 @@ def attempt_of(number):
 def second_attempt(monkeypatch):
     for name, value in attempt_of(1).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(_session, "_session", None)
+    monkeypatch.setattr(sessions, "_session", None)
 
 
 def first_attempt_dies(shared, disk, steps, drain_every):

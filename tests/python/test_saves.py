@@ -1,4 +1,4 @@
-"""Who loads or saves first waits for copies of the attempt before (python/robustrun/_saves.py)."""
+"""The first load or save waits for copies of the attempt before (_checkpoint/earlier_saves.py)."""
 
 import sys
 import threading
@@ -9,14 +9,14 @@ from conftest import PACKAGE
 from test_agent import HELLO, FakeAgent
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _saves  # noqa: E402
+from robustrun._checkpoint import earlier_saves  # noqa: E402
 
 
 @pytest.fixture
 def serve(tmp_path, monkeypatch):
     path = tmp_path / "socket"
     monkeypatch.setenv("ROBUSTRUN_SOCKET", str(path))
-    monkeypatch.setattr(_saves, "_settled_in", None)
+    monkeypatch.setattr(earlier_saves, "_settled_in", None)
     started = []
 
     def start(*replies):
@@ -30,8 +30,8 @@ def serve(tmp_path, monkeypatch):
 
 def test_the_agent_is_asked_once_by_each_process(serve):
     fake = serve(HELLO, {"type": "await_saves"})
-    _saves.settle()
-    _saves.settle()
+    earlier_saves.settle()
+    earlier_saves.settle()
     assert [each["type"] for each in fake.requests] == ["hello", "await_saves"]
 
 
@@ -39,21 +39,21 @@ def test_an_older_agent_is_not_waited_for(serve):
     serve(HELLO, {"type": "error", "message": "unknown type 'await_saves'"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _saves.settle()
-        _saves.settle()
+        earlier_saves.settle()
+        earlier_saves.settle()
 
 
 def test_an_agent_that_cannot_be_heard_is_said_once_and_nothing_fails(serve):
     with pytest.warns(RuntimeWarning, match="cannot hear whether") as warned:
-        _saves.settle()
-        _saves.settle()
+        earlier_saves.settle()
+        earlier_saves.settle()
     assert len(warned) == 1
 
 
 def test_without_an_agent_nobody_is_asked(monkeypatch):
     monkeypatch.delenv("ROBUSTRUN_SOCKET", raising=False)
-    monkeypatch.setattr(_saves, "Agent", None)
-    _saves.settle()
+    monkeypatch.setattr(earlier_saves, "Agent", None)
+    earlier_saves.settle()
 
 
 def test_whoever_asks_meanwhile_waits_as_well(monkeypatch):
@@ -74,9 +74,9 @@ def test_whoever_asks_meanwhile_waits_as_well(monkeypatch):
             answer.wait(60)
 
     monkeypatch.setenv("ROBUSTRUN_SOCKET", "somewhere")
-    monkeypatch.setattr(_saves, "_settled_in", None)
-    monkeypatch.setattr(_saves, "Agent", Waiting)
-    threads = [threading.Thread(target=_saves.settle) for _ in range(2)]
+    monkeypatch.setattr(earlier_saves, "_settled_in", None)
+    monkeypatch.setattr(earlier_saves, "Agent", Waiting)
+    threads = [threading.Thread(target=earlier_saves.settle) for _ in range(2)]
     for thread in threads:
         thread.start()
     while len(asked) < 2:
@@ -84,5 +84,5 @@ def test_whoever_asks_meanwhile_waits_as_well(monkeypatch):
     answer.set()
     for thread in threads:
         thread.join(60)
-    _saves.settle()
+    earlier_saves.settle()
     assert len(asked) == 2

@@ -1,4 +1,4 @@
-"""Who reads which bytes of what all ranks want: robustrun._shares, no ranks needed."""
+"""Which rank reads which bytes of what all ranks want (_checkpoint/collective_read.py)."""
 
 import collections
 import random
@@ -9,19 +9,19 @@ from conftest import PACKAGE
 
 pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _shares  # noqa: E402
+from robustrun._checkpoint import collective_read  # noqa: E402
 
 Shard = collections.namedtuple("Shard", "shape")
 
 
 def targets_of(sizes):
-    return [_shares.Target(index, 0, size, None) for index, size in enumerate(sizes)]
+    return [collective_read.Target(index, 0, size, None) for index, size in enumerate(sizes)]
 
 
 def dealt(sizes, in_memory, away=()):
     """Rows of 4 bytes."""
     shards = [Shard((size // 4,)) for size in sizes]
-    return _shares.dealt(shards, targets_of(sizes), in_memory, len(in_memory), away)
+    return collective_read.dealt(shards, targets_of(sizes), in_memory, len(in_memory), away)
 
 
 def test_every_byte_has_one_reader_and_none_has_much_more_than_another():
@@ -68,20 +68,20 @@ def test_what_is_on_a_machines_disk_is_read_by_its_ranks_unless_it_is_in_a_memor
     assert set.union(*(owners[number] for number in range(8, 12))) == {2, 3}
     kept = [(0, 0), (9, 1), (0, 0), (0, 0)]
     assert {part.owner for part in dealt(sizes, kept, away) if part.target == 9} == {1}
-    assert _shares.nowhere(targets_of(sizes), nowhere, away) == []
+    assert collective_read.nowhere(targets_of(sizes), nowhere, away) == []
     lost = [[[8, 4]], [[8, 4]], [[0, 4], [9, 2]], [[0, 4], [9, 2]]]
-    assert _shares.nowhere(targets_of(sizes), nowhere, lost) == [9, 10]
-    assert _shares.nowhere(targets_of(sizes), kept, lost) == [10]
-    assert _shares.nowhere(targets_of(sizes), nowhere, [[]] * 4) == []
+    assert collective_read.nowhere(targets_of(sizes), nowhere, lost) == [9, 10]
+    assert collective_read.nowhere(targets_of(sizes), kept, lost) == [10]
+    assert collective_read.nowhere(targets_of(sizes), nowhere, [[]] * 4) == []
 
 
 def test_messages_are_of_one_owner_and_device_and_bounded():
     sizes = [40 << 10] * 3000 + [100 << 20] + [400] * 50
     parts = dealt(sizes, [(0, 0)] * 3)
     devices = ["cpu" if number % 7 else "cuda" for number in range(len(sizes))]
-    messages = _shares._messages(parts, devices, 3)
+    messages = collective_read._messages(parts, devices, 3)
     assert sorted(part for message in messages for part in message) == sorted(parts)
     for message in messages:
         assert len({(part.owner, devices[part.target]) for part in message}) == 1
-        assert sum(part.bytes for part in message) <= _shares.PART_BYTES
+        assert sum(part.bytes for part in message) <= collective_read.PART_BYTES
     assert len(messages) < 20

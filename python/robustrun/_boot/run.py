@@ -37,7 +37,7 @@ def run(write_no_bytecode):
             _leave_last_words()
         else:
             progress.mark_end(progress.SCRIPT_RETURNED_AT_NS)
-        last_save = sys.modules.get("robustrun._last_save")
+        last_save = sys.modules.get("robustrun._checkpoint.last_save")
         if last_save is not None:
             last_save.leave(end)
         raise

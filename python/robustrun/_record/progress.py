@@ -48,7 +48,7 @@ COMMUNICATORS_END = 8 * (COMMUNICATORS + COMMUNICATOR_SLOTS * COMMUNICATOR_WORDS
 
 _UNKNOWN = object()
 _current = _UNKNOWN
-boundary = None  # called with the record at the end of every step (_last_save.py)
+boundary = None  # called with the record at the end of every step (_checkpoint/last_save.py)
 
 
 class Record:

@@ -6,7 +6,7 @@ first claim of a session ends what those before may commit."""
 import os
 import warnings
 
-from ._api.agent import Agent, Refused
+from .._api.agent import Agent, Refused
 
 TIMEOUT_S = 90.0  # the agent answers within less
 

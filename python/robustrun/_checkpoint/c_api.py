@@ -8,7 +8,7 @@ import ctypes
 import os
 import struct
 
-from ._blobs import Fields, Shard, text, texts  # noqa: F401 (a Shard is for who saves)
+from .blobs import Fields, Shard, text, texts  # noqa: F401 (a Shard is for who saves)
 
 ABI_VERSION = 1
 LIBRARY_NAME = "librobustrun.so"
@@ -101,9 +101,9 @@ def library_paths():
     named = os.environ.get("ROBUSTRUN_LIBRARY")
     if named:
         return [named]
-    here = os.path.dirname(os.path.abspath(__file__))
-    beside = os.path.join(os.path.dirname(os.path.dirname(here)), LIBRARY_NAME)
-    root = os.path.dirname(os.path.dirname(os.path.realpath(here)))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    beside = os.path.join(os.path.dirname(os.path.dirname(package)), LIBRARY_NAME)
+    root = os.path.dirname(os.path.dirname(os.path.realpath(package)))
     build = os.environ.get("ROBUSTRUN_BUILD_DIR") or os.path.join(root, "build")
     return [beside, os.path.join(build, "share", "robustrun", LIBRARY_NAME)]
 

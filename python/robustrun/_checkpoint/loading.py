@@ -5,13 +5,13 @@ import contextlib
 import hashlib
 import warnings
 
-from . import _engine, _local, _ranks, _session, _shares, _staged
-from ._checkpoint_notes import note
-from ._engine import CheckpointError, Corrupt, NotFound, Unreadable
-from ._state import codec, tensor_bytes, tree
-from ._state.tree import StateMismatch
+from .._state import codec, tensor_bytes, tree
+from .._state.tree import StateMismatch
+from . import c_api, collective_read, local_disks, rank_group, sessions, staged_saves
+from .c_api import CheckpointError, Corrupt, NotFound, Unreadable
+from .notes import note
 
-ABOUT, TREE, RANDOM, OWN = _staged.ABOUT, "tree", "random", "own/"  # names of ranks' states
+ABOUT, TREE, RANDOM, OWN = staged_saves.ABOUT, "tree", "random", "own/"  # names of ranks' states
 
 NOT_THIS_ONE = Corrupt, NotFound, Unreadable  # what is wrong with one checkpoint, not with others
 
@@ -32,12 +32,12 @@ def attempts(places):
     """What may be loaded, the newest first: (name, Checkpoint that whoever takes it closes). The
     rest is looked for only when needed, and None in place of the Checkpoint: it is not open."""
     try:
-        newest = _engine.Checkpoint(places)
+        newest = c_api.Checkpoint(places)
     except NotFound:
         return
     first = newest.attempt
     yield first, newest
-    for found in _engine.catalogue(places):
+    for found in c_api.catalogue(places):
         if found.state == "committed" and not found.poisoned and found.attempt != first:
             yield found.attempt, None
 
@@ -49,7 +49,7 @@ def give_up(places, attempt, error, read_only):
     if not isinstance(error, Corrupt) or read_only:
         return
     try:
-        with _engine.Checkpoint(places, attempt) as checkpoint:
+        with c_api.Checkpoint(places, attempt) as checkpoint:
             checkpoint.poison("damaged")
     except CheckpointError as failed:  # the next start finds out once more
         warnings.warn("checkpoint %s is damaged and could not be marked: %s" % (attempt, failed),
@@ -58,7 +58,7 @@ def give_up(places, attempt, error, read_only):
 
 def pass_over(group, places, attempt, error):
     """As give_up(): by the ranks that met it, and one that speaks for those that did not."""
-    if not isinstance(error, _ranks.RankFailed) or group.rank == 0:
+    if not isinstance(error, rank_group.RankFailed) or group.rank == 0:
         give_up(places, attempt, error, read_only=False)
 
 
@@ -72,7 +72,7 @@ class Loader:
 
     def load(self, places, attempt, opened=None):
         """Alone; the step. `opened`: as attempts() gave it."""
-        with opened or _engine.Checkpoint(places, attempt) as checkpoint:
+        with opened or c_api.Checkpoint(places, attempt) as checkpoint:
             plan, reads, _ = self._planned(checkpoint)
             requests = reads.requests()
             from_memory = self._read(checkpoint, requests)
@@ -91,17 +91,17 @@ class Loader:
                 facts = [attempt]
                 if error is None and attempt is not None:
                     checkpoint = stack.enter_context(
-                        opened or _engine.Checkpoint(places, attempt))
+                        opened or c_api.Checkpoint(places, attempt))
                     plan, reads, replicated = self._planned(checkpoint, group)
-                    held, away = self._in_memory(checkpoint), _local.away(checkpoint)
-                    facts += [replicated, reads.digest(), held, away, _session.machine()]
+                    held, away = self._in_memory(checkpoint), local_disks.away(checkpoint)
+                    facts += [replicated, reads.digest(), held, away, sessions.machine()]
                     if not replicated:
                         _check_present(checkpoint, reads, [held], [away])
             except Exception as failed:
                 error = failed
             try:
                 said = group.agree(error, facts, kinds)
-            except _ranks.PassedOver as passed:
+            except rank_group.PassedOver as passed:
                 if len({each[0] for each in passed.facts}) > 1:
                     raise passed.error from None
                 raise
@@ -119,9 +119,9 @@ class Loader:
                 if replicated and len({each[2] for each in said}) == 1:
                     held, away = [each[3] for each in said], [each[4] for each in said]
                     _check_present(checkpoint, reads, held, away)
-                    parts = _shares.dealt(checkpoint.shards, reads.targets,
+                    parts = collective_read.dealt(checkpoint.shards, reads.targets,
                                           held, group.size, away)
-                    share = _shares.Sharing(group, parts, reads.targets)
+                    share = collective_read.Sharing(group, parts, reads.targets)
                     read = share.own_bytes()
                     from_memory = share.read(lambda wanted: self._read(checkpoint, wanted))
                 else:
@@ -226,7 +226,7 @@ class Loader:
 
 def _check_present(checkpoint, reads, held, away):
     """Before anything is read: with a machine what is on its own disks alone is lost, too."""
-    missing = _shares.nowhere(reads.targets, held, away)
+    missing = collective_read.nowhere(reads.targets, held, away)
     if missing:
         more = " and %d more" % (len(missing) - 1) if len(missing) > 1 else ""
         raise Unreadable("unavailable", "tensor '%s'%s of %s is on a local disk of a machine that "
@@ -286,7 +286,7 @@ class Reads:
             raise CheckpointError("corrupt", "cannot load %s: '%s' has %d bytes instead of %d" % (
                 checkpoint.attempt, ref.name, checkpoint.shards[index].bytes, size))
         if size:
-            self.targets.append(_shares.Target(index, 0, size, memory))
+            self.targets.append(collective_read.Target(index, 0, size, memory))
 
     def requests(self):
         """For the engine, of all of it: (shard, begin, bytes, address)."""

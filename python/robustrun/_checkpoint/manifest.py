@@ -2,8 +2,8 @@
 
 import torch
 
-from . import _engine
-from ._state import codec, tensor_bytes, tree
+from .._state import codec, tensor_bytes, tree
+from . import c_api
 
 OBJECT = "object/"  # states of this name are values that are no tensors
 COMMON = "dcp"      # state of one of the ranks: what belongs to all of them
@@ -13,11 +13,11 @@ ABOUT, TREE = "robustrun", "tree"  # of robustrun.checkpoint
 def opened(directories, step=None):
     """The newest that can be used, or the newest of that step."""
     if step is None:
-        return _engine.Checkpoint(directories)
-    for found in _engine.catalogue(directories):
+        return c_api.Checkpoint(directories)
+    for found in c_api.catalogue(directories):
         if found.step == step and found.state == "committed" and not found.poisoned:
-            return _engine.Checkpoint(directories, found.attempt)
-    raise _engine.NotFound("not found", "there is no checkpoint of step %d in %s that can be used"
+            return c_api.Checkpoint(directories, found.attempt)
+    raise c_api.NotFound("not found", "there is no checkpoint of step %d in %s that can be used"
                            % (step, ", ".join(map(str, directories))))
 
 

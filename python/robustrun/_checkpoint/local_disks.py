@@ -10,26 +10,26 @@ import os
 import threading
 import warnings
 
-from . import _arguments, _background, _blobs, _engine, _session
+from . import arguments, background, blobs, c_api, sessions
 
 VARIABLE = "ROBUSTRUN_CHECKPOINT_LOCAL"
 
 
 def directories(given):
     """As directories= of save(); () for none."""
-    return _arguments.folders(given, VARIABLE)
+    return arguments.folders(given, VARIABLE)
 
 
 def use(engine, local):
     """From now on this engine's data goes there first; `local` (): to its directories."""
     if local:
-        for place, error in zip(local, _engine.make_directories(local)):  # noqa: B905
+        for place, error in zip(local, c_api.make_directories(local)):  # noqa: B905
             if error:
                 warnings.warn("local directory %s cannot be made, and is done without: %s" % (
                     place, os.strerror(error)), RuntimeWarning, stacklevel=5)
-    paths, count = _engine._paths(local)
+    paths, count = c_api._paths(local)
     _load()
-    _engine._call("rr_store_local", engine._handle, paths, count, os.uname().nodename.encode())
+    c_api._call("rr_store_local", engine._handle, paths, count, os.uname().nodename.encode())
 
 
 def away(checkpoint):
@@ -37,7 +37,7 @@ def away(checkpoint):
     each other."""
     _load()
     present = (ctypes.c_uint8 * len(checkpoint.shards))()
-    _engine._call("rr_checkpoint_present", checkpoint._handle, present, len(present))
+    c_api._call("rr_checkpoint_present", checkpoint._handle, present, len(present))
     runs = []
     for index, is_present in enumerate(present):
         if is_present:
@@ -53,7 +53,7 @@ def is_local(checkpoint):
     """Whether some of it is on disks of single machines alone."""
     _load()
     found = ctypes.c_int()
-    _engine._call("rr_checkpoint_is_local", checkpoint._handle, ctypes.byref(found))
+    c_api._call("rr_checkpoint_is_local", checkpoint._handle, ctypes.byref(found))
     return bool(found.value)
 
 
@@ -66,13 +66,13 @@ class Drain:
         self._over = threading.Event()
 
 
-class Drains(_background.Work):
+class Drains(background.Work):
     """Of one saver, one after the other. What is running are Drains' Drain."""
 
     def __init__(self, engine):
         self.places, self.generation = engine.directories, engine.generation
         self._notes = []
-        self._removes_halves = _session.world().rank == 0
+        self._removes_halves = sessions.world().rank == 0
         self._library = _load()
         self._handle = None  # of the one that is running
         super().__init__()
@@ -85,7 +85,7 @@ class Drains(_background.Work):
             if keep:
                 self._clean()
             if self._files("rr_drain_files", attempt, writer.encode()) and keep:
-                self._notes += _engine.prune(self.places, keep)[1]
+                self._notes += c_api.prune(self.places, keep)[1]
                 self._clean()
 
         self._start(Drain(attempt, True), local, rate, drain)
@@ -105,8 +105,8 @@ class Drains(_background.Work):
     def _run(self, drain, local, rate, work):
         handle = ctypes.c_void_p()
         try:
-            _engine._call("rr_drain_open", *_engine._paths(self.places), *_engine._paths(local),
-                          *_engine.io_options(), ctypes.byref(handle))
+            c_api._call("rr_drain_open", *c_api._paths(self.places), *c_api._paths(local),
+                          *c_api.io_options(), ctypes.byref(handle))
             self._library.rr_drain_act_for(handle, self.generation)
             self._handle = handle
             self._limit(rate)
@@ -130,9 +130,9 @@ class Drains(_background.Work):
     def _files(self, name, attempt, *whose):
         """Whether no rank's files are on local disks alone any more, by this one's."""
         complete = ctypes.c_int()
-        said = _engine._blob_of(name, self._handle, attempt.encode(), *whose,
+        said = c_api._blob_of(name, self._handle, attempt.encode(), *whose,
                                 ctypes.byref(complete))
-        self._notes += _blobs.Fields(said).texts()
+        self._notes += blobs.Fields(said).texts()
         return bool(complete.value)
 
     def _remove_halves(self):
@@ -141,13 +141,13 @@ class Drains(_background.Work):
             return
         self._removes_halves = False
         try:
-            _engine._call("rr_drain_remove_halves", self._handle)
-        except _engine.CheckpointError as error:
+            c_api._call("rr_drain_remove_halves", self._handle)
+        except c_api.CheckpointError as error:
             self._notes.append(str(error))
 
     def _clean(self):
         """What retention has removed, from the local disks."""
-        _engine._blob_of("rr_drain_clean", self._handle)
+        c_api._blob_of("rr_drain_clean", self._handle)
 
     def _set_rate(self, rate):
         if self._handle:
@@ -170,7 +170,7 @@ class Drains(_background.Work):
 
 
 def _load():
-    library = _engine._load()
+    library = c_api._load()
     if not getattr(library, "has_local", False):
         handle, texts = ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p)
         for name, arguments in {
@@ -179,10 +179,10 @@ def _load():
             "rr_drain_open": [texts, ctypes.c_size_t, texts, ctypes.c_size_t, ctypes.c_int,
                               ctypes.c_uint64, ctypes.POINTER(handle)],
             "rr_drain_files": [handle, ctypes.c_char_p, ctypes.c_char_p,
-                               ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_engine._Blob)],
-            "rr_drain_clean": [handle, ctypes.POINTER(_engine._Blob)],
+                               ctypes.POINTER(ctypes.c_int), ctypes.POINTER(c_api._Blob)],
+            "rr_drain_clean": [handle, ctypes.POINTER(c_api._Blob)],
             "rr_drain_rest": [handle, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64,
-                              ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_engine._Blob)],
+                              ctypes.POINTER(ctypes.c_int), ctypes.POINTER(c_api._Blob)],
             "rr_drain_remove_halves": [handle],
             "rr_checkpoint_is_local": [handle, ctypes.POINTER(ctypes.c_int)],
             "rr_drain_act_for": [handle, ctypes.c_uint64],

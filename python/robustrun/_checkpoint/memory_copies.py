@@ -12,9 +12,9 @@ import time
 import warnings
 import weakref
 
-from . import _background, _blobs, _engine
-from ._api.agent import Agent, Refused
-from ._api.calls import note_metrics
+from .._api.agent import Agent, Refused
+from .._api.calls import note_metrics
+from . import background, blobs, c_api
 
 COPY_THREADS_MAX = 4
 AGENT_TIMEOUT_S = 60.0  # reserving memory takes a second for each few GiB
@@ -60,7 +60,7 @@ class Handle:
             raise error
 
 
-class Copies(_background.Work):
+class Copies(background.Work):
     """For one Engine. `lock`: held while anybody uses the engine's directories. What is running
     are Handles."""
 
@@ -75,7 +75,7 @@ class Copies(_background.Work):
         library = _load()
         cpus = len(os.sched_getaffinity(0))
         threads = min(cpus, COPY_THREADS_MAX)
-        _engine._call("rr_memory_open", threads, ctypes.byref(self._handle))
+        c_api._call("rr_memory_open", threads, ctypes.byref(self._handle))
         self._library = library
         self._use_kept_memory()
 
@@ -94,12 +94,12 @@ class Copies(_background.Work):
         copy = ("rr_memory_stage", self._handle, self.engine._handle, ctypes.byref(order),
                 ctypes.byref(slot))
         try:
-            name = _engine._blob_of(*copy)
-        except _engine.CheckpointError as error:
+            name = c_api._blob_of(*copy)
+        except c_api.CheckpointError as error:
             if error.kind != "limit":
                 raise
             self._make_room(order)
-            name = _engine._blob_of(*copy)
+            name = c_api._blob_of(*copy)
         del kept
         if number is None:
             self.engine.saves_begun += 1
@@ -135,11 +135,11 @@ class Copies(_background.Work):
             with self.lock:
                 self._limit(rate)
                 try:
-                    said = _engine._blob_of("rr_memory_drain", self._handle, handle._slot,
+                    said = c_api._blob_of("rr_memory_drain", self._handle, handle._slot,
                                             self.engine._handle, ctypes.byref(committed))
                 finally:
                     self._limit(0)  # of this drain alone
-                handle.notes = _blobs.Fields(said).texts()
+                handle.notes = blobs.Fields(said).texts()
                 handle.committed = bool(committed.value)
                 if then is not None and handle.committed:
                     then(handle)
@@ -155,16 +155,16 @@ class Copies(_background.Work):
 
     def read(self, checkpoint, reads):
         """As Checkpoint.read; answers with how many of the bytes came from memory."""
-        requests = (_engine._Read * len(reads))(*reads)
+        requests = (c_api._Read * len(reads))(*reads)
         bytes_read = ctypes.c_uint64()
-        _engine._call("rr_memory_read", self._handle, checkpoint._handle, requests, len(reads),
+        c_api._call("rr_memory_read", self._handle, checkpoint._handle, requests, len(reads),
                       ctypes.byref(bytes_read))
         return bytes_read.value
 
     def holds(self, checkpoint):
         """Which of its shards have a copy here: the first, and how many."""
         first, count = ctypes.c_uint64(), ctypes.c_uint64()
-        _engine._call("rr_memory_holds", self._handle, checkpoint._handle, ctypes.byref(first),
+        c_api._call("rr_memory_holds", self._handle, checkpoint._handle, ctypes.byref(first),
                       ctypes.byref(count))
         return [first.value, count.value]
 
@@ -181,17 +181,17 @@ class Copies(_background.Work):
 
     def _order(self, step, writers, writer, structure, addresses, states, world_size, axes,
                number):
-        if not isinstance(structure, _engine.Structure):
-            structure = _engine.Structure(structure)
+        if not isinstance(structure, c_api.Structure):
+            structure = c_api.Structure(structure)
         if step < 0:
             raise ValueError("cannot save step %d: it is negative" % step)
         who = struct.pack("<II", world_size, len(axes)) + b"".join(
-            _blobs.text(name) + struct.pack("<I", size)
-            for name, size in axes) + _blobs.texts(writers)
+            blobs.text(name) + struct.pack("<I", size)
+            for name, size in axes) + blobs.texts(writers)
         states_blob = b""
         if states:
             states_blob = struct.pack("<I", len(states)) + b"".join(
-                struct.pack("<I", rank) + _blobs.text(name) + _blobs.text(bytes(data))
+                struct.pack("<I", rank) + blobs.text(name) + blobs.text(bytes(data))
                 for rank, name, data in states)
         places = (ctypes.c_void_p * len(addresses))(*addresses)
         order = _Order(step, number, who, len(who), writer.encode(),
@@ -201,7 +201,7 @@ class Copies(_background.Work):
 
     def _make_room(self, order):
         needed = ctypes.c_uint64()
-        _engine._call("rr_memory_plan", self.engine._handle, ctypes.byref(order),
+        c_api._call("rr_memory_plan", self.engine._handle, ctypes.byref(order),
                       ctypes.byref(needed))
         if needed.value <= self._library.rr_memory_slot_bytes(self._handle):
             return
@@ -210,13 +210,13 @@ class Copies(_background.Work):
         slot_bytes = needed.value + (needed.value >> 4)  # a state may grow a little
         fd = self._ask_agent(2 * slot_bytes)
         self.shared = fd >= 0
-        _engine._call("rr_memory_use", self._handle, fd, slot_bytes)
+        c_api._call("rr_memory_use", self._handle, fd, slot_bytes)
 
     def _use_kept_memory(self):
         """What the attempt before left."""
         fd = self._ask_agent(0)
         if fd >= 0:
-            _engine._call("rr_memory_use", self._handle, fd, 0)
+            c_api._call("rr_memory_use", self._handle, fd, 0)
             self.shared = True
 
     def _ask_agent(self, wanted):
@@ -242,7 +242,7 @@ class Copies(_background.Work):
 
 
 def _load():
-    library = _engine._load()
+    library = c_api._load()
     if not getattr(library, "has_memory", False):
         handle, order = ctypes.c_void_p, ctypes.POINTER(_Order)
         for name, arguments in {
@@ -250,10 +250,10 @@ def _load():
             "rr_memory_use": [handle, ctypes.c_int, ctypes.c_uint64],
             "rr_memory_plan": [handle, order, ctypes.POINTER(ctypes.c_uint64)],
             "rr_memory_stage": [handle, handle, order, ctypes.POINTER(ctypes.c_uint32),
-                                ctypes.POINTER(_engine._Blob)],
+                                ctypes.POINTER(c_api._Blob)],
             "rr_memory_drain": [handle, ctypes.c_uint32, handle, ctypes.POINTER(ctypes.c_int),
-                                ctypes.POINTER(_engine._Blob)],
-            "rr_memory_read": [handle, handle, ctypes.POINTER(_engine._Read), ctypes.c_size_t,
+                                ctypes.POINTER(c_api._Blob)],
+            "rr_memory_read": [handle, handle, ctypes.POINTER(c_api._Read), ctypes.c_size_t,
                                ctypes.POINTER(ctypes.c_uint64)],
             "rr_memory_holds": [handle, handle, ctypes.POINTER(ctypes.c_uint64),
                                 ctypes.POINTER(ctypes.c_uint64)],

@@ -23,8 +23,8 @@ import threading
 import time
 import traceback
 
-from ._api.calls import STOP_REASONS, StopRequest
-from ._record import progress
+from .._api.calls import STOP_REASONS, StopRequest
+from .._record import progress
 
 EXIT_CODE = 143  # as if SIGTERM had ended it
 _ASK_AGAIN_S = 0.02
@@ -53,7 +53,7 @@ def on_stop(save):
         raise TypeError("on_stop() needs a function of one argument, or None")
     if progress.current() is None or not os.environ.get("ROBUSTRUN_SOCKET"):
         return
-    from ._api.agent import Agent
+    from .._api.agent import Agent
 
     try:
         with Agent() as agent:
@@ -146,7 +146,7 @@ def _finish(record, reason, step, world):
         sys.stderr.write("robustrun: nothing is saved: this rank has done %d steps, and the others "
                          "save after %d\n" % (step, _named))
     else:
-        background = sys.modules.get("robustrun._background")
+        background = sys.modules.get("robustrun._checkpoint.background")
         if background is not None:
             background.hurry()
         try:

@@ -8,7 +8,7 @@ import json
 
 import torch
 
-from . import _session
+from . import sessions
 
 _BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl", "hccl", "cncl")  # they do move bytes
 _SENTENCE_MAX = 4096
@@ -29,7 +29,7 @@ class PassedOver(Exception):
 
 def group():
     """The default process group; None when there is none, or only one rank."""
-    dist = _session._process_group()
+    dist = sessions._process_group()
     if dist is None or dist.get_world_size() < 2:
         return None
     kinds = _kinds_of_devices()
@@ -41,7 +41,7 @@ def group_of(ranks):
     when there is none that this rank is in. None is made: that would be up to all ranks."""
     from torch.distributed import distributed_c10d
 
-    dist = _session._process_group()
+    dist = sessions._process_group()
     known = getattr(getattr(distributed_c10d, "_world", None), "pg_group_ranks", {})
     for handle, members in known.items():  # in the order in which they were made, on every rank
         if dist.get_rank() in members and sorted(members) == list(ranks):

@@ -3,12 +3,12 @@ ranks saved."""
 
 from time import monotonic_ns
 
-from . import _copies, _engine, _local, _session
-from ._api.calls import stop_requested
-from ._checkpoint_notes import note
-from ._engine import Corrupt
-from ._state import codec, tensor_bytes, tree
-from ._state.tree import StateMismatch
+from .._api.calls import stop_requested
+from .._state import codec, tensor_bytes, tree
+from .._state.tree import StateMismatch
+from . import c_api, local_disks, memory_copies, sessions
+from .c_api import Corrupt
+from .notes import note
 
 ABOUT = "robustrun"  # the state of each rank that says how it saved
 RECHECK_BYTES = 32 << 20  # read once more after a save, at most: a millisecond or three
@@ -30,25 +30,25 @@ class StagedSaves:
         with self.lock:
             if local != self.local:
                 self.engine.use_parity(0)
-                _local.use(self.engine, local)
+                local_disks.use(self.engine, local)
             self.engine.use_parity(parity)
         self.parity, self.local = parity, local
 
     def make_copies(self):
         if self.copies is None:
-            self.copies = _copies.Copies(self.engine, self.lock)
+            self.copies = memory_copies.Copies(self.engine, self.lock)
         return self.copies
 
     def make_drains(self):
         if self.drains is None:
-            self.drains = _local.Drains(self.engine)
+            self.drains = local_disks.Drains(self.engine)
         return self.drains
 
     def drain_rest(self, checkpoint, turn, rate):
         """Of what was loaded, if it is on local disks alone because an attempt before ended first.
-        `turn`: as of _load.Loader."""
+        `turn`: as of loading.Loader."""
         if turn is not None and checkpoint.generation < self.engine.generation \
-                and _local.is_local(checkpoint):
+                and local_disks.is_local(checkpoint):
             self.make_drains().finish(checkpoint.attempt, turn, rate)
 
     def is_drained(self, drain_every):
@@ -78,7 +78,7 @@ class StagedSaves:
             self.engine.saves_begun = number + 1  # on every rank, whatever became of it here
 
     def _stage(self, copies, written, drained, rate, state, step, replicated, own, random, keep):
-        rank, size = _session.world()
+        rank, size = sessions.world()
         began = monotonic_ns()
         writers = ["rank-%d" % each for each in range(size)]
         values, tensors = tree.flatten(state)
@@ -119,10 +119,10 @@ class StagedSaves:
         if compare:
             self._compare_ranks(handle.attempt)
         if keep:
-            handle.notes += _engine.prune(self.places, keep)[1]
+            handle.notes += c_api.prune(self.places, keep)[1]
 
     def _compare_ranks(self, attempt):
-        with _engine.Checkpoint(self.places, attempt) as checkpoint:
+        with c_api.Checkpoint(self.places, attempt) as checkpoint:
             trees = {rank: codec.decode(data)["tree"]
                      for rank, name, data in checkpoint.states if name == ABOUT}
             other = [rank for rank in trees if trees[rank] != trees[0]]
