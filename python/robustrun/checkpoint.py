@@ -28,7 +28,7 @@ from ._checkpoint import (
     sessions,
     staged_saves,
 )
-from ._checkpoint.arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (for who sets them)
+from ._checkpoint.arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (public)
 from ._checkpoint.c_api import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._checkpoint.loading import Loaded, WorldChanged
 from ._checkpoint.notes import note

@@ -8,10 +8,7 @@ from conftest import PACKAGE
 from test_agent import FakeAgent
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun._checkpoint import (
-    last_save,  # noqa: E402
-    notes,  # noqa: E402
-)
+from robustrun._checkpoint import last_save, notes  # noqa: E402
 from robustrun._record import progress  # noqa: E402
 
 

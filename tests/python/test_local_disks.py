@@ -156,7 +156,7 @@ import os, signal, sys, torch
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 from robustrun import checkpoint
 from robustrun._checkpoint import c_api
-from test_local import state_of
+from test_local_disks import state_of
 for step in (1, 2):
     checkpoint.save(state_of(step), step, {str(shared)!r}, local={str(disk)!r}, drain_every=2,
                     drain_rate=1, {how})
@@ -182,7 +182,7 @@ def test_the_end_of_a_process_hurries_what_is_being_drained(shared, disk):
 import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 from robustrun import checkpoint
-from test_local import state_of
+from test_local_disks import state_of
 checkpoint.save(state_of(1), 1, {str(shared)!r}, local={str(disk)!r}, drain_rate=1,
                 blocking=len(sys.argv) > 1)
 """
@@ -289,7 +289,7 @@ def first_attempt_dies(shared, disk, steps, drain_every):
 import os, pathlib, signal, sys, time
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 from robustrun import checkpoint
-from test_local import halves, state_of
+from test_local_disks import halves, state_of
 for step in {steps}:
     checkpoint.save(state_of(step), step, {str(shared)!r}, local={str(disk)!r},
                     drain_every={drain_every}, drain_rate=1)

@@ -7,8 +7,8 @@ import sys
 import threading
 import weakref
 
-from ._checkpoint import memory_copies
-from ._checkpoint.arguments import rate as rate_of
+from .._checkpoint import memory_copies
+from .._checkpoint.arguments import rate as rate_of
 
 _savers = weakref.WeakSet()  # Copies of this process's stores
 

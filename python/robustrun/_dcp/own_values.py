@@ -5,9 +5,9 @@ As robustrun.checkpoint keeps it, under the same names, and given back by the sa
 
 import threading
 
-from ._checkpoint import loading, sessions
-from ._checkpoint.arguments import own as named  # noqa: F401
-from ._state import codec, tensor_bytes, tree
+from .._checkpoint import loading, sessions
+from .._checkpoint.arguments import own as named  # noqa: F401
+from .._state import codec, tensor_bytes, tree
 
 OWN, RANDOM = loading.OWN, loading.RANDOM
 

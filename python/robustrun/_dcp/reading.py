@@ -5,9 +5,9 @@ import hashlib
 import torch
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import _boxes
-from ._checkpoint import collective_read, manifest, rank_group
-from ._state import tensor_bytes
+from .._checkpoint import collective_read, manifest, rank_group
+from .._state import tensor_bytes
+from . import layout
 
 _BOUNCE_BYTES_MAX = 256 << 20
 _BATCH_BYTES = 1 << 30  # of what is read together by all ranks
@@ -36,8 +36,8 @@ class Reading:
     def _place(self, shard, number, item, target):
         dtype = manifest.dtype_of(shard.dtype)
         lengths = tuple(item.lengths)
-        spans = _boxes.spans_of(shard.shape, tuple(item.storage_offsets), lengths, dtype.itemsize)
-        if _boxes.is_one_run(shard.shape, lengths) and target.dtype == dtype \
+        spans = layout.spans_of(shard.shape, tuple(item.storage_offsets), lengths, dtype.itemsize)
+        if layout.is_one_run(shard.shape, lengths) and target.dtype == dtype \
                 and tensor_bytes.is_memory(target):
             self._reads.append((number, *spans[0], target.data_ptr()))
             return None
@@ -46,7 +46,7 @@ class Reading:
         self._bounced += sum(size for _, size in spans)
         for begin, size in spans:
             self._reads.append((number, begin, size, memory.data_ptr() + begin - first))
-        return memory.as_strided(lengths, _boxes.strides_of(shard.shape))
+        return memory.as_strided(lengths, layout.strides_of(shard.shape))
 
     def flush(self):
         self._source.read(self._reads)
@@ -115,7 +115,7 @@ class SharedReading:
             for item in items:
                 number = places[item.storage_index]
                 shard = self._source.shards[number]
-                if 0 in item.lengths or not _boxes.is_one_run(shard.shape, tuple(item.lengths)):
+                if 0 in item.lengths or not layout.is_one_run(shard.shape, tuple(item.lengths)):
                     left.append(item)
                     continue
                 if filled > _BATCH_BYTES:
@@ -171,7 +171,7 @@ class SharedReading:
         shard = self._source.shards[number]
         target = _resolved(self._planner, item, shard)
         dtype = manifest.dtype_of(shard.dtype)
-        first, size = _boxes.spans_of(shard.shape, tuple(item.storage_offsets),
+        first, size = layout.spans_of(shard.shape, tuple(item.storage_offsets),
                                       tuple(item.lengths), dtype.itemsize)[0]
         device = self._group.device_for(target)
         memory = target if target.dtype == dtype and tensor_bytes.is_memory(target, device) \
@@ -187,6 +187,6 @@ def _resolved(planner, item, shard):
     if tuple(target.shape) != lengths:
         raise ValueError("'%s': %s was to be read into %s" % (
             shard.name, list(lengths), list(target.shape)))
-    if target.numel() and not _boxes.is_inside(shard.shape, offsets, lengths):
+    if target.numel() and not layout.is_inside(shard.shape, offsets, lengths):
         raise ValueError("'%s' has no %s at %s" % (shard.name, list(lengths), list(offsets)))
     return target

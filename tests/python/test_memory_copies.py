@@ -1,4 +1,4 @@
-"""Copies of a state in memory (_checkpoint/memory_copies.py), with the real library and no agent."""
+"""Copies of a state in memory (_checkpoint/memory_copies.py): the real library and no agent."""
 
 import ctypes
 import os

@@ -17,12 +17,12 @@ from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import WriteItemType
 from torch.distributed.checkpoint.storage import WriteResult
 
-from . import _dcp_memory
-from ._api.calls import stop_requested
-from ._checkpoint import c_api, earlier_saves, staged_saves
-from ._checkpoint.manifest import COMMON, OBJECT
-from ._checkpoint.notes import note
-from ._state import codec, tensor_bytes, tree
+from .._api.calls import stop_requested
+from .._checkpoint import c_api, earlier_saves, staged_saves
+from .._checkpoint.manifest import COMMON, OBJECT
+from .._checkpoint.notes import note
+from .._state import codec, tensor_bytes, tree
+from . import in_memory
 
 _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ranks
 
@@ -272,7 +272,7 @@ class _Store:
 
     def make_copies(self):
         if self.copies is None:
-            self.copies = _dcp_memory.copies_for(self.engine, self.lock)
+            self.copies = in_memory.copies_for(self.engine, self.lock)
         return self.copies
 
     def use_parity(self, parity):
