@@ -21,7 +21,7 @@ import torch.distributed.checkpoint as dcp
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
-from robustrun import _engine  # noqa: E402
+from robustrun._checkpoint import c_api  # noqa: E402
 
 WRITERS = ("rank-0",)
 PARITY_FOLDERS = 10
@@ -60,10 +60,10 @@ class Job:
         self.folder = pathlib.Path(folder)
         self.ours = self.folder / "ours"
         self.ours.mkdir()
-        shards = [_engine.Shard(name, "I64", 0, (size // 8,), (0,), (size // 8,), size)
+        shards = [c_api.Shard(name, "I64", 0, (size // 8,), (0,), (size // 8,), size)
                   for name in self.tensors]
-        self.structure = _engine.Structure(shards)
-        self.engine = _engine.Engine([self.ours], "bench")
+        self.structure = c_api.Structure(shards)
+        self.engine = c_api.Engine([self.ours], "bench")
         self.step = 0
         self.protected = [self.folder / f"parity-{number}" for number in range(PARITY_FOLDERS)]
         self.protected_engine = None
@@ -82,7 +82,7 @@ class Job:
         if self.protected_engine is None:
             for each in self.protected:
                 each.mkdir()
-            self.protected_engine = _engine.Engine(self.protected, "bench", workers=1)
+            self.protected_engine = c_api.Engine(self.protected, "bench", workers=1)
             self.protected_engine.use_parity(2)
         self.save_into(self.protected_engine)
 
@@ -97,7 +97,7 @@ class Job:
         sync_tree(self.folder / "dcp")
 
     def load_ours(self):
-        with _engine.Checkpoint([self.ours]) as checkpoint:
+        with c_api.Checkpoint([self.ours]) as checkpoint:
             places = {shard.name: i for i, shard in enumerate(checkpoint.shards)}
             checkpoint.read([(places[name], 0, self.size, t.data_ptr())
                              for name, t in self.targets.items()])

@@ -15,7 +15,7 @@ import time
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-from robustrun import _copies, _engine
+from robustrun._checkpoint import c_api, memory_copies
 
 ROUNDS, MIB, FOLDER = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 DCP_ROUNDS = 5  # 20,000 tensors take its process half a minute
@@ -63,12 +63,12 @@ def measure(count, elements, folder):
     tensors = [torch.randn(elements) for _ in range(count)]
     targets = [torch.zeros(elements) for _ in range(count)]
     state = {"t%d" % i: tensor for i, tensor in enumerate(tensors)}
-    structure = _engine.Structure(
-        _engine.Shard("t%d" % i, "F32", 0, (elements,), (0,), (elements,), 4 * elements)
+    structure = c_api.Structure(
+        c_api.Shard("t%d" % i, "F32", 0, (elements,), (0,), (elements,), 4 * elements)
         for i in range(count))
     addresses = [tensor.data_ptr() for tensor in tensors]
-    engine = _engine.Engine([folder], "bench")
-    copies = _copies.Copies(engine, threading.Lock())
+    engine = c_api.Engine([folder], "bench")
+    copies = memory_copies.Copies(engine, threading.Lock())
     readings = {"bytes": 4 * elements * count, "shared": None, "memcpy": [], "stage": [],
                 "restore": [], "step": []}
     for kind in dcp_kinds():
@@ -79,7 +79,7 @@ def measure(count, elements, folder):
         readings["stage"].append(copies.last_blocked_s)
         copies.drain(handle)
         handle.wait()
-        with _engine.Checkpoint([folder]) as checkpoint:
+        with c_api.Checkpoint([folder]) as checkpoint:
             reads = [(i, 0, 4 * elements, target.data_ptr()) for i, target in enumerate(targets)]
             began = time.monotonic()
             found = copies.read(checkpoint, reads)
@@ -92,7 +92,7 @@ def measure(count, elements, folder):
             readings[kind].append(dcp_stall(state, folder + "/dcp", value))
         shutil.rmtree(folder)
         os.mkdir(folder)
-        engine = copies.engine = _engine.Engine([folder], "bench-%d" % number)
+        engine = copies.engine = c_api.Engine([folder], "bench-%d" % number)
     readings["shared"] = copies.shared
     copies.close()
     return {key: value[2:] if isinstance(value, list) else value

@@ -29,8 +29,8 @@ MORE_READS = dict.fromkeys("""
 
 PROBE = """
 import json, os, sys
-from robustrun import _standby
-with _standby._Watch() as watch:
+from robustrun._boot import standby
+with standby._Watch() as watch:
     try:
         __import__(sys.argv[1])
         error = None

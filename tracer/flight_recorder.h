@@ -92,7 +92,8 @@ struct KnownGroup {
 [[nodiscard]] std::int64_t newest_time(const FlightRecording& recording);
 
 // Key of a communicator that torch knows by its process group: FNV-1a, 64 bit, of the name, a NUL
-// and the ascending global ranks as little-endian u32. python/robustrun/_groups.py does the same.
+// and the ascending global ranks as little-endian u32. python/robustrun/_record/groups.py does the
+// same.
 [[nodiscard]] std::uint64_t group_key(std::string_view name,
                                       const std::vector<std::uint32_t>& ranks);
 

@@ -1,6 +1,6 @@
 #pragma once
 // Asks a worker for what torch's Flight Recorder holds: one HTTP request over the Unix socket that
-// the boot module has torch's worker server listen on (python/robustrun/_flight.py).
+// the boot module has torch's worker server listen on (python/robustrun/_record/flight.py).
 //
 // Who does not answer is told by its last words: the same, in a file, left by a worker that ended
 // by an exception. Owned by who watches the worker, on the agent's loop; the answer is read on the

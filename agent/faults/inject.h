@@ -5,7 +5,7 @@
 // that would keep it from being sent. What lasts is undone when its time is over, and when the
 // agent ends: a filled disk is free again even after SIGKILL. Faults inside the interpreter are
 // ordered through a file beside the worker's record and a real-time signal, and done by the boot
-// module (python/robustrun/_faults.py); docs/formats/progress-record.md has the file.
+// module (python/robustrun/_boot/faults.py); docs/formats/progress-record.md has the file.
 
 #include <functional>
 #include <memory>

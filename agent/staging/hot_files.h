@@ -6,8 +6,8 @@
 // interpreter and the program lies in the user's cache. It is looked for as soon as the run and
 // its image are known here, mostly long before there are orders, and read ahead at once. Without
 // one of its own, with an old one, or one whose files have changed, the workers of the next attempt
-// that start afresh leave lists of what they touched (python/robustrun/_hot_files.py), which become
-// a new one. Nothing here can fail a start: what cannot be done is left out.
+// that start afresh leave lists of what they touched (python/robustrun/_record/hot_files.py), which
+// become a new one. Nothing here can fail a start: what cannot be done is left out.
 
 #include <functional>
 #include <memory>

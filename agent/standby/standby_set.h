@@ -3,11 +3,12 @@
 // progress, used once, by the next attempt. A spare node has them for the workers that it may get.
 //
 // Owned by the WorkerSet, on the agent's loop. Which modules to import comes from the workers
-// themselves: one that starts the usual way leaves a list beside its record (python/robustrun/
-// _modules.py) at its first step, or when it is asked for after kModulesAfter of user code. At most
-// kStandbysAtOnce import at a time, and with a low priority (_standby.py), so that the training
-// feels little of it; those with the longest imports come first. A restart is as slow as its
-// slowest worker, so it waits for standbys that still import if no other place is without one.
+// themselves: one that starts the usual way leaves a list beside its record
+// (python/robustrun/_record/import_list.py) at its first step, or when it is asked for after
+// kModulesAfter of user code. At most kStandbysAtOnce import at a time, and with a low priority
+// (_boot/standby.py), so that the training feels little of it; those with the longest imports come
+// first. A restart is as slow as its slowest worker, so it waits for standbys that still import if
+// no other place is without one.
 // None is kept when all of them would take too much memory, or when one refuses (standby_match.h).
 // Every place that a restart fills without a standby has its reason, for the report.
 

@@ -16,14 +16,14 @@ def fill(folder, count):
     """The manifests' paths."""
     os.environ["ROBUSTRUN_BUILD_DIR"] = str(ROBUSTRUN.parent.parent)
     sys.path.insert(0, str(ROOT / "python"))
-    from robustrun import _engine
+    from robustrun._checkpoint import c_api
 
     memory = bytearray(64)
-    address = _engine.ctypes.addressof(_engine.ctypes.c_char.from_buffer(memory))
-    shards = _engine.Structure(_engine.Shard(f"model.layers.{i}.attention.weight", "F32", 0, (4, 4),
+    address = c_api.ctypes.addressof(c_api.ctypes.c_char.from_buffer(memory))
+    shards = c_api.Structure(c_api.Shard(f"model.layers.{i}.attention.weight", "F32", 0, (4, 4),
                                              (0, 0), (4, 4), 64) for i in range(TENSORS))
     manifests = []
-    with _engine.Engine([folder], "fill") as engine:
+    with c_api.Engine([folder], "fill") as engine:
         for step in range(count):
             with engine.begin(step, ["rank-0"]) as save:
                 save.write("rank-0", shards, [address] * TENSORS)

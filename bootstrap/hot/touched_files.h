@@ -1,5 +1,5 @@
 #pragma once
-// What one worker says it read until its first step (python/robustrun/_hot_files.py). Pure.
+// What one worker says it read until its first step (python/robustrun/_record/hot_files.py). Pure.
 //
 // "robustrun-files 1", then a line each, in the order of the first touch: "read PATH" or "mapped
 // PATH" (a library, or a file that was mapped by other means). A worker may write anything: what is

@@ -1,5 +1,6 @@
 #pragma once
-// Checkpoints for other languages: librobustrun.so. python/robustrun/_engine.py is its first user.
+// Checkpoints for other languages: librobustrun.so. Its first user is
+// python/robustrun/_checkpoint/c_api.py.
 //
 // Every function that can fail answers an rr_code; rr_error() is then a sentence for the user, of
 // the calling thread, until its next call. Nothing is thrown, nothing is printed. Handles belong to

@@ -23,8 +23,9 @@ std::vector<std::string> installed_files(const std::string& executable) {
     }
   }
   const fs::path python = share / "python/robustrun";
-  for (const auto& entry : fs::directory_iterator(python, error)) {
-    if (entry.path().extension() == ".py") files.push_back(entry.path().string());
+  for (auto it = fs::recursive_directory_iterator(python, error);
+       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (it->path().extension() == ".py") files.push_back(it->path().string());
   }
   std::ranges::sort(files);
   return files;

@@ -10,8 +10,8 @@
 Each name is loaded at its first use: boot.py imports this package in every worker.
 """
 
-_HOME = {"step": "_api", "attempt": "_api", "stop_requested": "_api", "StopRequest": "_api",
-         "Agent": "_agent", "on_stop": "_last_save"}
+_HOME = {"step": "_api.calls", "attempt": "_api.calls", "stop_requested": "_api.calls",
+         "StopRequest": "_api.calls", "Agent": "_api.agent", "on_stop": "_checkpoint.last_save"}
 __all__ = list(_HOME)
 
 

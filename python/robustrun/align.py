@@ -4,9 +4,9 @@
     robustrun --hosts n[1-8] --max-restarts 0 -m robustrun.align          # a cluster
     torchrun --nproc-per-node 4 -m robustrun.align       # with its folder in PYTHONPATH
 
-Every rank trains the same small model from the same numbers (_align_model.py) and hashes what it
+Every rank trains the same small model from the same numbers (_align/model.py) and hashes what it
 gets. Rank 0 compares: whoever differs from itself, or from the majority, is outvoted
-(_align_vote.py). What equality takes for granted is in docs/alignment.md.
+(_align/vote.py). What equality takes for granted is in docs/alignment.md.
 
 Exit codes: 0 no difference; 10 this rank (robustrun's: some rank) is outvoted; 11 ranks differ and
 nothing says which is right; 1 the test could not be done; 2 wrong options.
@@ -21,7 +21,7 @@ import sys
 import time
 from datetime import timedelta
 
-from ._align_vote import first_difference, judge
+from ._align.vote import first_difference, judge
 
 EXIT_OUTVOTED = 10
 EXIT_UNDECIDED = 11
@@ -182,7 +182,7 @@ class Test:
         return first, unsteady
 
     def _one_round(self, number):
-        from ._align_model import LARGE, SMALL, Model
+        from ._align.model import LARGE, SMALL, Model
 
         flips = self._flips("compute", number)
         for index, precision in enumerate(self._precisions()):
@@ -197,7 +197,7 @@ class Test:
                 yield result
 
     def _exchange(self, everyone):
-        from ._align_exchange import exchange
+        from ._align.exchange import exchange
 
         nodes = {}
         for facts in everyone:
@@ -319,9 +319,9 @@ def leave_error(message):
 
 
 def _tell_progress(number):
-    from . import _api
+    from ._api import calls
 
-    _api.step(number)
+    calls.step(number)
 
 
 if __name__ == "__main__":

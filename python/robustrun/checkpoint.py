@@ -18,35 +18,33 @@ import threading
 import warnings
 from time import monotonic_ns
 
-from . import (
-    _arguments,
-    _engine,
-    _load,
-    _local,
-    _neutral,
-    _ranks,
-    _saves,
-    _session,
-    _staged,
-    _stages,
-    _state,
-    _tensors,
+from ._checkpoint import (
+    arguments,
+    c_api,
+    earlier_saves,
+    loading,
+    local_disks,
+    rank_group,
+    sessions,
+    staged_saves,
 )
-from ._arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (for who sets them)
-from ._checkpoint_notes import note
-from ._engine import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
-from ._load import Loaded, WorldChanged
-from ._neutral import NotNeutral
-from ._ranks import RankFailed
-from ._staged import ChangedWhileSaved
-from ._state import StateMismatch
-from ._tensors import CannotSave
+from ._checkpoint.arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (public)
+from ._checkpoint.c_api import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
+from ._checkpoint.loading import Loaded, WorldChanged
+from ._checkpoint.notes import note
+from ._checkpoint.rank_group import RankFailed
+from ._checkpoint.staged_saves import ChangedWhileSaved
+from ._record import stages
+from ._state import codec, tensor_bytes, tree
+from ._state.codec import NotNeutral
+from ._state.tensor_bytes import CannotSave
+from ._state.tree import StateMismatch
 
 __all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "ChangedWhileSaved",
            "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave", "CheckpointError",
            "Conflict", "Corrupt", "NotFound", "Unreadable", "RankFailed"]
 
-_ABOUT, _TREE, _RANDOM, _OWN = _load.ABOUT, _load.TREE, _load.RANDOM, _load.OWN
+_ABOUT, _TREE, _RANDOM, _OWN = loading.ABOUT, loading.TREE, loading.RANDOM, loading.OWN
 
 _lock = threading.Lock()
 _savers = {}
@@ -65,7 +63,7 @@ class Saved:
 
 def last_load():
     """A Loaded: of this process's last load_latest() that found something; else None."""
-    return _load.last
+    return loading.last
 
 
 def wait():
@@ -113,15 +111,15 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
     if drain_every < 1:
         raise ValueError("drain_every=%r: every first one, second one, ..." % (drain_every,))
     with _lock:
-        places = _arguments.directories(directories)
-        local = _local.directories(local)
+        places = arguments.directories(directories)
+        local = local_disks.directories(local)
         if parity and local:
             raise ValueError("parity= is for directories that all share, not for local ones")
-        rate = _arguments.rate(drain_rate)
+        rate = arguments.rate(drain_rate)
         _make(places)
         saver = _saver(places)
         saver.use(parity, local)
-        what = (state, step, replicated, _arguments.own(own, dataloader), random, keep)
+        what = (state, step, replicated, arguments.own(own, dataloader), random, keep)
         # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
         # costs as much as all the rest.
         collecting = gc.isenabled()
@@ -133,7 +131,7 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
             drained = saver.is_drained(drain_every)
             saved = saver.save(*what)
             if drained:
-                saver.drain_local(saved.attempt, _session.world().rank, rate, keep)
+                saver.drain_local(saved.attempt, sessions.world().rank, rate, keep)
             return saved
         finally:
             if collecting:
@@ -163,23 +161,23 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     with a warning, by all ranks that load together. Of several ranks without a process group the
     one that finds it raises, and where it was marked all find the one before at their next start.
     """
-    group = None if read_only else _ranks.group()
-    with _stages.loading(), _lock:
-        _saves.settle()
+    group = None if read_only else rank_group.group()
+    with stages.loading(), _lock:
+        earlier_saves.settle()
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap, drain_rate)
-        places = _arguments.directories(directories)
+        places = arguments.directories(directories)
         if not read_only:
             _make(places)
-        loader = _loader(places, state, _arguments.own(own, dataloader), random, remap, drain_rate,
+        loader = _loader(places, state, arguments.own(own, dataloader), random, remap, drain_rate,
                          read_only)
         failed = None
-        for attempt, opened in _load.attempts(places):
+        for attempt, opened in loading.attempts(places):
             try:
                 return loader.load(places, attempt, opened)
-            except _load.NOT_THIS_ONE as error:
+            except loading.NOT_THIS_ONE as error:
                 failed = error
-                _load.give_up(places, attempt, error, read_only)
+                loading.give_up(places, attempt, error, read_only)
                 if loader.world.size > 1:
                     raise
         if failed is not None:
@@ -189,17 +187,17 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
 
 def _load_with(group, state, directories, own, dataloader, random, remap, drain_rate):
     """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
-    _session.session()  # of all ranks: the first asks nobody, the others ask it
+    sessions.session()  # of all ranks: the first asks nobody, the others ask it
     places = loader = failed = passed = None
     try:
-        places = _arguments.directories(directories)
+        places = arguments.directories(directories)
         _make(places)
-        loader = _loader(places, state, _arguments.own(own, dataloader), random, remap, drain_rate,
+        loader = _loader(places, state, arguments.own(own, dataloader), random, remap, drain_rate,
                          read_only=False)
     except Exception as error:
         failed = error
-    loader = loader or _load.Loader(state, {}, False, None, _session.world(), None)
-    left = _load.attempts(places)
+    loader = loader or loading.Loader(state, {}, False, None, sessions.world(), None)
+    left = loading.attempts(places)
     while True:
         attempt = opened = None
         try:
@@ -209,13 +207,13 @@ def _load_with(group, state, directories, own, dataloader, random, remap, drain_
             failed = error
         try:
             step = loader.load_with(group, places, attempt, opened, failed)
-        except _ranks.PassedOver as over:
+        except rank_group.PassedOver as over:
             passed = over.error
-            _load.pass_over(group, places, attempt, passed)
+            loading.pass_over(group, places, attempt, passed)
             continue
-        except _load.NOT_THIS_ONE as error:
+        except loading.NOT_THIS_ONE as error:
             if attempt is not None:
-                _load.give_up(places, attempt, error, read_only=False)
+                loading.give_up(places, attempt, error, read_only=False)
             raise
         if step is None and passed is not None:
             raise passed
@@ -223,15 +221,15 @@ def _load_with(group, state, directories, own, dataloader, random, remap, drain_
 
 
 def _loader(places, state, own, random, remap, drain_rate, read_only):
-    world, rate = _session.world(), _arguments.rate(drain_rate)
+    world, rate = sessions.world(), arguments.rate(drain_rate)
     copies = then = None
-    if not read_only and (world.size > 1 or _session.under_robustrun()):
+    if not read_only and (world.size > 1 or sessions.under_robustrun()):
         saver = _saver(places)  # from here on no earlier attempt commits: all find the same
         copies = saver.make_copies() if os.environ.get("ROBUSTRUN_SOCKET") else None
 
         def then(checkpoint, turn):
             saver.drain_rest(checkpoint, turn, rate)
-    return _load.Loader(state, own, random, remap, world, copies, then)
+    return loading.Loader(state, own, random, remap, world, copies, then)
 
 
 def _make(places):
@@ -239,7 +237,7 @@ def _make(places):
     missing. With patience, as it may hang. The home must be there, the others may fail."""
     if places in _savers:
         return
-    for place, error in zip(places, _engine.make_directories(places)):  # noqa: B905
+    for place, error in zip(places, c_api.make_directories(places)):  # noqa: B905
         if not error:
             continue
         what = "no answer within the patience" if error == errno.ETIMEDOUT else os.strerror(error)
@@ -267,14 +265,14 @@ def _close():
         saver.engine.close()
 
 
-class _Saver(_staged.StagedSaves):
+class _Saver(staged_saves.StagedSaves):
     """An engine and what one save leaves for the next."""
 
     def __init__(self, places):
-        _saves.settle()
-        session = _session.session()
+        earlier_saves.settle()
+        session = sessions.session()
         self.places = places
-        self.engine = _engine.Engine(places, *session)
+        self.engine = c_api.Engine(places, *session)
         self.lock = threading.Lock()  # of the engine's directories
         self.copies = self.drains = None
         self.parity, self.local = 0, ()
@@ -308,22 +306,22 @@ class _Saver(_staged.StagedSaves):
             raise
 
     def _save(self, state, step, replicated, own, random, keep):
-        rank, size = _session.world()
+        rank, size = sessions.world()
         began = monotonic_ns()
         writers = ["rank-%d" % each for each in range(size)]
         # First of all: every rank counts this save, whatever becomes of it here.
         with self.engine.begin(step, writers, size, [("rank", size)]) as attempt:
-            tree, tensors = _state.flatten(state)
-            packed = _neutral.encode(tree, "state")
+            values, tensors = tree.flatten(state)
+            packed = codec.encode(values, "state")
             states = self._states(rank, packed, replicated, own, random)
-            versions = {name: _tensors.version(tensor) for name, tensor in tensors.items()}
-            mine = _staged.share(tensors, rank, size) if replicated else list(tensors)
-            memory = [_tensors.as_memory(tensors[name]) for name in mine]
+            versions = {name: tensor_bytes.version(tensor) for name, tensor in tensors.items()}
+            mine = staged_saves.share(tensors, rank, size) if replicated else list(tensors)
+            memory = [tensor_bytes.as_memory(tensors[name]) for name in mine]
             attempt.write(writers[rank], self._structure(mine, memory, rank),
                           [each.data_ptr() for each in memory], states)
-            changed = [name for name in tensors if _tensors.version(tensors[name])
+            changed = [name for name in tensors if tensor_bytes.version(tensors[name])
                        != versions[name]] or attempt.recheck(
-                           _staged.sample(memory, self._next_turn()))
+                           staged_saves.sample(memory, self._next_turn()))
             if changed:
                 raise ChangedWhileSaved("tensor '%s'%s changed while step %d was being saved: "
                                         "nothing was committed" % (
@@ -332,13 +330,13 @@ class _Saver(_staged.StagedSaves):
             committed = attempt.commit()
             took = monotonic_ns() - began
             note("saved", attempt=attempt.attempt, directories=self.places, blocking_ns=took,
-                 bytes=sum(_tensors.byte_size(each) for each in memory), total_ns=took)
+                 bytes=sum(tensor_bytes.byte_size(each) for each in memory), total_ns=took)
             if committed:
                 note("committed", attempt=attempt.attempt, directories=self.places)
             if committed and replicated and size > 1:
                 self._compare_ranks(attempt.attempt)
             if committed and keep and not self.local:
-                attempt.notes += _engine.prune(self.places, keep)[1]
+                attempt.notes += c_api.prune(self.places, keep)[1]
             for each in attempt.notes:
                 warnings.warn("checkpoint of step %d: %s" % (step, each), RuntimeWarning,
                               stacklevel=4)
@@ -348,23 +346,23 @@ class _Saver(_staged.StagedSaves):
     def _states(rank, packed, replicated, own, random):
         about = {"replicated": bool(replicated), "own": sorted(own), "random": bool(random),
                  "tree": hashlib.blake2b(packed, digest_size=16).hexdigest()}
-        states = [(rank, _ABOUT, _neutral.encode(about))]
+        states = [(rank, _ABOUT, codec.encode(about))]
         if rank == 0 or not replicated:
             states.append((rank, _TREE, packed))
         for name, value in own.items():
             states.append((rank, _OWN + name,
-                           _neutral.encode(_state.inline(value, name), name)))
+                           codec.encode(tree.inline(value, name), name)))
         if random:
-            states.append((rank, _RANDOM, _neutral.encode(_tensors.random_states())))
+            states.append((rank, _RANDOM, codec.encode(tensor_bytes.random_states())))
         return states
 
     def _structure(self, names, memory, rank):
         named = list(zip(names, memory))  # noqa: B905 (strict is newer than Python 3.8)
         signature = [(name, each.dtype, each.shape) for name, each in named]
         if signature != self.signature:
-            self.structure = _engine.Structure(
-                _engine.Shard(name, _tensors.dtype_name(each.dtype), rank, tuple(each.shape),
-                              (0,) * each.dim(), tuple(each.shape), _tensors.byte_size(each))
+            self.structure = c_api.Structure(
+                c_api.Shard(name, tensor_bytes.dtype_name(each.dtype), rank, tuple(each.shape),
+                              (0,) * each.dim(), tuple(each.shape), tensor_bytes.byte_size(each))
                 for name, each in named)
             self.signature = signature
         return self.structure

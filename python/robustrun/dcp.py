@@ -25,21 +25,12 @@ from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint import metadata as _md
 from torch.distributed.checkpoint.planner import LoadItemType
 
-from . import (
-    _contents,
-    _dcp_load,
-    _dcp_memory,
-    _dcp_own,
-    _dcp_save,
-    _engine,
-    _ranks,
-    _saves,
-    _session,
-    _stages,
-)
-from ._checkpoint_notes import note
-from ._contents import COMMON, OBJECT
-from ._load import Loaded
+from ._checkpoint import c_api, earlier_saves, manifest, rank_group, sessions
+from ._checkpoint.loading import Loaded
+from ._checkpoint.manifest import COMMON, OBJECT
+from ._checkpoint.notes import note
+from ._dcp import in_memory, own_values, reading, saving
+from ._record import stages
 
 __all__ = ["RobustReader", "RobustWriter"]
 
@@ -93,9 +84,9 @@ class RobustWriter(StorageWriter):
         self.directories = _paths(directories)
         self.step = step
         self.handle = None  # of the last save that did not wait for the disk
-        self._turns = _dcp_memory.Turns(blocking, every_step, disk_every, drain_rate)
+        self._turns = in_memory.Turns(blocking, every_step, disk_every, drain_rate)
         self.axes = _named_sizes(axes)
-        self._own = _dcp_own.Kept(_dcp_own.named(own, dataloader), random)
+        self._own = own_values.Kept(own_values.named(own, dataloader), random)
         self._options = {"weights": weights and [float(each) for each in weights],
                          "workers": int(workers), "parity": int(parity)}
         self._session = None
@@ -109,7 +100,7 @@ class RobustWriter(StorageWriter):
 
     def _resolved_session(self):
         if self._session is None:
-            self._session = _session.session()
+            self._session = sessions.session()
         return self._session
 
     @property
@@ -130,7 +121,7 @@ class RobustWriter(StorageWriter):
             copies.wait()
 
     def _store(self):
-        return _dcp_save.store(self.directories, self._resolved_session(), **self._options)
+        return saving.store(self.directories, self._resolved_session(), **self._options)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id):
@@ -154,7 +145,7 @@ class RobustWriter(StorageWriter):
         # First of all: every rank counts this save, whatever becomes of it here.
         way, step, store = self._turns.next(), _step_of(self.step), self._store()
         number = store.next_number(step, self._first_number)
-        self._save = _dcp_save.Saving(store, step, number, self.axes, self._own.for_save(), way,
+        self._save = saving.Saving(store, step, number, self.axes, self._own.for_save(), way,
                                       is_coordinator)
 
     def prepare_local_plan(self, plan):
@@ -163,7 +154,7 @@ class RobustWriter(StorageWriter):
     # DCP may replay the plans of an earlier save (enable_plan_caching): nothing of this save.
     def prepare_global_plan(self, plans):
         if self._save.own:
-            _dcp_own.check_all_ranks(len(plans))
+            own_values.check_all_ranks(len(plans))
         return [replace(plan, storage_data={"rank": rank, "world": len(plans)})
                 for rank, plan in enumerate(plans)]
 
@@ -201,7 +192,7 @@ class RobustReader(StorageReader):
         self.step = step
         self.read_only = read_only
         self.last_load = None
-        self._own = _dcp_own.Wanted(_dcp_own.named(own, dataloader), random, remap,
+        self._own = own_values.Wanted(own_values.named(own, dataloader), random, remap,
                                     _named_sizes(axes))
         self._own_calls = []
         self._checkpoint = None
@@ -213,7 +204,7 @@ class RobustReader(StorageReader):
     def latest(self):
         """The newest step that can be loaded; None when there is none."""
         self._take_over()
-        for found in _engine.catalogue(self.directories):
+        for found in c_api.catalogue(self.directories):
             if found.state == "committed" and not found.poisoned:
                 return found.step
         return None
@@ -223,13 +214,13 @@ class RobustReader(StorageReader):
         return RobustWriter.validate_checkpoint_id(checkpoint_id)
 
     def _take_over(self):
-        _saves.settle()
-        if not self.read_only and (_session.under_robustrun() or _session.world().size > 1):
-            _dcp_save.claim(self.directories, _session.session())
+        earlier_saves.settle()
+        if not self.read_only and (sessions.under_robustrun() or sessions.world().size > 1):
+            saving.claim(self.directories, sessions.session())
 
     def _give_up(self, error):
         print("robustrun: cannot load a checkpoint: %s" % error, file=sys.stderr, flush=True)
-        if isinstance(error, _engine.Corrupt) and self._checkpoint and not self.read_only:
+        if isinstance(error, c_api.Corrupt) and self._checkpoint and not self.read_only:
             self._checkpoint.poison("damaged")
 
     def reset(self, checkpoint_id=None):
@@ -240,14 +231,14 @@ class RobustReader(StorageReader):
     # DCP logs what is raised here for nobody, and says that metadata is None. It would also call
     # again for metadata of a rank if the last parameter were named kwargs.
     def read_metadata(self, *args, **ignored):
-        _stages.load_begins()
+        stages.load_begins()
         try:
             self._take_over()
             step = None if self.step is None else _step_of(self.step)
-            self._checkpoint = _contents.opened(self.directories, step)
+            self._checkpoint = manifest.opened(self.directories, step)
             return self._metadata()
         except Exception as error:
-            _stages.load_ends()
+            stages.load_ends()
             self._give_up(error)
             raise
 
@@ -256,7 +247,7 @@ class RobustReader(StorageReader):
         for number, shard in enumerate(self._checkpoint.shards):
             chunk = _md.ChunkStorageMetadata(torch.Size(shard.offsets), torch.Size(shard.shape))
             if shard.name not in entries:
-                kind = _md.TensorProperties(dtype=_contents.dtype_of(shard.dtype))
+                kind = _md.TensorProperties(dtype=manifest.dtype_of(shard.dtype))
                 entries[shard.name] = _md.TensorStorageMetadata(
                     kind, torch.Size(shard.global_shape), [])
             index = _md.MetadataIndex(shard.name, chunk.offsets)
@@ -266,7 +257,7 @@ class RobustReader(StorageReader):
         common = None
         for _, name, value in self._checkpoint.states:
             if name == COMMON:
-                common = _contents.decoded(value)
+                common = manifest.decoded(value)
             elif name.startswith(OBJECT):
                 entries[name[len(OBJECT):]] = _md.BytesStorageMetadata()
         if common is None:
@@ -288,11 +279,11 @@ class RobustReader(StorageReader):
             raise RuntimeError("the ranks do not find the same checkpoint, but %s; is somebody "
                                "else saving there?" % " and ".join(found))
         if self._own_calls:
-            _dcp_own.check_all_ranks(len(plans))
-        group = _ranks.group()
+            own_values.check_all_ranks(len(plans))
+        group = rank_group.group()
         if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
             return [replace(plan, storage_data=None) for plan in plans]
-        alike = _dcp_load.wanted_alike(plans)
+        alike = reading.wanted_alike(plans)
         if not any(alike):
             return [replace(plan, storage_data=None) for plan in plans]
         return [replace(plan, storage_data=mine)
@@ -303,11 +294,11 @@ class RobustReader(StorageReader):
             self._read(plan, planner)
             for each in self._own_calls:
                 each()
-        except _engine.CheckpointError as error:
+        except c_api.CheckpointError as error:
             self._give_up(error)
             raise
         finally:
-            _stages.load_ends()
+            stages.load_ends()
         loaded = self.last_load
         note("loaded", attempt=loaded.attempt, directories=self.directories,
              source="memory" if loaded.bytes and not loaded.from_disk else "disk")
@@ -318,28 +309,28 @@ class RobustReader(StorageReader):
 
     def _read(self, plan, planner):
         checkpoint, done = self._checkpoint, set()
-        with _dcp_memory.Source(checkpoint, self.read_only) as source:
+        with in_memory.Source(checkpoint, self.read_only) as source:
             from_ranks = read = 0
             if plan.storage_data is not None:  # first: an error before would leave others waiting
                 done, from_ranks, read = self._read_together(plan, planner, source)
             objects = {name: value for _, name, value in checkpoint.states}
-            reading = _dcp_load.Reading(source, planner)
+            alone = reading.Reading(source, planner)
             for item in plan.items:
                 if item.type == LoadItemType.BYTE_IO:
                     stream = io.BytesIO()
-                    torch.save(_contents.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
+                    torch.save(manifest.decoded(objects[OBJECT + item.storage_index.fqn]), stream)
                     stream.seek(0)
                     planner.load_bytes(item, stream)
                 elif id(item) not in done:
-                    reading.add(item, self._places[item.storage_index])
-            reading.flush()
-            read += reading.bytes
+                    alone.add(item, self._places[item.storage_index])
+            alone.flush()
+            read += alone.bytes
             self.last_load = Loaded(checkpoint.step, checkpoint.attempt, read + from_ranks,
                                     source.from_memory, read - source.from_memory, from_ranks)
 
     def _read_together(self, plan, planner, source):
         """(ids of the items that were read, bytes from other ranks, by this one)"""
-        groups = _dcp_load.sharing_groups(_ranks.group(), plan.storage_data)
+        groups = reading.sharing_groups(rank_group.group(), plan.storage_data)
         done, from_ranks, read, error = set(), 0, 0, None
         for ranks, places in plan.storage_data:
             if ranks not in groups:
@@ -348,7 +339,7 @@ class RobustReader(StorageReader):
                 if error is not None:
                     groups[ranks].agree(error)  # these others, too, must not wait for this rank
                 shared = [plan.items[place] for place in places]
-                together = _dcp_load.SharedReading(groups[ranks], source, planner)
+                together = reading.SharedReading(groups[ranks], source, planner)
                 left = together.read(shared, self._places)
                 done |= {id(item) for item in shared}.difference(map(id, left))
                 from_ranks += together.bytes_from_ranks

@@ -33,7 +33,7 @@ except ImportError:
     sys.exit("robustrun: cannot export a checkpoint: %s has no torch; activate the environment "
              "that has it, or name its interpreter in PYTHON_EXEC" % sys.executable)
 
-from . import _contents
+from ._checkpoint import manifest
 
 FILE_BYTES_MAX = 4 << 30  # of a safetensors file, but for a tensor that is larger alone
 _SAFETENSORS = {"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "I16", "U16", "F16", "BF16", "I32", "U32",
@@ -48,7 +48,7 @@ def to_safetensors(contents, out):
 def ranks_to_safetensors(checkpoint, ranks, out):
     os.mkdir(out)
     for rank in ranks:
-        _fill_safetensors(_contents.Contents(checkpoint, rank), out, "rank-%d" % rank,
+        _fill_safetensors(manifest.Contents(checkpoint, rank), out, "rank-%d" % rank,
                           "rank-%d.objects.json" % rank)
 
 
@@ -122,7 +122,7 @@ def to_torch(contents, out):
 def ranks_to_torch(checkpoint, ranks, out):
     os.mkdir(out)
     for rank in ranks:
-        to_torch(_contents.Contents(checkpoint, rank), os.path.join(out, "rank-%d.pt" % rank))
+        to_torch(manifest.Contents(checkpoint, rank), os.path.join(out, "rank-%d.pt" % rank))
 
 
 def ranks_to_dcp(checkpoint, ranks, out):
@@ -222,7 +222,7 @@ def _remove(path):
 
 
 def _write(checkpoint, form, rank, out):
-    ranks = _contents.own_ranks(checkpoint)
+    ranks = manifest.own_ranks(checkpoint)
     if rank is not None and rank not in ranks:
         raise ValueError("step %d is of ranks 0 to %d; there is no rank %d" % (
             checkpoint.step, len(ranks) - 1, rank) if ranks else "step %d is one state of all "
@@ -231,7 +231,7 @@ def _write(checkpoint, form, rank, out):
     if rank is None and len(ranks) > 1:
         each(checkpoint, ranks, out)
     else:
-        whole(_contents.Contents(checkpoint, rank), out)
+        whole(manifest.Contents(checkpoint, rank), out)
     if os.path.isdir(out):
         _sync_folder(out)
 
@@ -241,7 +241,7 @@ def export(directories, form, out, step=None, rank=None):
     out = os.path.abspath(out)
     if os.path.lexists(out):
         raise ValueError("%s is there already" % out)
-    checkpoint = _contents.opened(directories, step)
+    checkpoint = manifest.opened(directories, step)
     partial = "%s.partial-%d" % (out, os.getpid())
     try:
         _write(checkpoint, form, rank, partial)

@@ -7,8 +7,8 @@ import pytest
 from conftest import PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun._align_exchange import rounds  # noqa: E402
-from robustrun._align_vote import judge  # noqa: E402
+from robustrun._align.exchange import rounds  # noqa: E402
+from robustrun._align.vote import judge  # noqa: E402
 
 NAMES = ["step 1, output", "step 1, gradient", "weights"]
 

@@ -17,7 +17,8 @@ LIBRARY = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
-from robustrun import _engine, checkpoint  # noqa: E402
+from robustrun import checkpoint  # noqa: E402
+from robustrun._checkpoint import c_api  # noqa: E402
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def places(tmp_path, monkeypatch):
 
 
 def steps_on_disk(places):
-    return sorted(found.step for found in _engine.catalogue([places])
+    return sorted(found.step for found in c_api.catalogue([places])
                   if found.state == "committed")
 
 
@@ -60,14 +61,14 @@ def test_saves_that_wait_and_saves_that_do_not_come_in_the_order_of_their_calls(
         checkpoint.save(state, step, directories=places, blocking=step % 2 == 0)
     checkpoint.wait()
     assert steps_on_disk(places) == list(range(6))
-    assert _engine.catalogue([places])[0].step == 5
+    assert c_api.catalogue([places])[0].step == 5
 
 
 def test_what_went_wrong_in_the_background_is_raised_by_the_next_save(places):
     state = {"weight": torch.zeros(1000)}
     checkpoint.save(state, 1, directories=places)
     run = checkpoint._savers[(str(places),)].engine.run
-    _engine.Engine([places], run, 1).close()  # a later attempt takes over
+    c_api.Engine([places], run, 1).close()  # a later attempt takes over
     handle = checkpoint.save(state, 2, directories=places, blocking=False)
     assert handle._over.wait(60) and not handle.committed
     with pytest.raises(checkpoint.Conflict):

@@ -8,9 +8,8 @@ from conftest import PACKAGE
 from test_agent import FakeAgent
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _checkpoint_notes as notes  # noqa: E402
-from robustrun import _last_save as last_save  # noqa: E402
-from robustrun import _record as layout  # noqa: E402
+from robustrun._checkpoint import last_save, notes  # noqa: E402
+from robustrun._record import progress  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +120,8 @@ def test_ranks_in_step_save_after_the_same_step_whenever_they_see_the_stop(seen,
 
 
 def test_on_stop_does_nothing_outside_robustrun(monkeypatch):
-    monkeypatch.setattr(layout, "_current", None)
+    monkeypatch.setattr(progress, "_current", None)
     last_save.on_stop(lambda stop: None)
-    assert layout.boundary is None
+    assert progress.boundary is None
     with pytest.raises(TypeError):
         last_save.on_stop(7)

@@ -14,7 +14,7 @@ from conftest import PACKAGE
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _flight  # noqa: E402
+from robustrun._record import flight  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch._C._distributed_c10d, "_dump_fr_trace_json"), reason="torch before 2.8")
@@ -199,14 +199,14 @@ def test_a_server_that_does_not_serve_is_not_stopped(tmp_path, monkeypatch, answ
             self.stopped = True
 
     server, path = Server(), tmp_path / "fr"
-    monkeypatch.setattr(_flight, "_kept", [server])
-    monkeypatch.setattr(_flight, "EXIT_SECONDS_MAX", 0.02)
+    monkeypatch.setattr(flight, "_kept", [server])
+    monkeypatch.setattr(flight, "EXIT_SECONDS_MAX", 0.02)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
         if answer:
-            monkeypatch.setattr(_flight, "EXIT_SECONDS_MAX", 60)
-            client = threading.Thread(target=_flight._end, args=(str(path),))
+            monkeypatch.setattr(flight, "EXIT_SECONDS_MAX", 60)
+            client = threading.Thread(target=flight._end, args=(str(path),))
             client.start()
             connection, _ = listening.accept()
             with connection:
@@ -214,7 +214,7 @@ def test_a_server_that_does_not_serve_is_not_stopped(tmp_path, monkeypatch, answ
                 client.join()
         else:
             with pytest.raises(TimeoutError):
-                _flight._end(str(path))
+                flight._end(str(path))
     assert server.stopped == bool(answer) and not path.exists()
 
 
@@ -230,5 +230,5 @@ def test_a_kernel_that_refuses_a_table_of_its_own_means_no_server():
             self.calls.append(flags)
             return -1
 
-    assert _flight._leave_the_table(Library()) is False
+    assert flight._leave_the_table(Library()) is False
     assert Library.calls == [(436, 3, 0xFFFFFFFF, 2), 0x400]

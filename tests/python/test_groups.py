@@ -9,7 +9,7 @@ from conftest import PACKAGE, ROOT, WHOLE_RECORD_BYTES, RecordFile
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _groups, _record  # noqa: E402
+from robustrun._record import groups, progress  # noqa: E402
 
 with_descriptions = pytest.mark.skipif(
     "group_desc" not in inspect.signature(torch.distributed.new_group).parameters,
@@ -23,18 +23,18 @@ def test_words_are_those_of_the_header():
 
     field = r"^  (?:std::uint\d+_t|std::array<.*?>) (\w+);\s+//\s+(\d+)"
     at = {name: int(offset) for name, offset in re.findall(field, HEADER, re.MULTILINE)}
-    ours = {"comm": _groups.COMM, "size": _groups.SIZE_AND_RANK, "source": _groups.SOURCE,
-            "name": _groups.NAME, "label": _groups.LABEL, "entered": _groups.ENTERED,
-            "started": _groups.STARTED, "done": _groups.DONE, "entered_at_ns": _groups.ENTERED_AT,
-            "done_at_ns": _groups.DONE_AT}
+    ours = {"comm": groups.COMM, "size": groups.SIZE_AND_RANK, "source": groups.SOURCE,
+            "name": groups.NAME, "label": groups.LABEL, "entered": groups.ENTERED,
+            "started": groups.STARTED, "done": groups.DONE, "entered_at_ns": groups.ENTERED_AT,
+            "done_at_ns": groups.DONE_AT}
     assert {name: at[name] for name in ours} == {name: 8 * word for name, word in ours.items()}
-    assert 8 * _record.COMMUNICATORS == constant("kCommunicatorsAt")
-    assert _record.COMMUNICATOR_SLOTS == constant("kCommunicatorSlots")
-    assert _record.COMMUNICATOR_NAME_BYTES == constant("kCommunicatorNameBytes")
-    assert 8 * _record.COMMUNICATOR_WORDS == 8 * _groups.SLOT_WORDS == 256
-    assert _record.COMMUNICATORS_END == WHOLE_RECORD_BYTES == 4096 + 128 * 256
-    assert "kTorchGroup = %d" % _groups.KIND_TORCH_GROUP in HEADER
-    assert "kInterposer = %d" % _groups.KIND_INTERPOSER in HEADER
+    assert 8 * progress.COMMUNICATORS == constant("kCommunicatorsAt")
+    assert progress.COMMUNICATOR_SLOTS == constant("kCommunicatorSlots")
+    assert progress.COMMUNICATOR_NAME_BYTES == constant("kCommunicatorNameBytes")
+    assert 8 * progress.COMMUNICATOR_WORDS == 8 * groups.SLOT_WORDS == 256
+    assert progress.COMMUNICATORS_END == WHOLE_RECORD_BYTES == 4096 + 128 * 256
+    assert "kTorchGroup = %d" % groups.KIND_TORCH_GROUP in HEADER
+    assert "kInterposer = %d" % groups.KIND_INTERPOSER in HEADER
 
 
 def test_keys_are_fnv_1a():
@@ -46,9 +46,9 @@ def test_keys_are_fnv_1a():
         return value
 
     assert (fnv(b""), fnv(b"a")) == (0xCBF29CE484222325, 0xAF63DC4C8601EC8C)
-    assert _groups.key("dp", [3, 256]) == fnv(b"dp\0\x03\0\0\0\0\1\0\0")
-    assert _groups.key("dp", {256: 1, 3: 0}) == _groups.key("dp", [3, 256])
-    assert _groups.key("dp", [3]) != _groups.key("dp", [4])
+    assert groups.key("dp", [3, 256]) == fnv(b"dp\0\x03\0\0\0\0\1\0\0")
+    assert groups.key("dp", {256: 1, 3: 0}) == groups.key("dp", [3, 256])
+    assert groups.key("dp", [3]) != groups.key("dp", [4])
 
 
 GROUPS = """
@@ -83,8 +83,8 @@ def test_groups_come_and_go_however_they_are_made(ranks):
     assert max(zero.communicators()) == 127  # the plugin begins at 0
     all_of = zero.communicators()[127]
     assert all_of == {**one.communicators()[127], "rank": 0}
-    assert all_of["comm"] == _groups.key(all_of["name"], [0, 1])
-    assert all_of["source"] == _groups.KIND_TORCH_GROUP
+    assert all_of["comm"] == groups.key(all_of["name"], [0, 1])
+    assert all_of["source"] == groups.KIND_TORCH_GROUP
     tp = [[c["comm"] for c in record.communicators().values() if c["label"] == "mesh_tp"]
           for record in (zero, one)]
     assert tp[0] != tp[1]  # two groups of one name in the mesh
@@ -110,7 +110,7 @@ def test_a_group_without_a_description_is_labelled_by_its_name(ranks):
         world, both = (record.communicators()[slot] for slot in (127, 126))
         assert both["label"] == both["name"] != world["name"]
         assert (both["size"], both["rank"]) == (2, rank)
-        assert both["comm"] == _groups.key(both["name"], [0, 1])
+        assert both["comm"] == groups.key(both["name"], [0, 1])
     job.go_on()
     job.wait_for("destroyed")
     assert [list(record.communicators()) for record in job.records] == [[127]] * 2

@@ -12,12 +12,12 @@ from conftest import PACKAGE, WHOLE_RECORD_BYTES, RecordFile
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _groups, _interposer  # noqa: E402
+from robustrun._record import groups, interposer  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch._C._distributed_c10d.ProcessGroup, "unbox"), reason="torch before 2.2")
 
-INSTALL = "from robustrun import _interposer; _interposer.install()\n"
+INSTALL = "from robustrun._record import interposer; interposer.install()\n"
 
 
 def counts(record):
@@ -64,7 +64,7 @@ def test_every_collective_is_counted_and_done(ranks):
         job.go_on()
     job.wait_for("over")
     slot, = job.records[0].communicators().values()
-    assert slot["source"] == _groups.KIND_INTERPOSER
+    assert slot["source"] == groups.KIND_INTERPOSER
     assert 0 < slot["entered_at"] <= slot["done_at"] and slot["started"] == slot["entered"]
     job.go_on()
     assert [code for code, _, _ in job.finish()] == [0, 0]
@@ -124,14 +124,14 @@ dist.destroy_process_group()
 
 
 def test_done_is_the_last_up_to_which_all_are():
-    words = [0] * _groups.SLOT_WORDS
-    count = _interposer._Count(0)
+    words = [0] * groups.SLOT_WORDS
+    count = interposer._Count(0)
     assert [count.enter(words) for _ in range(4)] == [1, 2, 3, 4]
     seen = []
     for ordinal in (2, 4, 1, 3):
         count.finish(words, ordinal)
-        seen.append(words[_groups.DONE])
-    assert seen == [0, 0, 2, 4] and words[_groups.ENTERED] == 4
+        seen.append(words[groups.DONE])
+    assert seen == [0, 0, 2, 4] and words[groups.ENTERED] == 4
 
 
 @pytest.mark.parametrize("recorder", [False, True])
@@ -139,15 +139,15 @@ def test_done_is_the_last_up_to_which_all_are():
 def test_it_is_installed_when_ordered_and_torch_has_no_recorder(tmp_path, boot, given, recorder):
     record = RecordFile(tmp_path / "record", WHOLE_RECORD_BYTES)
     (tmp_path / "t.py").write_text(
-        "import sys\nfrom robustrun import _flight\n_flight.prepare = lambda: %r\n"
+        "import sys\nfrom robustrun._record import flight\nflight.prepare = lambda: %r\n"
         "import torch.distributed as dist\n"
         "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
-        "ours = sys.modules.get('robustrun._interposer')\n"
+        "ours = sys.modules.get('robustrun._record.interposer')\n"
         "print(bool(ours and ours._library))\n" % recorder)
     env = record.environment(ROBUSTRUN_TRACE_DISPATCHER=given,
                              ROBUSTRUN_FLIGHT_SOCKET=str(tmp_path / "fr"))
     done = boot("script", "t.py", env=env)
     expected = given == "1" and not recorder
     assert (done.stdout, done.stderr) == (b"%r\n" % expected, b"")
-    kind = _groups.KIND_INTERPOSER if expected else _groups.KIND_TORCH_GROUP
+    kind = groups.KIND_INTERPOSER if expected else groups.KIND_TORCH_GROUP
     assert [one["source"] for one in record.communicators().values()] == [kind]

@@ -10,7 +10,7 @@ from conftest import JOB, PACKAGE
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _flight  # noqa: E402
+from robustrun._record import flight  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch._C._distributed_c10d, "_dump_fr_trace_json"), reason="torch before 2.8")
@@ -97,7 +97,7 @@ class Recorder:
 def test_what_cannot_be_left_is_not(tmp_path, monkeypatch, dump, folder):
     recorder = Recorder(dump)
     monkeypatch.setitem(sys.modules, "torch", recorder)
-    monkeypatch.setattr(_flight, "LAST_WORDS_BYTES_MAX", 99)
-    monkeypatch.setattr(_flight, "_last_words", [os.getpid(), f"{tmp_path}/{folder}1.flight"])
-    _flight.leave_last_words()
+    monkeypatch.setattr(flight, "LAST_WORDS_BYTES_MAX", 99)
+    monkeypatch.setattr(flight, "_last_words", [os.getpid(), f"{tmp_path}/{folder}1.flight"])
+    flight.leave_last_words()
     assert recorder.calls == 1 and list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from conftest import PACKAGE, ROOT
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _record  # noqa: E402
+from robustrun._record import progress  # noqa: E402
 
 HEADER = (ROOT / "tracer" / "progress_record.h").read_text()
 WORKER_PID, BOOT_AT, USER_CODE_AT, SEQUENCE, STEPS = 64, 72, 80, 88, 96
@@ -26,19 +26,19 @@ def header_offsets():
 def test_offsets_are_those_of_the_header():
     offsets = header_offsets()
     assert len(offsets) == 22
-    assert {name: getattr(_record, name.upper()) * 8 for name in offsets} == offsets
+    assert {name: getattr(progress, name.upper()) * 8 for name in offsets} == offsets
 
 
 def test_sizes_are_those_of_the_header():
     def constant(name):
         return int(re.search(name + r" = (\d+);", HEADER).group(1))
 
-    assert _record.BYTES == constant("kRecordBytes")
-    assert _record.MAJOR == constant("kRecordMajor")
-    assert _record.METRICS_MAX == constant("kMetricsMax")
-    assert _record.METRIC_NAME_BYTES == constant("kMetricNameBytes")
+    assert progress.BYTES == constant("kRecordBytes")
+    assert progress.MAJOR == constant("kRecordMajor")
+    assert progress.METRICS_MAX == constant("kMetricsMax")
+    assert progress.METRIC_NAME_BYTES == constant("kMetricNameBytes")
     magic = re.findall(r"'(.)'", HEADER[HEADER.index("kRecordMagic") :].split("}")[0])
-    assert _record.MAGIC == "".join(magic).encode()
+    assert progress.MAGIC == "".join(magic).encode()
 
 
 def test_boot_leaves_pid_and_times(record, boot, tmp_path):

@@ -6,14 +6,14 @@ import pytest
 from conftest import PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _record  # noqa: E402
+from robustrun._record import progress  # noqa: E402
 
 NAMES = ("imports_done", "group_begin", "group_done", "load_begin", "load_done", "optimizer")
 
 
 def marks(record):
     """Seconds of the monotonic clock; 0: none."""
-    return {name: record.word(8 * getattr(_record, name.upper() + "_AT_NS")) / 1e9
+    return {name: record.word(8 * getattr(progress, name.upper() + "_AT_NS")) / 1e9
             for name in NAMES}
 
 
@@ -124,11 +124,11 @@ def test_the_group_and_the_first_optimizer_leave_their_times(run, store):
 def test_a_load_before_the_first_step_leaves_its_time(run):
     pytest.importorskip("torch")
     found = run(
-        "import time, robustrun\nfrom robustrun import _stages\nbegan = time.monotonic()\n"
-        "with _stages.loading():\n    time.sleep(1)\n"
-        "with _stages.loading():\n    pass\n"
+        "import time, robustrun\nfrom robustrun._record import stages\nbegan = time.monotonic()\n"
+        "with stages.loading():\n    time.sleep(1)\n"
+        "with stages.loading():\n    pass\n"
         "done = time.monotonic()\nrobustrun.step(1)\n"
-        "with _stages.loading():\n    pass\n"
+        "with stages.loading():\n    pass\n"
         "print(began, done)\n")
     began, done = map(float, run.said[0].split())
     assert began <= found["load_begin"] <= began + 0.9

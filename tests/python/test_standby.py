@@ -14,7 +14,7 @@ import pytest
 from conftest import BOOT, PACKAGE, clean_environment
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _modules  # noqa: E402
+from robustrun._record import import_list  # noqa: E402
 
 SITE = "/opt/env/lib/python3.11/site-packages"
 ROOTS = ["/opt/env/lib/python3.11", SITE]
@@ -28,7 +28,7 @@ def module(name, origin, has_location=True, spec_name=None):
 
 
 def choose(folder, *modules):
-    return _modules.choose({made.__name__: made for made in modules}, folder, ROOTS)
+    return import_list.choose({made.__name__: made for made in modules}, folder, ROOTS)
 
 
 def test_modules_of_the_interpreter_and_of_site_packages_are_chosen_in_order():
@@ -48,7 +48,7 @@ def test_modules_of_the_interpreter_and_of_site_packages_are_chosen_in_order():
     module("space", None, False),
     module("os.path", "/opt/env/lib/python3.11/posixpath.py", spec_name="posixpath"),
     module("__main__", SITE + "/main.py"),
-    module("robustrun._run", SITE + "/robustrun/_run.py"),
+    module("robustrun._boot.run", SITE + "/robustrun/_boot/run.py"),
     module("two words", SITE + "/two.py"),
     module("odd", 7),
     types.ModuleType("made_by_hand"),
@@ -305,10 +305,10 @@ def test_without_a_way_back_the_priority_is_left_alone(standby, tmp_path):
     if os.getuid() != 0:
         pytest.skip("needs another user to be")
     probe = ("import sys; sys.path.insert(0, %r)\n"
-             "import os, resource\nfrom robustrun import _standby\n"
+             "import os, resource\nfrom robustrun._boot import standby\n"
              "resource.setrlimit(resource.RLIMIT_NICE, (0, 0))\n"
              "os.setgid(65534); os.setuid(65534)\n"
-             "with _standby._LowPriority(): print(os.getpriority(os.PRIO_PROCESS, 0))\n"
+             "with standby._LowPriority(): print(os.getpriority(os.PRIO_PROCESS, 0))\n"
              % str(PACKAGE))
     out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert out.stdout == f"{os.getpriority(os.PRIO_PROCESS, 0)}\n", out.stderr
@@ -332,13 +332,12 @@ def test_a_module_is_run_as_the_main_one(standby, tmp_path):
 
 
 def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
-    record = tmp_path / "0.0.record"
     wanted = tmp_path / "0.0.modules"
     program = ("import os, sys, decimal; sys.path.insert(0, %r)\n"
-               "from robustrun import _modules\n"
+               "from robustrun._record import import_list\n"
                "os.environ['NEW'] = '1'; os.environ['SAME'] = 'x'; del os.environ['HOME']\n"
-               "print(_modules.write_if_wanted(%r), _modules.write_if_wanted(%r))"
-               % (str(PACKAGE), str(record), str(record)))
+               "print(import_list.write_if_wanted(%r), import_list.write_if_wanted(%r))"
+               % (str(PACKAGE), str(wanted), str(wanted)))
 
     def run():
         return subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True,
@@ -347,21 +346,21 @@ def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     assert run().stdout == "False False\n" and not wanted.exists()
     wanted.touch()
     assert run().stdout == "True False\n"
-    modules, variables, same = _modules.read(wanted)
-    assert "decimal" in modules and "robustrun._modules" not in modules
+    modules, variables, same = import_list.read(wanted)
+    assert "decimal" in modules and "robustrun._record.import_list" not in modules
     assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
     assert not pathlib.Path(f"{wanted}.part").exists()
 
 
 def test_a_list_of_another_script_or_other_packages_is_not_imported(standby, tmp_path):
     (tmp_path / "job.py").write_text("pass\n")
-    here = _modules.conditions(str(tmp_path / "job.py"))
+    here = import_list.conditions(str(tmp_path / "job.py"))
     assert [each.split(" ")[0] for each in here] == ["interpreter", "script", "packages"]
     assert "differs" not in standby("job.py", "decimal", same=here).ready()
     other = tmp_path / "other.py"
     other.write_text("pass \n")
     (tmp_path / "sock").unlink()
-    ready = standby("job.py", "decimal", same=_modules.conditions(str(other))).ready()
+    ready = standby("job.py", "decimal", same=import_list.conditions(str(other))).ready()
     told, = ready["differs"]
     assert told == "the script is not that of the workers that listed what they import"
     (tmp_path / "sock").unlink()

@@ -8,7 +8,7 @@ from conftest import PACKAGE
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun import _record, _steps  # noqa: E402
+from robustrun._record import progress, steps  # noqa: E402
 from torch.optim.optimizer import (  # noqa: E402
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
@@ -73,9 +73,9 @@ def counting(record, monkeypatch):
     """The hook in this process, with a record of its own."""
     with open(record.path, "r+b") as file:
         mapping = mmap.mmap(file.fileno(), 0)
-    monkeypatch.setattr(_record, "_current", _record.Record(mapping))
-    handles = [register_optimizer_step_pre_hook(_steps._make_first_look(torch, OPTIMIZER)),
-               register_optimizer_step_post_hook(_steps._make_hook(torch, OPTIMIZER))]
+    monkeypatch.setattr(progress, "_current", progress.Record(mapping))
+    handles = [register_optimizer_step_pre_hook(steps._make_first_look(torch, OPTIMIZER)),
+               register_optimizer_step_post_hook(steps._make_hook(torch, OPTIMIZER))]
     yield record
     for handle in handles:
         handle.remove()
@@ -137,9 +137,9 @@ def test_steps_of_earlier_processes_are_read_from_the_optimizers_state(name, cou
     def restart():
         counting.put_word(STEPS, 0)
         counting.put_word(STEPS_BEFORE, 0)
-        _record._current.begins_anew = False
-        for hook in (register_optimizer_step_pre_hook(_steps._make_first_look(torch, OPTIMIZER)),
-                     register_optimizer_step_post_hook(_steps._make_hook(torch, OPTIMIZER))):
+        progress._current.begins_anew = False
+        for hook in (register_optimizer_step_pre_hook(steps._make_first_look(torch, OPTIMIZER)),
+                     register_optimizer_step_post_hook(steps._make_hook(torch, OPTIMIZER))):
             handles.append(hook)
 
     exec(script, {"torch": torch, "make": make, "restart": restart,

@@ -1,5 +1,6 @@
 """What the tidy tests look at: the files of the tree, and C++ text without comments and strings."""
 
+import ast
 import functools
 import os
 import pathlib
@@ -66,3 +67,34 @@ def lines_with(pattern, content):
 
 def includes(name):
     return re.findall(r"#include\s+<([^>]*)>", code(name))
+
+
+def python_imports(name):
+    """Which files below python/ a Python file imports, at its top or in a function."""
+    found = set()
+    for node in ast.walk(ast.parse(text(name))):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            folder = name.split("/")[1:-node.level] if node.level else []
+            base = ".".join(folder + ([node.module] if node.module else []))
+            modules = [base] + [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found |= {"python/" + module.replace(".", "/") + ".py" for module in modules}
+    return sorted(found & set(files()))
+
+
+def circles(uses):
+    """(one, other) for each use that leads back to where it starts. `uses`: {one: others}."""
+    def reachable(start):
+        seen, left = set(), list(uses.get(start, ()))
+        while left:
+            each = left.pop()
+            if each not in seen:
+                seen.add(each)
+                left += uses.get(each, ())
+        return seen
+
+    return [(one, other) for one, others in uses.items() for other in others
+            if one in reachable(other) | {other}]

@@ -13,7 +13,17 @@ import subprocess
 
 import pytest
 import rules
-from source_tree import ROOT, code, files, includes, lines_with, matching, text
+from source_tree import (
+    ROOT,
+    circles,
+    code,
+    files,
+    includes,
+    lines_with,
+    matching,
+    python_imports,
+    text,
+)
 
 CPP = (".h", ".cpp")
 ALLOWED_MAX = 0  # entries in allow.txt; never raised
@@ -62,19 +72,47 @@ def rule_sub_rooms():
             if here and there and here != there and room_of(name) == room_of(included):
                 uses.setdefault(here, {})[there] = f"{name} includes {included}"
 
-    def reachable(start):
-        seen, left = set(), list(uses.get(start, {}))
-        while left:
-            room = left.pop()
-            if room not in seen:
-                seen.add(room)
-                left += uses.get(room, {})
-        return seen
+    for here, there in circles(uses):
+        yield here, f"is in a circle: {uses[here][there]}"
 
-    for here, others in uses.items():
-        for there, example in others.items():
-            if here in reachable(there):
-                yield here, f"is in a circle: {example}"
+
+def python_layer_of(name):
+    """The sub-package that a file lies in, as the table names it; None for a user's module."""
+    inner = name[len(rules.PYTHON_PACKAGE):].split("/")
+    return inner[0] + "/" if len(inner) > 1 else None
+
+
+def rule_python_layers():
+    """A sub-package of the Python package imports only itself and those that the table gives it."""
+    for name in matching(".py", under=rules.PYTHON_PACKAGE):
+        layer = python_layer_of(name)
+        if layer and layer not in rules.PYTHON_LAYERS:
+            yield name, f"lies in {layer}, which the table does not have"
+        for imported in python_imports(name) if layer in rules.PYTHON_LAYERS else []:
+            if python_layer_of(imported) not in [layer, *rules.PYTHON_LAYERS[layer]]:
+                yield name, f"imports {imported}"
+
+
+def rule_python_circles():
+    """No module of the Python package imports one that imports it, in a function neither."""
+    uses = {name: python_imports(name) for name in matching(".py", under=rules.PYTHON_PACKAGE)}
+    for name, imported in circles(uses):
+        yield name, f"is in a circle: imports {imported}"
+
+
+def rule_python_packages():
+    """A sub-package of the Python package opens with its question, and shows its files at once."""
+    shown = {}
+    for name in matching(".py", under=rules.PYTHON_PACKAGE):
+        shown.setdefault(os.path.dirname(name) + "/", []).append(name)
+    for folder, names in shown.items():
+        if len(names) > rules.FILES_MAX:
+            yield folder, f"{len(names)} files, at most {rules.FILES_MAX}"
+        question = folder + "__init__.py"
+        if folder == rules.PYTHON_PACKAGE:
+            continue
+        if question not in names or not re.fullmatch(r'"""[^"\n]+\?"""\n', text(question)):
+            yield question, "is not one line, the question of the sub-package"
 
 
 def rule_folders():
@@ -261,3 +299,7 @@ def test_the_layer_table_has_no_circles():
         used = {other for other in order for place in may_use if other.startswith(place)}
         later = set(order[order.index(room):]) - {room}
         assert not used & later, room
+
+
+def test_the_table_of_python_layers_has_no_circles():
+    assert circles(rules.PYTHON_LAYERS) == []

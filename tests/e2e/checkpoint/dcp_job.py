@@ -136,9 +136,9 @@ def load_same(folder, rank, world, seed):
 
 def fail_one(folder, rank, world, seed):
     """One rank cannot read what it shares with some: they hear of it, and none waits for it."""
-    from robustrun import _engine
+    from robustrun._checkpoint import c_api
 
-    read, calls = _engine.Checkpoint.read, []
+    read, calls = c_api.Checkpoint.read, []
 
     def broken(self, requests):
         calls.append(requests)
@@ -146,7 +146,7 @@ def fail_one(folder, rank, world, seed):
             raise OSError("this rank's disk is gone")
         return read(self, requests)
 
-    _engine.Checkpoint.read = broken
+    c_api.Checkpoint.read = broken
     load(folder, rank, world, seed)
 
 
@@ -299,11 +299,11 @@ class SameMemory:
 
 def save_torn(folder, rank, world, way):
     """Rank 1's tensor changes behind the first copy of its bytes; torch knows, or does not."""
-    from robustrun import _engine
+    from robustrun._checkpoint import c_api
 
     writer = RobustWriter([folder, folder + "-2"])
     dcp.save(state_of(world, 1), storage_writer=writer, checkpoint_id=1)
-    write, state = _engine.Save.write, state_of(world, 2)
+    write, state = c_api.Save.write, state_of(world, 2)
 
     def write_and_change(self, *arguments):
         write(self, *arguments)
@@ -311,7 +311,7 @@ def save_torn(folder, rank, world, way):
         if rank == 1:
             torn.add_(1) if way == "torch" else torn.numpy().fill(3)
 
-    _engine.Save.write = write_and_change
+    c_api.Save.write = write_and_change
     try:
         if way == "torch":
             answer = dcp.async_save(state, storage_writer=writer, checkpoint_id=2,
@@ -323,7 +323,7 @@ def save_torn(folder, rank, world, way):
         traceback.print_exc()
     else:
         raise AssertionError("a torn state was committed")
-    _engine.Save.write = write
+    c_api.Save.write = write
     dcp.save(state, storage_writer=writer, checkpoint_id=3)
 
 

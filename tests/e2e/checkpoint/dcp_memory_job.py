@@ -5,7 +5,7 @@ import traceback
 import dcp_job
 import dcp_torch as dcp
 from dcp_job import AsyncCheckpointerType, blank, load, state_of
-from robustrun import _copies
+from robustrun._checkpoint import memory_copies
 from robustrun.dcp import RobustWriter
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 
@@ -49,7 +49,7 @@ class Fickle(DefaultSavePlanner):
 
 def save_refused(folder, rank, world, way):
     writer = writer_of(folder, blocking=False)
-    state, stage = state_of(world, 1), _copies.Copies.stage
+    state, stage = state_of(world, 1), memory_copies.Copies.stage
 
     def stage_and_change(self, *arguments):
         handle = stage(self, *arguments)
@@ -58,7 +58,7 @@ def save_refused(folder, rank, world, way):
         return handle
 
     if way == "torn":
-        _copies.Copies.stage = stage_and_change
+        memory_copies.Copies.stage = stage_and_change
     planner = {"planner": Bare, "finish": Fickle}.get(way, DefaultSavePlanner)()
     try:
         dcp.save(state, storage_writer=writer, checkpoint_id=1, planner=planner)
@@ -66,7 +66,7 @@ def save_refused(folder, rank, world, way):
         traceback.print_exc()
     else:
         raise AssertionError("it was not refused")
-    _copies.Copies.stage = stage
+    memory_copies.Copies.stage = stage
     dcp.save(state_of(world, 2), storage_writer=writer, checkpoint_id=2)
     writer.wait()
 

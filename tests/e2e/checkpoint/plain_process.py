@@ -9,7 +9,8 @@ from helpers.runner import BUILD, ROOT
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _session, checkpoint  # noqa: E402
+from robustrun import checkpoint  # noqa: E402
+from robustrun._checkpoint import sessions  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -24,4 +25,4 @@ def plain_process(monkeypatch):
 def start_again():
     """As after a start of its own."""
     checkpoint._close()
-    _session._session = None
+    sessions._session = None

@@ -10,18 +10,18 @@ import array
 import ctypes
 import sys
 
-from robustrun import _engine
+from robustrun._checkpoint import c_api
 
 
 def saver(mode, places):
     """save(step), which returns when the step is on disk."""
     if mode == "ranks":
         writers = ["rank-0", "rank-1"]
-        engines = [_engine.Engine(places, "run", 0) for _ in writers]
+        engines = [c_api.Engine(places, "run", 0) for _ in writers]
 
         def save(step):
             values = array.array("f", [step + i for i in range(300_000)])
-            shard = _engine.Shard("w", "F32", 0, (len(values),), (0,), (len(values),),
+            shard = c_api.Shard("w", "F32", 0, (len(values),), (0,), (len(values),),
                                   4 * len(values))
             for engine, writer in zip(engines, writers, strict=True):
                 with engine.begin(step, writers, 2) as one:
@@ -55,7 +55,7 @@ def main():
     save = saver(mode, places)
     for step in range(1, steps + 1):
         save(step)
-        newest = _engine.catalogue(places)[0]
+        newest = c_api.catalogue(places)[0]
         assert newest.step == step and newest.state == "committed"
         mark(f"saved {step} {newest.digest}".encode())
 

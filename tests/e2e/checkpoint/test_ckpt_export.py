@@ -13,7 +13,8 @@ from helpers.runner import BUILD, ROOT
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _engine, _session, checkpoint, export  # noqa: E402
+from robustrun import checkpoint, export  # noqa: E402
+from robustrun._checkpoint import c_api, sessions  # noqa: E402
 
 JOB = Path(__file__).with_name("own_states_job.py")
 WORLD = 3
@@ -174,7 +175,7 @@ def plain_process(monkeypatch):
     for name in ("ROBUSTRUN_RUN_ID", "WORLD_SIZE", "RANK", checkpoint.DIRECTORY_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     checkpoint._close()
-    _session._session = None
+    sessions._session = None
     yield
     checkpoint._close()
 
@@ -207,6 +208,6 @@ def test_of_two_items_with_one_name_each_is_exported_or_none(folder, out, plain_
     for form in ("safetensors", "dcp"):
         with pytest.raises(ValueError, match="both named 'a.b'"):
             export.export(both(folder), form, out / "y")
-    with pytest.raises(_engine.NotFound):
+    with pytest.raises(c_api.NotFound):
         export.export(both(folder), "torch", out / "y", step=2)
     assert [each.name for each in out.iterdir()] == ["x"]

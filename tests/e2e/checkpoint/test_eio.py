@@ -8,7 +8,8 @@ import pytest
 from checkpoint.plain_process import plain_process, start_again, torch  # noqa: F401
 from helpers.fuse import await_mount, need_fuse
 from helpers.runner import BUILD
-from robustrun import _engine, checkpoint
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api
 
 VIEW = BUILD / "test-helpers" / "slow_view"
 
@@ -51,7 +52,7 @@ def test_what_a_disk_does_not_give_is_named_and_the_one_before_is_taken(places):
         with pytest.warns(RuntimeWarning, match="tensor '.'.*Input/output error"):
             assert checkpoint.load_latest(state, places) == 1
         assert all(torch.equal(state[name], each) for name, each in eight_tensors(1).items())
-        assert not _engine.catalogue(places)[0].poisoned
+        assert not c_api.catalogue(places)[0].poisoned
     with failing(places[1], ".safetensors"), pytest.warns(RuntimeWarning), pytest.raises(
             checkpoint.Unreadable, match="Input/output error"):
         checkpoint.load_latest(state, places)  # never as if there had been none

@@ -13,7 +13,7 @@ SCRIPT = """
 import json, os, pathlib, sys, time
 import torch, robustrun
 import torch.distributed as dist
-from robustrun._checkpoint_notes import note
+from robustrun._checkpoint.notes import note
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()

@@ -12,8 +12,8 @@ from helpers.runner import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _engine  # noqa: E402
-from robustrun._engine import Checkpoint, Engine, Shard, Structure  # noqa: E402
+from robustrun._checkpoint import c_api  # noqa: E402
+from robustrun._checkpoint.c_api import Checkpoint, Engine, Shard, Structure  # noqa: E402
 
 LIBRARY = (BUILD / "share" / "robustrun" / "librobustrun.so").resolve()
 NEEDED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
@@ -41,7 +41,7 @@ def test_it_shows_the_functions_of_its_headers_and_nothing_else():
     declared = set(re.findall(r"^RR_API [\w *]+\b(rr_\w+)\(", header, re.M))
     shown = {line.split()[2] for line in read("nm", "-D", "--defined-only").splitlines()}
     assert shown == declared and len(declared) > 15
-    assert set(_engine._FUNCTIONS) < declared
+    assert set(c_api._FUNCTIONS) < declared
 
 
 def test_the_header_is_plain_c(tmp_path):
@@ -75,7 +75,7 @@ def test_two_that_save_the_same_step_write_one_checkpoint(places):
     assert one.generation == two.generation == 1
     writers = ["rank-0", "rank-1"]
     assert put(one, 7, values, writers, "rank-0", [(0, "loader", b"\x00\xff")])[0] is False
-    with pytest.raises(_engine.NotFound, match="no committed checkpoint"):
+    with pytest.raises(c_api.NotFound, match="no committed checkpoint"):
         Checkpoint(places)
     assert put(two, 7, values, writers, "rank-1")[0] is True
     with Checkpoint(places[::-1]) as found:
@@ -88,9 +88,9 @@ def test_two_that_save_the_same_step_write_one_checkpoint(places):
         assert back == values
         found.read([(0, 400, 8, at + 4)])  # a part of a piece
         assert list(back[:4]) == [0, 100, 101, 3]
-        assert found.verify() == [] and _engine.catalogue(places)[0].verified
+        assert found.verify() == [] and c_api.catalogue(places)[0].verified
         for bad in [(2, 0, 4, at), (0, 20000, 1, at), (0, 2**64 - 1, 4, at), (0, 0, 4, 0)]:
-            with pytest.raises(_engine.CheckpointError, match="cannot read"):
+            with pytest.raises(c_api.CheckpointError, match="cannot read"):
                 found.read([bad])
 
 
@@ -99,17 +99,17 @@ def test_a_later_attempt_takes_over_and_the_earlier_one_is_told(places):
     old = Engine(places, "run-1", 0)
     assert put(old, 1, values)[0]
     new = Engine(places, "run-1", 1)
-    with pytest.raises(_engine.Conflict):
+    with pytest.raises(c_api.Conflict):
         put(old, 2, values)
-    with pytest.raises(_engine.Conflict, match="attempt 1 was here"):
+    with pytest.raises(c_api.Conflict, match="attempt 1 was here"):
         Engine(places, "run-1", 0)
     assert put(new, 1, values)[0] and Checkpoint(places).generation == 2
     # Of two supervisors the later one's attempts follow, however often the first one restarted.
     first, second = Engine(places, "run-1", 9, 1), Engine(places, "run-1", 2, 2)
     assert put(second, 5, values)[0]
-    with pytest.raises(_engine.Conflict):
+    with pytest.raises(c_api.Conflict):
         put(first, 5, values)
-    with pytest.raises(_engine.Conflict, match="attempt 2 of a later supervisor"):
+    with pytest.raises(c_api.Conflict, match="attempt 2 of a later supervisor"):
         Engine(places, "run-1", 10, 1)
 
 
@@ -119,29 +119,29 @@ def test_poisoned_pinned_and_pruned(places):
     with Checkpoint(places) as newest, Checkpoint(places, names[0]) as first:
         newest.poison("nan")
         first.pin()
-        with pytest.raises(_engine.CheckpointError, match="one word"):
+        with pytest.raises(c_api.CheckpointError, match="one word"):
             newest.poison("two words")
     assert Checkpoint(places).attempt == names[3]
-    removed, notes = _engine.prune(places, 1)
+    removed, notes = c_api.prune(places, 1)
     assert set(removed) == {names[1], names[2]} and not notes
-    kept = {each.attempt: each for each in _engine.catalogue(places)}
+    kept = {each.attempt: each for each in c_api.catalogue(places)}
     assert set(kept) == {names[0], names[3], names[4]}
     assert kept[names[4]].poisoned == "nan" and kept[names[0]].pinned and kept[names[3]].verified
-    with pytest.raises(_engine.CheckpointError, match="at least"):
-        _engine.prune(places, 0)
+    with pytest.raises(c_api.CheckpointError, match="at least"):
+        c_api.prune(places, 0)
 
 
 def test_what_changed_while_it_was_written_is_named(places):
     engine, values = Engine(places, "run-1"), array.array("f", range(100))
     with engine.begin(1, ["r"]) as save:
-        with pytest.raises(_engine.CheckpointError, match="not written"):
+        with pytest.raises(c_api.CheckpointError, match="not written"):
             save.recheck([0])
         save.write("r", [shard("same", 100), shard("torn", 50)],
                    [values.buffer_info()[0], values.buffer_info()[0] + 200])
         assert save.recheck([0, 1]) == []
         values[80] = -1
         assert save.recheck([0, 1]) == ["same", "torn"] and save.recheck([]) == []
-    assert _engine.catalogue(places)[0].state == "incomplete"
+    assert c_api.catalogue(places)[0].state == "incomplete"
 
 
 def test_descriptions_that_are_cut_or_contradict_themselves_are_refused(places):
@@ -152,42 +152,42 @@ def test_descriptions_that_are_cut_or_contradict_themselves_are_refused(places):
         for size in range(len(good.blob)):
             cut = Structure([])
             cut.blob = good.blob[:size]
-            with pytest.raises(_engine.CheckpointError, match="cannot understand the description"):
+            with pytest.raises(c_api.CheckpointError, match="cannot understand the description"):
                 save.write("r", cut, [address, address])
         for bad in [shard("w", 64)._replace(bytes=255), shard("w", 64, rank=1), shard("", 64),
                     shard("a\nb", 64), shard("w", 64)._replace(offsets=(1,)),
                     shard("w", 64)._replace(shape=(2**40,), global_shape=(2**40,)),
                     shard("w", 64)._replace(shape=(1,) * 33, offsets=(0,) * 33,
                                             global_shape=(1,) * 33)]:
-            with pytest.raises(_engine.CheckpointError):
+            with pytest.raises(c_api.CheckpointError):
                 save.write("r", [bad], [address])
         for states in (b"\xff\xff\xff\xff", b"\x01\x00\x00\x00abc"):
-            assert _engine._load().rr_save_write(
+            assert c_api._load().rr_save_write(
                 save._handle, b"r", good.blob, len(good.blob), (ctypes.c_void_p * 2)(), 2,
                 states, len(states), None) == 1
-        with pytest.raises(_engine.CheckpointError, match="do not match"):
+        with pytest.raises(c_api.CheckpointError, match="do not match"):
             save.write("r", good, [address])
-        with pytest.raises(_engine.CheckpointError, match="no buffer"):
+        with pytest.raises(c_api.CheckpointError, match="no buffer"):
             save.write("r", good, [address, None])
-        with pytest.raises(_engine.CheckpointError, match="not begun for it"):
+        with pytest.raises(c_api.CheckpointError, match="not begun for it"):
             save.write("another", good, [address, address])
         save.write("r", good, [address, address])
         assert save.commit()
     for writers in ([], [""], ["a/b"], [".."]):
-        with pytest.raises(_engine.CheckpointError):
+        with pytest.raises(c_api.CheckpointError):
             engine.begin(2, writers)
     with pytest.raises(ValueError, match="negative"):
         engine.begin(-1, ["r"])
 
 
 def test_what_cannot_be_opened_is_said(tmp_path):
-    with pytest.raises(_engine.NotFound, match="no such directory"):
+    with pytest.raises(c_api.NotFound, match="no such directory"):
         Engine([tmp_path / "none"], "run-1")
-    with pytest.raises(_engine.CheckpointError, match="one word"):
+    with pytest.raises(c_api.CheckpointError, match="one word"):
         Engine([tmp_path], "two words")
-    with pytest.raises(_engine.CheckpointError, match="weight"):
+    with pytest.raises(c_api.CheckpointError, match="weight"):
         Engine([tmp_path], "run-1", weights=[0.0])
-    with pytest.raises(_engine.CheckpointError, match="twice"):
+    with pytest.raises(c_api.CheckpointError, match="twice"):
         Engine([tmp_path, tmp_path], "run-1")
-    with pytest.raises(_engine.NotFound):
+    with pytest.raises(c_api.NotFound):
         Checkpoint([tmp_path], "step-000000000001/g1-abc")

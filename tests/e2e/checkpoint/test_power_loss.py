@@ -20,7 +20,7 @@ from helpers.runner import BUILD, ROOT
 pytest.importorskip("torch")
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
-from robustrun import _engine  # noqa: E402
+from robustrun._checkpoint import c_api  # noqa: E402
 
 RECORDER = (BUILD / "test-helpers" / "disk_recorder.so").resolve()
 SAVER = pathlib.Path(__file__).with_name("recorded_saver.py")
@@ -70,7 +70,7 @@ def wrong_in(records, moment, places):
     """What is wrong with what is left; None: nothing."""
     digests, promised = promises(records, moment)
     newest = 0
-    for found in _engine.catalogue(places):
+    for found in c_api.catalogue(places):
         if found.state == "damaged":
             return f"step {found.step} has a damaged manifest"
         if found.state != "committed":
@@ -79,7 +79,7 @@ def wrong_in(records, moment, places):
             newest = found.step
         if digests.get(found.step) != found.digest:
             return f"step {found.step} is not what was saved"
-        with _engine.Checkpoint(places, found.attempt) as one:
+        with c_api.Checkpoint(places, found.attempt) as one:
             faults = one.verify()
         if faults:
             return f"step {found.step} is torn: {faults[0]}"

@@ -10,7 +10,9 @@ import warnings
 import pytest
 from checkpoint.plain_process import plain_process, start_again, torch  # noqa: F401
 from helpers.runner import BUILD
-from robustrun import _engine, _neutral, checkpoint
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api
+from robustrun._state import codec
 
 DTYPES = sorted(str(each) for each in vars(torch).values() if isinstance(each, torch.dtype))
 
@@ -111,7 +113,7 @@ def test_tied_weights_are_written_once_and_stay_tied(places):
 
     model, back = tied(), tied()
     checkpoint.save(model, 1, places)
-    with _engine.Checkpoint(places) as found:
+    with c_api.Checkpoint(places) as found:
         assert sum(each.bytes for each in found.shards) == 50 * 50 * 4 + 2 * 50 * 4
     checkpoint.load_latest(back, places)
     assert torch.equal(back["second"].weight, model["first"].weight)
@@ -148,19 +150,19 @@ def test_plain_values_of_all_kinds_come_back_in_place(places):
 
 
 def test_damaged_plain_values_never_do_more_than_say_so():
-    data = _neutral.encode({"a": [1, 2.0, "x", b"y", (None, True)], "s": torch.Size([1])})
+    data = codec.encode({"a": [1, 2.0, "x", b"y", (None, True)], "s": torch.Size([1])})
     for at in range(len(data)):
-        with pytest.raises(_neutral.Damaged):
-            _neutral.decode(data[:at])
+        with pytest.raises(codec.Damaged):
+            codec.decode(data[:at])
         for value in (0, 0x6C, 0x64, 0xFF):
             try:
-                _neutral.decode(data[:at] + bytes([value]) + data[at + 1:])
-            except _neutral.Damaged:
+                codec.decode(data[:at] + bytes([value]) + data[at + 1:])
+            except codec.Damaged:
                 pass
     for bad in (b"\x01" + b"l\x01\0\0\0" * 100 + b"N", b"\x01l\xff\xff\xff\x7f",
                 b"\x01d\x01\0\0\0l\0\0\0\0N", b"\x01D\x04\0\0\0load", b"\x02N", b"\x01NN"):
-        with pytest.raises(_neutral.Damaged):
-            _neutral.decode(bad)
+        with pytest.raises(codec.Damaged):
+            codec.decode(bad)
 
 
 def test_what_does_not_fit_is_named_and_nothing_was_changed(places):
@@ -254,10 +256,10 @@ def test_a_damaged_checkpoint_is_said_poisoned_and_the_one_before_is_taken(place
     data.write_bytes(content)
     with pytest.warns(RuntimeWarning, match="tensor 'a'.*damaged"):
         assert checkpoint.load_latest(state, places, read_only=True) == 1
-    assert not _engine.catalogue(places)[0].poisoned
+    assert not c_api.catalogue(places)[0].poisoned
     with pytest.warns(RuntimeWarning):
         assert checkpoint.load_latest(state, places) == 1 and state["a"][0] == 2
-    assert _engine.catalogue(places)[0].poisoned == "damaged"
+    assert c_api.catalogue(places)[0].poisoned == "damaged"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert checkpoint.load_latest(state, places) == 1
@@ -272,7 +274,7 @@ def test_a_damaged_checkpoint_is_said_poisoned_and_the_one_before_is_taken(place
 def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(places, monkeypatch, way):
     state = {"calm": torch.ones(10), "torn": torch.ones(100)}
     checkpoint.save(state, 1, places)
-    write = _engine.Save.write
+    write = c_api.Save.write
 
     def write_and_change(self, *arguments):
         write(self, *arguments)
@@ -281,7 +283,7 @@ def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(places, monk
         else:
             state["torn"].numpy()[7] = 3  # behind torch's back
 
-    monkeypatch.setattr(_engine.Save, "write", write_and_change)
+    monkeypatch.setattr(c_api.Save, "write", write_and_change)
     with pytest.raises(checkpoint.ChangedWhileSaved, match="tensor 'torn' changed while step 2"):
         checkpoint.save(state, 2, places)
     monkeypatch.undo()
@@ -294,7 +296,7 @@ def test_an_older_attempt_that_still_runs_is_told(places, monkeypatch):
     monkeypatch.setenv("ROBUSTRUN_RUN_ID", "job")
     monkeypatch.setenv("ROBUSTRUN_ATTEMPT", "0")
     checkpoint.save(state, 1, places)
-    with _engine.Engine(places, "job", 1):
+    with c_api.Engine(places, "job", 1):
         pass
     with pytest.raises(checkpoint.Conflict):
         checkpoint.save(state, 2, places)
@@ -305,11 +307,11 @@ def test_an_older_attempt_that_still_runs_is_told(places, monkeypatch):
     # Another supervisor goes on with the run, and restarts it under a number that was used.
     start_again()
     monkeypatch.setenv("ROBUSTRUN_INCARNATION", "2")
-    with _engine.Engine(places, "job", 2, 1):
+    with c_api.Engine(places, "job", 2, 1):
         pass
     assert checkpoint.save(state, 3, places).committed
-    with pytest.raises(_engine.Conflict):
-        _engine.Engine(places, "job", 2, 1)
+    with pytest.raises(c_api.Conflict):
+        c_api.Engine(places, "job", 2, 1)
     monkeypatch.delenv("ROBUSTRUN_RUN_ID")
     assert checkpoint.load_latest(state, places, read_only=True) == 3
 
@@ -324,7 +326,7 @@ def read_by_system_calls():
 def test_how_disks_are_read_and_written_is_told_by_the_environment(places, monkeypatch, way):
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_IO", way)
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_PATIENCE", "120.5")
-    assert _engine.io_options() == (("auto", "ring", "direct", "buffered").index(way), 120_500)
+    assert c_api.io_options() == (("auto", "ring", "direct", "buffered").index(way), 120_500)
     state = {"a": torch.arange(3_000_000)}
     checkpoint.save(state, 1, places)
     back = {"a": torch.zeros(3_000_000, dtype=torch.int64)}
@@ -346,8 +348,8 @@ def test_the_variable_and_what_is_kept(places, monkeypatch):
     state = {"a": torch.ones(1)}
     for step in range(1, 6):
         checkpoint.save(state, step, keep=2)
-    assert [each.step for each in _engine.catalogue(places)] == [5, 4]
-    assert all(each.verified for each in _engine.catalogue(places))
+    assert [each.step for each in c_api.catalogue(places)] == [5, 4]
+    assert all(each.verified for each in c_api.catalogue(places))
     monkeypatch.delenv(checkpoint.DIRECTORY_VARIABLE)
     with pytest.raises(ValueError, match=checkpoint.DIRECTORY_VARIABLE):
         checkpoint.save(state, 1)
@@ -372,4 +374,4 @@ def test_several_threads_may_save_in_turn(places):
         each.start()
     for each in threads:
         each.join()
-    assert not errors and len(_engine.catalogue(places)) == 9
+    assert not errors and len(c_api.catalogue(places)) == 9

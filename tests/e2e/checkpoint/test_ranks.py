@@ -10,7 +10,7 @@ import pytest
 from helpers.runner import BUILD, FOREIGN, ROOT
 
 pytest.importorskip("torch")
-from checkpoint.test_eio import _engine, failing  # noqa: E402
+from checkpoint.test_eio import c_api, failing  # noqa: E402
 
 JOB = pathlib.Path(__file__).with_name("ranks_job.py")
 
@@ -103,7 +103,7 @@ def check_the_one_before(folder, said, cause):
 
 
 def states_of(folder):
-    return {found.step: found.poisoned for found in _engine.catalogue([folder / "a", folder / "b"])}
+    return {found.step: found.poisoned for found in c_api.catalogue([folder / "a", folder / "b"])}
 
 
 def test_of_what_a_disk_does_not_give_to_one_rank_all_take_the_one_before_at_once(folder):

@@ -14,7 +14,8 @@ from checkpoint.plain_process import plain_process, start_again, torch  # noqa: 
 from checkpoint.reader import crc32c, read_manifest
 from checkpoint.test_dcp import both, job
 from checkpoint.values import Named, Size, Tensor, decode, state_of, states_of
-from robustrun import _engine, checkpoint
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api
 
 JOB = Path(__file__).with_name("own_states_job.py")
 
@@ -42,7 +43,7 @@ def raw(tensor):
 def by_the_engine(places):
     """{name of shard: bytes}"""
     found = {}
-    with _engine.Checkpoint(places) as opened:
+    with c_api.Checkpoint(places) as opened:
         for index, shard in enumerate(opened.shards):
             memory = ctypes.create_string_buffer(max(shard.bytes, 1))
             if shard.bytes:

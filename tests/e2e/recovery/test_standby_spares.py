@@ -126,7 +126,7 @@ def test_a_spare_that_has_no_room_keeps_none_and_says_so(nodes):
     packages.mkdir()
     (packages / "greedy.py").write_text(
         "import sys\n"
-        "standby = sys.modules.get('robustrun._standby')\n"
+        "standby = sys.modules.get('robustrun._boot.standby')\n"
         "if standby:\n"
         "    standby._memory_kb = lambda: 1 << 40\n"
     )

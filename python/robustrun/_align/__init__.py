@@ -1,0 +1,1 @@
+"""Which rank computes, sends or receives other bits than the rest?"""

@@ -1,0 +1,1 @@
+"""What may a training script tell its agent, and ask it?"""

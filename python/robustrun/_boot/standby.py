@@ -1,0 +1,273 @@
+"""A standby worker: imports what the job's workers import, and waits to become one of them.
+
+It has all that a fresh worker would have but for what an attempt alone decides, which it is told at
+the end of wait() (docs/formats/standby.md). Nothing of the user's runs before that: no script, and
+no module from its folder. Imports nothing of the standard library, as the boot module.
+"""
+
+import os
+import sys
+
+from .._record import import_list
+
+VERSION = b"ready 1"
+_NICE = 10  # a tenth of the weight of a worker
+# Read by libraries in C while they are loaded, where nobody sees it.
+_READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
+              "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
+
+
+def wait(command, mode, program, safe_path):
+    """Returns in the worker; when the agent has gone, the process ends. `command`: a fresh start;
+    `safe_path`: modules are not looked for in the script's folder."""
+    socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
+    names, changed, same = import_list.read(list_path)
+    own = import_list.changed_variables()  # the interpreter's, such as LC_CTYPE
+    stamps = _stamps(mode, program)
+    differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
+    if differs:
+        names = []
+    with _Watch() as watch, _LowPriority():
+        _import_all(names)
+    fields = [VERSION, b"memory_kb=%d" % _memory_kb()]
+    fields += [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
+    fields += stamps
+    if differs:
+        fields.append(b"differs=" + os.fsencode(differs))
+    early = _set_before_imports([name for name in changed if name not in own], watch)
+    if early:
+        text = "the script sets %s, which counts only before imports" % early
+        fields.append(b"refusal=" + os.fsencode(text))
+    order = _ask(socket_path, b"\0".join(fields))
+    if order is None:
+        os._exit(0)
+    for change in order.split(b"\0")[:-1]:
+        name, equals, value = change.partition(b"=")
+        if equals:
+            os.environ[os.fsdecode(name)] = os.fsdecode(value)
+        else:
+            os.environ.pop(os.fsdecode(name), None)
+    sys.path_importer_cache.clear()  # what lies there now, not when it was looked at
+    if not safe_path and _is_shadowed(mode, program):
+        os.execv(sys.executable, command)
+
+
+class _LowPriority:
+    """Imports give way to the training: they take what it leaves of the processors, and a tenth of
+    what it wants. Only where the priority can be had back: for root, or with RLIMIT_NICE.
+
+    Of every thread, for those that imports start inherit it (numpy's of OpenBLAS); and of the
+    session, where Linux shares the processors out among sessions (sched_autogroup)."""
+
+    def __enter__(self):
+        self._own = None
+        try:
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            if own < _NICE and _may_return(own):
+                self._own = own
+                _set_priority(_NICE)
+        except OSError:
+            pass
+
+    def __exit__(self, *exception):
+        if self._own is not None:
+            _set_priority(self._own)
+
+
+def _may_return(own):
+    """Tried in a child: rules differ (capabilities, user namespaces, limits), and without one that
+    allows it there is no way back."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setpriority(os.PRIO_PROCESS, 0, own + 1)
+            os.setpriority(os.PRIO_PROCESS, 0, own)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _set_priority(nice):
+    for _ in range(2):  # a thread may start another one meanwhile
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+            except ProcessLookupError:
+                pass  # it has just ended
+    try:
+        with open("/proc/self/autogroup", "r+b", buffering=0) as group:
+            group.write(b"%d" % nice)
+    except OSError:
+        pass  # this kernel has none
+
+
+class _Watch:
+    """Which variables the imports read, and which they set.
+
+    Going through all of them (tqdm and fsspec look for names with a prefix of theirs that way,
+    others copy the environment) is not reading: the value of a name that the iteration itself gave
+    out is not counted. What was read by it is guessed: variables named after the package that
+    iterates (prefix_of), and what modules still hold of it when they have been imported (kept).
+    """
+
+    def __enter__(self):
+        self.read, self.written = read, written = set(), set()
+        self._prefixes = prefixes = set()  # of packages that went through all variables
+        kind = type(os.environ)
+        self._kind = kind
+        self._own = own = (kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__)
+        # The very objects that an iteration has given out, by id. A look-up of one of them belongs
+        # to it: items(), dict() and copy() do one for each name.
+        given = {}
+
+        def getitem(self, name):
+            if given.pop(id(name), None) is not name:
+                read.add(os.fsdecode(name))
+            return own[0](self, name)
+
+        def iterate(self):
+            prefixes.add(_prefix_of(sys._getframe(1)))
+            for name in own[3](self):
+                given[id(name)] = name
+                yield name
+
+        def setitem(self, name, value):
+            own[1](self, name, value)
+            written.add(os.fsdecode(name))
+
+        def delitem(self, name):
+            own[2](self, name)
+            written.add(os.fsdecode(name))
+
+        kind.__getitem__, kind.__setitem__, kind.__delitem__ = getitem, setitem, delitem
+        kind.__iter__ = iterate
+        return self
+
+    def __exit__(self, *exception):
+        kind = self._kind
+        kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__ = self._own
+        if self._prefixes:
+            self.read |= _kept(list(sys.modules.values()))
+
+    def has_read(self, name):
+        """Whether an import may have used the variable, in Python or (by the name) in C."""
+        return (name in self.read or name.startswith(_READ_IN_C)
+                or name.startswith(tuple(self._prefixes)))
+
+
+def _prefix_of(frame):
+    """Of the variables that the code iterating in `frame` looks for: "TQDM_" for tqdm.utils. The
+    standard library alone (os.environ.copy()) looks for none."""
+    while frame is not None and frame.f_globals.get("__name__") in ("os", "collections.abc"):
+        frame = frame.f_back
+    name = frame.f_globals.get("__name__") if frame is not None else None
+    return (name or "os").partition(".")[0].upper() + "_"
+
+
+def _kept(modules):
+    """Variables that modules hold a copy of, in a dictionary of theirs."""
+    variables = dict(os.environ)
+    found = set()
+    for module in modules:
+        for value in list(getattr(module, "__dict__", {}).values()):
+            if type(value) is not dict:
+                continue
+            for name in variables.keys() & value.keys():
+                held = value[name]
+                if type(held) is str and held == variables[name]:
+                    found.add(name)
+    return found
+
+
+def _import_all(names):
+    for name in names:
+        if name not in sys.modules:
+            try:
+                __import__(name)
+            except BaseException:
+                pass  # the script's own import says what is wrong, if it wants the module at all
+
+
+def _set_before_imports(changed, watch):
+    """A variable that the script, not an import, has set, and that imports read."""
+    for name in changed:
+        if watch.has_read(name) and name not in watch.written:
+            return name
+    return None
+
+
+def _other_than(same, script):
+    """What is not here as it was for the workers that the list is of, in words."""
+    here = dict(each.split(" ", 1) for each in import_list.conditions(script))
+    for name, value in (each.split(" ", 1) for each in same):
+        if here.get(name) != value:
+            words = {"packages": "the installed packages are not those"}
+            other = words.get(name, "the %s is not that" % name)
+            return other + " of the workers that listed what they import"
+    return None
+
+
+def _stamps(mode, program):
+    paths = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg")]
+    paths += import_list.library_roots()[1:]
+    if mode != "module":
+        paths.append(os.path.abspath(program))
+    stamps = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        stamps.append(b"stamp=%d %d " % (found.st_ino, found.st_mtime_ns) + os.fsencode(path))
+    return stamps
+
+
+def _memory_kb():
+    try:
+        with open("/proc/self/smaps_rollup", "rb") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith(b"Pss:"))
+    except (OSError, StopIteration):  # Linux before 4.14
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def _is_shadowed(mode, program):
+    """A module of the script's folder would have been imported instead of one that was."""
+    from _frozen_importlib_external import PathFinder
+
+    if mode == "module":
+        folder = os.getcwd()
+    else:
+        path = os.path.realpath(program)
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+    for name in {name.partition(".")[0] for name in sys.modules} - {"__main__", "robustrun"}:
+        spec = PathFinder.find_spec(name, [folder])
+        if spec is not None and spec.loader is not None:  # else a mere folder of that name
+            return True
+    return False
+
+
+def _ask(path, message):
+    """Sends one message; returns the reply, or None when there is none any more."""
+    import _socket  # socket itself would be one more module that the script did not import
+
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+        connection.sendall(len(message).to_bytes(4, "little") + message)
+        return _receive(connection, int.from_bytes(_receive(connection, 4), "little"))
+    except (OSError, EOFError):
+        return None
+    finally:
+        connection.close()
+
+
+def _receive(connection, size):
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data

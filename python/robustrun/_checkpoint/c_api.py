@@ -1,0 +1,398 @@
+"""librobustrun.so for Python: checkpoints over directories (checkpoint/c_api/api.h). No torch here.
+
+ctypes lets the GIL go while the library works. One call at a time on one Engine or Checkpoint.
+"""
+
+import collections
+import ctypes
+import os
+import struct
+
+from .blobs import Fields, Shard, text, texts  # noqa: F401 (a Shard is for who saves)
+
+ABI_VERSION = 1
+LIBRARY_NAME = "librobustrun.so"
+CODES = {1: "invalid", 2: "not found", 3: "unavailable", 4: "timeout", 5: "permission",
+         6: "protocol", 7: "corrupt", 8: "limit", 9: "cancelled", 10: "conflict", 11: "os",
+         12: "internal"}
+IO_WAYS = ("auto", "ring", "direct", "buffered")  # rr_io_way
+STATES = ("committed", "incomplete", "damaged", "deleted")
+
+# One line of a catalogue. `attempt` names it: "step-000000001000/g7-3f9c...".
+Found = collections.namedtuple(
+    "Found", "attempt step generation state verified pinned poisoned sequence wall_time_ns bytes "
+             "digest local")
+Description = collections.namedtuple(
+    "Description", "attempt step generation sequence wall_time_ns digest world_size axes mounts "
+                   "writers shards states")
+
+
+class CheckpointError(RuntimeError):
+    """What the engine says, a sentence. `kind`: one of CODES' words."""
+
+    def __init__(self, kind, what):
+        super().__init__(what)
+        self.kind = kind
+
+    def __reduce__(self):  # torch sends errors from rank to rank
+        return type(self), (self.kind, str(self))
+
+
+class NotFound(CheckpointError):
+    """There is no such checkpoint, or none at all."""
+
+
+class Corrupt(CheckpointError):
+    """Bytes that are not what was saved."""
+
+
+class Unreadable(CheckpointError):
+    """Bytes that a disk does not give: EIO."""
+
+
+class Conflict(CheckpointError):
+    """A later attempt of the job saves here now, or the attempt is committed already."""
+
+
+_KINDS = {"not found": NotFound, "unavailable": Unreadable, "corrupt": Corrupt,
+          "conflict": Conflict}
+
+
+class _Blob(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+class _Read(ctypes.Structure):
+    _fields_ = [("shard", ctypes.c_uint64), ("begin", ctypes.c_uint64),
+                ("bytes", ctypes.c_uint64), ("destination", ctypes.c_void_p)]
+
+
+_U32, _U64, _SIZE = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
+_TEXT, _HANDLE = ctypes.c_char_p, ctypes.c_void_p
+_HANDLE_OUT, _BLOB_OUT = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_Blob)
+_TEXTS, _INT = ctypes.POINTER(ctypes.c_char_p), ctypes.c_int
+
+_FUNCTIONS = {  # name: arguments; all of them answer a code
+    "rr_store_open_with": [_TEXTS, ctypes.POINTER(ctypes.c_double), _SIZE, _U32, _INT, _U64,
+                           _HANDLE_OUT],
+    "rr_store_parity": [_HANDLE, ctypes.c_uint32],
+    "rr_store_claim_by": [_HANDLE, _TEXT, _U64, _U64, ctypes.POINTER(_U64)],
+    "rr_save_begin": [_HANDLE, _U64, _U64, _TEXT, _SIZE, _HANDLE_OUT],
+    "rr_save_write": [_HANDLE, _TEXT, _TEXT, _SIZE, ctypes.POINTER(ctypes.c_void_p), _SIZE, _TEXT,
+                      _SIZE, _BLOB_OUT],
+    "rr_save_recheck": [_HANDLE, ctypes.POINTER(_U64), _SIZE, _BLOB_OUT],
+    "rr_save_commit": [_HANDLE, ctypes.POINTER(_INT), _BLOB_OUT],
+    "rr_list": [_TEXTS, _SIZE, _BLOB_OUT],
+    "rr_checkpoint_open_with": [_TEXTS, _SIZE, _TEXT, _INT, _U64, _HANDLE_OUT],
+    "rr_checkpoint_describe": [_HANDLE, _BLOB_OUT],
+    "rr_checkpoint_read": [_HANDLE, ctypes.POINTER(_Read), _SIZE],
+    "rr_checkpoint_verify": [_HANDLE, _BLOB_OUT],
+    "rr_checkpoint_poison": [_HANDLE, _TEXT],
+    "rr_checkpoint_pin": [_HANDLE, _INT],
+    "rr_prune": [_TEXTS, _SIZE, _U64, _BLOB_OUT, _BLOB_OUT],
+    "rr_make_directories": [_TEXTS, _SIZE, _U64, ctypes.POINTER(_INT)],
+}
+_library = None
+
+
+def library_paths():
+    """Where the library may be: named by the environment, installed beside this package
+    (share/robustrun/python/robustrun), or in the build tree of a checkout."""
+    named = os.environ.get("ROBUSTRUN_LIBRARY")
+    if named:
+        return [named]
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    beside = os.path.join(os.path.dirname(os.path.dirname(package)), LIBRARY_NAME)
+    root = os.path.dirname(os.path.dirname(os.path.realpath(package)))
+    build = os.environ.get("ROBUSTRUN_BUILD_DIR") or os.path.join(root, "build")
+    return [beside, os.path.join(build, "share", "robustrun", LIBRARY_NAME)]
+
+
+def _load():
+    global _library
+    if _library is not None:
+        return _library
+    paths = library_paths()
+    found = [path for path in paths if os.path.exists(path)]
+    if not found:
+        raise ImportError("cannot find %s: looked at %s" % (LIBRARY_NAME, ", ".join(paths)))
+    library = ctypes.CDLL(found[0])
+    library.rr_abi_version.restype = _U32
+    if library.rr_abi_version() != ABI_VERSION:
+        raise ImportError("cannot use %s: it is of another version than the Python package"
+                          % found[0])
+    for name, arguments in _FUNCTIONS.items():
+        getattr(library, name).argtypes = arguments
+    library.rr_error.restype = library.rr_save_name.restype = _TEXT
+    library.rr_save_name.argtypes = [_HANDLE]
+    library.rr_blob_free.argtypes = [_BLOB_OUT]
+    library.rr_blob_free.restype = None
+    library.rr_store_write_rate.argtypes = [_HANDLE, _U64]
+    library.rr_store_write_rate.restype = None
+    for name in ("rr_store_close", "rr_save_close", "rr_checkpoint_close"):
+        getattr(library, name).argtypes = [_HANDLE]
+        getattr(library, name).restype = None
+    _library = library
+    return library
+
+
+def _call(name, *arguments):
+    library = _load()
+    code = getattr(library, name)(*arguments)
+    if code:
+        kind = CODES.get(code, "internal")
+        what = (library.rr_error() or b"").decode("utf-8", "replace")
+        raise _KINDS.get(kind, CheckpointError)(kind, what)
+
+
+def _blob_of(name, *arguments):
+    """Calls a function whose last argument is a blob; its bytes."""
+    blob = _Blob()
+    _call(name, *arguments, ctypes.byref(blob))
+    return _taken(blob)
+
+
+def _taken(blob):
+    try:
+        return ctypes.string_at(blob.data, blob.size) if blob.size else b""
+    finally:
+        _load().rr_blob_free(ctypes.byref(blob))
+
+
+def _paths(directories):
+    if isinstance(directories, (str, bytes, os.PathLike)):
+        directories = [directories]
+    paths = [os.fsencode(path) for path in directories]
+    return (ctypes.c_char_p * len(paths))(*paths), len(paths)
+
+
+def io_options():
+    """How directories are read and written, and milliseconds of patience: from the environment."""
+    way = os.environ.get("ROBUSTRUN_CHECKPOINT_IO") or "auto"
+    if way not in IO_WAYS:
+        raise ValueError("ROBUSTRUN_CHECKPOINT_IO is one of %s, not %r" % (", ".join(IO_WAYS), way))
+    patience = os.environ.get("ROBUSTRUN_CHECKPOINT_PATIENCE") or "60"
+    try:
+        milliseconds = int(float(patience) * 1000)
+    except (ValueError, OverflowError):
+        milliseconds = 0
+    if milliseconds < 1:
+        raise ValueError("ROBUSTRUN_CHECKPOINT_PATIENCE is a number of seconds, not %r" % patience)
+    return IO_WAYS.index(way), milliseconds
+
+
+def attempt_name(step, generation, token):
+    return "step-%012d/g%d-%s" % (step, generation, token)
+
+
+class Structure:
+    """Descriptions of shards, encoded once: to be kept while the shards are the same."""
+
+    def __init__(self, shards):
+        self.shards = list(shards)
+        parts = [struct.pack("<I", len(self.shards))]
+        for shard in self.shards:
+            d = len(shard.shape)
+            parts.append(text(shard.name))
+            parts.append(text(shard.dtype))
+            parts.append(struct.pack("<II%dQ" % (3 * d + 1), shard.rank, d, *shard.global_shape,
+                                     *shard.offsets, *shard.shape, shard.bytes))
+        self.blob = b"".join(parts)
+
+
+class _Closed:
+    """What is closed at the end of a with, or when nobody has it any more."""
+
+    _handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if self._handle and _library is not None:
+            self.close()
+
+
+class Engine(_Closed):
+    """Directories to save into, claimed for a session: one attempt of one run, as that supervisor
+    of it (`incarnation`) ordered it. The first directory is the home. `weights`: shares of the
+    data. Memory and threads are kept until close()."""
+
+    def __init__(self, directories, run, attempt=0, incarnation=0, weights=None, workers=2):
+        paths, count = _paths(directories)
+        shares = None
+        if weights is not None:
+            if len(weights) != count:
+                raise ValueError("as many weights as directories are needed")
+            shares = (ctypes.c_double * count)(*weights)
+        self._handle = ctypes.c_void_p()
+        self.directories = [os.fsdecode(path) for path in paths]
+        self.run, self.attempt = run, attempt
+        self.saves_begun = 0
+        _call("rr_store_open_with", paths, shares, count, workers, *io_options(),
+              ctypes.byref(self._handle))
+        try:
+            generation = _U64()
+            _call("rr_store_claim_by", self._handle, run.encode(), incarnation, attempt,
+                  ctypes.byref(generation))
+            self.generation = generation.value
+        except BaseException:
+            self.close()
+            raise
+
+    def use_parity(self, parity):
+        """From now on this many of the directories may be lost."""
+        _call("rr_store_parity", self._handle, parity)
+
+    def limit_writes(self, bytes_per_s):
+        """From now on, also of a save that goes on; 0: no limit. By any thread."""
+        if self._handle:
+            _load().rr_store_write_rate(self._handle, bytes_per_s)
+
+    def begin(self, step, writers, world_size=1, axes=()):
+        """A Save of this step that every writer makes or joins; all of them must have begun as
+        many saves before. `axes`: (name, size), the first varies slowest over the ranks."""
+        number, self.saves_begun = self.saves_begun, self.saves_begun + 1
+        if step < 0:
+            raise ValueError("cannot save step %d: it is negative" % step)
+        who = struct.pack("<II", world_size, len(axes)) + b"".join(
+            text(name) + struct.pack("<I", size) for name, size in axes) + texts(writers)
+        handle = ctypes.c_void_p()
+        _call("rr_save_begin", self._handle, step, number, who, len(who), ctypes.byref(handle))
+        return Save(self, handle)
+
+    def close(self):
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            _load().rr_store_close(handle)
+
+
+class Save(_Closed):
+    """One step that is being saved."""
+
+    def __init__(self, engine, handle):
+        self._engine = engine  # it must live as long
+        self._handle = handle
+        self.attempt = _load().rr_save_name(handle).decode()
+        self.notes = []  # what went wrong without harm: mounts that were done without
+
+    def write(self, writer, structure, addresses, states=()):
+        """Writes and syncs this writer's data. `structure`: a Structure, or shards; `addresses`:
+        integers, as many, of bytes that do not change meanwhile; `states`: (rank, name, bytes)."""
+        if not isinstance(structure, Structure):
+            structure = Structure(structure)
+        places = (ctypes.c_void_p * len(addresses))(*addresses)
+        kept = b""
+        if states:
+            kept = struct.pack("<I", len(states)) + b"".join(
+                struct.pack("<I", rank) + text(name) + text(bytes(data))
+                for rank, name, data in states)
+        said = _blob_of("rr_save_write", self._handle, writer.encode(), structure.blob,
+                        len(structure.blob), places, len(addresses), kept, len(kept))
+        self.notes += Fields(said).texts()
+
+    def recheck(self, indices):
+        """Names of those of the shards whose bytes are not what was written. Before commit()."""
+        numbers = (_U64 * len(indices))(*indices)
+        return Fields(_blob_of("rr_save_recheck", self._handle, numbers, len(indices))).texts()
+
+    def commit(self):
+        """Publishes what was written. Whether it is committed now: the last writer commits."""
+        done = _INT()
+        said = _blob_of("rr_save_commit", self._handle, ctypes.byref(done))
+        self.notes += Fields(said).texts()
+        return bool(done.value)
+
+    def close(self):
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            _load().rr_save_close(handle)
+
+
+class Checkpoint(_Closed):
+    """One to read: the newest that is committed and not poisoned, or `attempt` by its name.
+    NotFound when there is none."""
+
+    def __init__(self, directories, attempt=None):
+        paths, count = _paths(directories)
+        self._handle = ctypes.c_void_p()
+        _call("rr_checkpoint_open_with", paths, count, attempt and attempt.encode(), *io_options(),
+              ctypes.byref(self._handle))
+        described = describe(_blob_of("rr_checkpoint_describe", self._handle))
+        for name, value in described._asdict().items():
+            setattr(self, name, value)
+
+    def read(self, reads):
+        """`reads`: (index of shard, first byte within it, bytes, address). All that was written to
+        the addresses was checked; after an exception nothing there is to be used."""
+        requests = (_Read * len(reads))(*reads)
+        _call("rr_checkpoint_read", self._handle, requests, len(reads))
+
+    def verify(self):
+        """Reads everything; sentences, none when all is sound (it is marked as verified then)."""
+        return Fields(_blob_of("rr_checkpoint_verify", self._handle)).texts()
+
+    def poison(self, reason):
+        """Nobody starts from it any more. `reason`: one word."""
+        _call("rr_checkpoint_poison", self._handle, reason.encode())
+
+    def pin(self, pinned=True):
+        _call("rr_checkpoint_pin", self._handle, 1 if pinned else 0)
+
+    def close(self):
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            _load().rr_checkpoint_close(handle)
+
+
+def describe(data):
+    fields = Fields(data)
+    step, generation = fields.numbers("QQ")
+    token = fields.text()
+    sequence, wall_time_ns = fields.numbers("QQ")
+    digest = fields.text()
+    world_size = fields.number()
+    axes = [(fields.text(), fields.number()) for _ in range(fields.number())]
+    mounts, writers = fields.texts(), fields.texts()
+    shards = fields.shards()
+    states = [(fields.number(), fields.text(), fields.raw()) for _ in range(fields.number())]
+    return Description(attempt_name(step, generation, token), step, generation, sequence,
+                       wall_time_ns, digest, world_size, axes, mounts, writers, shards, states)
+
+
+def catalogue(directories):
+    """What lies in the directories, newest first: a list of Found."""
+    paths, count = _paths(directories)
+    fields = Fields(_blob_of("rr_list", paths, count))
+    found = []
+    for _ in range(fields.number()):
+        step, generation = fields.numbers("QQ")
+        token = fields.text()
+        state, flags = fields.numbers("II")
+        poisoned = fields.text()
+        sequence, wall_time_ns, size = fields.numbers("QQQ")
+        found.append(Found(attempt_name(step, generation, token), step, generation, STATES[state],
+                           bool(flags & 1), bool(flags & 2), poisoned, sequence, wall_time_ns,
+                           size, fields.text(), bool(flags & 4)))
+    return found
+
+
+def prune(directories, keep):
+    """Keeps the `keep` newest that were verified, what is newer, and pinned ones; those that
+    stay are verified first. (names of what was removed, notes)"""
+    paths, count = _paths(directories)
+    removed, notes = _Blob(), _Blob()
+    _call("rr_prune", paths, count, keep, ctypes.byref(removed), ctypes.byref(notes))
+    return Fields(_taken(removed)).texts(), Fields(_taken(notes)).texts()
+
+
+def make_directories(directories):
+    """Makes those that are not there, never their parents. For each: 0 or an errno, ETIMEDOUT where
+    nothing answered within the patience."""
+    paths, count = _paths(directories)
+    errors = (_INT * count)()
+    _call("rr_make_directories", paths, count, io_options()[1], errors)
+    return list(errors)

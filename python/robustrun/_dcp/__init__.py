@@ -1,0 +1,1 @@
+"""How does torch.distributed.checkpoint save and load through the same engine?"""

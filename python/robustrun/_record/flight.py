@@ -1,0 +1,176 @@
+"""Lets the agent read torch's Flight Recorder: torch's own server on a Unix socket of ours.
+
+torch._C._distributed_c10d._WorkerServer answers without the GIL, so also for a program that hangs.
+It writes lines of its own to descriptor 2 when it begins and ends, and its threads never end by
+themselves. So it lives in a thread with a table of descriptors of its own, in which 0, 1 and 2 are
+/dev/null and nothing else is open: nobody sees those lines, no line of the user's is touched, no
+file of the user's is kept open, and every signal goes to the user's threads as before. That thread
+waits, and ends the server when the interpreter exits, before C++ takes the recorder away under it.
+"""
+
+import _thread
+import os
+import sys
+
+from . import progress
+
+ENTRIES = 512  # operations that the recorder keeps: each costs ~450 bytes and 15 µs of an answer
+PATH_BYTES_MAX = 107
+LAST_WORDS_BYTES_MAX = 16 << 20  # what the agent reads of them
+EXIT_SECONDS_MAX = 1.0
+
+_CLOSE_RANGE = 436  # number of the system call on every architecture of Linux
+_CLOSE_RANGE_UNSHARE = 2
+_CLONE_FILES = 0x400
+
+_kept = []  # the server: its destructor must never run
+_last_words = []  # once there is a process group: whose they are, and where they go
+
+
+def prepare():
+    """Before torch makes its recorder. True when there is one that can be asked."""
+    binding = sys.modules["torch"]._C._distributed_c10d
+    if not hasattr(binding, "_dump_fr_trace_json") or not hasattr(binding, "_WorkerServer"):
+        return False
+    names = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
+    if not any(name in os.environ for name in names):
+        # The older name makes a newer torch print a warning.
+        os.environ[names[_version() < (2, 9)]] = str(ENTRIES)
+    return True
+
+
+def _version():
+    numbers = sys.modules["torch"].__version__.split(".")
+    return int(numbers[0]), int(numbers[1])
+
+
+def start():
+    path = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET", "")
+    if not path or len(os.fsencode(path)) > PATH_BYTES_MAX or _kept:
+        return
+    try:
+        os.unlink(path)  # of a program that this process was before an exec
+    except FileNotFoundError:
+        pass
+    _prepare_last_words()
+    import atexit
+    import ctypes  # torch has it already
+
+    begun, leave, left = (_thread.allocate_lock() for _ in range(3))
+    for lock in (begun, leave, left):
+        lock.acquire()
+    make = sys.modules["torch"]._C._distributed_c10d._WorkerServer
+    library = ctypes.CDLL(None, use_errno=True)
+    _thread.start_new_thread(_serve, (make, path, library, begun, leave, left))
+    begun.acquire()
+    if _kept:
+        # Not even when the interpreter drops its modules.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept[0]))
+        atexit.register(_stop, os.getpid(), leave, left)
+
+
+def _prepare_last_words():
+    record = os.environ.get("ROBUSTRUN_RECORD")
+    if not record:
+        return
+    path = progress.beside(record, ".flight")
+    try:
+        os.unlink(path)  # of a program that this process was before an exec
+    except FileNotFoundError:
+        pass
+    _last_words[:] = os.getpid(), path
+
+
+def leave_last_words():
+    """What the recorder holds, in a file, for when nobody can ask this process any more.
+
+    For a worker that ends by an exception, before anybody hears of that. Takes milliseconds.
+    """
+    if not _last_words or _last_words[0] != os.getpid():  # no group, or a forked child
+        return
+    path = _last_words[1]
+    try:
+        dump = sys.modules["torch"]._C._distributed_c10d._dump_fr_trace_json()
+        if len(dump) > LAST_WORDS_BYTES_MAX:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path + ".part", flags, 0o600), "wb") as file:
+            file.write(dump)
+        os.rename(path + ".part", path)  # whoever reads it finds all of it
+    except Exception:
+        pass  # how the program ends matters more than our view of it
+
+
+def _stop(worker, leave, left):
+    if os.getpid() == worker:  # a forked child has inherited this, but not the thread
+        leave.release()
+        left.acquire(True, EXIT_SECONDS_MAX)
+
+
+def _serve(make, path, library, begun, leave, left):
+    import signal
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    _uncollected(_begin, make, path, library)
+    begun.release()
+    if _kept:
+        leave.acquire()
+        _uncollected(_end, path)
+        left.release()
+
+
+def _uncollected(function, *arguments):
+    """What is collected in this thread would close the user's files in the wrong table."""
+    import gc
+
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        function(*arguments)
+    except Exception:
+        pass
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _begin(make, path, library):
+    if _leave_the_table(library):
+        _kept.append(make(path))
+
+
+def _end(path):
+    """A server that has not begun to serve cannot be stopped: shutdown() waits for ever."""
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(EXIT_SECONDS_MAX / 2)
+        client.connect(path)
+        os.unlink(path)  # nobody new comes
+        client.sendall(b"GET / HTTP/1.1\r\nHost: worker\r\nConnection: close\r\n\r\n")
+        if client.recv(1):
+            _kept[0].shutdown()
+
+
+def _leave_the_table(library):
+    """Gives this thread a table of descriptors of its own with nothing in it but /dev/null."""
+    if library.syscall(_CLOSE_RANGE, 3, 0xFFFFFFFF, _CLOSE_RANGE_UNSHARE) != 0:
+        # Before Linux 5.9. Containers often refuse this call: then there is no server.
+        if library.unshare(_CLONE_FILES) != 0:
+            return False
+        for name in os.listdir("/proc/thread-self/fd"):
+            if int(name) > 2:
+                _close(int(name))
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    if null > 2:
+        os.close(null)
+    return True
+
+
+def _close(number):
+    try:
+        os.close(number)
+    except OSError:
+        pass  # the listing's own

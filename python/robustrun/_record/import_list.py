@@ -1,0 +1,135 @@
+"""Which modules a worker has imported that a standby worker may import before it has a script.
+
+Those of the interpreter and of its site-packages alone. The list is written once, into an empty
+file that the agent has made beside the record: at the first step, or on the boot signal.
+Imports nothing, so that the program's own sys.modules stays what it is.
+"""
+
+import os
+import sys
+
+HEAD = "robustrun-modules 1"
+_SITE = ("site-packages", "dist-packages")
+# They replace parts of the standard library before others import it: the order is the script's.
+_ORDER_MATTERS = ("gevent", "eventlet")
+
+
+def write_if_wanted(path):
+    """True when the list was written now; it is wanted where an empty file is."""
+    try:
+        if os.stat(path).st_size != 0:
+            return False
+        lines = [HEAD]
+        lines += ["module " + name for name in choose(sys.modules, _folder(), library_roots())]
+        lines += ["variable " + name for name in changed_variables()]
+        lines += ["same " + each for each in conditions(_script())]
+        with open(path + ".part", "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write("\n".join(lines) + "\n")
+        os.replace(path + ".part", path)
+    except Exception:
+        return False  # nobody wants it, or there is no room: the next start is a plain one
+    return True
+
+
+def read(path):
+    """The names of modules, in the order of their import, of changed variables, and conditions."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        head, *lines = file.read().splitlines()
+    if head != HEAD:
+        raise ValueError("not a list of modules: %r" % path)
+    pairs = [line.split(" ", 1) for line in lines]
+    return tuple([text for kind, text in pairs if kind == wanted]
+                 for wanted in ("module", "variable", "same"))
+
+
+def choose(modules, folder, roots):
+    """Names in `modules` that come from `roots`, and not from the script's `folder`."""
+    if any(name in modules for name in _ORDER_MATTERS):
+        return []
+    # An environment below the script's folder is no user's code.
+    inside = [root for root in roots if _is_below(root, folder)]
+    chosen = []
+    for name, module in list(modules.items()):
+        if name == "__main__" or name.partition(".")[0] == "robustrun" or name.split() != [name]:
+            continue
+        try:
+            spec = module.__spec__
+            is_itself = spec.name == name  # os.path is posixpath
+            origin = spec.origin if spec.has_location or spec.origin else ""
+        except Exception:
+            continue
+        if not is_itself or not isinstance(origin, str):
+            continue
+        if origin in ("built-in", "frozen"):
+            chosen.append(name)
+        elif _is_below_one(origin, inside if _is_below(origin, folder) else roots):
+            chosen.append(name)
+    return chosen
+
+
+def library_roots():
+    """Folders of the standard library and of what was installed."""
+    roots = [os.path.dirname(os.__file__)]
+    roots += [entry for entry in sys.path if os.path.basename(entry) in _SITE]
+    return roots
+
+
+def conditions(script):
+    """What must be the same where another process imports the list: "NAME VALUE" each. Of what
+    cannot be read (and of no script) nothing is said."""
+    found = ["interpreter " + " ".join(sys.version.split())]
+    if script:
+        try:
+            with open(script, "rb") as file:
+                found.append("script %d" % _digest(file.read()))
+        except OSError:
+            pass
+    names = []
+    for root in library_roots()[1:]:
+        if not _is_below(root, sys.prefix):
+            continue  # the program may have added it
+        try:
+            names += [n for n in os.listdir(root) if n.endswith((".dist-info", ".egg-info"))]
+        except OSError:
+            continue
+    found.append("packages %d" % _digest("\0".join(sorted(names)).encode("utf-8", "replace")))
+    return found
+
+
+def _digest(data):
+    """Equal for equal bytes, hardly ever for others; hashlib would be one more import."""
+    return int.from_bytes(data + b"\1", "little") % ((1 << 127) - 1)
+
+
+def _script():
+    """None for a module that runs as the main one."""
+    main = sys.modules.get("__main__")
+    return None if getattr(main, "__spec__", None) else getattr(main, "__file__", None)
+
+
+def changed_variables():
+    """What the program set, changed or took away since it was started."""
+    with open("/proc/self/environ", "rb") as file:
+        entries = file.read().split(b"\0")
+    before = {}
+    for entry in entries:
+        name, equals, value = entry.partition(b"=")
+        if equals:
+            before.setdefault(name, value)
+    after = {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
+    names = {*before, *after}
+    return sorted(os.fsdecode(name) for name in names if before.get(name) != after.get(name))
+
+
+def _folder():
+    """The script's; of a module, where it was looked for first."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.dirname(os.path.realpath(main)) if main else os.getcwd()
+
+
+def _is_below(path, folder):
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def _is_below_one(path, folders):
+    return any(_is_below(path, folder) for folder in folders)

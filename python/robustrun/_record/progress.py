@@ -1,0 +1,171 @@
+"""The worker's side of the progress record: offsets and meaning in tracer/progress_record.h.
+
+Every number is one 8-byte store into a shared mapping, so what was written last is there for the
+agent even after SIGKILL. No threads, no sockets, no locks: about a microsecond for a step.
+"""
+
+import os
+import sys
+from time import monotonic_ns
+
+MAGIC = b"RRPROG01"
+MAJOR = 1
+BYTES = 4096
+METRICS_MAX = 16
+METRIC_NAME_BYTES = 24
+
+# Indices of 8-byte words; tests/python/test_record.py holds them against the header.
+STOP_REASON = 24 // 8
+STOP_DEADLINE_NS = 32 // 8
+STEPS_BEFORE = 56 // 8
+WORKER_PID = 64 // 8
+BOOT_AT_NS = 72 // 8
+USER_CODE_AT_NS = 80 // 8
+SEQUENCE = 88 // 8
+STEPS = 96 // 8
+FIRST_STEP_AT_NS = 104 // 8
+LAST_STEP_AT_NS = 112 // 8
+HAS_STEP = 120 // 8
+STEP = 128 // 8
+METRIC_COUNT = 136 // 8
+METRICS = 144 // 8
+METRIC_WORDS = (METRIC_NAME_BYTES + 8) // 8
+IMPORTS_DONE_AT_NS = 656 // 8
+GROUP_BEGIN_AT_NS = 664 // 8
+GROUP_DONE_AT_NS = 672 // 8
+LOAD_BEGIN_AT_NS = 680 // 8
+LOAD_DONE_AT_NS = 688 // 8
+OPTIMIZER_AT_NS = 696 // 8
+SCRIPT_RETURNED_AT_NS = 896 // 8
+SCRIPT_FINISHED_AT_NS = 904 // 8
+
+# The table of communicators (tracer/record_collectives.h), behind the first page.
+COMMUNICATORS = 4096 // 8
+COMMUNICATOR_SLOTS = 128
+COMMUNICATOR_WORDS = 256 // 8
+COMMUNICATOR_NAME_BYTES = 64
+COMMUNICATORS_END = 8 * (COMMUNICATORS + COMMUNICATOR_SLOTS * COMMUNICATOR_WORDS)
+
+_UNKNOWN = object()
+_current = _UNKNOWN
+boundary = None  # called with the record at the end of every step (_checkpoint/last_save.py)
+
+
+class Record:
+    """The record of this process. Writers: the thread that trains."""
+
+    __slots__ = ("words", "reals", "by_script", "metrics", "has_communicators",
+                 "begins_anew")
+
+    def __init__(self, mapping):
+        view = memoryview(mapping)
+        self.words = view.cast("Q")
+        self.reals = view.cast("d")
+        self.has_communicators = len(mapping) >= COMMUNICATORS_END  # else the agent is older
+        self.by_script = False  # robustrun.step() was called: optimizers no longer count
+        self.begins_anew = False  # the optimizer that steps first had no state before
+        self.metrics = {}  # name -> index of its value's word
+
+    def count_step(self):
+        words = self.words
+        now = monotonic_ns()
+        locked = words[SEQUENCE] | 1
+        words[SEQUENCE] = locked
+        steps = words[STEPS]
+        words[STEPS] = steps + 1
+        if not steps:
+            words[FIRST_STEP_AT_NS] = now
+        words[LAST_STEP_AT_NS] = now
+        words[SEQUENCE] = locked + 1
+        if not steps:
+            after_first_step()
+        if boundary is not None:
+            boundary(self)
+
+
+def attach():
+    """Makes the record that the environment names this process's own (boot.py)."""
+    global _current
+    _current = record = _open()
+    if record is not None:
+        record.words[WORKER_PID] = os.getpid()
+        record.words[BOOT_AT_NS] = monotonic_ns()
+
+
+def mark_user_code():
+    record = current()
+    if record is not None:
+        record.words[USER_CODE_AT_NS] = monotonic_ns()
+
+
+def mark_end(word):
+    """SCRIPT_RETURNED_AT_NS, then SCRIPT_FINISHED_AT_NS: what ends the process from then on costs
+    little, or nothing."""
+    record = current()
+    if record is None:
+        return
+    if word == SCRIPT_RETURNED_AT_NS or record.words[SCRIPT_RETURNED_AT_NS]:
+        record.words[word] = monotonic_ns()
+
+
+def after_first_step():
+    """By now the program has imported what it needs: a standby worker may want to know, and who
+    reads its files ahead at the next start."""
+    from . import import_list, imports
+
+    imports.watch_script(None, None)
+    hot_files = sys.modules.get(__package__ + ".hot_files")
+    if hot_files is not None:
+        hot_files.write()
+    import_list.write_if_wanted(beside(os.environ.get("ROBUSTRUN_RECORD", ""), ".modules"))
+
+
+def current():
+    """This process's Record, or None: outside robustrun, or in a child of the worker."""
+    global _current
+    if _current is _UNKNOWN:
+        try:
+            _current = _claim()
+        except Exception:
+            _current = None
+    return _current
+
+
+def beside(path, ending):
+    """The worker's other files have the record's name with another ending."""
+    return (path[: -len(".record")] if path.endswith(".record") else path) + ending
+
+
+def _claim():
+    """Without boot.py (--inject=off, a wrapper script) the first process to ask has the record."""
+    record = _open()
+    if record is not None:
+        if not record.words[WORKER_PID]:
+            record.words[WORKER_PID] = os.getpid()
+        elif record.words[WORKER_PID] != os.getpid():
+            return None
+    return record
+
+
+def _open():
+    path = os.environ.get("ROBUSTRUN_RECORD")
+    if not path:
+        return None
+    import mmap
+
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        has_table = os.fstat(fd).st_size >= COMMUNICATORS_END
+        mapping = mmap.mmap(fd, COMMUNICATORS_END if has_table else BYTES)
+    finally:
+        os.close(fd)
+    if mapping[:8] != MAGIC or int.from_bytes(mapping[8:12], "little") != MAJOR:
+        return None
+    os.register_at_fork(after_in_child=_forget)
+    return Record(mapping)
+
+
+def _forget():
+    """A forked child is not the worker: its steps are not the worker's steps."""
+    global _current
+    _current = None
