@@ -1,7 +1,7 @@
 #pragma once
 // Copies of workers' states in the memory of another node (agent/copies/peer_copies.h): who keeps
 // whose, and the order to save those of a node that is lost. The bytes go from agent to agent, over
-// connections of their own (wire/bulk/door.h).
+// connections of their own (wire/bulk/bulk_listener.h).
 //
 // An agent that offers an address for them (Hello::bulk) knows the orders; a supervisor that gives
 // one knows the reports.

@@ -28,7 +28,7 @@ struct Hello {
   std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
   base::Nanos at{};          // by the agent's clock
   std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
-  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk/door.h); empty: none
+  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk/bulk_listener.h); empty: none
   base::Nanos began{};  // when its process did, by the same clock; 0: not said
   std::uint32_t ordered_by = 0;  // of `attempt`, as StartWorkers said; 0: not said
   template <class V>
