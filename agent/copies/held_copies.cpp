@@ -333,7 +333,7 @@ void HeldCopiesImpl::go_on_saving(HeldSaving& saving) {
   saving.answered = true;
   node_.send(answer);
   if (!answer.saving) return;
-  after_saving([weak = weak_from_this(), over = wire::SavingOver{answer.attempt, answer.order}] {
+  after_saving([weak = weak_from_this(), over = wire::SavingOver{answer.made_in, answer.order}] {
     if (const auto self = weak.lock()) self->node_.send(over);
   });
 }

@@ -12,12 +12,11 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 #include "wire/messages/version.h"
 #include "wire/messages/worker_template.h"
 
 namespace robustrun::wire {
-
-enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
 
 // First message to an agent, answer to its Hello. Times of 0: not over a network.
 struct Welcome {
@@ -160,8 +159,9 @@ struct Dismiss {
   }
 };
 
-// End the run. From `robustrun stop` on another machine: the first and only message of a connection,
-// answered by Bye or Refused. From an agent: a worker has sent its parent a signal that stops a run.
+// End the run. From `robustrun stop` on another machine: the first and only message of a
+// connection, answered by Bye or Refused. From an agent: a worker has sent its parent a signal that
+// stops a run.
 struct StopRun {
   std::int32_t signal = 15;
   std::optional<base::Nanos> grace{};  // none: as the run was started with

@@ -43,7 +43,7 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
     outage->explained_by = now + kLookBackMax;
     out.push_back(*std::move(look_back));
   }
-  send_stops(SIGTERM, outage->stop_cause(restart));
+  send_stops(SIGTERM, outage->stop_reason(restart));
   arm_stop_timer();
   if (restart) launch_due();
   conclude_if_gone();

@@ -75,9 +75,9 @@ void Job::Impl::order_again() {
     if (!at(group[i]).gone) out.push_back(start_order_of(i));
   }
   if (state == JobState::kStopping) {
-    send_stops(SIGTERM, outage->stop_cause(verdict().restart));
+    send_stops(SIGTERM, outage->stop_reason(verdict().restart));
   } else if (state == JobState::kFinishing) {
-    send_stops(SIGTERM, end_cause());
+    send_stops(SIGTERM, end_reason());
   }
 }
 
