@@ -233,7 +233,7 @@ TEST_CASE("a record above the limit is refused, and one at the limit is kept") {
 }
 
 TEST_CASE("the stored journal of format 1 can still be read") {
-  const auto contents = read_journal(in_source("tests/golden/journal-v1.bin"));
+  const auto contents = read_journal(robustrun::in_source("tests/golden/journal-v1.bin"));
   REQUIRE(contents);
   CHECK(contents->torn_bytes == 0);
   REQUIRE(contents->records.size() == 3);

@@ -108,6 +108,17 @@ struct StageTimeOf {
   }
 };
 
+// A number that a script reports, or that its output holds.
+struct Metric {
+  std::string name;
+  double value = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "value", value);
+  }
+};
+
 // ---- The end of workers
 
 // Why workers are stopped, for themselves.

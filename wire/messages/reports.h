@@ -84,16 +84,6 @@ struct WorkerStartFailed {
   }
 };
 
-struct Metric {
-  std::string name;
-  double value = 0;
-  template <class V>
-  void fields(V& v) {
-    v(1, "name", name);
-    v(2, "value", value);
-  }
-};
-
 // A change in a worker's progress record (tracer/progress_record.h), at most 10 a second.
 struct WorkerProgress {
   base::Attempt attempt;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/core/result.h"
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/types/exit_code.h"
@@ -33,7 +34,7 @@ void Job::Impl::end_signal(const Event& event) {
   if (workers_may_run() && !all_gone()) {
     text += fmt::format("; the workers get {} and have {}",
                         told_why ? base::signal_name(received.signal) : "it too",
-                        seconds_in_words(grace));
+                        base::in_seconds(grace));
   }
   const Ending how = ending_of(received);
   decide(how.rule, std::move(text));
@@ -91,7 +92,7 @@ void Job::Impl::user_signal(const Event& event) {
 
 void Job::Impl::time_limit(const Event&) {
   decide(Rule::kTimeLimit,
-         fmt::format("the time limit of {} is over", seconds_in_words(now - started_at)));
+         fmt::format("the time limit of {} is over", base::in_seconds(now - started_at)));
   end_run({Rule::kTimeLimit, kExitTimeLimit}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 

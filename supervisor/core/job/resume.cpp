@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
@@ -22,7 +23,7 @@ void Job::Impl::resumed(const Event& event) {
       Rule::kResumed,
       fmt::format("supervisor {} takes over, {} after the last word of the one before (on "
                   "{}, pid {}); {} {}",
-                  incarnation, seconds_in_words(what.away), what.host, what.pid,
+                  incarnation, base::in_seconds(what.away), what.host, what.pid,
                   plan.world_size() == 0 ? "nothing was started yet"
                                          : workers_in_words() + " are expected to go on, in state",
                   plan.world_size() == 0 ? "" : to_string(state)));

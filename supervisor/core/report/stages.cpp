@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/costs.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
@@ -178,10 +178,10 @@ std::string stage_words(const std::vector<StageCost>& costs, std::string_view of
   std::string text;
   for (const StageCost& cost : costs) {
     if (cost.of != of || cost.samples == 0) continue;
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.stage, duration_words(cost.median));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.stage,
+                        base::duration_words(cost.median));
     if (cost.samples == 1) continue;
-    text += fmt::format(", at most {} ({})", duration_words(cost.max),
+    text += fmt::format(", at most {} ({})", base::duration_words(cost.max),
                         where_words(cost.slowest, cost.rank));
   }
   return text;
@@ -194,15 +194,15 @@ std::vector<std::string> straggler_words(const std::vector<StageCost>& costs) {
   };
   for (const StageCost& cost : costs) {
     for (const StageNode& node : cost.stragglers) {
-      lines.push_back(fmt::format("{} on {}: {}, {} over the median{}", cost.stage,
-                                  where_words(node.node, node.rank), duration_words(node.took),
-                                  duration_words(node.over), attempt_words(node)));
+      lines.push_back(fmt::format(
+          "{} on {}: {}, {} over the median{}", cost.stage, where_words(node.node, node.rank),
+          base::duration_words(node.took), base::duration_words(node.over), attempt_words(node)));
     }
     if (cost.unfinished_nodes.empty()) continue;
     const StageNode& first = cost.unfinished_nodes.front();
     lines.push_back(fmt::format(
         "{} was not over on {} after {}{}{}", cost.stage, where_words(first.node, first.rank),
-        duration_words(first.took),
+        base::duration_words(first.took),
         cost.unfinished == 1 ? "" : fmt::format(", nor on {} more", cost.unfinished - 1),
         attempt_words(first)));
   }
