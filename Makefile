@@ -36,7 +36,7 @@ nightly: ## the tests, with fuzzers, simulator and campaigns of faults for longe
 	@$(MAKE) --no-print-directory test FUZZ_SECONDS=600 \
 	  LABELS='^(ci|nightly)$$$$'
 
-lint: ## formatting, clang-tidy, ruff
+lint: ## formatting, clang-tidy, ruff, clones
 	@scripts/install-deps.sh lint
 	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
 	@scripts/lint.sh

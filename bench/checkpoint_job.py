@@ -18,6 +18,7 @@ import time
 
 import torch
 import torch.distributed.checkpoint as dcp
+from page_cache import drop_cache
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
@@ -32,14 +33,6 @@ def sync_tree(folder):
         fd = os.open(path, os.O_RDONLY)
         os.fsync(fd)
         os.close(fd)
-
-
-def drop_cache(folder):
-    for path in folder.rglob("*"):
-        if path.is_file():
-            fd = os.open(path, os.O_RDONLY)
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(fd)
 
 
 def memory_kb(field):

@@ -17,40 +17,37 @@ namespace robustrun::bootstrap {
 namespace {
 
 CacheEntry entry_of(const StoredSnapshot& stored) {
-  CacheEntry entry;
-  entry.name = stored.snapshot.key;
-  entry.what = stored.snapshot.what;
-  entry.bytes = stored.snapshot.bytes;
-  entry.made_s = stored.snapshot.made_s;
-  entry.used_s = stored.used_s;
-  entry.in_use = stored.in_use;
-  entry.damage = stored.damage;
-  return entry;
+  const Snapshot& snapshot = stored.snapshot;
+  return {.kind = CacheKind::kSnapshot,
+          .name = snapshot.key,
+          .what = snapshot.what,
+          .bytes = snapshot.bytes,
+          .made_s = snapshot.made_s,
+          .used_s = stored.used_s,
+          .in_use = stored.in_use,
+          .damage = stored.damage};
 }
 
 CacheEntry entry_of(const StoredBlob& stored) {
-  CacheEntry entry;
-  entry.kind = CacheKind::kBlob;
-  entry.name = stored.key;
-  entry.what = stored.about;
-  entry.bytes = stored.kept_bytes;
-  entry.used_s = stored.used_s;
-  entry.in_use = stored.is_in_use;
-  entry.damage = stored.damage;
-  entry.here = stored.here_bytes;
-  entry.length = stored.length;
-  return entry;
+  return {.kind = CacheKind::kBlob,
+          .name = stored.key,
+          .what = stored.about,
+          .bytes = stored.kept_bytes,
+          .used_s = stored.used_s,
+          .in_use = stored.is_in_use,
+          .damage = stored.damage,
+          .here = stored.here_bytes,
+          .length = stored.length};
 }
 
 CacheEntry entry_of(const StoredCode& stored) {
-  CacheEntry entry;
-  entry.kind = CacheKind::kCode;
-  entry.name = stored.key;
-  entry.bytes = stored.bytes;
-  entry.used_s = stored.used_s;
-  entry.in_use = stored.is_in_use;
-  entry.damage = stored.damage;
-  return entry;
+  return {.kind = CacheKind::kCode,
+          .name = stored.key,
+          .what = {},
+          .bytes = stored.bytes,
+          .used_s = stored.used_s,
+          .in_use = stored.is_in_use,
+          .damage = stored.damage};
 }
 
 // Of a store that cannot be looked into.

@@ -9,7 +9,7 @@
 #   scripts/install-deps.sh packages     and what training scripts import, in .venv-packages, 5 GB:
 #                                        `make nightly` sees what their imports read
 #   scripts/install-deps.sh bench        as test, and what figures compare with: pdsh, clush
-#   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff
+#   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff, jscpd
 #
 # Made for Debian 12. Does nothing, quickly and without root, when all is there; on another system
 # it says what to install by hand, and goes on.
@@ -131,6 +131,7 @@ case "${1:-build}" in
   lint)
     install_packages $BUILD $LINT
     install_python ruff ruff
+    [ -x .venv/bin/jscpd ] || install_python jscpd jscpd==5.4.2  # a program, no module
     ;;
   *)
     say "unknown goal '$1': build, demo, test, torches, packages, bench or lint"

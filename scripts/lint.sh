@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formatting of all files, clang-tidy on the C++ files, ruff on the Python files.
+# Formatting of all files, ruff on the Python files, clones, clang-tidy on the C++ files.
 #
 # clang-tidy takes seconds a unit: one that passed before, with the same headers and options, in this
 # clone or another, is not looked at again.
@@ -13,6 +13,12 @@ clang-format-19 --dry-run -Werror "${cpp[@]}" || failed=1
 
 echo "ruff"
 .venv/bin/ruff check --no-cache --quiet . bench/run || failed=1
+
+# The same text twice: ten lines or more, of whatever language. Tests may say a thing again.
+echo "jscpd"
+clones=$(.venv/bin/jscpd --min-lines 10 --min-tokens 50 --exit-code 1 --fail-on-empty \
+  --ignore 'tests/**,build*/**,.venv*/**,**/*.md' --reporters console . 2>&1) ||
+  { echo "$clones"; failed=1; }
 
 # clang-tidy sees what the compiler sees: a file of the build that includes several of ours
 # (cmake/options.cmake). It takes no option of g++'s own.

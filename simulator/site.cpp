@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/words.h"
+
 namespace robustrun::simulator {
 namespace {
 
@@ -140,8 +142,7 @@ Site site_of(const std::vector<RunRecord>& records) {
 void use_rates(const Site& site, FailureModel& model) {
   const std::string exposure = fmt::format("{:.4g} node-hours", 24 * site.node_days);
   model.name = "journals";
-  model.about =
-      fmt::format("{} run{}, {}", site.runs.size(), site.runs.size() == 1 ? "" : "s", exposure);
+  model.about = fmt::format("{}, {}", base::counted(site.runs.size(), "run"), exposure);
   if (site.all.count == 0) return;
   const Interval& rate = site.all.per_node_day;
   model.per_node_day = {rate.mean, Origin::kMeasured,

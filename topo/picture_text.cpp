@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 
 namespace robustrun::topo {
 namespace {
@@ -74,7 +75,7 @@ std::string counts_text(const SwitchCounts& counts) {
   std::string text =
       fmt::format("{} of {}", counts.works, counts.works + counts.spare + counts.free);
   if (counts.spare > 0) {
-    text += fmt::format(", {} spare{}", counts.spare, counts.spare == 1 ? "" : "s");
+    text += ", " + base::counted(counts.spare, "spare");
   }
   return text;
 }

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "topo/exchange.h"
 
 namespace robustrun::topo {
@@ -241,8 +242,7 @@ std::string describe(const Problem& problem, const Replacement& replacement) {
   if (newcomers > 1) text += fmt::format(" ({} places are filled so)", newcomers);
   const std::size_t moved = replacement.moved.size();
   if (moved > 0) {
-    text += fmt::format("; {} other node{} move{}", moved, moved == 1 ? "" : "s",
-                        moved == 1 ? "s" : "");
+    text += fmt::format("; {} move{}", base::counted(moved, "other node"), moved == 1 ? "s" : "");
   }
   return text;
 }

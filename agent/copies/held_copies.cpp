@@ -102,7 +102,7 @@ class HeldCopiesImpl final : public HeldCopies,
       : node_(node), own_(std::move(own)), linger_(node.executor) {}
 
   void allow(const std::vector<wire::CopyRoute>& hold) override;
-  void take(wire::BulkVisitor visitor) override;
+  void take(wire::BulkConnection connection) override;
   void adopt(base::Rank rank, GivenMemory given) override;
   std::optional<GivenMemory> hand_over(base::Rank rank) override;
   void save(const wire::SaveHeldCopies& order) override;
@@ -121,8 +121,8 @@ class HeldCopiesImpl final : public HeldCopies,
     bool saving = false;
   };
   base::BlockingPool& streams();
-  void keep(wire::BulkVisitor visitor);
-  void serve(const wire::BulkVisitor& visitor);
+  void keep(wire::BulkConnection connection);
+  void serve(const wire::BulkConnection& connection);
   void answer(const std::shared_ptr<wire::BulkStream>& stream, wire::BulkVerdict verdict);
   void on_arrived(base::Rank rank, const std::shared_ptr<Arrival>& arrival);
   void finish_saving(HeldSaving& saving, const RescueRun::Lines& lines);
@@ -163,14 +163,14 @@ void HeldCopiesImpl::allow(const std::vector<wire::CopyRoute>& hold) {
   }
 }
 
-void HeldCopiesImpl::take(wire::BulkVisitor visitor) {
-  if (visitor.request.purpose == wire::BulkPurpose::kFetch) return serve(visitor);
-  const auto allowed = allowed_.find(visitor.request.rank);
-  if (allowed == allowed_.end() || allowed->second.node != visitor.peer.node ||
-      allowed->second.generation != visitor.peer.generation) {
-    return answer(visitor.stream, BulkVerdict::kNone);
+void HeldCopiesImpl::take(wire::BulkConnection connection) {
+  if (connection.request.purpose == wire::BulkPurpose::kFetch) return serve(connection);
+  const auto allowed = allowed_.find(connection.request.rank);
+  if (allowed == allowed_.end() || allowed->second.node != connection.peer.node ||
+      allowed->second.generation != connection.peer.generation) {
+    return answer(connection.stream, BulkVerdict::kNone);
   }
-  keep(std::move(visitor));
+  keep(std::move(connection));
 }
 
 void HeldCopiesImpl::answer(const std::shared_ptr<wire::BulkStream>& stream, BulkVerdict verdict) {
@@ -183,13 +183,13 @@ void HeldCopiesImpl::answer(const std::shared_ptr<wire::BulkStream>& stream, Bul
       [] {}));
 }
 
-void HeldCopiesImpl::keep(wire::BulkVisitor visitor) {
-  const base::Rank rank = visitor.request.rank;
+void HeldCopiesImpl::keep(wire::BulkConnection connection) {
+  const base::Rank rank = connection.request.rank;
   Held& held = held_[rank];
-  if (held.stream || held.saving) return answer(visitor.stream, BulkVerdict::kBusy);
+  if (held.stream || held.saving) return answer(connection.stream, BulkVerdict::kBusy);
   auto arrival = std::make_shared<Arrival>();
-  arrival->request = visitor.request;
-  arrival->stream = std::move(visitor.stream);
+  arrival->request = connection.request;
+  arrival->stream = std::move(connection.stream);
   arrival->newest = held.newest;
   arrival->rounds = held.rounds;
   if (held.given.memory && !held.area) {
@@ -234,21 +234,21 @@ void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>&
   if (!held.given.memory) held_.erase(found);
 }
 
-void HeldCopiesImpl::serve(const wire::BulkVisitor& visitor) {
-  const base::Rank rank = visitor.request.rank;
+void HeldCopiesImpl::serve(const wire::BulkConnection& connection) {
+  const base::Rank rank = connection.request.rank;
   const auto found = held_.find(rank);
   const bool is_held = found != held_.end() && found->second.given.memory;
-  if (is_held && found->second.stream) return answer(visitor.stream, BulkVerdict::kBusy);
+  if (is_held && found->second.stream) return answer(connection.stream, BulkVerdict::kBusy);
   std::optional<GivenMemory> given;
   if (is_held) {
     if (auto same = same_memory(found->second.given)) given = *std::move(same);
   } else {
     given = own_(rank);
   }
-  if (!given) return answer(visitor.stream, BulkVerdict::kNone);
-  if (is_held) found->second.stream = visitor.stream;
+  if (!given) return answer(connection.stream, BulkVerdict::kNone);
+  if (is_held) found->second.stream = connection.stream;
   auto shared = std::make_shared<GivenMemory>(*std::move(given));
-  const auto done = [weak = weak_from_this(), rank, stream = visitor.stream] {
+  const auto done = [weak = weak_from_this(), rank, stream = connection.stream] {
     const auto self = weak.lock();
     const auto held = self ? self->held_.find(rank) : decltype(self->held_.find(rank)){};
     if (self && held != self->held_.end() && held->second.stream == stream) {
@@ -257,7 +257,7 @@ void HeldCopiesImpl::serve(const wire::BulkVisitor& visitor) {
   };
   const auto submitted = streams().submit(
       static_cast<std::uint32_t>(next_lane_++),
-      [stream = visitor.stream, shared] { static_cast<void>(serve_copies(*stream, *shared)); },
+      [stream = connection.stream, shared] { static_cast<void>(serve_copies(*stream, *shared)); },
       done);
   if (!submitted) done();
 }
@@ -333,7 +333,7 @@ void HeldCopiesImpl::go_on_saving(HeldSaving& saving) {
   saving.answered = true;
   node_.send(answer);
   if (!answer.saving) return;
-  after_saving([weak = weak_from_this(), over = wire::SavingOver{answer.attempt, answer.order}] {
+  after_saving([weak = weak_from_this(), over = wire::SavingOver{answer.made_in, answer.order}] {
     if (const auto self = weak.lock()) self->node_.send(over);
   });
 }

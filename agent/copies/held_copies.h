@@ -14,7 +14,7 @@
 
 #include "agent/copies/memory.h"
 #include "agent/node/node_context.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 
 namespace robustrun::agent {
 
@@ -28,8 +28,8 @@ class HeldCopies {
 
   // From whom copies are taken from now on.
   virtual void allow(const std::vector<wire::CopyRoute>& hold) = 0;
-  // Somebody has come through the door.
-  virtual void take(wire::BulkVisitor visitor) = 0;
+  // A peer that has sent its request.
+  virtual void take(wire::BulkConnection connection) = 0;
   // Memory of a rank that runs elsewhere from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
   // For a rank that runs here from now on; nullopt when there is no complete copy of it.

@@ -12,7 +12,7 @@
 #include "agent/copies/sender.h"
 #include "agent/copies/transfer.h"
 #include "base/io/log.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 #include "wire/link/acceptor.h"
 
 namespace robustrun::agent {
@@ -30,7 +30,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
 
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
-  void share_door(BlockHands hands) { blocks_ = std::move(hands); }
+  void share_listener(BlockHands hands) { blocks_ = std::move(hands); }
   void place(const wire::PlaceCopies& order);
   void begin_round(const wire::CopyRound& order) { sender_->begin_round(order); }
   void abandon();
@@ -51,10 +51,10 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
     std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
     std::function<void(GivenMemory)> answer;
   };
-  void let_in(wire::BulkVisitor visitor) {
-    const bool wants_blocks = visitor.request.purpose == wire::BulkPurpose::kBlocks;
-    if (!wants_blocks) return held_->take(std::move(visitor));
-    if (blocks_.visit) blocks_.visit(std::move(visitor));
+  void let_in(wire::BulkConnection connection) {
+    const bool wants_blocks = connection.request.purpose == wire::BulkPurpose::kBlocks;
+    if (!wants_blocks) return held_->take(std::move(connection));
+    if (blocks_.serve) blocks_.serve(std::move(connection));
   }
   void begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch, std::function<void()> work);
   void finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late);
@@ -66,7 +66,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   wire::SharedBulkKeys keys_;
   std::shared_ptr<CopySender> sender_;
   std::shared_ptr<HeldCopies> held_;
-  std::unique_ptr<wire::BulkDoor> door_;
+  std::unique_ptr<wire::BulkListener> listener_;
   BlockHands blocks_;
   std::map<base::Rank, wire::CopyRoute> sources_;  // where ranks of ours are fetched, once each
   std::map<base::Rank, std::shared_ptr<Fetch>> fetches_;
@@ -75,25 +75,26 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
 
 std::string PeerCopies::Impl::open(const std::string& run_id, const wire::Identity& self,
                                    const std::string& address) {
-  if (!door_ || address != address_) {
-    door_.reset();
+  if (!listener_ || address != address_) {
+    listener_.reset();
     auto keys = wire::make_bulk_keys(run_id, self);
-    auto door = keys ? wire::BulkDoor::open(
-                           node_.executor, address, *keys,
-                           [this](wire::BulkVisitor visitor) { let_in(std::move(visitor)); })
-                     : std::unexpected(keys.error());
-    if (!door) {
-      RR_LOG(kWarn, {}, "other nodes cannot keep copies here: {}", door.error().what);
+    auto listener = keys ? wire::BulkListener::open(node_.executor, address, *keys,
+                                                    [this](wire::BulkConnection connection) {
+                                                      let_in(std::move(connection));
+                                                    })
+                         : std::unexpected(keys.error());
+    if (!listener) {
+      RR_LOG(kWarn, {}, "other nodes cannot keep copies here: {}", listener.error().what);
       return {};
     }
-    door_ = *std::move(door);
+    listener_ = *std::move(listener);
     keys_ = *keys;
     run_id_ = run_id;
     address_ = address;
     sender_->use(run_id_, keys_);
     if (blocks_.use) blocks_.use(run_id_, keys_);
   }
-  return wire::endpoint_text(address_, door_->port());
+  return wire::endpoint_text(address_, listener_->port());
 }
 
 void PeerCopies::Impl::place(const wire::PlaceCopies& order) {
@@ -161,7 +162,7 @@ void PeerCopies::Impl::finish(base::Rank rank, const std::shared_ptr<Fetch>& fet
 
 void PeerCopies::Impl::abandon() {
   tier_.use_peers(nullptr);
-  door_.reset();
+  listener_.reset();
   for (const auto& [rank, fetch] : std::exchange(fetches_, {})) {
     fetch->deadline.cancel();
     fetch->answer = nullptr;
@@ -181,7 +182,7 @@ std::string PeerCopies::open(const std::string& run_id, const wire::Identity& se
   return impl_->open(run_id, self, address);
 }
 
-void PeerCopies::share_door(BlockHands hands) { impl_->share_door(std::move(hands)); }
+void PeerCopies::share_listener(BlockHands hands) { impl_->share_listener(std::move(hands)); }
 
 bool PeerCopies::take(const wire::Message& message) {
   if (const auto* place = std::get_if<wire::PlaceCopies>(&message)) {

@@ -12,6 +12,7 @@
 #include "agent/evidence/process_look.h"
 #include "agent/faults/disk_filler.h"
 #include "agent/node/limits.h"
+#include "base/core/words.h"
 #include "base/io/fd.h"
 
 namespace robustrun::agent {
@@ -19,10 +20,6 @@ namespace {
 
 namespace asio = boost::asio;
 using wire::FaultKind;
-
-std::string in_seconds(base::Nanos time) {
-  return fmt::format("{:.3g} s", std::chrono::duration<double>(time).count());
-}
 
 // Why the interpreter of this worker cannot do it; empty: it can.
 std::string no_python_fault(const Victim& victim, std::uint32_t stack_signal) {
@@ -118,7 +115,7 @@ void FaultInjector::Impl::signal_worker(const wire::Inject& order, int signal) {
   const pid_t pid = victim->pid();
   const bool ends = signal == SIGSTOP && order.duration > base::Nanos{};
   std::string text = fmt::format("SIG{}", ::sigabbrev_np(signal));
-  if (ends) text += fmt::format(" for {}", in_seconds(order.duration));
+  if (ends) text += fmt::format(" for {}", base::in_seconds(order.duration));
   done(order, pid, std::move(text));
   victim->signal_itself(signal);
   if (!ends) return;
@@ -131,9 +128,10 @@ void FaultInjector::Impl::signal_worker(const wire::Inject& order, int signal) {
 void FaultInjector::Impl::disturb(const wire::Inject& order) {
   const bool drop = order.kind == FaultKind::kNetDrop;
   const std::string what =
-      drop ? "nothing passes" : fmt::format("every message is {} late", in_seconds(order.delay));
+      drop ? "nothing passes"
+           : fmt::format("every message is {} late", base::in_seconds(order.delay));
   // Said before: afterwards it would be held back itself.
-  done(order, 0, fmt::format("{}, for {}", what, in_seconds(order.duration)));
+  done(order, 0, fmt::format("{}, for {}", what, base::in_seconds(order.duration)));
   hands_.disturb(order.kind, order.duration, order.delay);
 }
 
@@ -166,7 +164,7 @@ void FaultInjector::Impl::wait_until_taken(const wire::Inject& order, pid_t pid,
   }
   if (::access(path.c_str(), F_OK) != 0) {
     return done(order, pid,
-                row.lasts ? fmt::format("{}, for {}", row.help, in_seconds(order.duration))
+                row.lasts ? fmt::format("{}, for {}", row.help, base::in_seconds(order.duration))
                           : std::string(row.help));
   }
   if (node_.clock.now() >= until) {
@@ -185,10 +183,10 @@ void FaultInjector::Impl::fill_disk(const wire::Inject& order) {
                auto self = weak.lock();
                if (!self) return;
                if (!bytes) return self->refuse(order, bytes.error().what);
-               self->done(
-                   order, 0,
-                   fmt::format("{} MiB taken in {}, for {}", *bytes >> 20,
-                               self->node_.workers.log_directory, in_seconds(order.duration)));
+               self->done(order, 0,
+                          fmt::format("{} MiB taken in {}, for {}", *bytes >> 20,
+                                      self->node_.workers.log_directory,
+                                      base::in_seconds(order.duration)));
              });
 }
 

@@ -13,6 +13,7 @@
 #include "agent/node/environment.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
+#include "bootstrap/image/mount_table.h"
 
 namespace robustrun::agent {
 namespace {
@@ -22,24 +23,6 @@ using wire::NodeHealth;
 constexpr std::uint64_t kPercent = 100;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 constexpr std::uint64_t kSmallPart = 20;  // 5 %
-
-// mountinfo writes space, tab, line end and backslash as \040, \011, \012 and \134.
-std::string without_octal(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto is_digit = [&](std::size_t at) {
-      return at < text.size() && text[at] >= '0' && text[at] <= '7';
-    };
-    if (text[i] == '\\' && is_digit(i + 1) && is_digit(i + 2) && is_digit(i + 3)) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                 (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
 
 NodeHealth of_mount(const std::string& mount, std::string words, bool over = false) {
   return {NodeHealth::Source::kDisk, base::printable(mount),
@@ -105,7 +88,7 @@ std::vector<std::string> parse_mountinfo(std::string_view text) {
   for (const std::string_view line : base::split(text, '\n')) {
     const auto words = base::split(line, ' ');
     if (words.size() <= kMountPoint || !words[kMountPoint].starts_with('/')) continue;
-    mounts.push_back(without_octal(words[kMountPoint]));
+    mounts.push_back(bootstrap::unescaped_mount_path(words[kMountPoint]));
   }
   return mounts;
 }

@@ -5,6 +5,7 @@
 #include "bootstrap/store/blob.h"
 #include "wire/messages/limits.h"
 #include "wire/messages/messages.h"
+#include "wire/messages/node_health.h"
 
 namespace robustrun::agent {
 

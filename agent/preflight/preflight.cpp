@@ -13,7 +13,7 @@
 #include "agent/preflight/preflight_facts.h"
 #include "base/io/fd.h"
 #include "wire/bulk/peer_call.h"
-#include "wire/bulk/peer_door.h"
+#include "wire/bulk/peer_listener.h"
 
 namespace robustrun::agent {
 
@@ -44,13 +44,13 @@ class Preflight::Run : public std::enable_shared_from_this<Run> {
   void close();
 
  private:
-  void open_door();
+  void open_listener();
   void call_next();
   void on_outcome(OutgoingCall::Outcome outcome);
   void look_again_soon();
   void look_for_half_heard();
   void report_if_done();
-  void on_visitor(base::Fd connection);
+  void on_exchange(base::Fd connection);
   void exchange_next();
   void exchange_over(base::Fd connection, bool is_call);
   void on_exchanged(double bytes_per_second, bool is_call);
@@ -60,7 +60,7 @@ class Preflight::Run : public std::enable_shared_from_this<Run> {
   NodeContext& node_;
   wire::CheckNode order_;
   asio::steady_timer end_, round_end_, next_look_;
-  std::unique_ptr<wire::PeerDoor> door_;
+  std::unique_ptr<wire::PeerListener> listener_;
   std::shared_ptr<FactsHunt> hunt_;
   std::list<std::shared_ptr<OutgoingCall>> calls_;   // also those that are over
   wire::CheckReady ready_;
@@ -80,7 +80,7 @@ class Preflight::Run : public std::enable_shared_from_this<Run> {
 
 void Preflight::Run::start() {
   ready_.check = order_.check;
-  if (!order_.address.empty()) open_door();
+  if (!order_.address.empty()) open_listener();
   say_ready();
   report_.check = order_.check;
   end_.expires_after(kCheckMax);
@@ -96,15 +96,15 @@ void Preflight::Run::start() {
   });
 }
 
-void Preflight::Run::open_door() {
-  auto door = wire::PeerDoor::open(
+void Preflight::Run::open_listener() {
+  auto listener = wire::PeerListener::open(
       node_.executor, order_.address, order_.nonce, node_.self,
-      [this](base::NodeId, base::Fd connection) { on_visitor(std::move(connection)); });
-  if (door) {
-    door_ = *std::move(door);
-    ready_.port = door_->port();
+      [this](base::NodeId, base::Fd connection) { on_exchange(std::move(connection)); });
+  if (listener) {
+    listener_ = *std::move(listener);
+    ready_.port = listener_->port();
   } else {
-    ready_.error = door.error().what.substr(0, kFactBytesMax);
+    ready_.error = listener.error().what.substr(0, kFactBytesMax);
   }
 }
 
@@ -152,11 +152,11 @@ void Preflight::Run::look_again_soon() {
 }
 
 void Preflight::Run::look_for_half_heard() {
-  if (!door_) return;
+  if (!listener_) return;
   for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     const auto text = base::read_file(table, kTcpTableBytesMax);
     if (!text) continue;
-    for (const std::string& address : half_open_peers(*text, door_->port())) {
+    for (const std::string& address : half_open_peers(*text, listener_->port())) {
       for (const wire::Peer& peer : peers_) {
         const bool known =
             std::ranges::find(report_.half_heard, peer.node) != report_.half_heard.end();
@@ -177,7 +177,7 @@ void Preflight::Run::report_if_done() {
 }
 
 void Preflight::Run::measure(const wire::MeasurePeers& order) {
-  if (in_round_ || !door_) return;
+  if (in_round_ || !listener_) return;
   in_round_ = true;
   round_ = order;
   measured_.check = order.check;
@@ -214,7 +214,7 @@ void Preflight::Run::exchange_next() {
                                        }));
 }
 
-void Preflight::Run::on_visitor(base::Fd connection) {
+void Preflight::Run::on_exchange(base::Fd connection) {
   if (exchanges_.size() < kCallsAtOnce) exchange_over(std::move(connection), false);
 }
 
@@ -255,7 +255,7 @@ void Preflight::Run::close() {
   next_look_.cancel();
   in_round_ = false;
   reported_ = true;
-  door_.reset();
+  listener_.reset();
   if (hunt_) hunt_->drop();
   for (const auto& call : calls_) call->drop();
   for (const auto& exchange : exchanges_) exchange->drop();

@@ -1,6 +1,6 @@
 #pragma once
 // The agent's part of a pre-flight check (wire/messages/preflight.h says how it goes): looks at its
-// machine, opens a door for its peers, calls those it is told to, and measures.
+// machine, opens a listener for its peers, calls those it is told to, and measures.
 //
 // Never blocks the loop: what may hang is asked of programs (ask_program.h) or on the pool, and
 // everything has a deadline; what did not come by then is reported as unknown, in words. One check

@@ -14,6 +14,7 @@
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
+#include "bootstrap/image/mount_table.h"
 
 namespace robustrun::agent {
 namespace {
@@ -25,22 +26,6 @@ constexpr std::size_t kProcFileBytesMax = std::size_t{4} << 20;
 constexpr std::size_t kRunIdBytesMax = 64;
 constexpr unsigned kNestedMax = 16;  // folders within folders that a worker made
 constexpr unsigned kMakeTries = 3;
-
-// mountinfo writes space, tab, newline and backslash as \ooo.
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto octal = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
-    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      const int code = (text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0');
-      out += static_cast<char>(code);
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 bool lists(std::string_view comma_separated, std::string_view wanted) {
   const auto items = base::split(comma_separated, ',');
@@ -73,10 +58,10 @@ std::optional<CgroupPlace> place_in_mount(std::string_view line, const std::stri
   const bool wanted =
       controller.empty() ? back[0] == "cgroup2" : back[0] == "cgroup" && lists(back[2], controller);
   if (!wanted) return std::nullopt;
-  std::string root = unescape(front[3]);
+  std::string root = bootstrap::unescaped_mount_path(front[3]);
   if (root == "/") root.clear();
   if (!path.starts_with(root)) return std::nullopt;
-  CgroupPlace place{unescape(front[4]), {}};
+  CgroupPlace place{bootstrap::unescaped_mount_path(front[4]), {}};
   place.folder = place.mount + path.substr(root.size());
   while (place.folder.ends_with('/')) place.folder.pop_back();
   return place;

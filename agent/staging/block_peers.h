@@ -27,12 +27,13 @@ class BlockPeers {
   BlockPeers(const BlockPeers&) = delete;
   BlockPeers& operator=(const BlockPeers&) = delete;
 
-  // The door that others ask us at, and as whom we ask them. Before it opens.
-  void come_by(PeerCopies& door) {
-    door.share_door({[this](std::string run_id, wire::SharedBulkKeys keys) {
-                       asker_->use(std::move(run_id), std::move(keys));
-                     },
-                     [this](wire::BulkVisitor visitor) { server_->take(std::move(visitor)); }});
+  // Answers and asks through the listener of `copies`. Before that opens.
+  void come_by(PeerCopies& copies) {
+    copies.share_listener(
+        {[this](std::string run_id, wire::SharedBulkKeys keys) {
+           asker_->use(std::move(run_id), std::move(keys));
+         },
+         [this](wire::BulkConnection connection) { server_->take(std::move(connection)); }});
   }
   // True when the message was for us.
   bool take(const wire::Message& message) {

@@ -82,7 +82,7 @@ class BlockServerImpl final : public BlockServer,
  public:
   explicit BlockServerImpl(NodeContext& node) : node_(node), tick_(node.executor) {}
 
-  void take(wire::BulkVisitor visitor) override;
+  void take(wire::BulkConnection connection) override;
   void add(BlockSource& source) override { sources_.push_back(&source); }
   void remove(BlockSource& source) override { std::erase(sources_, &source); }
   void limit(std::optional<std::uint64_t> rate) override {
@@ -119,10 +119,10 @@ class BlockServerImpl final : public BlockServer,
   boost::asio::steady_timer tick_;
   bool is_ticking_ = false;
   std::uint32_t next_lane_ = 0;
-  std::optional<base::BlockingPool> pool_;  // made for the first visitor
+  std::optional<base::BlockingPool> pool_;  // made for the first connection
 };
 
-void BlockServerImpl::take(wire::BulkVisitor visitor) {
+void BlockServerImpl::take(wire::BulkConnection connection) {
   if (visits_.size() >= kBlockVisitsMax) {
     const auto oldest = std::ranges::min_element(visits_, {}, [](const SharedVisit& visit) {
       const bool is_idle = visit->stage == BlockVisit::Stage::kIdle;
@@ -133,7 +133,7 @@ void BlockServerImpl::take(wire::BulkVisitor visitor) {
   }
   if (!pool_) pool_.emplace(node_.executor, kBlockServeThreads, 4 * kBlockVisitsMax);
   auto visit = std::make_shared<BlockVisit>(node_.executor);
-  visit->line = BlockLine::make(node_.executor, *pool_, next_lane_++, std::move(visitor.stream));
+  visit->line = BlockLine::make(node_.executor, *pool_, next_lane_++, std::move(connection.stream));
   visits_.push_back(visit);
   await(visit);
 }

@@ -11,7 +11,7 @@
 
 #include "agent/node/node_context.h"
 #include "agent/staging/block.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 
 namespace robustrun::agent {
 
@@ -21,7 +21,7 @@ class BlockServer {
   virtual ~BlockServer() = default;
 
   // Has asked for blocks; its request was read.
-  virtual void take(wire::BulkVisitor visitor) = 0;
+  virtual void take(wire::BulkConnection connection) = 0;
   // Each outlives the server, or is taken away.
   virtual void add(BlockSource& source) = 0;
   virtual void remove(BlockSource& source) = 0;

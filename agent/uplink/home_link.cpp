@@ -54,6 +54,10 @@ constexpr bool kIsReport =
     std::is_same_v<T, wire::WorkerExited> || std::is_same_v<T, wire::WorkersGone> ||
     std::is_same_v<T, wire::PortReserved> || std::is_same_v<T, wire::HeldCopiesSaved>;
 
+// In which attempt the workers were that a report is about.
+base::Attempt attempt_of(const auto& report) { return report.attempt; }
+base::Attempt attempt_of(const wire::HeldCopiesSaved& report) { return report.made_in; }
+
 class NetworkLink final : public HomeLink {
  public:
   NetworkLink(const asio::any_io_executor& executor, const base::Clock& clock,
@@ -78,7 +82,7 @@ class NetworkLink final : public HomeLink {
         [this](const auto& report) {
           using Report = std::decay_t<decltype(report)>;
           if constexpr (kIsReport<Report>) {
-            if (report.attempt == hello_.attempt) reports_.emplace_back(report);
+            if (attempt_of(report) == hello_.attempt) reports_.emplace_back(report);
           }
           if constexpr (std::is_same_v<Report, wire::SavingOver>) {
             if (saved_.size() == kSavedToldMax) saved_.erase(saved_.begin());

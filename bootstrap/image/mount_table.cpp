@@ -18,8 +18,25 @@ bool is_octal(std::string_view digits) {
          std::ranges::all_of(digits, [](char digit) { return digit >= '0' && digit <= '7'; });
 }
 
-// Spaces, tabs, line breaks and backslashes are written as a backslash and three octal digits.
-std::string unescaped(std::string_view text) {
+bool read_mount(std::string_view line, Mount& mount) {
+  const auto fields = base::split(line, ' ');
+  const auto dash = std::find(
+      fields.begin() + static_cast<std::ptrdiff_t>(std::min(fields.size(), kFirstOptionalField)),
+      fields.end(), "-");
+  if (fields.end() - dash < 3) return false;
+  const auto device = base::split(fields[kDeviceField], ':');
+  if (device.size() != 2) return false;
+  const auto major = base::parse_int<std::uint32_t>(device[0]);
+  const auto minor = base::parse_int<std::uint32_t>(device[1]);
+  if (!major || !minor) return false;
+  mount = {*major, *minor, unescaped_mount_path(fields[kFolderField]), std::string(dash[1]),
+           unescaped_mount_path(dash[2])};
+  return true;
+}
+
+}  // namespace
+
+std::string unescaped_mount_path(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::string_view digits = text.substr(i + 1, kOctalDigits);
@@ -32,24 +49,6 @@ std::string unescaped(std::string_view text) {
   }
   return out;
 }
-
-bool read_mount(std::string_view line, Mount& mount) {
-  const auto fields = base::split(line, ' ');
-  const auto dash = std::find(
-      fields.begin() + static_cast<std::ptrdiff_t>(std::min(fields.size(), kFirstOptionalField)),
-      fields.end(), "-");
-  if (fields.end() - dash < 3) return false;
-  const auto device = base::split(fields[kDeviceField], ':');
-  if (device.size() != 2) return false;
-  const auto major = base::parse_int<std::uint32_t>(device[0]);
-  const auto minor = base::parse_int<std::uint32_t>(device[1]);
-  if (!major || !minor) return false;
-  mount = {*major, *minor, unescaped(fields[kFolderField]), std::string(dash[1]),
-           unescaped(dash[2])};
-  return true;
-}
-
-}  // namespace
 
 std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   std::vector<Mount> mounts;

@@ -27,4 +27,8 @@ struct Mount {
 
 [[nodiscard]] bool is_fuse(const Mount& mount);
 
+// A path of mountinfo as it is: there a space, tab, line break or backslash is a backslash and
+// three octal digits. Anything else is unchanged.
+[[nodiscard]] std::string unescaped_mount_path(std::string_view text);
+
 }  // namespace robustrun::bootstrap

@@ -1,6 +1,7 @@
 #include "checkpoint/c_api/blobs.h"
 
 #include "checkpoint/format/byte_codec.h"
+#include "checkpoint/format/layout_codec.h"
 #include "checkpoint/format/limits.h"
 
 namespace robustrun::checkpoint {
@@ -22,11 +23,6 @@ void sizes_from(ByteReader& in, std::vector<std::uint64_t>& sizes) {
   for (std::uint64_t& size : sizes) size = in.number<std::uint64_t>();
 }
 
-void put_texts(ByteWriter& out, std::span<const std::string> texts) {
-  out.number(static_cast<std::uint32_t>(texts.size()));
-  for (const std::string& text : texts) out.text(text);
-}
-
 void put_box(ByteWriter& out, const Shard& shard) {
   for (const auto* sizes : {&shard.global_shape, &shard.offsets, &shard.shape}) {
     for (const std::uint64_t size : *sizes) out.number(size);
@@ -38,14 +34,8 @@ void put_box(ByteWriter& out, const Shard& shard) {
 Result<Participants> decode_participants(std::string_view blob) {
   ByteReader in(blob);
   Participants who;
-  who.layout.world_size = in.number<std::uint32_t>();
-  who.layout.axes.resize(in.count(kAxesMax, 8));
-  for (Axis& axis : who.layout.axes) {
-    axis.name = in.text(kNameBytesMax);
-    axis.size = in.number<std::uint32_t>();
-  }
-  who.writers.resize(in.count(kWritersMax, 4));
-  for (std::string& writer : who.writers) writer = in.text(kNameBytesMax);
+  who.layout = layout_from(in);
+  who.writers = names_from(in, kWritersMax);
   if (!in.ended()) return bad_blob("who takes part in a checkpoint");
   return who;
 }
@@ -110,14 +100,9 @@ std::string encode_description(const Manifest& manifest, std::string_view digest
   out.number(head.sequence);
   out.number(head.wall_time_ns);
   out.text(digest);
-  out.number(head.layout.world_size);
-  out.number(static_cast<std::uint32_t>(head.layout.axes.size()));
-  for (const Axis& axis : head.layout.axes) {
-    out.text(axis.name);
-    out.number(axis.size);
-  }
-  put_texts(out, head.mounts);
-  put_texts(out, head.writers);
+  put_layout(out, head.layout);
+  put_names(out, head.mounts);
+  put_names(out, head.writers);
   out.number(static_cast<std::uint32_t>(manifest.shards.size()));
   for (const Shard& shard : manifest.shards) {
     out.text(shard.name);
@@ -138,7 +123,7 @@ std::string encode_description(const Manifest& manifest, std::string_view digest
 
 std::string encode_texts(std::span<const std::string> texts) {
   ByteWriter out;
-  put_texts(out, texts);
+  put_names(out, texts);
   return out.take();
 }
 

@@ -10,6 +10,7 @@
 
 #include "checkpoint/format/byte_codec.h"
 #include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/layout_codec.h"
 #include "checkpoint/format/limits.h"
 #include "checkpoint/format/manifest_sections.h"
 
@@ -54,16 +55,9 @@ std::string encode_head(const Head& head) {
   out.text(head.attempt.token);
   out.number(head.sequence);
   out.number(head.wall_time_ns);
-  out.number(head.layout.world_size);
-  out.number(static_cast<std::uint32_t>(head.layout.axes.size()));
-  for (const Axis& axis : head.layout.axes) {
-    out.text(axis.name);
-    out.number(axis.size);
-  }
-  for (const auto* names : {&head.mounts, &head.writers}) {
-    out.number(static_cast<std::uint32_t>(names->size()));
-    for (const std::string& name : *names) out.text(name);
-  }
+  put_layout(out, head.layout);
+  put_names(out, head.mounts);
+  put_names(out, head.writers);
   return out.take();
 }
 
@@ -74,16 +68,9 @@ bool decode_head(std::string_view bytes, Head& head) {
   head.attempt.token = in.text(64);
   head.sequence = in.number<std::uint64_t>();
   head.wall_time_ns = in.number<std::uint64_t>();
-  head.layout.world_size = in.number<std::uint32_t>();
-  head.layout.axes.resize(in.count(kAxesMax, 8));
-  for (Axis& axis : head.layout.axes) {
-    axis.name = in.text(kNameBytesMax);
-    axis.size = in.number<std::uint32_t>();
-  }
-  head.mounts.resize(in.count(kMountsMax, 4));
-  for (std::string& name : head.mounts) name = in.text(kNameBytesMax);
-  head.writers.resize(in.count(kWritersMax, 4));
-  for (std::string& name : head.writers) name = in.text(kNameBytesMax);
+  head.layout = layout_from(in);
+  head.mounts = names_from(in, kMountsMax);
+  head.writers = names_from(in, kWritersMax);
   return in.ended();
 }
 

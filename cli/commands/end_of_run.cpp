@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/core/words.h"
 #include "base/io/fd.h"
 #include "cli/commands/commands.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/run/farewell.h"
 #include "supervisor/run_dir/journal.h"
 
@@ -37,7 +37,7 @@ void say_last_words(const std::string& directory, const Surroundings& around) {
 
 std::string end_in_words(const supervisor::RunReport& report) {
   std::string words = fmt::format("run {} {} after {}", report.run_id, report.outcome,
-                                  supervisor::duration_words(report.duration));
+                                  base::duration_words(report.duration));
   if (report.exit_code) words += fmt::format(", exit code {}", *report.exit_code);
   if (!report.reason.empty()) words += ": " + report.reason;
   return words;

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/nodes/history.h"
 #include "cli/nodes/hosts.h"
 #include "cli/nodes/slurm.h"
@@ -378,9 +379,9 @@ base::Status check_world(const Settings& settings, const NodesPlan& plan, std::u
     world += says ? plan.hosts[i].slots : workers;
   }
   if (world == *plan.expect_world) return {};
-  return cannot_use(settings, OptionId::kExpectWorld,
-                    fmt::format("there would be {} workers on {} node{}", world, plan.max_nodes,
-                                plan.max_nodes == 1 ? "" : "s"));
+  return cannot_use(
+      settings, OptionId::kExpectWorld,
+      fmt::format("there would be {} workers on {}", world, base::counted(plan.max_nodes, "node")));
 }
 
 }  // namespace robustrun::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/nodes/rendezvous.h"
 #include "cli/placement/places.h"
 #include "cli/submit/slurm_time.h"
@@ -13,10 +14,6 @@ namespace {
 using base::Errc;
 using base::fail;
 
-std::string in_nodes(std::size_t count) {
-  return fmt::format("{} node{}", count, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 base::Status check_allocation(const Settings& settings, const SlurmPlan& slurm, std::uint32_t most,
@@ -25,7 +22,8 @@ base::Status check_allocation(const Settings& settings, const SlurmPlan& slurm, 
   const auto spares = static_cast<std::size_t>(settings.integer(OptionId::kSpares).value_or(0));
   if (most + spares == nodes) return {};
   const std::string wanted =
-      spares == 0 ? in_nodes(most) : fmt::format("{} and {} spares", in_nodes(most), spares);
+      spares == 0 ? base::counted(most, "node")
+                  : fmt::format("{} and {} spares", base::counted(most, "node"), spares);
   const std::string remedy =
       most < nodes ? fmt::format(
                          "; leave it out for all of them, or keep the others in reserve "
@@ -66,8 +64,8 @@ base::Status plan_step(const Settings& settings, const Surroundings& around, con
     return fail(Errc::kInvalidArgument,
                 fmt::format("cannot use {}: {} would be wanted, and this srun (step {}) has {} "
                             "tasks, which are the nodes; make them equal, or leave it out",
-                            settings.written(OptionId::kNnodes), in_nodes(most), slurm.meeting,
-                            slurm.tasks));
+                            settings.written(OptionId::kNnodes), base::counted(most, "node"),
+                            slurm.meeting, slurm.tasks));
   }
   if (settings.has(OptionId::kSpares)) {
     return fail(Errc::kInvalidArgument,

@@ -45,6 +45,17 @@ CLI::Validator at_least(std::uint64_t least) {
       "NUMBER");
 }
 
+// A subcommand's own line: `describe` names the options and the words that there may be in it; each
+// line but help's own may ask for --help.
+template <class Line, class Describe>
+Result<Line> parse_own_line(std::span<const std::string> argv, Describe describe, Line line = {}) {
+  Parser app;
+  describe(app, line);
+  if constexpr (requires { line.help; }) app.add_flag("-h,--help", line.help);
+  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  return line;
+}
+
 }  // namespace
 
 Result<RunLine> parse_run_line(std::span<const std::string> argv) {
@@ -83,42 +94,31 @@ Result<RunLine> parse_run_line(std::span<const std::string> argv) {
 }
 
 Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
-  ReportLine line;
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<ReportLine>(argv, [](CLI::App& app, ReportLine& line) {
+    app.add_option("run", line.run);
+    app.add_flag("--json", line.json);
+  });
 }
 
 Result<ResumeLine> parse_resume_line(std::span<const std::string> argv) {
-  ResumeLine line;
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_flag("--detach", line.detach);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<ResumeLine>(argv, [](CLI::App& app, ResumeLine& line) {
+    app.add_option("run", line.run);
+    app.add_flag("--detach", line.detach);
+  });
 }
 
 Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
-  InjectLine line;
   std::vector<std::string> words;
-  Parser app;
-  app.add_option("words", words)->expected(0, 2);
-  const auto add = [&app](const char* name, std::optional<std::string>& value) {
-    app.add_option(name, value);
-  };
-  add("--rank", line.rank);
-  add("--node", line.node);
-  add("--for", line.duration);
-  add("--delay", line.delay);
-  add("--after", line.after);
-  add("--every", line.every);
-  add("--seed", line.seed);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  InjectLine line = RR_TRY(parse_own_line<InjectLine>(argv, [&](CLI::App& app, InjectLine& own) {
+    app.add_option("words", words)->expected(0, 2);
+    app.add_option("--rank", own.rank);
+    app.add_option("--node", own.node);
+    app.add_option("--for", own.duration);
+    app.add_option("--delay", own.delay);
+    app.add_option("--after", own.after);
+    app.add_option("--every", own.every);
+    app.add_option("--seed", own.seed);
+  }));
   if (line.help) return line;
   if (words.empty()) {
     return fail(Errc::kInvalidArgument, "the following arguments are required: KIND");
@@ -129,36 +129,27 @@ Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
 }
 
 Result<StatusLine> parse_status_line(std::span<const std::string> argv) {
-  StatusLine line;
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_flag("--json", line.json);
-  app.add_flag("--watch", line.watch);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<StatusLine>(argv, [](CLI::App& app, StatusLine& line) {
+    app.add_option("run", line.run);
+    app.add_flag("--json", line.json);
+    app.add_flag("--watch", line.watch);
+  });
 }
 
 Result<StopLine> parse_stop_line(std::span<const std::string> argv) {
-  StopLine line;
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_option("--signal", line.signal);
-  app.add_option("--grace", line.grace);
-  app.add_flag("--no-wait", line.no_wait);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<StopLine>(argv, [](CLI::App& app, StopLine& line) {
+    app.add_option("run", line.run);
+    app.add_option("--signal", line.signal);
+    app.add_option("--grace", line.grace);
+    app.add_flag("--no-wait", line.no_wait);
+  });
 }
 
 Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
-  AttachLine line;
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_option("-n,--lines", line.lines);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<AttachLine>(argv, [](CLI::App& app, AttachLine& line) {
+    app.add_option("run", line.run);
+    app.add_option("-n,--lines", line.lines);
+  });
 }
 
 base::Status check_ckpt_line(const CkptLine& line) {
@@ -198,18 +189,16 @@ base::Status check_ckpt_line(const CkptLine& line) {
 }
 
 Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
-  CkptLine line;
-  Parser app;
-  app.add_option("verb", line.verb);
-  app.add_option("directories", line.directories)->expected(0, -1);
-  app.add_option("--step", line.step)->check(at_least(0));
-  app.add_option("--keep", line.keep)->check(at_least(1));
-  app.add_option("--to", line.form);
-  app.add_option("--rank", line.rank)->check(at_least(0));
-  app.add_flag("--all", line.all);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  CkptLine line = RR_TRY(parse_own_line<CkptLine>(argv, [](CLI::App& app, CkptLine& own) {
+    app.add_option("verb", own.verb);
+    app.add_option("directories", own.directories)->expected(0, -1);
+    app.add_option("--step", own.step)->check(at_least(0));
+    app.add_option("--keep", own.keep)->check(at_least(1));
+    app.add_option("--to", own.form);
+    app.add_option("--rank", own.rank)->check(at_least(0));
+    app.add_flag("--all", own.all);
+    app.add_flag("--json", own.json);
+  }));
   if (line.help) return line;
   if (line.verb == "export" && line.directories.size() > 1) {
     line.out = line.directories.back();
@@ -220,15 +209,13 @@ Result<CkptLine> parse_ckpt_line(std::span<const std::string> argv) {
 }
 
 Result<CacheLine> parse_cache_line(std::span<const std::string> argv) {
-  CacheLine line;
-  Parser app;
-  app.add_option("verb", line.verb);
-  app.add_option("--cache-dir", line.cache_dir);
-  app.add_option("--max", line.most_gib)->check(CLI::NonNegativeNumber);
-  app.add_option("--unused", line.unused);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  CacheLine line = RR_TRY(parse_own_line<CacheLine>(argv, [](CLI::App& app, CacheLine& own) {
+    app.add_option("verb", own.verb);
+    app.add_option("--cache-dir", own.cache_dir);
+    app.add_option("--max", own.most_gib)->check(CLI::NonNegativeNumber);
+    app.add_option("--unused", own.unused);
+    app.add_flag("--json", own.json);
+  }));
   if (line.help) return line;
   if (line.verb != "ls" && line.verb != "gc" && line.verb != "verify") {
     return fail(Errc::kInvalidArgument, "cache does one of ls, gc and verify");
@@ -240,13 +227,12 @@ Result<CacheLine> parse_cache_line(std::span<const std::string> argv) {
 }
 
 Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
-  DiagnoseLine line;
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_option("--from", line.from)->expected(1, -1);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
+  DiagnoseLine line =
+      RR_TRY(parse_own_line<DiagnoseLine>(argv, [](CLI::App& app, DiagnoseLine& own) {
+        app.add_option("run", own.run);
+        app.add_option("--from", own.from)->expected(1, -1);
+        app.add_flag("--json", own.json);
+      }));
   if (!line.from.empty() && !line.run.empty()) {
     return fail(Errc::kInvalidArgument, "either a run or files (--from), not both");
   }
@@ -254,14 +240,11 @@ Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
 }
 
 Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
-  NodesLine line;
-  Parser app;
-  app.add_option("hosts", line.hosts)->expected(0, -1);
-  app.add_option("--node-history", line.node_history);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<NodesLine>(argv, [](CLI::App& app, NodesLine& line) {
+    app.add_option("hosts", line.hosts)->expected(0, -1);
+    app.add_option("--node-history", line.node_history);
+    app.add_flag("--json", line.json);
+  });
 }
 
 // What is behind --args is the script's; a number behind --rollback is its own.
@@ -280,59 +263,52 @@ Result<UpdateLine> parse_update_line(std::span<const std::string> argv) {
     line.rolls_back = true;
     if (i + 1 < argv.size() && parse_integer(argv[i + 1])) line.version = argv[++i];
   }
-  Parser app;
-  app.add_option("run", line.run);
-  app.add_option("--code", line.code);
-  app.add_option("--code-root", line.code_root);
-  app.add_option("--env", line.environment)->allow_extra_args(false);
-  app.add_option("--unset", line.unset)->allow_extra_args(false);
-  app.add_option("--within", line.within);
-  app.add_flag("--now", line.now);
-  app.add_flag("--list", line.list);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, rest); !status) return std::unexpected(status.error());
-  return line;
+  const auto describe = [](CLI::App& app, UpdateLine& own) {
+    app.add_option("run", own.run);
+    app.add_option("--code", own.code);
+    app.add_option("--code-root", own.code_root);
+    app.add_option("--env", own.environment)->allow_extra_args(false);
+    app.add_option("--unset", own.unset)->allow_extra_args(false);
+    app.add_option("--within", own.within);
+    app.add_flag("--now", own.now);
+    app.add_flag("--list", own.list);
+    app.add_flag("--json", own.json);
+  };
+  return parse_own_line<UpdateLine>(rest, describe, std::move(line));
 }
 
 Result<SimLine> parse_sim_line(std::span<const std::string> argv) {
-  SimLine line;
-  Parser app;
-  const std::pair<const char*, std::optional<std::string>*> texts[] = {
-      {"--nodes", &line.nodes},
-      {"--gpus-per-node", &line.gpus_per_node},
-      {"--spares", &line.spares},
-      {"--preset", &line.preset},
-      {"--failures", &line.failures},
-      {"--step-time", &line.step_time},
-      {"--start", &line.start},
-      {"--checkpoint-every", &line.checkpoint_every},
-      {"--checkpoint-save", &line.checkpoint_save},
-      {"--checkpoint-load", &line.checkpoint_load},
-      {"--residual", &line.residual},
-      {"--days", &line.days},
-      {"--seeds", &line.seeds},
-      {"--seed", &line.seed},
-      {"--compare", &line.compare},
-      {"--policy", &line.policy},
-      {"--replay", &line.replay},
-      {"--svg", &line.svg}};
-  for (const auto& [name, value] : texts) {
-    app.add_option(name, *value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  }
-  app.add_option("--from-journal", line.from_journal)->expected(1, -1);
-  app.add_flag("--json", line.json);
-  app.add_flag("-h,--help", line.help);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<SimLine>(argv, [](CLI::App& app, SimLine& line) {
+    const std::pair<const char*, std::optional<std::string>*> texts[] = {
+        {"--nodes", &line.nodes},
+        {"--gpus-per-node", &line.gpus_per_node},
+        {"--spares", &line.spares},
+        {"--preset", &line.preset},
+        {"--failures", &line.failures},
+        {"--step-time", &line.step_time},
+        {"--start", &line.start},
+        {"--checkpoint-every", &line.checkpoint_every},
+        {"--checkpoint-save", &line.checkpoint_save},
+        {"--checkpoint-load", &line.checkpoint_load},
+        {"--residual", &line.residual},
+        {"--days", &line.days},
+        {"--seeds", &line.seeds},
+        {"--seed", &line.seed},
+        {"--compare", &line.compare},
+        {"--policy", &line.policy},
+        {"--replay", &line.replay},
+        {"--svg", &line.svg}};
+    for (const auto& [name, value] : texts) {
+      app.add_option(name, *value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+    app.add_option("--from-journal", line.from_journal)->expected(1, -1);
+    app.add_flag("--json", line.json);
+  });
 }
 
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
-  HelpLine line;
-  Parser app;
-  app.add_flag("--markdown", line.markdown);
-  if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
-  return line;
+  return parse_own_line<HelpLine>(
+      argv, [](CLI::App& app, HelpLine& line) { app.add_flag("--markdown", line.markdown); });
 }
 
 }  // namespace robustrun::cli

@@ -93,6 +93,10 @@ struct Surroundings {
 
   // As getenv(): the first entry of that name.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
+  // A path that the user gave, from the working directory on.
+  [[nodiscard]] std::string absolute(const std::string& path) const {
+    return path.starts_with('/') ? path : working_directory + "/" + path;
+  }
 };
 
 // Names, beside our own, that this program may be called by through a link (docs/compat.md).

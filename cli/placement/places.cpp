@@ -17,13 +17,9 @@ using base::Result;
 
 constexpr std::string_view kNoFiles = "/dev/null";
 
-std::string absolute(const std::string& path, const Surroundings& around) {
-  return path.starts_with('/') ? path : around.working_directory + "/" + path;
-}
-
 std::string temporary_folder(const Surroundings& around) {
   const auto chosen = around.variable("TMPDIR");
-  return chosen && !chosen->empty() ? absolute(*chosen, around) : "/tmp";
+  return chosen && !chosen->empty() ? around.absolute(*chosen) : "/tmp";
 }
 
 std::string private_root(const Surroundings& around) {
@@ -98,7 +94,7 @@ base::Status plan_logs(const Settings& settings, const Surroundings& around, bas
   if (chosen == kNoFiles) return {};
   const std::string id = folder_name(places.elastic_id);
   if (!chosen.empty()) {
-    places.log_base = absolute(chosen, around);
+    places.log_base = around.absolute(chosen);
     RR_TRY(check_log_dir(settings, places.log_base, around));
     const std::string node = settings.compat() ? "" : folder_name(around.host) + "_";
     places.log_directory = fmt::format("{}/{}_{}{}", places.log_base, id, node, random_name(rng));
@@ -140,7 +136,7 @@ Result<Places> plan_places(const Settings& settings, const Surroundings& around,
                            const std::string& id, bool standalone, base::Rng& rng) {
   Places places;
   if (settings.has(OptionId::kRunDir)) {
-    places.run_directory = absolute(settings.text(OptionId::kRunDir), around);
+    places.run_directory = around.absolute(settings.text(OptionId::kRunDir));
     RR_TRY(check_run_dir(settings, places.run_directory, around));
     places.run_name = id.empty() ? stamped_name(around, rng) : id;
   } else {

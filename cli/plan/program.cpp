@@ -17,10 +17,6 @@ using wire::LaunchMode;
 
 constexpr const char* kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 
-std::string absolute(const std::string& path, const Surroundings& around) {
-  return path.starts_with('/') ? path : around.working_directory + "/" + path;
-}
-
 Result<LaunchMode> launch_mode(const Settings& settings) {
   if (settings.flag(OptionId::kRunPath)) return LaunchMode::kRunPath;
   const bool module = settings.flag(OptionId::kModule);
@@ -38,7 +34,7 @@ Result<LaunchMode> launch_mode(const Settings& settings) {
 base::Status check_script(const std::string& script, const Surroundings& around) {
   // ${local_rank} in the name: the file is another one for each worker.
   if (script.find('$') != std::string::npos) return {};
-  const std::string path = absolute(script, around);
+  const std::string path = around.absolute(script);
   switch (around.machine->kind(path)) {
     case PathKind::kFile: return {};
     case PathKind::kMissing: {
@@ -77,7 +73,7 @@ base::Status check_executable(const std::string& program, const Surroundings& ar
                                              "./{} for one in this directory",
                                              program, program));
   }
-  const std::string path = absolute(program, around);
+  const std::string path = around.absolute(program);
   const auto slash = path.rfind('/');
   if (around.machine->find_executable(path.substr(slash + 1), path.substr(0, slash))) return {};
   const bool exists = around.machine->kind(path) != PathKind::kMissing;
@@ -123,7 +119,7 @@ Result<std::uint32_t> count_devices(const std::string& written, const std::strin
 Result<std::string> find_interpreter(const Surroundings& around) {
   if (const auto chosen = around.variable("PYTHON_EXEC"); chosen && !chosen->empty()) {
     if (chosen->find('/') != std::string::npos) {
-      std::string path = absolute(*chosen, around);
+      std::string path = around.absolute(*chosen);
       const auto slash = path.rfind('/');
       if (around.machine->find_executable(path.substr(slash + 1), path.substr(0, slash))) {
         return path;
@@ -136,7 +132,7 @@ Result<std::string> find_interpreter(const Surroundings& around) {
                                              *chosen));
   }
   if (const auto venv = around.variable("VIRTUAL_ENV"); venv && !venv->empty()) {
-    const std::string folder = absolute(*venv, around) + "/bin";
+    const std::string folder = around.absolute(*venv) + "/bin";
     if (auto found = around.machine->find_executable("python", folder)) return found;
   }
   for (const char* name : {"python3", "python"}) {

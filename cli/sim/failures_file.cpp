@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "cli/options/toml_reader.h"
 #include "cli/options/toml_tree.h"
 #include "cli/options/values.h"
 #include "cli/sim/plan.h"
@@ -26,9 +27,9 @@ constexpr double kRateMax = 100;  // failures of a machine in a day
 constexpr double kSlowFactorMax = 1000;
 constexpr double kNeighboursMax = 10'000;
 
-class FailuresReader {
+class FailuresReader : TomlReader {
  public:
-  explicit FailuresReader(const std::string& path) : path_(path) {
+  explicit FailuresReader(const std::string& path) : TomlReader(path) {
     model_.name = path;
     model_.about = "failures of " + path;
   }
@@ -58,14 +59,14 @@ class FailuresReader {
   }
 
   Status source(const TomlEntry& entry) {
-    if (entry.value.type != TomlValue::Type::kString) return wrong(entry, "a text");
+    if (entry.value.type != TomlValue::Type::kString) return wrong_type(entry, "a text");
     model_.about = base::printable(entry.value.text);
     return {};
   }
 
   Status mix(const TomlEntry& table) {
-    if (table.value.type != TomlValue::Type::kTable) return wrong(table, "a table: [mix]");
-    model_.mix = {{}, Origin::kGiven, path_};
+    if (table.value.type != TomlValue::Type::kTable) return wrong_type(table, "a table: [mix]");
+    model_.mix = {{}, Origin::kGiven, path()};
     double sum = 0;
     for (const TomlEntry& entry : table.value.entries) {
       std::vector<std::string> kinds;
@@ -84,15 +85,17 @@ class FailuresReader {
   }
 
   Status co_events(const TomlEntry& table) {
-    if (table.value.type != TomlValue::Type::kTable) return wrong(table, "a table: [co_events]");
+    if (table.value.type != TomlValue::Type::kTable)
+      return wrong_type(table, "a table: [co_events]");
     for (const TomlEntry& entry : table.value.entries) {
       if (entry.key == "share") {
         RR_TRY(number(entry, 0, 1, model_.shared));
       } else if (entry.key == "machines") {
         Figure<double> machines;
         RR_TRY(number(entry, 1, kNeighboursMax, machines));
-        if (std::floor(machines.value) != machines.value) return wrong(entry, "a whole number");
-        model_.neighbours = {static_cast<std::uint32_t>(machines.value), Origin::kGiven, path_};
+        if (std::floor(machines.value) != machines.value)
+          return wrong_type(entry, "a whole number");
+        model_.neighbours = {static_cast<std::uint32_t>(machines.value), Origin::kGiven, path()};
       } else {
         return unknown(entry, {"share", "machines"});
       }
@@ -106,36 +109,20 @@ class FailuresReader {
     const double read = whole ? static_cast<double>(value.integer) : value.number;
     const bool typed = whole || value.type == TomlValue::Type::kNumber;
     if (!typed || !(read >= least && read <= most)) {
-      return wrong(entry, fmt::format("a number from {} to {}", least, most));
+      return wrong_type(entry, fmt::format("a number from {} to {}", least, most));
     }
-    out = {read, Origin::kGiven, path_};
+    out = {read, Origin::kGiven, path()};
     return {};
   }
 
   Status time(const TomlEntry& entry, Figure<base::Nanos>& out) const {
     const auto text = scalar_text(entry.value);
     const auto parsed = text ? parse_duration(*text) : std::nullopt;
-    if (!parsed || *parsed <= base::Nanos{}) return wrong(entry, "a time such as \"24h\"");
-    out = {*parsed, Origin::kGiven, path_};
+    if (!parsed || *parsed <= base::Nanos{}) return wrong_type(entry, "a time such as \"24h\"");
+    out = {*parsed, Origin::kGiven, path()};
     return {};
   }
 
-  [[nodiscard]] std::unexpected<base::Error> error(TomlAt at, const std::string& what) const {
-    return base::fail(base::Errc::kInvalidArgument,
-                      fmt::format("{}:{}:{}: {}", path_, at.line, at.column, what));
-  }
-  [[nodiscard]] std::unexpected<base::Error> wrong(const TomlEntry& entry,
-                                                   const std::string& wanted) const {
-    return error(entry.at, fmt::format("{} has to be {}", base::printable(entry.key), wanted));
-  }
-  [[nodiscard]] std::unexpected<base::Error> unknown(const TomlEntry& entry,
-                                                     const std::vector<std::string>& keys) const {
-    return error(entry.at,
-                 fmt::format("unknown key '{}'{}; here there may be {}", base::printable(entry.key),
-                             did_you_mean(entry.key, keys), base::join(keys, ", ")));
-  }
-
-  const std::string& path_;
   FailureModel model_ = simulator::unknown_site();
 };
 

@@ -11,6 +11,7 @@
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "cli/options/limits.h"
+#include "cli/options/toml_reader.h"
 #include "cli/options/toml_tree.h"
 #include "cli/options/values.h"
 
@@ -39,9 +40,9 @@ constexpr std::string_view kFindings[] = {"hang",   "returning hang", "mismatch"
                                           "slow",   "jump",           "not a number",
                                           "slower", "ended early",    "crash at exit"};
 
-class FaultReader {
+class FaultReader : TomlReader {
  public:
-  explicit FaultReader(const std::string& path) : path_(path) {}
+  explicit FaultReader(const std::string& path) : TomlReader(path) {}
 
   Result<std::vector<FaultRow>> read(const TomlValue& file) {
     for (const TomlEntry& entry : file.entries) {
@@ -183,22 +184,6 @@ class FaultReader {
     return wrong_type(entry, "one of " + base::join(words, ", "));
   }
 
-  [[nodiscard]] std::unexpected<base::Error> error(TomlAt at, const std::string& what) const {
-    return base::fail(base::Errc::kInvalidArgument,
-                      fmt::format("{}:{}:{}: {}", path_, at.line, at.column, what));
-  }
-  [[nodiscard]] std::unexpected<base::Error> wrong_type(const TomlEntry& entry,
-                                                        const std::string& wanted) const {
-    return error(entry.at, fmt::format("{} has to be {}", base::printable(entry.key), wanted));
-  }
-  [[nodiscard]] std::unexpected<base::Error> unknown(const TomlEntry& entry,
-                                                     const Words& keys) const {
-    return error(entry.at,
-                 fmt::format("unknown key '{}'{}; here there may be {}", base::printable(entry.key),
-                             did_you_mean(entry.key, keys), base::join(keys, ", ")));
-  }
-
-  const std::string& path_;
   std::vector<FaultRow> rows_;
   std::set<std::string> names_;
   std::size_t patterns_ = 0;

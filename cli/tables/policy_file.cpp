@@ -11,6 +11,7 @@
 #include "base/core/text.h"
 #include "cli/options/command_words.h"
 #include "cli/options/limits.h"
+#include "cli/options/toml_reader.h"
 #include "cli/options/toml_tree.h"
 #include "cli/options/values.h"
 
@@ -55,9 +56,10 @@ std::optional<Rung> parse_rung(std::string_view text) {
   return std::nullopt;
 }
 
-class PolicyReader {
+class PolicyReader : TomlReader {
  public:
-  PolicyReader(const std::string& path, Policy policy) : path_(path), policy_(std::move(policy)) {}
+  PolicyReader(const std::string& path, Policy policy)
+      : TomlReader(path), policy_(std::move(policy)) {}
 
   Result<Policy> read(const TomlValue& file) {
     for (const TomlEntry& table : file.entries) {
@@ -211,22 +213,6 @@ class PolicyReader {
     return wrong_type(entry, "one of \"fast\", \"full\", \"gpu\"");
   }
 
-  [[nodiscard]] std::unexpected<base::Error> error(TomlAt at, const std::string& what) const {
-    return base::fail(base::Errc::kInvalidArgument,
-                      fmt::format("{}:{}:{}: {}", path_, at.line, at.column, what));
-  }
-  [[nodiscard]] std::unexpected<base::Error> wrong_type(const TomlEntry& entry,
-                                                        const std::string& wanted) const {
-    return error(entry.at, fmt::format("{} has to be {}", base::printable(entry.key), wanted));
-  }
-  [[nodiscard]] std::unexpected<base::Error> unknown(const TomlEntry& entry,
-                                                     const std::vector<std::string>& keys) const {
-    return error(entry.at,
-                 fmt::format("unknown key '{}'{}; here there may be {}", base::printable(entry.key),
-                             did_you_mean(entry.key, keys), base::join(keys, ", ")));
-  }
-
-  const std::string& path_;
   Policy policy_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/core/text.h"
 #include "cli/options/limits.h"
+#include "cli/options/toml_reader.h"
 #include "cli/options/toml_tree.h"
 #include "cli/options/values.h"
 #include "topo/complaint.h"
@@ -21,9 +22,9 @@ using base::Status;
 using TomlType = TomlValue::Type;
 using Names = std::vector<std::string>;
 
-class Reader {
+class Reader : TomlReader {
  public:
-  explicit Reader(const std::string& path) : path_(path) { said_.source = path; }
+  explicit Reader(const std::string& path) : TomlReader(path, &at_line) { said_.source = path; }
 
   Result<topo::Description> read(const TomlValue& file) {
     for (const TomlEntry& entry : file.entries) {
@@ -72,7 +73,7 @@ class Reader {
         return unknown(entry, {"name", "level", "switches", "nodes"});
       }
     }
-    if (said.name.empty()) return wrong(table.at, "a switch needs a name: name = \"leaf1\"");
+    if (said.name.empty()) return error(table.at, "a switch needs a name: name = \"leaf1\"");
     said_.switches.push_back(std::move(said));
     return {};
   }
@@ -95,7 +96,7 @@ class Reader {
         return unknown(entry, {"name", "slots", "nvl_domain", "rack", "power"});
       }
     }
-    if (called.empty()) return wrong(table.at, "a node needs a name: name = \"n1\"");
+    if (called.empty()) return error(table.at, "a node needs a name: name = \"n1\"");
     said.line = table.at.line;
     for (std::string& name : called) {
       said.name = std::move(name);
@@ -136,7 +137,7 @@ class Reader {
 
   Result<Names> names(const TomlEntry& entry, topo::NameBudget& budget) const {
     const auto expand = [&](const TomlValue& list) {
-      return budget.expand(list.text, path_, list.at.line, entry.key);
+      return budget.expand(list.text, path(), list.at.line, entry.key);
     };
     if (entry.value.type == TomlType::kString) return expand(entry.value);
     constexpr const char* kWanted = "a list of names such as \"n[1-16]\", or an array of these";
@@ -149,23 +150,10 @@ class Reader {
     return all;
   }
 
-  [[nodiscard]] std::unexpected<base::Error> wrong(TomlAt at, const std::string& what) const {
-    return topo::cannot_use(path_, at.line, what);
+  static Error at_line(const std::string& path, TomlAt at, const std::string& what) {
+    return topo::cannot_use(path, at.line, what);
   }
 
-  [[nodiscard]] std::unexpected<base::Error> wrong_type(const TomlEntry& entry,
-                                                        std::string_view wanted) const {
-    return wrong(entry.at, fmt::format("{} has to be {}", base::printable(entry.key), wanted));
-  }
-
-  [[nodiscard]] std::unexpected<base::Error> unknown(const TomlEntry& entry,
-                                                     const Names& keys) const {
-    return wrong(entry.at,
-                 fmt::format("unknown key '{}'{}; here there may be {}", base::printable(entry.key),
-                             did_you_mean(entry.key, keys), base::join(keys, ", ")));
-  }
-
-  const std::string& path_;
   topo::Description said_;
   topo::NameBudget mentioned_;
   topo::NameBudget labelled_;

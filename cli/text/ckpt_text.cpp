@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 
 namespace robustrun::cli {
 namespace {
@@ -170,13 +171,12 @@ std::string verified_text(std::span<const VerifiedCheckpoint> all) {
     if (found.state == AttemptState::kDamaged) {
       text += "lost: no copy of its manifest can be read\n";
     } else if (each.faults.empty() && !each.away.empty()) {
-      text += fmt::format("NOT REACHABLE from here in {} place{}; nothing is known to be damaged\n",
-                          each.away.size(), each.away.size() == 1 ? "" : "s");
+      text += fmt::format("NOT REACHABLE from here in {}; nothing is known to be damaged\n",
+                          base::counted(each.away.size(), "place"));
     } else if (each.faults.empty()) {
       text += fmt::format("sound, {} read\n", size_in_words(found.data_bytes));
     } else {
-      text += fmt::format("DAMAGED in {} place{}\n", each.faults.size(),
-                          each.faults.size() == 1 ? "" : "s");
+      text += fmt::format("DAMAGED in {}\n", base::counted(each.faults.size(), "place"));
     }
     for (const auto* each_kind : {&each.faults, &each.away}) {
       for (const std::string& one : *each_kind) text += "  " + base::printable(one) + "\n";

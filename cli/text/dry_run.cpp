@@ -9,6 +9,7 @@
 
 #include "agent/spawn/worker_command.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/options/redact.h"
 #include "cli/options/values.h"
 
@@ -137,9 +138,9 @@ base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus
   const FirstStart first = first_start(request, node);
   const wire::StartWorkers& start = first.order;
   const std::string& logs = request.workers.log_directory;
-  const std::string workers =
-      node.slots == 0 ? fmt::format("workers: {}, counted there", request.network.count)
-                      : fmt::format("{} worker{}", node.slots, node.slots == 1 ? "" : "s");
+  const std::string workers = node.slots == 0
+                                  ? fmt::format("workers: {}, counted there", request.network.count)
+                                  : base::counted(node.slots, "worker");
   std::string out =
       node_table(plan) + fmt::format(
                              "node 0: {} ({}), {}\n"

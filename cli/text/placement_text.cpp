@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/options/name_ranges.h"
 #include "cli/plan/placement_gain.h"
 #include "topo/picture_svg.h"
@@ -19,10 +20,6 @@ namespace {
 
 constexpr std::size_t kTableRowsMax = 32;
 constexpr std::size_t kTableSwitchesMax = 40;
-
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string units(std::int64_t millionths) {
   return fmt::format("{:.4g}", static_cast<double>(millionths) / static_cast<double>(topo::kWhole));
@@ -311,8 +308,8 @@ std::string placement_summary(const PlacementPlan& plan, std::size_t columns) {
                            ? "nothing is known of it (" + plan.cluster.source + ")"
                            : plan.cluster.source + ": all nodes are below one switch");
   }
-  out += fmt::format("Job:       {} on {} of {}: {}\n", counted(world_of(placement), "rank"),
-                     counted(placement.nodes.size(), "node"), plan.cluster.nodes.size(),
+  out += fmt::format("Job:       {} on {} of {}: {}\n", base::counted(world_of(placement), "rank"),
+                     base::counted(placement.nodes.size(), "node"), plan.cluster.nodes.size(),
                      sizes_text(placement.shape.parallel));
   if (plan.slots_assumed != 0) {
     out += fmt::format("           every node counts its ranks when it starts; {} are assumed\n",
@@ -353,8 +350,8 @@ base::Result<std::string> placement_svg(const PlacementPlan& plan,
   return topo::picture_svg(
       scene,
       fmt::format("{}\n{} on {}: {}; weighted spread {}, natural order {}, bound {}",
-                  plan.cluster.source, counted(world_of(plan.placement), "rank"),
-                  counted(plan.placement.nodes.size(), "node"),
+                  plan.cluster.source, base::counted(world_of(plan.placement), "rank"),
+                  base::counted(plan.placement.nodes.size(), "node"),
                   sizes_text(plan.placement.shape.parallel), units(plan.placement.score.cost.worst),
                   units(plan.natural.score.cost.worst), units(plan.placement.bound.worst)));
 }

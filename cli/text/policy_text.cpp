@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/options/values.h"
 #include "cli/tables/policy_file.h"
 
@@ -109,16 +110,16 @@ std::string policy_text(const Policy& policy) {
   for (const auto& [what, acts] : {std::pair("is not a number", policy.acts_on_nan),
                                    std::pair("jumps", policy.acts_on_jump)}) {
     if (!acts) continue;
-    out += fmt::format("A loss or gradient norm that {} ends the attempt, {} time{} in a run.\n",
-                       what, policy.alarms_acted_on, policy.alarms_acted_on == 1 ? "" : "s");
+    out += fmt::format("A loss or gradient norm that {} ends the attempt, {} in a run.\n", what,
+                       base::counted(policy.alarms_acted_on, "time"));
   }
   if (policy.poison_after > 0) {
     out += fmt::format(
-        "A checkpoint from which the job went on and failed within {} steps, {} time{}, and not "
+        "A checkpoint from which the job went on and failed within {} steps, {}, and not "
         "through a machine, is set aside: the next older one is taken. So it is at once when a "
         "number "
         "of the job goes wrong within these steps and that is acted on.\n",
-        policy.poison_steps, policy.poison_after, policy.poison_after == 1 ? "" : "s");
+        policy.poison_steps, base::counted(policy.poison_after, "time"));
   }
   out += fmt::format("What a machine says of itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/text/sim_text.h"
 
 namespace robustrun::cli {
@@ -12,15 +13,13 @@ using simulator::in_seconds;
 using simulator::KnownFigure;
 using simulator::Replay;
 
-const char* plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
-
 std::string times_words(const ReplayShown& shown) {
   if (shown.calibrated_by_itself) {
     return "Times: medians over this run's own incidents of a kind; another run's "
            "(--from-journal) would be the harder test.\n";
   }
-  return fmt::format("Times: medians of {} other run{}, not of this one.\n", shown.site.runs.size(),
-                     plural(shown.site.runs.size()));
+  return fmt::format("Times: medians of {}, not of this one.\n",
+                     base::counted(shown.site.runs.size(), "other run"));
 }
 
 std::string left_out(const Replay& replay) {
@@ -41,11 +40,10 @@ double points(const Replay& replay) { return 100 * (replay.simulated_ettr - repl
 
 std::string replay_text(const ReplayShown& shown) {
   const Replay& replay = shown.replay;
-  std::string out =
-      fmt::format("Run {}, played again: {} machine{} and {} spare{}, {:.4g} s, {} failure{}\n{}\n",
-                  base::printable(replay.name), replay.nodes, plural(replay.nodes), replay.spares,
-                  plural(replay.spares), in_seconds(replay.duration), replay.played,
-                  plural(replay.played), times_words(shown));
+  std::string out = fmt::format(
+      "Run {}, played again: {} and {}, {:.4g} s, {}\n{}\n", base::printable(replay.name),
+      base::counted(replay.nodes, "machine"), base::counted(replay.spares, "spare"),
+      in_seconds(replay.duration), base::counted(replay.played, "failure"), times_words(shown));
   out += fmt::format("{:<14}{:>12}{:>14}\n", "", "real", "simulated");
   for (const simulator::ReplayRow& row : replay.rows) {
     if (row.real == base::Nanos{} && row.simulated == base::Nanos{}) continue;

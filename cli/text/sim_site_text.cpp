@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/text/sim_text.h"
 
 namespace robustrun::cli {
@@ -61,8 +62,8 @@ std::string rate_json(const SeenRate& rate) {
 
 std::string site_text(const Site& site) {
   std::string out =
-      fmt::format("Journals of {} run{}, {:.4g} node-hours: {}\n", site.runs.size(),
-                  site.runs.size() == 1 ? "" : "s", 24 * site.node_days, named_runs(site));
+      fmt::format("Journals of {}, {:.4g} node-hours: {}\n", base::counted(site.runs.size(), "run"),
+                  24 * site.node_days, named_runs(site));
   out += "  failures        count  per node-day   95 % interval (Poisson)\n";
   for (std::size_t i = 0; i < simulator::kKinds; ++i) {
     out += rate_row(kind_name(static_cast<simulator::FaultKind>(i)), site.by_kind[i]);

@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "base/core/words.h"
+
 namespace robustrun::cli {
 namespace {
 
@@ -28,11 +30,10 @@ std::string span_words(base::Nanos time) {
 
 std::string heading(const StudyRequest& request, const Study& study) {
   const simulator::JobTerms& job = request.job;
-  std::string out =
-      fmt::format("{} machines of {} GPUs and {} spare{}, {}, {} seed{}\nFailures: {}: {}\n",
-                  job.nodes, job.gpus_per_node, study.spares_used,
-                  study.spares_used == 1 ? "" : "s", span_words(job.duration), request.seeds,
-                  request.seeds == 1 ? "" : "s", request.failures.name, request.failures.about);
+  std::string out = fmt::format(
+      "{} machines of {} GPUs and {}, {}, {}\nFailures: {}: {}\n", job.nodes, job.gpus_per_node,
+      base::counted(study.spares_used, "spare"), span_words(job.duration),
+      base::counted(request.seeds, "seed"), request.failures.name, request.failures.about);
   if (study.between_failures == base::Nanos::max()) return out + "No failures.\n";
   return out + fmt::format("One failure every {}. Unexplained per incident, for all policies: {}\n",
                            span_words(study.between_failures), span_words(job.residual.value));

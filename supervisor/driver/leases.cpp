@@ -9,19 +9,12 @@
 
 #include <utility>
 
+#include "base/core/words.h"
 #include "base/io/log.h"
 #include "supervisor/driver/impl.h"
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
-namespace {
-
-std::string in_seconds(base::Nanos time) {
-  return fmt::format("{:.3g} s", std::chrono::duration<double>(time).count());
-}
-
-}  // namespace
-
 void Driver::Impl::arm_lease_check() {
   lease_timer_.expires_after(request_.network.lease.interval / kLeaseChecksPerBeat);
   lease_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
@@ -66,7 +59,7 @@ void Driver::Impl::check_lease(base::NodeId node) {
     return;
   }
   if (silence >= lease.suspect_after) {
-    suspect(node, fmt::format("it has said nothing for {}", in_seconds(silence)));
+    suspect(node, fmt::format("it has said nothing for {}", base::in_seconds(silence)));
   }
   const bool did_not_return = link.broken_at && now - *link.broken_at >= lease.suspect_after;
   if (!did_not_return && silence < lease.lost_after) return;
@@ -74,11 +67,11 @@ void Driver::Impl::check_lease(base::NodeId node) {
   if (did_not_return) {
     lose(node,
          fmt::format("its connection broke ({}) and it did not come back within {}",
-                     link.broken_why, in_seconds(lease.suspect_after)),
+                     link.broken_why, base::in_seconds(lease.suspect_after)),
          link.answers);
   } else {
     lose(node,
-         fmt::format("it said nothing for {}{}", in_seconds(silence),
+         fmt::format("it said nothing for {}{}", base::in_seconds(silence),
                      link.answers ? "" : ", and its machine does not answer"),
          link.answers);
   }

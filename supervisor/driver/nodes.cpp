@@ -43,15 +43,13 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
           if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
         } else if constexpr (std::is_same_v<T, wire::PortReserved>) {
           const bool is_for_replay = replay_ && replay_->on_report(node, report);
-          if (!is_for_replay) dispatch(to_event(report), node);
+          if (!is_for_replay) dispatch(std::move(report), node);
         } else if constexpr (std::is_same_v<T, wire::NodeReplayed>) {
           if (replay_) replay_->on_report(node, report);
-        } else if constexpr (std::is_same_v<T, wire::WorkersGone> ||
-                             std::is_same_v<T, wire::NodeHealth> ||
-                             std::is_same_v<T, wire::CheckpointDemoted> ||
-                             std::is_same_v<T, wire::HeldCopiesSaved> ||
-                             std::is_same_v<T, wire::SavingOver>) {
-          dispatch(to_event(report), node);
+        } else if constexpr (std::is_same_v<T, WorkersGone> || std::is_same_v<T, SavingOver>) {
+          dispatch(std::move(report), node);
+        } else if constexpr (requires { checked(report); }) {
+          dispatch(checked(std::move(report)), node);
         } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
                              std::is_same_v<T, wire::NodeChecked> ||
                              std::is_same_v<T, wire::PeersMeasured>) {
@@ -216,7 +214,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) 
 
 void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
   const bool is_of_slurm = ending.signal == 0;
-  dispatch(NodeEnding{std::move(ending.why), ending.signal}, node);
+  dispatch(std::move(ending), node);
   if (is_of_slurm && parts_.ask_slurm) signalled_by_slurm();
 }
 

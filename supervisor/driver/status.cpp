@@ -199,8 +199,10 @@ RunStatus Driver::Impl::status() const {
 void Driver::Impl::note_stage(const NodeLink& link, NodeStatus& known) const {
   const wire::StageNews& news = link.stage;
   const bool is_old = news.attempt < job_.attempt() && news.rank;
-  if (!news.stage || is_old || static_cast<std::size_t>(*news.stage) >= kStages) return;
-  known.stage = to_string(static_cast<Stage>(*news.stage));
+  if (!news.stage || is_old || static_cast<std::size_t>(*news.stage) >= wire::kStageNames) {
+    return;
+  }
+  known.stage = to_string(*news.stage);
   known.stage_took = std::max(base::Nanos{}, parts_.clock.now() - news.since);
   if (news.rank && news.rank->value < link.ranks.size()) {
     known.stage_rank = link.ranks[news.rank->value].value;

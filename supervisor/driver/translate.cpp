@@ -2,46 +2,14 @@
 
 #include "supervisor/core/types/limits.h"
 #include "wire/messages/limits.h"
+#include "wire/messages/node_health.h"
 
 namespace robustrun::supervisor {
 namespace {
 
-Oom to_oom(wire::OomKiller killer) {
-  switch (killer) {
-    case wire::OomKiller::kNo: return Oom::kNo;
-    case wire::OomKiller::kUnknown: return Oom::kUnknown;
-    case wire::OomKiller::kKernel: return Oom::kKernel;
-    case wire::OomKiller::kCgroup: return Oom::kCgroup;
-  }
-  return Oom::kUnknown;  // a value of a newer agent
-}
-
-NodeHealth::Source to_source(wire::NodeHealth::Source source) {
-  switch (source) {
-    case wire::NodeHealth::Source::kKernel: return NodeHealth::Source::kKernel;
-    case wire::NodeHealth::Source::kGpu: return NodeHealth::Source::kGpu;
-    case wire::NodeHealth::Source::kNetwork: return NodeHealth::Source::kNetwork;
-    case wire::NodeHealth::Source::kDisk: return NodeHealth::Source::kDisk;
-    case wire::NodeHealth::Source::kMemory: return NodeHealth::Source::kMemory;
-    case wire::NodeHealth::Source::kProcessor: return NodeHealth::Source::kProcessor;
-    case wire::NodeHealth::Source::kClock: return NodeHealth::Source::kClock;
-  }
-  return NodeHealth::Source::kKernel;  // a value of a newer agent
-}
-
-std::optional<Stage> to_stage(wire::StageName name) {
-  switch (name) {
-    case wire::StageName::kAllocate:
-    case wire::StageName::kConnect: return std::nullopt;  // not for the agent to say
-    case wire::StageName::kImage: return Stage::kImage;
-    case wire::StageName::kEnvironment: return Stage::kEnvironment;
-    case wire::StageName::kImports: return Stage::kImports;
-    case wire::StageName::kProcessGroup: return Stage::kProcessGroup;
-    case wire::StageName::kModel: return Stage::kModel;
-    case wire::StageName::kLoad: return Stage::kLoad;
-    case wire::StageName::kFirstStep: return Stage::kFirstStep;
-  }
-  return std::nullopt;  // a value of a newer agent
+// Not the supervisor's own stages, and none of a newer agent.
+bool is_for_an_agent(StageName stage) {
+  return stage >= StageName::kImage && stage <= StageName::kFirstStep;
 }
 
 bool is_possible(const wire::StageTime& time) {
@@ -50,15 +18,6 @@ bool is_possible(const wire::StageTime& time) {
   return time.begin >= base::Nanos{} && time.begin <= kLatest && time.took >= base::Nanos{} &&
          time.took <= kLatest && (!ended || (time.end <= kLatest && time.end >= time.begin)) &&
          (!ended || time.took <= time.end - time.begin);
-}
-
-wire::StopReason to_reason(StopCause cause) {
-  switch (cause) {
-    case StopCause::kRestart: return wire::StopReason::kRestart;
-    case StopCause::kPreempt: return wire::StopReason::kPreempt;
-    case StopCause::kStop: return wire::StopReason::kStop;
-  }
-  return wire::StopReason::kStop;
 }
 
 }  // namespace
@@ -81,7 +40,7 @@ WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank) {
   event.core_dumped = message.end.core_dumped;
   event.stopped_by_us = message.stopped_by_us;
   event.shim_lost = message.shim_lost;
-  event.oom = to_oom(message.oom);
+  event.oom = message.oom <= OomKiller::kCgroup ? message.oom : OomKiller::kUnknown;
   if (message.error_file) {
     event.error_file = message.error_file->path;
     event.error_message = message.error_file->message;
@@ -96,34 +55,36 @@ WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank) {
   return event;
 }
 
-WorkersGone to_event(const wire::WorkersGone& message) {
-  return {message.attempt, message.descendants_killed, message.unkillable, message.shm_removed,
-          message.saving};
+NodeHealth checked(NodeHealth health) {
+  if (static_cast<std::size_t>(health.source) >= wire::kHealthSources) {
+    health.source = NodeHealth::Source::kKernel;
+  }
+  health.subject = wire::short_text(health.subject, wire::kHealthSubjectBytesMax);
+  health.line = wire::short_text(health.line, wire::kHealthLineBytesMax);
+  return health;
 }
 
-PortReserved to_event(const wire::PortReserved& message) {
-  return {message.attempt, message.port, message.error};
+CheckpointDemoted checked(CheckpointDemoted answer) {
+  answer.error = wire::short_text(answer.error, wire::kHealthLineBytesMax);
+  return answer;
 }
 
-NodeHealth to_event(const wire::NodeHealth& message) {
-  NodeHealth event;
-  event.source = to_source(message.source);
-  event.subject = wire::short_text(message.subject, wire::kHealthSubjectBytesMax);
-  event.line = wire::short_text(message.line, wire::kHealthLineBytesMax);
-  event.xid = message.xid;
-  event.over = message.over;
-  return event;
+HeldCopiesSaved checked(HeldCopiesSaved answer) {
+  if (answer.errors.size() > kEvidenceMax) answer.errors.resize(kEvidenceMax);
+  for (std::string& error : answer.errors) {
+    error = wire::short_text(error, wire::kHealthLineBytesMax);
+  }
+  return answer;
 }
 
 StartStages to_event(const wire::NodeStages& message, const std::vector<base::Rank>& ranks,
                      base::Nanos offset) {
   StartStages event{message.attempt, {}};
   for (const wire::StageTime& time : message.stages) {
-    const std::optional<Stage> stage = to_stage(time.stage);
-    const bool is_next = stage && (event.stages.empty() || event.stages.back().stage < *stage);
-    if (!is_next || !is_possible(time)) continue;
+    const bool is_next = event.stages.empty() || event.stages.back().stage < time.stage;
+    if (!is_for_an_agent(time.stage) || !is_next || !is_possible(time)) continue;
     StageTime& told = event.stages.emplace_back();
-    told.stage = *stage;
+    told.stage = time.stage;
     told.begin = time.begin + offset;
     if (time.end != base::Nanos{}) told.end = time.end + offset;
     told.took = time.took;
@@ -160,33 +121,11 @@ wire::StartWorkers to_message(const StartWorkers& action, const std::vector<Stre
 }
 
 wire::StopWorkers to_message(const StopWorkers& action) {
-  return {action.attempt, action.signal, action.grace, to_reason(action.cause), action.save_first};
+  return {action.attempt, action.signal, action.grace, action.reason, action.save_first};
 }
-
-CheckpointDemoted to_event(const wire::CheckpointDemoted& message) {
-  return {message.order, wire::short_text(message.error, wire::kHealthLineBytesMax)};
-}
-
-HeldCopiesSaved to_event(const wire::HeldCopiesSaved& message) {
-  HeldCopiesSaved event{message.attempt, message.order, message.saved, {}, message.saving};
-  for (const std::string& error : message.errors) {
-    if (event.errors.size() == kEvidenceMax) break;
-    event.errors.push_back(wire::short_text(error, wire::kHealthLineBytesMax));
-  }
-  return event;
-}
-
-SavingOver to_event(const wire::SavingOver& message) { return {message.attempt, message.order}; }
 
 wire::PlaceCopies to_message(const PlaceCopies& action) {
-  const auto routes = [](const std::vector<CopyRoute>& from) {
-    std::vector<wire::CopyRoute> to;
-    for (const CopyRoute& one : from) {
-      to.push_back({one.rank, one.node, one.generation, one.endpoint});
-    }
-    return to;
-  };
-  return {action.attempt, routes(action.send), routes(action.hold), routes(action.fetch)};
+  return {action.attempt, action.send, action.hold, action.fetch};
 }
 
 wire::SaveHeldCopies to_message(const SaveHeldCopies& action) {

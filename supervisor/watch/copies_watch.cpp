@@ -15,7 +15,8 @@ std::optional<CopiesKept> CopiesWatch::take(const wire::CopiesKept& report) {
     KeptCopy& known = known_[copy.rank.value];
     const bool is_known = known.here == copy.here && known.at_peer == copy.at_peer;
     if (is_known) continue;
-    known = {copy.rank, copy.here, copy.at_peer, copy.step};
+    known = copy;
+    known.part.reset();  // no fact of the journal
     news.copies.push_back(known);
   }
   if (news.copies.empty()) return std::nullopt;

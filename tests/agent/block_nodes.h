@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agent/staging/block_peers.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 #include "wire/link/acceptor.h"
 #include "wire/tls/identity.h"
 
@@ -103,13 +103,13 @@ struct BlockNode {
     const wire::Identity self{key.private_key, run.authority.sign(key.request, name).value(),
                               run.authority.certificate()};
     keys = wire::make_bulk_keys("run-1", self).value();
-    door = wire::BulkDoor::open(run.loop.get_executor(), "127.0.0.1", keys,
-                                [this](wire::BulkVisitor visitor) {
-                                  ++visits;
-                                  blocks->server().take(std::move(visitor));
-                                })
-               .value();
-    endpoint = wire::endpoint_text("127.0.0.1", door->port());
+    listener = wire::BulkListener::open(run.loop.get_executor(), "127.0.0.1", keys,
+                                        [this](wire::BulkConnection connection) {
+                                          ++visits;
+                                          blocks->server().take(std::move(connection));
+                                        })
+                   .value();
+    endpoint = wire::endpoint_text("127.0.0.1", listener->port());
     blocks->asker().use("run-1", keys);
     reader = std::make_unique<Reader>(blocks->asker(), reads);
     blocks->server().add(*reader);
@@ -117,7 +117,7 @@ struct BlockNode {
   BlockNode(const BlockNode&) = delete;
   BlockNode& operator=(const BlockNode&) = delete;
   ~BlockNode() {
-    door.reset();
+    listener.reset();
     blocks.reset();
   }
   [[nodiscard]] wire::BlockPeer peer() const { return {node.self, {1}, endpoint}; }
@@ -127,7 +127,7 @@ struct BlockNode {
       run.loop.get_executor(), run.clock, run.pool, [](const wire::Message&) {}, {}, {}, {}};
   std::unique_ptr<agent::BlockPeers> blocks = std::make_unique<agent::BlockPeers>(node);
   std::unique_ptr<Reader> reader;
-  std::unique_ptr<wire::BulkDoor> door;
+  std::unique_ptr<wire::BulkListener> listener;
   std::string endpoint;
   wire::SharedBulkKeys keys;
   std::size_t visits = 0;

@@ -67,7 +67,7 @@ inline void Cluster::draw_victim(Dice& dice, std::vector<WorkerPlan>& plans) {
     victim.end.kind = Kind::kSignaled;
     victim.end.code = dice.one_of({SIGKILL, SIGSEGV, SIGABRT});
     const bool oom = victim.end.code == SIGKILL && dice.chance(0.5);
-    victim.end.oom = oom ? core::Oom::kKernel : core::Oom::kNo;
+    victim.end.oom = oom ? core::OomKiller::kKernel : core::OomKiller::kNo;
   } else {
     victim.end.code = dice.one_of({1, 2, 9, 77, 92, 93, 255});
     victim.end.error_timestamp_s = dice.chance(0.5) ? 1'700'000'000 : 0;

@@ -1,46 +1,18 @@
 #pragma once
-// Virtual time: what is due next runs next; ties go to what was scheduled first.
+// Virtual time, and dice.
 
-#include <functional>
-#include <queue>
-#include <utility>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 
 #include "base/core/clock.h"
+#include "simulator/virtual_time.h"
 
 namespace robustrun::sim {
 
 using base::Nanos;
 
-class EventQueue {
- public:
-  [[nodiscard]] Nanos now() const { return now_; }
-  [[nodiscard]] bool empty() const { return queue_.empty(); }
-
-  void after(Nanos delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  void at(Nanos when, std::function<void()> what) {
-    queue_.push({when < now_ ? now_ : when, ++sequence_, std::move(what)});
-  }
-  void step() {
-    Entry next = queue_.top();
-    queue_.pop();
-    now_ = next.when;
-    next.what();
-  }
-
- private:
-  struct Entry {
-    Nanos when;
-    std::uint64_t sequence;
-    std::function<void()> what;
-    bool operator<(const Entry& other) const {
-      return std::pair(when, sequence) > std::pair(other.when, other.sequence);
-    }
-  };
-  Nanos now_{};
-  std::uint64_t sequence_ = 0;
-  std::priority_queue<Entry> queue_;
-};
+using EventQueue = simulator::VirtualTime;
 
 // Dice over base::Rng.
 class Dice {

@@ -103,7 +103,7 @@ class GroupWatch {
   }
 
   void on_stop(Nanos now, const core::StopWorkers& stop) {
-    ends_ = stop.cause == core::StopCause::kStop;
+    ends_ = stop.reason == core::StopReason::kStop;
     Node& node = nodes_[stop.node.value];
     node.overdue_at = std::min(node.overdue_at, now + stop.grace + spec_.deadlines.kill_margin);
   }

@@ -83,7 +83,7 @@ inline void VirtualNode::stop(const core::StopWorkers& order) {
     if (!agent_->order || agent_->order->attempt < order.attempt) agent_->stopped = order.attempt;
     return world_.say(id_, agent_->generation, core::WorkersGone{order.attempt, 0, {}, {}});
   }
-  agent_->goes_on = order.cause == core::StopCause::kRestart;
+  agent_->goes_on = order.reason == core::StopReason::kRestart;
   agent_->kill_at = std::min(agent_->kill_at, queue_.now() + order.grace);
   for (const auto& worker : agent_->workers) {
     if (worker->state == Worker::kPending) worker->state = Worker::kDead;

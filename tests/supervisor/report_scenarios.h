@@ -65,7 +65,7 @@ inline Story failed() {
   story.decide(5, Rule::kStart, 0, "starting 4 workers on 2 nodes").start(6, 0, 4);
   story.progress(200, 0, Mark::kUserCode, 190, 0);
   WorkerExited oom = exited(0, 2, ExitStatus::Kind::kSignaled, 9, 5000);
-  oom.oom = Oom::kCgroup;
+  oom.oom = OomKiller::kCgroup;
   oom.stderr_tail = {"loading \x1b[31mshard\x1b[0m 7\t/ 8", "caf\xe9 \xff\xfe not UTF-8"};
   oom.dropped_bytes = 4096;
   story.event(5000.3, oom, 1);

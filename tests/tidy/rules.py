@@ -21,7 +21,7 @@ LAYERS = {
     "probe/": ["base/"],
     "agent/": ["base/", "wire/", "tracer/", "checkpoint/", "bootstrap/", "probe/"],
     "launcher/": ["base/", "topo/", "wire/"],
-    "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/"],
+    "supervisor/core/": ["base/core/", "topo/", "tracer/analysis/", "wire/messages/facts.h"],
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
     "simulator/": ["base/core/", "supervisor/core/", "tracer/analysis/"],
     "cli/": ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "bootstrap/", "agent/",

@@ -36,7 +36,7 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
        SaveHeldCopies{.attempt = {2}, .order = 4, .ranks = {Rank{8}, Rank{9}}}},
       {"HeldCopiesSaved", "HeldCopiesSaved-2",
        HeldCopiesSaved{
-           .attempt = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}, .saving = true}},
+           .made_in = {2}, .order = 4, .saved = 2, .errors = {"cannot write"}, .saving = true}},
       {"CopiesKept", "CopiesKept-2",
        CopiesKept{{2}, {{Rank{8}, true, true, 1004, RoundPart{RoundPart::Stage::kKept, 7, 1002}}}}},
       {"CopyRound", "CopyRound", CopyRound{{2}, 7, 1002, 6}},
@@ -52,6 +52,6 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
       {"CodeBlock", "CodeBlock",
        CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
       {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}},
-      {"SavingOver", "SavingOver", SavingOver{.attempt = {2}, .order = 4}},
+      {"SavingOver", "SavingOver", SavingOver{.made_in = {2}, .order = 4}},
   };
 }

@@ -7,6 +7,7 @@
 
 #include "base/core/result.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "tracer/analysis/limits.h"
 #include "tracer/analysis/sentence.h"
 
@@ -36,10 +37,11 @@ std::string counters_line(const Case& facts, const Blame& blame) {
     line += fmt::format(": entered {}, launched {}, done {} in {}", m.entered, m.started, m.done,
                         group_text(view, comm));
     if (m.idle > base::Nanos{0}) {
-      line += fmt::format(", the last {} ago", duration_text(m.idle));
+      line += fmt::format(", the last {} ago", base::rough_duration_words(m.idle));
     }
     if (m.in_call > base::Nanos{0}) {
-      line += fmt::format(", inside the library's call for {}", duration_text(m.in_call));
+      line +=
+          fmt::format(", inside the library's call for {}", base::rough_duration_words(m.in_call));
     }
   }
   return line;
@@ -56,8 +58,8 @@ std::string process_line(const Case& facts, std::uint32_t at) {
     line += ", waits in " + process.wait_channel.substr(0, kNameBytes);
   }
   if (process.watched > base::Nanos{0}) {
-    line += fmt::format(", {} of processor time in {}", duration_text(process.cpu),
-                        duration_text(process.watched));
+    line += fmt::format(", {} of processor time in {}", base::rough_duration_words(process.cpu),
+                        base::rough_duration_words(process.watched));
   }
   if (process.children_blocked > 0) {
     line +=

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/core/words.h"
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/limits.h"
 #include "tracer/analysis/rules.h"
@@ -208,7 +209,7 @@ std::optional<Verdict> rule_late_rank(const Case& facts) {
     verdict.lost_share = std::clamp(late->share, 0.0, 1.0);
     verdict.sentence = fmt::format(
         "{} comes last, {} behind the others, to {} of {} collectives ({}): {:.0f} % of the time{}",
-        ranks_text(facts.view, {culprit}), duration_text(late->usual), late->times,
+        ranks_text(facts.view, {culprit}), base::rough_duration_words(late->usual), late->times,
         late->operations, group_text(facts.view, *band.comm), 100 * late->share,
         waiting_text(facts.view, victims, false));
     return verdict;

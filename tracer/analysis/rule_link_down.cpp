@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/core/words.h"
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/sentence.h"
 #include "tracer/analysis/stuck_links.h"
@@ -58,7 +59,7 @@ void add_words(const Case& facts, const Wait& wait, const Reports& reports, Accu
     for (const std::string& line : said) lines.push_back(fmt::format("{}: {}", node, line));
   }
   verdict.sentence = fmt::format("{}; {} does not move for {}", lines.front(), made.operation,
-                                 duration_text(wait.age)) +
+                                 base::rough_duration_words(wait.age)) +
                      waiting_text(facts, made);
   verdict.evidence.insert(verdict.evidence.begin(), lines.begin(), lines.end());
 }

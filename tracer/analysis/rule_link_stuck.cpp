@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/core/words.h"
 #include "tracer/analysis/edges.h"
 #include "tracer/analysis/sentence.h"
 #include "tracer/analysis/stuck_links.h"
@@ -24,9 +25,10 @@ std::optional<Verdict> rule_link_stuck(const Case& facts) {
   EdgeBlame blame = blame_edges(facts, Finding::kLinkStuck, *links->wait, edges);
   Verdict& verdict = blame.accusation.verdict;
   if (!links->is_proved) verdict.confidence = Confidence::kInferred;
-  verdict.sentence = fmt::format("{} {} stuck in {} for {}", blame.what, blame.is(),
-                                 blame.accusation.operation, duration_text(links->wait->age)) +
-                     waiting_text(facts, blame.accusation);
+  verdict.sentence =
+      fmt::format("{} {} stuck in {} for {}", blame.what, blame.is(), blame.accusation.operation,
+                  base::rough_duration_words(links->wait->age)) +
+      waiting_text(facts, blame.accusation);
   verdict.evidence.insert(verdict.evidence.begin(), lines.begin(), lines.end());
   return verdict;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/core/words.h"
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/sentence.h"
 
@@ -73,7 +74,8 @@ std::optional<Verdict> rule_nobody_inside(const Case& facts) {
     verdict.evidence.push_back(std::move(stacks));
   }
   if (verdict.lasting > base::Nanos{0}) {
-    verdict.sentence += fmt::format("; the last step was {} ago", duration_text(verdict.lasting));
+    verdict.sentence +=
+        fmt::format("; the last step was {} ago", base::rough_duration_words(verdict.lasting));
   }
   return verdict;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/core/words.h"
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/limits.h"
 #include "tracer/analysis/sentence.h"
@@ -151,11 +152,11 @@ std::optional<Verdict> rule_slow_rank(const Case& facts) {
   if (verdict.confidence == Confidence::kExact) verdict.confidence = Confidence::kMajority;
   if (comm.members.size() == 2) verdict.confidence = Confidence::kInferred;
   const auto lost = base::Nanos(static_cast<std::int64_t>(first->lost_ns));
-  verdict.sentence =
-      fmt::format("{} {} slow: the others in {} wait {} in each operation for {}{}", made.who,
-                  made.choose("is", "are"), group_text(facts.view, comm), duration_text(lost),
-                  made.choose("it", "them"), made.is_plural() ? "" : cause_of(*first)) +
-      whereabouts_text(facts, made);
+  verdict.sentence = fmt::format("{} {} slow: the others in {} wait {} in each operation for {}{}",
+                                 made.who, made.choose("is", "are"), group_text(facts.view, comm),
+                                 base::rough_duration_words(lost), made.choose("it", "them"),
+                                 made.is_plural() ? "" : cause_of(*first)) +
+                     whereabouts_text(facts, made);
   return verdict;
 }
 

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
 #include "base/core/result.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "tracer/analysis/limits.h"
 
 namespace robustrun::tracer {
@@ -28,17 +27,8 @@ std::string node_text(const FleetView& view, const std::vector<std::uint32_t>& a
 
 }  // namespace
 
-std::string duration_text(base::Nanos duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
-  if (seconds < 0.0995) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
-  if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = std::llround(seconds);
-  return fmt::format("{} min {} s", whole / 60, whole % 60);
-}
-
 std::string for_text(base::Nanos age) {
-  return age > base::Nanos{} ? " for " + duration_text(age) : "";
+  return age > base::Nanos{} ? " for " + base::rough_duration_words(age) : "";
 }
 
 std::string amount_text(std::uint64_t bytes) {

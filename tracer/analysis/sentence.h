@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/core/words.h"
 #include "tracer/analysis/fleet_view.h"
 #include "tracer/analysis/operation.h"
 
 namespace robustrun::tracer {
 
-// "4.1 s", "950 ms", "2 min 5 s".
-[[nodiscard]] std::string duration_text(base::Nanos duration);
 // " for 4.1 s"; empty when it is not known: 0.
 [[nodiscard]] std::string for_text(base::Nanos age);
 // "48 MB", "1.5 kB", "12 B": decimal units.

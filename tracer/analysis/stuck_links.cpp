@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/core/words.h"
 #include "tracer/analysis/connections.h"
 #include "tracer/analysis/sentence.h"
 #include "tracer/analysis/transport.h"
@@ -20,7 +21,7 @@ void add_flows(const Case& facts, const Transport& transport, StuckLinks& links)
         fmt::format("rank {} to rank {}, channel {}: {} of {} steps sent, {} arrived, nothing "
                     "for {}",
                     edge.from.value, edge.to.value, flow.channel, flow.transmitted, flow.steps,
-                    flow.done, duration_text(flow.unchanged)));
+                    flow.done, base::rough_duration_words(flow.unchanged)));
   }
 }
 
@@ -38,7 +39,7 @@ void add_connections(const Case& facts, StuckLinks& links) {
         fmt::format("rank {} to rank {}: {} bytes not acknowledged, sent {} times again, last "
                     "heard of {} ago",
                     each.edge.from.value, each.edge.to.value, socket.send_queue, socket.retransmits,
-                    duration_text(socket.last_received)));
+                    base::rough_duration_words(socket.last_received)));
   }
 }
 

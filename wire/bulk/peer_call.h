@@ -1,5 +1,5 @@
 #pragma once
-// One call of an agent at a peer's door, and what it comes to.
+// One call of an agent at a peer's listener, and its outcome.
 //
 // On the loop of its executor. `done` comes once and from the loop, unless the call is dropped
 // before.

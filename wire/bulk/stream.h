@@ -36,7 +36,7 @@ class BulkStream {
 
   // As a caller, who has to be answered by exactly `peer`: kPermission when somebody else is there.
   base::Status connect(const BulkKeys& keys, const std::string& endpoint, const PeerName& peer);
-  // As a callee, with a connection that has shaken hands (bulk_door.h).
+  // As a callee, with a connection that has shaken hands (bulk_listener.h).
   void take(Connection connection);
 
   // All of it, or an error: kUnavailable (the peer is gone, or hang_up()), kOs (the connection

@@ -1,12 +1,7 @@
 #include "wire/link/listener.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cerrno>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -15,6 +10,7 @@
 #include "base/core/text.h"
 #include "wire/link/admission.h"
 #include "wire/link/stream_channel.h"
+#include "wire/net/bounded_listener.h"
 #include "wire/net/tcp.h"
 #include "wire/net/tcp_dial.h"
 #include "wire/tls/context.h"
@@ -24,7 +20,6 @@ namespace robustrun::wire {
 namespace {
 
 using base::Errc;
-using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
 // Lets through a bounded number of lines a minute.
@@ -46,12 +41,9 @@ class LineLimit {
   int left_ = 0;
 };
 
-bool is_shortage(int os_errno) {
-  return os_errno == EMFILE || os_errno == ENFILE || os_errno == ENOBUFS || os_errno == ENOMEM;
-}
-
 // A connection that has not said who it is.
-struct Visitor {
+struct PendingConnection {
+  BoundedListener::Slot slot;
   std::shared_ptr<Channel> channel;
   const TlsStream* tls = nullptr;   // the channel's
   ConnectionAddresses addresses;
@@ -61,271 +53,238 @@ struct Visitor {
 };
 
 // What the listener's handlers hold on to; the Listener itself is only its owner.
-class Door : public std::enable_shared_from_this<Door> {
+class ServerState : public std::enable_shared_from_this<ServerState> {
  public:
-  Door(const boost::asio::any_io_executor& executor, TlsContext context, Admission admission,
-       Listener::Handlers handlers, ListenerLimits limits)
-      : listening_(executor),
-        retry_(executor),
+  ServerState(const boost::asio::any_io_executor& executor, TlsContext context, Admission admission,
+              Listener::Handlers handlers, ListenerLimits limits)
+      : executor_(executor),
         context_(std::move(context)),
         admission_(std::move(admission)),
         handlers_(std::move(handlers)),
         limits_(limits) {}
 
-  base::Status start(base::Fd fd);
+  base::Status start(const std::string& address, std::uint16_t port);
   void call(const std::string& endpoint);
   void stop();
+  [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
   [[nodiscard]] const ListenerCounters& counters() const { return counters_; }
 
  private:
   using Id = std::uint64_t;
 
-  void await_visitor();
-  void accept_turn();
-  void rest(int os_errno);
-  [[nodiscard]] bool someone_waits();
-  bool make_room();
-  void let_in(base::Fd fd, bool called);
-  // Calls `then` with the visitor, who is none of ours any more.
+  void on_shortage(int os_errno);
+  std::optional<base::Nanos> make_room();
+  void begin(base::Fd fd, BoundedListener::Slot slot, bool called);
+  // Calls `then` with the connection, which is not pending any more; its slot is given back first.
   template <class Then>
   void with(Id id, Then then);
-  void on_message(Visitor visitor, Message message);
-  void on_stop(const Visitor& visitor, const StopRun& order);
-  void on_enrol(const Visitor& visitor, const Enrol& enrol);
-  void on_hello(Visitor visitor, Hello hello);
-  void refuse(const Visitor& visitor, const base::Error& error);
+  void on_message(PendingConnection peer, Message message);
+  void on_stop(const PendingConnection& peer, const StopRun& order);
+  void on_enrol(const PendingConnection& peer, const Enrol& enrol);
+  void on_hello(PendingConnection peer, Hello hello);
+  void refuse(const PendingConnection& peer, const base::Error& error);
   void count_refusal(const ConnectionAddresses& addresses, const std::string& why);
 
-  stream_descriptor listening_;
-  boost::asio::steady_timer retry_;
+  boost::asio::any_io_executor executor_;
   TlsContext context_;
   Admission admission_;
   Listener::Handlers handlers_;
   ListenerLimits limits_;
   ListenerCounters counters_;
   LineLimit lines_;
-  std::map<Id, Visitor> visitors_;
+  std::map<Id, PendingConnection> pending_;
   std::map<Id, std::shared_ptr<TcpDial>> calls_;
   Id next_id_ = 0;
-  bool full_ = false;      // accepting waits for a visitor to leave or to be silent for too long
+  std::unique_ptr<BoundedListener> listener_;
   bool is_short_ = false;  // of descriptors or memory, and it was said
   bool stopped_ = false;
 };
 
-base::Status Door::start(base::Fd fd) {
-  error_code error;
-  listening_.assign(fd.get(), error);
-  if (error) return base::fail_errno("cannot listen", error.value());
-  static_cast<void>(fd.release());
-  await_visitor();
+base::Status ServerState::start(const std::string& address, std::uint16_t port) {
+  const std::weak_ptr<ServerState> weak = weak_from_this();
+  listener_ =
+      RR_TRY(BoundedListener::open(executor_, address, port, limits_.handshakes_max,
+                                   {.on_connection =
+                                        [weak](base::Fd fd, BoundedListener::Slot slot) {
+                                          const auto self = weak.lock();
+                                          if (!self) return;
+                                          self->is_short_ = false;
+                                          self->begin(std::move(fd), std::move(slot), false);
+                                        },
+                                    .on_crowded = [weak]() -> std::optional<base::Nanos> {
+                                      const auto self = weak.lock();
+                                      return self ? self->make_room() : std::nullopt;
+                                    },
+                                    .on_shortage =
+                                        [weak](int os_errno) {
+                                          if (const auto self = weak.lock())
+                                            self->on_shortage(os_errno);
+                                        }}));
   return {};
 }
 
-void Door::call(const std::string& endpoint) {
+void ServerState::call(const std::string& endpoint) {
   const Id id = next_id_++;
-  calls_.emplace(id, TcpDial::start(listening_.get_executor(), endpoint, kConnectMax,
+  calls_.emplace(id, TcpDial::start(executor_, endpoint, kConnectMax,
                                     [weak = weak_from_this(), id](base::Result<base::Fd> reached) {
                                       const auto self = weak.lock();
                                       if (!self || self->stopped_) return;
                                       self->calls_.erase(id);
-                                      if (reached) self->let_in(*std::move(reached), true);
+                                      if (!reached) return;
+                                      self->begin(*std::move(reached), self->listener_->take_slot(),
+                                                  true);
                                     }));
 }
 
-void Door::stop() {
+void ServerState::stop() {
   stopped_ = true;
   for (const auto& [id, call] : std::exchange(calls_, {})) call->cancel();
-  error_code ignored;
-  listening_.close(ignored);
-  retry_.cancel();
-  for (auto& [id, visitor] : std::exchange(visitors_, {})) visitor.channel->close();
+  listener_.reset();
+  for (auto& [id, one] : std::exchange(pending_, {})) one.channel->close();
 }
 
-void Door::await_visitor() {
-  listening_.async_wait(stream_descriptor::wait_read,
-                        [self = shared_from_this()](error_code error) {
-                          if (!error) self->accept_turn();
-                        });
-}
-
-void Door::accept_turn() {
-  for (int i = 0; i < kAcceptsPerTurn && !stopped_; ++i) {
-    if (visitors_.size() >= limits_.handshakes_max) {
-      if (!someone_waits()) break;
-      if (!make_room()) return;
-    }
-    base::Fd fd(
-        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd) {
-      is_short_ = false;
-      let_in(std::move(fd), false);
-    } else if (is_shortage(errno)) {
-      return rest(errno);
-    } else if (errno == EAGAIN) {
-      break;
-    }
-  }
-  if (!stopped_) await_visitor();
-}
-
-void Door::rest(int os_errno) {
+void ServerState::on_shortage(int os_errno) {
   if (!std::exchange(is_short_, true) && handlers_.on_refused) {
     handlers_.on_refused("cannot accept connections: " + std::string(::strerror(os_errno)) +
                          "; they wait until there is room");
   }
-  retry_.expires_after(kAcceptRetry);
-  retry_.async_wait([self = shared_from_this()](error_code error) {
-    if (!error) self->accept_turn();
-  });
 }
 
-bool Door::someone_waits() {
-  pollfd waiting{.fd = listening_.native_handle(), .events = POLLIN, .revents = 0};
-  return ::poll(&waiting, 1, 0) > 0;
-}
-
-// Puts out the oldest of those who are silent, have been in for long enough and have said least.
-// False: nobody yet; then accepting goes on as soon as that has changed.
-bool Door::make_room() {
+// Closes the oldest of the connections that are silent, have been pending for long enough and are
+// least far. If there is none yet: after how long there will be one.
+std::optional<base::Nanos> ServerState::make_room() {
   const base::Nanos now = base::SystemClock().now();
   base::Nanos wait = limits_.handshake_max;
   for (const bool after_hello : {false, true}) {
     const base::Nanos patience =
         after_hello ? limits_.silent_after_hello_max : limits_.silent_before_hello_max;
-    for (const auto& [id, visitor] : visitors_) {
-      if (visitor.tls->heard_hello() != after_hello) continue;
-      const base::Nanos left = visitor.since + patience - now;
-      if (left <= base::Nanos{} && visitor.tls->is_silent()) {
-        with(id, [this](const Visitor& who) {
-          who.channel->close();
-          count_refusal(who.addresses, "it said nothing while others waited");
+    for (const auto& [id, one] : pending_) {
+      if (one.tls->heard_hello() != after_hello) continue;
+      const base::Nanos left = one.since + patience - now;
+      if (left <= base::Nanos{} && one.tls->is_silent()) {
+        with(id, [this](const PendingConnection& silent) {
+          silent.channel->close();
+          count_refusal(silent.addresses, "it said nothing while others waited");
         });
-        return true;
+        return std::nullopt;
       }
       wait = std::min(wait, left > base::Nanos{} ? left : base::Nanos(kAcceptRetry));
     }
   }
-  full_ = true;
-  retry_.expires_after(wait);
-  retry_.async_wait([self = shared_from_this()](error_code error) {
-    if (!error && std::exchange(self->full_, false)) self->accept_turn();
-  });
-  return false;
+  return wait;
 }
 
-void Door::let_in(base::Fd fd, bool called) {
+void ServerState::begin(base::Fd fd, BoundedListener::Slot slot, bool called) {
   ++counters_.accepted;
-  Visitor visitor;
-  visitor.addresses = addresses_of(fd.get());
+  PendingConnection pending;
+  pending.slot = std::move(slot);
+  pending.addresses = addresses_of(fd.get());
   auto tls = TlsStream::make(context_, fd.get(), TlsStream::Side::kServer);
-  if (!tls) return count_refusal(visitor.addresses, tls.error().what);
-  visitor.tls = tls->get();
-  visitor.since = base::SystemClock().now();
-  visitor.called = called;
+  if (!tls) return count_refusal(pending.addresses, tls.error().what);
+  pending.tls = tls->get();
+  pending.since = base::SystemClock().now();
+  pending.called = called;
   const Id id = next_id_++;
-  const std::weak_ptr<Door> weak = weak_from_this();
-  const boost::asio::any_io_executor executor = listening_.get_executor();
-  visitor.channel = open_channel(executor, {std::move(fd), *std::move(tls)}, Begin::kOneMessage,
+  const std::weak_ptr<ServerState> weak = weak_from_this();
+  pending.channel = open_channel(executor_, {std::move(fd), *std::move(tls)}, Begin::kOneMessage,
                                  {.on_message =
                                       [weak, id](Message message) {
                                         const auto self = weak.lock();
                                         if (!self) return;
-                                        self->with(id, [&](Visitor who) {
-                                          self->on_message(std::move(who), std::move(message));
+                                        self->with(id, [&](PendingConnection peer) {
+                                          self->on_message(std::move(peer), std::move(message));
                                         });
                                       },
                                   .on_closed =
                                       [weak, id](const base::Error& error) {
                                         const auto self = weak.lock();
                                         if (!self) return;
-                                        self->with(id, [&](const Visitor& who) {
-                                          if (who.called) return;
-                                          self->count_refusal(who.addresses, error.what);
+                                        self->with(id, [&](const PendingConnection& peer) {
+                                          if (peer.called) return;
+                                          self->count_refusal(peer.addresses, error.what);
                                         });
                                       },
                                   .on_drained = nullptr});
-  visitor.deadline = std::make_unique<boost::asio::steady_timer>(executor, limits_.handshake_max);
-  visitor.deadline->async_wait([weak, id](error_code error) {
+  pending.deadline = std::make_unique<boost::asio::steady_timer>(executor_, limits_.handshake_max);
+  pending.deadline->async_wait([weak, id](error_code error) {
     const auto self = weak.lock();
     if (error || !self) return;
-    self->with(id, [&](const Visitor& who) {
-      who.channel->close();
-      self->count_refusal(who.addresses, "it did not say who it is in time");
+    self->with(id, [&](const PendingConnection& peer) {
+      peer.channel->close();
+      self->count_refusal(peer.addresses, "it did not say who it is in time");
     });
   });
-  visitors_.emplace(id, std::move(visitor));
+  pending_.emplace(id, std::move(pending));
 }
 
 template <class Then>
-void Door::with(Id id, Then then) {
-  const auto found = visitors_.find(id);
-  if (found == visitors_.end()) return;  // gone for another reason
-  Visitor visitor = std::move(found->second);
-  visitors_.erase(found);
-  visitor.deadline->cancel();
-  if (std::exchange(full_, false)) await_visitor();
-  then(std::move(visitor));
+void ServerState::with(Id id, Then then) {
+  const auto found = pending_.find(id);
+  if (found == pending_.end()) return;  // gone for another reason
+  PendingConnection peer = std::move(found->second);
+  pending_.erase(found);
+  peer.deadline->cancel();
+  peer.slot = nullptr;
+  then(std::move(peer));
 }
 
-void Door::on_message(Visitor visitor, Message message) {
-  if (!visitor.tls->peer_has_certificate()) {
-    if (const auto* enrol = std::get_if<Enrol>(&message)) return on_enrol(visitor, *enrol);
-    return refuse(visitor,
-                  {Errc::kPermission, 0, "cannot listen to an agent without a certificate"});
+void ServerState::on_message(PendingConnection peer, Message message) {
+  if (!peer.tls->peer_has_certificate()) {
+    if (const auto* enrol = std::get_if<Enrol>(&message)) return on_enrol(peer, *enrol);
+    return refuse(peer, {Errc::kPermission, 0, "cannot listen to an agent without a certificate"});
   }
   if (auto* hello = std::get_if<Hello>(&message)) {
-    return on_hello(std::move(visitor), std::move(*hello));
+    return on_hello(std::move(peer), std::move(*hello));
   }
-  if (const auto* order = std::get_if<StopRun>(&message)) return on_stop(visitor, *order);
+  if (const auto* order = std::get_if<StopRun>(&message)) return on_stop(peer, *order);
   // It came here while we called it.
-  if (std::holds_alternative<Bye>(message)) return visitor.channel->close();
-  refuse(visitor, {Errc::kProtocol, 0, "cannot begin with anything but Hello"});
+  if (std::holds_alternative<Bye>(message)) return peer.channel->close();
+  refuse(peer, {Errc::kProtocol, 0, "cannot begin with anything but Hello"});
 }
 
-void Door::on_stop(const Visitor& visitor, const StopRun& order) {
-  const auto uri = visitor.tls->peer_uri();
+void ServerState::on_stop(const PendingConnection& peer, const StopRun& order) {
+  const auto uri = peer.tls->peer_uri();
   const auto name = uri ? parse_uri(*uri) : std::nullopt;
   if (!name || !name->supervisor || name->run_id != admission_.run_id() || !handlers_.on_stop) {
-    return refuse(visitor, {Errc::kPermission, 0, "cannot stop the run for anybody but its owner"});
+    return refuse(peer, {Errc::kPermission, 0, "cannot stop the run for anybody but its owner"});
   }
-  visitor.channel->send(Bye{});
-  visitor.channel->close();
+  peer.channel->send(Bye{});
+  peer.channel->close();
   handlers_.on_stop(order);
 }
 
-void Door::on_enrol(const Visitor& visitor, const Enrol& enrol) {
-  const auto enrolled = admission_.enrol(enrol, [this, &visitor](const Enrol& proven) {
-    return handlers_.on_enrol(proven, visitor.addresses);
+void ServerState::on_enrol(const PendingConnection& peer, const Enrol& enrol) {
+  const auto enrolled = admission_.enrol(enrol, [this, &peer](const Enrol& proven) {
+    return handlers_.on_enrol(proven, peer.addresses);
   });
-  if (stopped_) return visitor.channel->close();
-  if (!enrolled) return refuse(visitor, enrolled.error());
+  if (stopped_) return peer.channel->close();
+  if (!enrolled) return refuse(peer, enrolled.error());
   ++counters_.enrolled;
-  visitor.channel->send(*enrolled);
-  visitor.channel->close();
+  peer.channel->send(*enrolled);
+  peer.channel->close();
 }
 
-void Door::on_hello(Visitor visitor, Hello hello) {
-  const auto uri = visitor.tls->peer_uri();
+void ServerState::on_hello(PendingConnection peer, Hello hello) {
+  const auto uri = peer.tls->peer_uri();
   const auto name = uri ? parse_uri(*uri) : std::nullopt;
   if (!name || name->supervisor || name->run_id != admission_.run_id()) {
-    return refuse(visitor, {Errc::kPermission, 0, "cannot admit the holder of this certificate"});
+    return refuse(peer, {Errc::kPermission, 0, "cannot admit the holder of this certificate"});
   }
   if (auto same = check_protocol(hello.protocol, "agent"); !same) {
-    return refuse(visitor, same.error());
+    return refuse(peer, same.error());
   }
   ++counters_.admitted;
-  handlers_.on_agent(*name, visitor.addresses, std::move(hello), std::move(visitor.channel));
+  handlers_.on_agent(*name, peer.addresses, std::move(hello), std::move(peer.channel));
 }
 
-void Door::refuse(const Visitor& visitor, const base::Error& error) {
+void ServerState::refuse(const PendingConnection& peer, const base::Error& error) {
   const bool final = error.code != Errc::kUnavailable && error.code != Errc::kTimeout;
-  visitor.channel->send(
-      Refused{.text = error.what.substr(0, kRefusalTextBytesMax), .final = final});
-  visitor.channel->close();
-  count_refusal(visitor.addresses, error.what);
+  peer.channel->send(Refused{.text = error.what.substr(0, kRefusalTextBytesMax), .final = final});
+  peer.channel->close();
+  count_refusal(peer.addresses, error.what);
 }
 
-void Door::count_refusal(const ConnectionAddresses& addresses, const std::string& why) {
+void ServerState::count_refusal(const ConnectionAddresses& addresses, const std::string& why) {
   ++counters_.refused;
   counters_.last_refusal = "refused a connection from " + addresses.remote + ": " +
                            base::printable(why.substr(0, kRefusalTextBytesMax));
@@ -338,19 +297,17 @@ void Door::count_refusal(const ConnectionAddresses& addresses, const std::string
 
 class TlsListener final : public Listener {
  public:
-  TlsListener(std::shared_ptr<Door> door, std::uint16_t port)
-      : door_(std::move(door)), port_(port) {}
+  TlsListener(std::shared_ptr<ServerState> server) : server_(std::move(server)) {}
   TlsListener(const TlsListener&) = delete;
   TlsListener& operator=(const TlsListener&) = delete;
-  ~TlsListener() override { door_->stop(); }
+  ~TlsListener() override { server_->stop(); }
 
-  void call(const std::string& endpoint) override { door_->call(endpoint); }
-  [[nodiscard]] std::uint16_t port() const override { return port_; }
-  [[nodiscard]] const ListenerCounters& counters() const override { return door_->counters(); }
+  void call(const std::string& endpoint) override { server_->call(endpoint); }
+  [[nodiscard]] std::uint16_t port() const override { return server_->port(); }
+  [[nodiscard]] const ListenerCounters& counters() const override { return server_->counters(); }
 
  private:
-  std::shared_ptr<Door> door_;
-  std::uint16_t port_;
+  std::shared_ptr<ServerState> server_;
 };
 
 }  // namespace
@@ -362,15 +319,11 @@ base::Result<std::unique_ptr<Listener>> Listener::open(
   const Identity identity = RR_TRY(authority.issue_supervisor());
   const CertificatePtr certificate = RR_TRY(certificate_from_pem(identity.certificate));
   TlsContext context = RR_TRY(TlsContext::server(identity));
-  base::Fd fd = RR_TRY(listen_tcp(address, port));
-  const std::uint16_t bound = local_port(fd.get());
   Admission admission(authority, std::move(secret), handlers.munge, fingerprint_of(*certificate));
-  auto door = std::make_shared<Door>(executor, std::move(context), std::move(admission),
-                                     std::move(handlers), limits);
-  if (auto started = door->start(std::move(fd)); !started) {
-    return std::unexpected(std::move(started).error());
-  }
-  return std::make_unique<TlsListener>(std::move(door), bound);
+  auto server = std::make_shared<ServerState>(executor, std::move(context), std::move(admission),
+                                              std::move(handlers), limits);
+  RR_TRY(server->start(address, port));
+  return std::make_unique<TlsListener>(std::move(server));
 }
 
 }  // namespace robustrun::wire

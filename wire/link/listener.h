@@ -1,12 +1,12 @@
 #pragma once
-// The supervisor's door: accepts agents over TCP and TLS 1.3, lets in those of this run alone.
+// The supervisor's listener: accepts agents over TCP and TLS 1.3, admits those of this run alone.
 //
 // A peer without a certificate may say one thing, Enrol, and gets Enrolled or Refused; then the
 // connection ends. A peer with a certificate of this run's CA says Hello; then it is handed to
 // on_agent with its channel, and who it is comes from its certificate, never from what it says.
 // Everything else (no TLS, another CA, garbage, an oversized or late first message) ends that one
-// connection and is counted. While kHandshakesMax are under way, further ones wait in the kernel,
-// but those who say nothing give way to them, first of all those without a TLS hello.
+// connection and is counted. At most kHandshakesMax are pending; further ones wait in the kernel
+// (wire/net/bounded_listener.h), and silent ones give way to them, first those without a TLS hello.
 // On the loop of its executor; every step of a connection has a deadline (wire/messages/limits.h).
 
 #include <boost/asio/any_io_executor.hpp>

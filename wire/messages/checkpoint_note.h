@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::wire {
 
@@ -68,16 +69,6 @@ struct DemoteCheckpoint {
     v(4, "token", token);
     v(5, "directories", directories);
     v(6, "reason", reason);
-  }
-};
-
-struct CheckpointDemoted {
-  std::uint64_t order = 0;
-  std::string error;  // empty: it is marked
-  template <class V>
-  void fields(V& v) {
-    v(1, "order", order);
-    v(2, "error", error);
   }
 };
 

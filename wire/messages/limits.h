@@ -66,14 +66,13 @@ inline constexpr std::size_t kCheckpointDirectoriesMax = 16;
 inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
 
 // Calls between peers in a pre-flight check.
-inline constexpr std::size_t kPeerVisitorsMax = 256;   // further ones wait in the kernel's queue
-inline constexpr std::chrono::milliseconds kPeerVisitMax{
-    5000};   // until a visitor has proved itself
+inline constexpr std::size_t kPeerPendingMax = 256;  // further ones wait in the kernel's queue
+inline constexpr std::chrono::milliseconds kPeerPendingTimeMax{5000};  // until a peer is proved
 inline constexpr std::size_t kPeerNonceBytes = 32;
 
 // Bulk data between agents.
-inline constexpr std::size_t kBulkVisitorsMax = 32;  // that have not said what they want
-inline constexpr std::chrono::milliseconds kBulkVisitMax{5000};  // until they have
+inline constexpr std::size_t kBulkPendingMax = 32;  // connections without a request yet
+inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until there is one
 inline constexpr std::uint64_t kBulkBytesMax = std::uint64_t{1} << 42;  // of one copy
 inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};  // no byte either way
 inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // whether it is still wanted

@@ -1,12 +1,12 @@
 #pragma once
 // Everything that a supervisor and an agent say to each other: one variant.
 //
-// The structs are in orders.h (supervisor to agent) and reports.h (agent to supervisor), those of
-// a connection's beginning in enrolment.h, those of faults on purpose in injection.h, those of the
-// check before a run in preflight.h, those about collectives in observation.h, those
-// of the machine's health in node_health.h, those of a replay in replay.h, those of spare nodes'
-// standbys in standby.h, those of checkpoints in checkpoint_note.h and peer_copies.h, those of
-// blocks in block_peers.h; docs/formats/robustrun.proto is the same in protobuf's schema language.
+// The structs are in orders.h (supervisor to agent), reports.h (agent to supervisor) and facts.h
+// (which the supervisor journals as they come), those of a connection's beginning in enrolment.h,
+// of faults on purpose in injection.h, of the check before a run in preflight.h, about collectives
+// in observation.h, of a replay in replay.h, of a start's stages in stages.h, of spare nodes'
+// standbys in standby.h, of checkpoints in checkpoint_note.h and peer_copies.h, of blocks in
+// block_peers.h. docs/formats/robustrun.proto is made from them.
 // Strings are bytes: arguments, paths and output need not be UTF-8.
 
 #include <variant>
@@ -14,8 +14,8 @@
 #include "wire/messages/block_peers.h"
 #include "wire/messages/checkpoint_note.h"
 #include "wire/messages/enrolment.h"
+#include "wire/messages/facts.h"
 #include "wire/messages/injection.h"
-#include "wire/messages/node_health.h"
 #include "wire/messages/observation.h"
 #include "wire/messages/orders.h"
 #include "wire/messages/peer_copies.h"

@@ -12,12 +12,11 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 #include "wire/messages/version.h"
 #include "wire/messages/worker_template.h"
 
 namespace robustrun::wire {
-
-enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
 
 // First message to an agent, answer to its Hello. Times of 0: not over a network.
 struct Welcome {

@@ -1,33 +1,19 @@
 #pragma once
 // Copies of workers' states in the memory of another node (agent/copies/peer_copies.h): who keeps
 // whose, and the order to save those of a node that is lost. The bytes go from agent to agent, over
-// connections of their own (wire/bulk/door.h).
+// connections of their own (wire/bulk/bulk_listener.h).
 //
 // An agent that offers an address for them (Hello::bulk) knows the orders; a supervisor that gives
 // one knows the reports.
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::wire {
-
-struct CopyRoute {
-  base::Rank rank;
-  base::NodeId node;  // the other one
-  base::Generation generation;
-  std::string endpoint;  // its Hello::bulk
-  template <class V>
-  void fields(V& v) {
-    v(1, "rank", rank);
-    v(2, "node", node);
-    v(3, "generation", generation);
-    v(4, "endpoint", endpoint);
-  }
-};
 
 // Supervisor to agent, before StartWorkers of the attempt, and again when anything of it changes:
 // each stands for all before. What is in no list any more is given back with StartWorkers.
@@ -59,82 +45,6 @@ struct SaveHeldCopies {
     v(1, "attempt", attempt);
     v(2, "order", order);
     v(3, "ranks", ranks);
-  }
-};
-
-struct HeldCopiesSaved {
-  base::Attempt attempt;
-  std::uint64_t order = 0;
-  std::uint32_t saved = 0;  // copies that are on disk now and were not before
-  std::vector<std::string> errors;  // for the log
-  bool saving = false;  // it goes on: SavingOver follows
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "order", order);
-    v(3, "saved", saved);
-    v(4, "errors", errors);
-    v(5, "saving", saving);
-  }
-};
-
-// Agent to supervisor, if its template says `overlap_saves`: what WorkersGone or HeldCopiesSaved
-// said to go on has ended, or is not waited for any more. Said again on every connection.
-struct SavingOver {
-  base::Attempt attempt;  // as there: whose workers made the copies
-  std::uint64_t order = 0;  // as SaveHeldCopies; 0: copies of the node's own workers
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "order", order);
-  }
-};
-
-// What a rank does in rounds (CopyRound); what is said is of the last round that it was told.
-struct RoundPart {
-  enum class Stage : std::uint32_t {
-    kReady = 1,  // it can hold copies, and has made some in this attempt
-    kHeld = 2,  // it holds the one of `step`
-    kKept = 3,  // which is at the peer, too
-    kRefused = 4,  // for which the peer has no room
-  };
-  Stage stage = Stage::kReady;
-  std::uint64_t round = 0;  // 0: none
-  std::uint64_t step = 0;
-  bool operator==(const RoundPart&) const = default;
-  template <class V>
-  void fields(V& v) {
-    v(1, "stage", stage);
-    v(2, "round", round);
-    v(3, "step", step);
-  }
-};
-
-struct KeptCopy {
-  base::Rank rank;
-  bool here = false;  // a complete copy in this node's memory
-  bool at_peer = false;  // one, perhaps of an older step, in its peer's
-  std::uint64_t step = 0;  // of the newest complete one here; without `here` of that at the peer
-  std::optional<RoundPart> part{};  // none: an older agent, or there is no memory to hold copies
-  template <class V>
-  void fields(V& v) {
-    v(1, "rank", rank);
-    v(2, "here", here);
-    v(3, "at_peer", at_peer);
-    v(4, "step", step);
-    v(5, "part", part);
-  }
-};
-
-// Agent to supervisor: what its own ranks have. At once when anything but `step` of one changes,
-// else at most once a second; nothing of ranks that have never copied anything.
-struct CopiesKept {
-  base::Attempt attempt;
-  std::vector<KeptCopy> copies;
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "copies", copies);
   }
 };
 

@@ -2,10 +2,10 @@
 // The pre-flight check of a node, as orders and answers.
 //
 //   supervisor                         agent
-//   CheckNode     →   opens a door for its peers; ← CheckReady; begins to look at its machine
+//   CheckNode     →   opens a listener for its peers; ← CheckReady; begins to look at its machine
 //   ReachPeers    →   calls the peers it is told; ← NodeChecked, when both are done
 //   MeasurePeers  →   computes and exchanges with some; ← PeersMeasured    (full; for each round)
-//   EndCheck      →   closes the door
+//   EndCheck      →   closes the listener
 // All of one check carry its number; an agent answers the newest alone. The first two orders may
 // come twice, and are answered twice. How peers call each other is in peer_proof.h;
 // docs/formats/robustrun.proto has the messages in protobuf's schema language.
@@ -23,7 +23,7 @@ namespace robustrun::wire {
 struct CheckNode {
   std::uint64_t check = 0;
   bool full = false;       // versions are asked for by importing, whatever that takes
-  std::string address;     // of the data interface: where the door is; empty: none is wanted
+  std::string address;     // of the data interface: where it listens; empty: it need not
   std::string nonce;       // what calls between peers prove that they know
   bool gpus = false;       // are put to work and tested: nothing else may need them
   template <class V>
@@ -39,7 +39,7 @@ struct CheckNode {
 // Said at once: the time between CheckNode and this is that of the messages alone.
 struct CheckReady {
   std::uint64_t check = 0;
-  std::uint32_t port = 0;     // of the door; 0: none
+  std::uint32_t port = 0;     // of the listener; 0: none
   std::string error;          // why there is none
   base::Nanos wall_time{};    // Unix time here
   template <class V>

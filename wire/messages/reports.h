@@ -12,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 #include "wire/messages/version.h"
 #include "wire/messages/worker_exit.h"
 
@@ -28,7 +29,7 @@ struct Hello {
   std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
   base::Nanos at{};          // by the agent's clock
   std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
-  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk/door.h); empty: none
+  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk/bulk_listener.h); empty: none
   base::Nanos began{};  // when its process did, by the same clock; 0: not said
   std::uint32_t ordered_by = 0;  // of `attempt`, as StartWorkers said; 0: not said
   template <class V>
@@ -44,18 +45,6 @@ struct Hello {
     v(9, "bulk", bulk);
     v(10, "began", began);
     v(11, "ordered_by", ordered_by);
-  }
-};
-
-struct PortReserved {
-  base::Attempt attempt;
-  std::uint32_t port = 0;  // 0: failed
-  std::string error;
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "port", port);
-    v(3, "error", error);
   }
 };
 
@@ -92,16 +81,6 @@ struct WorkerStartFailed {
     v(2, "local_rank", local_rank);
     v(3, "os_errno", os_errno);
     v(4, "what", what);
-  }
-};
-
-struct Metric {
-  std::string name;
-  double value = 0;
-  template <class V>
-  void fields(V& v) {
-    v(1, "name", name);
-    v(2, "value", value);
   }
 };
 
@@ -142,20 +121,6 @@ struct Heartbeat {
     v(1, "sequence", sequence);
     v(2, "loop_lag", loop_lag);
     v(3, "at", at);
-  }
-};
-
-// Whoever gave us this node takes it back soon (Slurm: preemption, time limit, scancel). The agent
-// goes on, unless `signal` says that it was told to end itself: then it leaves when its workers
-// have been stopped (StopWorkers). It says so again on a new connection, and perhaps more than
-// once.
-struct NodeEnding {
-  std::string why;
-  std::int32_t signal = 0;  // that the agent got and leaves for; 0: it goes on
-  template <class V>
-  void fields(V& v) {
-    v(1, "why", why);
-    v(2, "signal", signal);
   }
 };
 

@@ -9,39 +9,11 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::wire {
 
-// In the order of a start. Appended to alone: the values are on the wire and in journals.
-enum class StageName : std::uint8_t {
-  kAllocate,      // asked for → the agent's process runs; the supervisor's, as the next
-  kConnect,       // → its hello was accepted
-  kImage,         // the agent's, as the next
-  kEnvironment,
-  kImports,  // a worker's, as those that follow: its process is made → the script has imported
-  kProcessGroup,  // init_process_group
-  kModel,  // → the first optimizer is made, less what the load took of that
-  kLoad,  // of a checkpoint
-  kFirstStep,  // → the first step is done
-};
-inline constexpr std::size_t kStageNames = 9;
-
-// Of a worker's stage: begin by the first rank, end by the last.
-struct StageTime {
-  StageName stage = StageName::kAllocate;
-  base::Nanos begin{};  // the node's clock
-  base::Nanos end{};  // 0: it has not come to that
-  base::Nanos took{};  // by the slowest rank; of one that goes on, until now
-  std::optional<base::LocalRank> slowest{};  // of a worker's stage
-  template <class V>
-  void fields(V& v) {
-    v(1, "stage", stage);
-    v(2, "begin", begin);
-    v(3, "end", end);
-    v(4, "took", took);
-    v(5, "slowest", slowest);
-  }
-};
+using StageTime = StageTimeOf<base::LocalRank>;
 
 // Agent to supervisor; a later one of the same attempt replaces it.
 struct NodeStages {

@@ -1,5 +1,5 @@
 #pragma once
-// The end of a worker as its agent reports it, and the end of all of an attempt's workers.
+// The end of a worker as its agent reports it.
 //
 // Says what was seen, not who is to blame: that is the supervisor's to decide. Numbers of fields
 // are never reused.
@@ -13,6 +13,7 @@
 #include "base/core/exit_status.h"
 #include "base/core/ids.h"
 #include "base/core/script_end.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::wire {
 
@@ -29,8 +30,6 @@ struct ProcessEnd {
   }
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
 };
-
-enum class OomKiller : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
 
 // TORCHELASTIC_ERROR_FILE as its worker left it (docs/compat.md).
 struct ErrorFile {
@@ -74,23 +73,6 @@ struct WorkerExited {
     v(10, "stderr_tail", stderr_tail);
     v(11, "dropped_bytes", dropped_bytes);
     v(12, "script_end", script_end);
-  }
-};
-
-// No worker of the attempt and no descendant of one is left on this node.
-struct WorkersGone {
-  base::Attempt attempt;
-  std::uint32_t descendants_killed = 0;
-  std::vector<std::string> unkillable;    // "pid 12 (python), D state in nfs_wait"
-  std::vector<std::string> shm_removed;   // stale /dev/shm names
-  bool saving = false;  // their copies in memory still are being saved: SavingOver follows
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "descendants_killed", descendants_killed);
-    v(3, "unkillable", unkillable);
-    v(4, "shm_removed", shm_removed);
-    v(5, "saving", saving);
   }
 };
 

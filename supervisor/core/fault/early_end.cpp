@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
@@ -35,7 +36,7 @@ std::string step_in_words(const std::vector<EarlyEnd>& ended) {
   if (!agree) return "";
   if (first.step) return fmt::format(" at step {}", *first.step);
   if (first.steps == 0) return "";
-  return fmt::format(" after {} step{}", first.steps, first.steps == 1 ? "" : "s");
+  return " after " + base::counted(first.steps, "step");
 }
 
 }  // namespace

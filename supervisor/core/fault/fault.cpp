@@ -39,12 +39,13 @@ const char* oom_words(const WorkerExited& exited) {
   // Otherwise it was a process that the worker had started.
   const bool itself = exited.kind == base::ExitStatus::Kind::kSignaled && exited.code == SIGKILL;
   switch (exited.oom) {
-    case Oom::kNo: return "";
-    case Oom::kUnknown: return itself ? " (whether by an OOM killer could not be found out)" : "";
-    case Oom::kKernel:
+    case OomKiller::kNo: return "";
+    case OomKiller::kUnknown:
+      return itself ? " (whether by an OOM killer could not be found out)" : "";
+    case OomKiller::kKernel:
       return itself ? " (by the kernel's OOM killer)"
                     : " (the kernel's OOM killer killed a process of it)";
-    case Oom::kCgroup:
+    case OomKiller::kCgroup:
       return itself ? " (by its cgroup's OOM killer)"
                     : " (its cgroup's OOM killer killed a process of it)";
   }

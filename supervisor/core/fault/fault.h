@@ -127,9 +127,9 @@ struct Outage {
     return is_handover() || root.rule == Rule::kGroupGrew || root.rule == Rule::kUpdating;
   }
   // What workers are told by the stop: before a machine goes all may save.
-  [[nodiscard]] StopCause stop_cause(bool restart) const {
-    if (is_handover()) return StopCause::kPreempt;
-    return restart ? StopCause::kRestart : StopCause::kStop;
+  [[nodiscard]] StopReason stop_reason(bool restart) const {
+    if (is_handover()) return StopReason::kPreempt;
+    return restart ? StopReason::kRestart : StopReason::kStop;
   }
   // What it looks like, and whose machines are to blame, turned out to be something else.
   void trace_to(Classification what, std::vector<base::NodeId> nodes);

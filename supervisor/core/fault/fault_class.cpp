@@ -37,7 +37,8 @@ bool fits_end(const FaultRow& row, const FaultFacts& facts) {
   if (!wants_end(row)) return true;
   if (facts.exited == nullptr) return false;
   const WorkerExited& exited = *facts.exited;
-  if (row.out_of_memory && (exited.oom == Oom::kKernel || exited.oom == Oom::kCgroup)) return true;
+  if (row.out_of_memory && (exited.oom == OomKiller::kKernel || exited.oom == OomKiller::kCgroup))
+    return true;
   return holds(exited.kind == base::ExitStatus::Kind::kExited ? row.exits : row.signals,
                exited.code);
 }

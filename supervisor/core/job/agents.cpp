@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
 
@@ -139,7 +140,7 @@ void Job::Impl::node_ending_working(const Event& event) {
   Fault left = departure(event.node);
   left.time_s = std::numeric_limits<std::int64_t>::min();
   left.words += fmt::format("; all workers are told to end, and have {}",
-                            seconds_in_words(spec.deadlines.shutdown_grace));
+                            base::in_seconds(spec.deadlines.shutdown_grace));
   break_down(std::move(left));
 }
 
@@ -155,7 +156,7 @@ void Job::Impl::report_loss(base::NodeId node, std::string text) {
   if (retry_at <= now) {
     text += "; it is started once more";
   } else if (retry_at != kNever) {
-    text += fmt::format("; it is tried again in {}", seconds_in_words(retry_at - now));
+    text += fmt::format("; it is tried again in {}", base::in_seconds(retry_at - now));
   }
   decide(rule, std::move(text));
   if (retry_at <= now) launch(node);
@@ -260,7 +261,7 @@ void Job::Impl::look_after_nodes() {
     if (at(node).agent != Agent::kLaunched) continue;
     if (at(node).launched_at + spec.deadlines.agent_hello > now) continue;
     const std::string why =
-        fmt::format("it did not say hello within {}", seconds_in_words(spec.deadlines.agent_hello));
+        fmt::format("it did not say hello within {}", base::in_seconds(spec.deadlines.agent_hello));
     std::string text = loss_in_words(node, why);
     drop_agent(node, why, true);
     if (at(node).retry_at <= now) text += "; it is started once more";

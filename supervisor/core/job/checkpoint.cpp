@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
@@ -60,8 +61,7 @@ void Job::Impl::judge_checkpoint() {
   if (!is_last) return;
   const std::string which = in_words(*resume.loaded());
   const std::string why = is_number ? "the job's numbers went wrong"
-                                    : fmt::format("the job failed {} time{}", resume.failures(),
-                                                  resume.failures() == 1 ? "" : "s");
+                                    : "the job failed " + base::counted(resume.failures(), "time");
   const auto is_there = [this](base::NodeId node) {
     return node.value < nodes.size() && at(node).agent == NodeState::Agent::kJoined;
   };
@@ -105,7 +105,7 @@ void Job::Impl::end_demotion() {
   decide(Rule::kCheckpointKept,
          fmt::format("no agent said within {} that the checkpoint of {} is set aside; it may be "
                      "used again",
-                     seconds_in_words(kDemotionMax), which));
+                     base::in_seconds(kDemotionMax), which));
 }
 
 }  // namespace robustrun::supervisor

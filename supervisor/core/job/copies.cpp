@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/copy_orders.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
@@ -147,7 +148,7 @@ void Job::Impl::copies_after_loss(base::NodeId node, bool waited) {
 void Job::Impl::end_saving() {
   if (!copies.is_saving()) return;
   for (const SaveOrder& save : std::vector(copies.saves)) {
-    copies.give_up(save.keeper, "no answer within " + seconds_in_words(kHeldSaveMax));
+    copies.give_up(save.keeper, "no answer within " + base::in_seconds(kHeldSaveMax));
   }
   say_saved();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/preflight/preflight_verdict.h"
 #include "supervisor/core/types/state_hash.h"
 
@@ -180,8 +181,8 @@ Decision saved_in_words(const JobMemory& job) {
         where, whose);
   } else if (saved > 0) {
     decision.text =
-        fmt::format("what the memory of {} held for {} was saved: {} cop{} of {} rank{}{}", where,
-                    whose, saved, saved == 1 ? "y" : "ies", ranks, ranks == 1 ? "" : "s",
+        fmt::format("what the memory of {} held for {} was saved: {} cop{} of {}{}", where, whose,
+                    saved, saved == 1 ? "y" : "ies", base::counted(ranks, "rank"),
                     errors.first.empty() ? "" : ", not all of them");
   } else if (errors.first.empty()) {
     decision.text =

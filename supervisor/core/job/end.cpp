@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/core/result.h"
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/types/exit_code.h"
@@ -33,7 +34,7 @@ void Job::Impl::end_signal(const Event& event) {
   if (workers_may_run() && !all_gone()) {
     text += fmt::format("; the workers get {} and have {}",
                         told_why ? base::signal_name(received.signal) : "it too",
-                        seconds_in_words(grace));
+                        base::in_seconds(grace));
   }
   const Ending how = ending_of(received);
   decide(how.rule, std::move(text));
@@ -51,8 +52,8 @@ Ending Job::Impl::ending_of(const SignalReceived& received) const {
 }
 
 // Of the end under way: what the workers are told.
-StopCause JobQuestions::end_cause() const {
-  return ending.rule == Rule::kPreempted ? StopCause::kPreempt : StopCause::kStop;
+StopReason JobQuestions::end_reason() const {
+  return ending.rule == Rule::kPreempted ? StopReason::kPreempt : StopReason::kStop;
 }
 
 // The last word of a worker that was told to end counts when it is that nobody should go on.
@@ -72,12 +73,12 @@ void Job::Impl::end_signal_again(const Event& event) {
     decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
     const bool is_sooner = received.grace && now + *received.grace < kill_at;
     if (is_sooner) kill_at = now + *received.grace;
-    send_stops(received.signal, end_cause());
+    send_stops(received.signal, end_reason());
     if (is_sooner) arm_stop_timer();
   } else if (end_signals == 2) {
     decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
     kill_at = std::min(kill_at, now);  // a hurry gives nobody more time
-    send_stops(SIGKILL, end_cause());
+    send_stops(SIGKILL, end_reason());
     arm_stop_timer();
   }
 }
@@ -91,7 +92,7 @@ void Job::Impl::user_signal(const Event& event) {
 
 void Job::Impl::time_limit(const Event&) {
   decide(Rule::kTimeLimit,
-         fmt::format("the time limit of {} is over", seconds_in_words(now - started_at)));
+         fmt::format("the time limit of {} is over", base::in_seconds(now - started_at)));
   end_run({Rule::kTimeLimit, kExitTimeLimit}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 
@@ -131,17 +132,17 @@ void Job::Impl::end_run(Ending how, int signal, base::Nanos grace) {
   const base::Nanos latest = now + grace;
   kill_at = state == JobState::kStopping ? std::min(kill_at, latest) : latest;
   enter(JobState::kFinishing);
-  send_stops(signal, end_cause());
+  send_stops(signal, end_reason());
   arm_stop_timer();
   finish_if_gone();
 }
 
-void Job::Impl::send_stops(int signal, StopCause cause) {
+void Job::Impl::send_stops(int signal, StopReason reason) {
   const base::Nanos grace = std::max(base::Nanos{}, kill_at - now);
   out.reserve(out.size() + running_nodes + 1);
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].gone) continue;
-    out.emplace_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, cause, save_first});
+    out.emplace_back(StopWorkers{base::NodeId{i}, attempt, signal, grace, reason, save_first});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/preflight/preflight_verdict.h"
 #include "supervisor/core/types/exit_code.h"
@@ -38,7 +39,7 @@ void Job::Impl::attribute() {
   if (newest == nullptr) return;
   Classification looks = *newest->suspicion;
   looks.evidence += fmt::format(", {} before the end of the attempt",
-                                seconds_in_words(now - newest->suspected_at));
+                                base::in_seconds(now - newest->suspected_at));
   outage->trace_to(std::move(looks),
                    {base::NodeId{static_cast<std::uint32_t>(newest - nodes.data())}});
 }
@@ -136,7 +137,7 @@ void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classific
   std::string waits;
   if (group_formed && nodes_there < min_nodes()) {
     waits = fmt::format("; no spare is there: waiting up to {} for a node (--wait-for-nodes)",
-                        seconds_in_words(spec.group.wait_for_nodes));
+                        base::in_seconds(spec.group.wait_for_nodes));
   }
   const std::string who = names_in_words(names);
   const bool is_one = names.size() == 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/job/impl.h"
 
@@ -56,7 +57,7 @@ bool Job::Impl::must_go(NodeState& node, Classification& looks,
   if (looks.action == FirstAction::kEvict) return is_of_the_machine(looks);
   if (looks.action != FirstAction::kTolerate) return false;
   const std::size_t times = count_recent(node.tolerated, spec.policy.tolerated_within);
-  const std::string within = seconds_in_words(spec.policy.tolerated_within);
+  const std::string within = base::in_seconds(spec.policy.tolerated_within);
   if (times <= spec.policy.tolerated) {
     why_not.push_back(fmt::format("evict the machine: {} of {} within {} are tolerated", times,
                                   spec.policy.tolerated, within));

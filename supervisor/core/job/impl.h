@@ -194,7 +194,7 @@ struct Job::Impl : JobQuestions {
   void end_run(Ending how, int signal, base::Nanos grace);  // a stop keeps its deadline
   void finish_if_gone();
   void finish();
-  void send_stops(int signal, StopCause cause);
+  void send_stops(int signal, StopReason reason);
   [[nodiscard]] Ending ending_of(const SignalReceived& received) const;
   void arm_stop_timer();
   // job_resume.cpp

@@ -13,6 +13,7 @@
 
 #include "base/core/result.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/exit_code.h"
@@ -125,7 +126,7 @@ void Job::Impl::wait_for_more(const GroupChoice& choice) {
   if (!wait_announced) {
     wait_announced = true;
     decide(Rule::kWaitForNodes,
-           fmt::format("{}; waiting for more, at most {}{}", text, seconds_in_words(limit),
+           fmt::format("{}; waiting for more, at most {}{}", text, base::in_seconds(limit),
                        retests_in_words()),
            lost.lines(), {"end the run: shorten --wait-for-nodes"});
   }
@@ -226,8 +227,7 @@ void Job::Impl::form_group(const GroupChoice& choice, const PlacementSolved* why
 std::vector<std::string> JobQuestions::offers(const RankPlan& planned) const {
   Evidence lines;
   for (const Place& place : planned.places) {
-    lines.add(
-        fmt::format("{}: {} worker{}", name(place.node), place.slots, place.slots == 1 ? "" : "s"));
+    lines.add(name(place.node) + ": " + base::counted(place.slots, "worker"));
   }
   return lines.lines();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
@@ -43,7 +44,7 @@ void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
     outage->explained_by = now + kLookBackMax;
     out.push_back(*std::move(look_back));
   }
-  send_stops(SIGTERM, outage->stop_cause(restart));
+  send_stops(SIGTERM, outage->stop_reason(restart));
   arm_stop_timer();
   if (restart) launch_due();
   conclude_if_gone();
@@ -223,7 +224,7 @@ void Job::Impl::conclude_if_gone() {
   if (lacks_one && nodes_there < min_nodes()) {
     text += " when a node is there";
   } else if (delay > base::Nanos{}) {
-    text += " in " + seconds_in_words(delay);
+    text += " in " + base::in_seconds(delay);
   }
   text += broken;
   decide(Rule::kRestart, std::move(text), std::move(evidence), std::move(next.passed),

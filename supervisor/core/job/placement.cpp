@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
@@ -153,7 +154,7 @@ void Job::Impl::placement_solved(const Event& event) {
 
 void Job::Impl::placement_overdue(const Event&) {
   do_without_placement(choice_now(),
-                       fmt::format("nothing was found within {}", seconds_in_words(kPlacementMax)));
+                       fmt::format("nothing was found within {}", base::in_seconds(kPlacementMax)));
 }
 
 void Job::Impl::do_without_placement(GroupChoice choice, const std::string& why) {

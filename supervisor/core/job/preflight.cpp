@@ -11,6 +11,7 @@
 #include <csignal>
 #include <iterator>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/preflight/preflight_verdict.h"
@@ -51,8 +52,8 @@ Depth describe(PreflightDepth depth) {
 std::string check_in_words(const char* what, PreflightDepth depth, const NodesChecked& result,
                            const std::vector<NodeVerdict>& verdicts, const std::string& took) {
   const auto out_of_it = std::ranges::count(verdicts, Fitness::kUnfit, &NodeVerdict::level);
-  std::string text = fmt::format("{} ({}): {} node{} checked in {}", what, describe(depth).name,
-                                 verdicts.size(), verdicts.size() == 1 ? "" : "s", took);
+  std::string text = fmt::format("{} ({}): {} checked in {}", what, describe(depth).name,
+                                 base::counted(verdicts.size(), "node"), took);
   if (result.partners + 1 < verdicts.size()) {
     text += fmt::format(", each with {} of the others", result.partners);
   }
@@ -244,7 +245,7 @@ void Job::Impl::nodes_checked(const Event& event) {
   leave_out_unfit(verdicts);
   announce_findings(verdicts);
   decide(Rule::kPreflight, check_in_words(check_name(), check_depth(), result, verdicts,
-                                          seconds_in_words(result.took)));
+                                          base::in_seconds(result.took)));
   if (spec.check_only) return end_check(std::move(verdicts));
   out.push_back(NodesJudged{result.check, std::move(verdicts)});
   check_due = false;
@@ -270,7 +271,7 @@ void Job::Impl::check_overdue(const Event&) {
   for (NodeState& node : nodes) node.checked = node.checked || node.agent == Agent::kJoined;
   std::string text =
       fmt::format("the {} did not end within {}", check_due ? "check" : "pre-flight check",
-                  seconds_in_words(describe(check_depth()).limit));
+                  base::in_seconds(describe(check_depth()).limit));
   if (spec.check_only) return give_up(std::move(text));
   decide(Rule::kPreflightWarning, text + "; the run starts without its result");
   check_due = false;

@@ -58,7 +58,7 @@ struct JobQuestions : JobMemory {
   // job_copies.cpp
   [[nodiscard]] bool awaits_answers() const;  // in kBackoff
   // job_end.cpp
-  [[nodiscard]] StopCause end_cause() const;
+  [[nodiscard]] StopReason end_reason() const;
 };
 
 }  // namespace robustrun::supervisor

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
@@ -76,7 +77,7 @@ void Job::Impl::nodes_replayed(const Event& event) {
 
 void Job::Impl::replay_overdue(const Event&) {
   decide(Rule::kReplayed, fmt::format("the replay did not end within {}; nothing came of it",
-                                      seconds_in_words(spec.policy.replay_limit + kReplayMargin)));
+                                      base::in_seconds(spec.policy.replay_limit + kReplayMargin)));
   out.push_back(ReplayNodes{++replay, {}, {}});
   go_on_after_replay();
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
@@ -22,7 +23,7 @@ void Job::Impl::resumed(const Event& event) {
       Rule::kResumed,
       fmt::format("supervisor {} takes over, {} after the last word of the one before (on "
                   "{}, pid {}); {} {}",
-                  incarnation, seconds_in_words(what.away), what.host, what.pid,
+                  incarnation, base::in_seconds(what.away), what.host, what.pid,
                   plan.world_size() == 0 ? "nothing was started yet"
                                          : workers_in_words() + " are expected to go on, in state",
                   plan.world_size() == 0 ? "" : to_string(state)));
@@ -75,9 +76,9 @@ void Job::Impl::order_again() {
     if (!at(group[i]).gone) out.push_back(start_order_of(i));
   }
   if (state == JobState::kStopping) {
-    send_stops(SIGTERM, outage->stop_cause(verdict().restart));
+    send_stops(SIGTERM, outage->stop_reason(verdict().restart));
   } else if (state == JobState::kFinishing) {
-    send_stops(SIGTERM, end_cause());
+    send_stops(SIGTERM, end_reason());
   }
 }
 

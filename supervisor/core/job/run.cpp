@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/exit_code.h"
@@ -88,11 +89,10 @@ void Job::Impl::workers_gone(const Event& event) {
   if (!note_gone(event.node, body<WorkersGone>(event))) return;
   const std::uint32_t vanished = plan.slots(event.node) - at(event.node).ended;
   if (vanished == 0) return;
-  break_down(
-      infrastructure_fault(Rule::kWorkerFailed,
-                           fmt::format("{} worker{} of {} vanished: their end was never reported",
-                                       vanished, vanished == 1 ? "" : "s", name(event.node)),
-                           context(event.node)));
+  break_down(infrastructure_fault(Rule::kWorkerFailed,
+                                  fmt::format("{} of {} vanished: their end was never reported",
+                                              base::counted(vanished, "worker"), name(event.node)),
+                                  context(event.node)));
 }
 
 void Job::Impl::worker_succeeded() {
@@ -143,7 +143,7 @@ void Job::Impl::note_progress() {
   if (refilled) {
     decide(Rule::kBudgetRefilled,
            fmt::format("{} of progress: all {} restarts are available again",
-                       seconds_in_words(budget.policy().window), budget.policy().max_restarts));
+                       base::in_seconds(budget.policy().window), budget.policy().max_restarts));
   }
   note_version_works();
   if (state == JobState::kRunning) maybe_grow();
@@ -162,9 +162,8 @@ void Job::Impl::metric_alarm(const Event& event) {
                     (alarm.kind == MetricAlarm::Kind::kJump && policy.acts_on_jump);
   std::vector<std::string> alternatives;
   if (acts && alarms_acted_on >= policy.alarms_acted_on) {
-    alternatives.push_back(
-        fmt::format("stop and look for the cause: was done {} time{} in this run", alarms_acted_on,
-                    alarms_acted_on == 1 ? "" : "s"));
+    alternatives.push_back(fmt::format("stop and look for the cause: was done {} in this run",
+                                       base::counted(alarms_acted_on, "time")));
   } else if (acts && !budget.allows(FaultClass::kUser)) {
     alternatives.emplace_back("stop and look for the cause: no restart is left");
   } else if (acts) {

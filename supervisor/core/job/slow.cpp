@@ -13,10 +13,10 @@
 #include <csignal>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/copy_orders.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/preflight/preflight_verdict.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
@@ -65,8 +65,8 @@ std::string accusation(const JobMemory& job) {
 }
 
 std::string pace_in_words(const SlowVote& now) {
-  return fmt::format("steps take {}, {} before", duration_words(now.period),
-                     duration_words(now.usual));
+  return fmt::format("steps take {}, {} before", base::duration_words(now.period),
+                     base::duration_words(now.usual));
 }
 
 // "n1 was named in 2 of 5 looks", of all that were.
@@ -99,7 +99,7 @@ std::string Job::Impl::begin_vote(const Diagnosed& what) {
   vote.count(named);
   set_timer(TimerId::kSlow, now + policy.every);
   return fmt::format("{}: {} looks, one every {}, decide whether a machine is replaced",
-                     pace_in_words(vote), policy.rounds, duration_words(policy.every));
+                     pace_in_words(vote), policy.rounds, base::duration_words(policy.every));
 }
 
 void Job::Impl::slow_timer(const Event&) {
@@ -152,15 +152,15 @@ void Job::Impl::end_vote() {
   std::vector<std::string> evidence = {
       vote.sentence,
       fmt::format("{}: {:.0f} % of the time is lost", pace_in_words(vote), 100 * balance.lost),
-      fmt::format("{} of the job are left ({})", duration_words(left.time), left.because),
-      median ? fmt::format("a restart costs {} (median of {} of this run)", duration_words(*median),
-                           prices.prices.size())
+      fmt::format("{} of the job are left ({})", base::duration_words(left.time), left.because),
+      median ? fmt::format("a restart costs {} (median of {} of this run)",
+                           base::duration_words(*median), prices.prices.size())
              : fmt::format("a restart costs {} (assumed: this run had none)",
-                           duration_words(policy.assumed_price))};
+                           base::duration_words(policy.assumed_price))};
   for (std::string& line : tally(*this)) evidence.push_back(std::move(line));
   const std::string costs = fmt::format(
       "a restart without {} costs {} and would gain {}", vote.named.size() == 1 ? "it" : "them",
-      duration_words(balance.price), duration_words(balance.gain));
+      base::duration_words(balance.price), base::duration_words(balance.gain));
   const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
                                                      : eviction_obstacle(vote.named, false);
   if (!balance.is_worth_it() || !obstacle.empty()) {
@@ -177,7 +177,7 @@ void Job::Impl::end_vote() {
   decide(Rule::kSlowDrain,
          fmt::format("{} and {} replaced in {}, unless the job recovers before: {}",
                      accusation(*this), vote.named.size() == 1 ? "is" : "are",
-                     duration_words(policy.drain_within), costs),
+                     base::duration_words(policy.drain_within), costs),
          std::move(evidence),
          {"replace at a checkpoint: scripts do not say when they save; workers hear \"preempt\" "
           "before they are stopped, and may save then"});
@@ -193,12 +193,13 @@ bool Job::Impl::waits_for_copies() {
     vote.unsecured_until = now + kUnsecuredMax;
     decide(Rule::kCopiesAwaited,
            fmt::format("{} {} not replaced yet: {}; that is waited for, at most {}", who,
-                       vote.named.size() == 1 ? "is" : "are", lack, duration_words(kUnsecuredMax)));
+                       vote.named.size() == 1 ? "is" : "are", lack,
+                       base::duration_words(kUnsecuredMax)));
   }
   if (now < *vote.unsecured_until) return true;
-  decide(Rule::kCopiesAwaited,
-         fmt::format("{} {} replaced all the same: {}, after {}", who,
-                     vote.named.size() == 1 ? "is" : "are", lack, duration_words(kUnsecuredMax)));
+  decide(Rule::kCopiesAwaited, fmt::format("{} {} replaced all the same: {}, after {}", who,
+                                           vote.named.size() == 1 ? "is" : "are", lack,
+                                           base::duration_words(kUnsecuredMax)));
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/limits.h"
 
@@ -82,7 +83,7 @@ void Job::Impl::port_reserved(const Event& event) {
 void Job::Impl::port_overdue(const Event&) {
   setback(Rule::kStartFailed,
           fmt::format("the agent of {} did not name a free port within {}", name(group.front()),
-                      seconds_in_words(spec.deadlines.port)));
+                      base::in_seconds(spec.deadlines.port)));
 }
 
 bool JobQuestions::is_failed_start(const Fault& fault) {
@@ -103,7 +104,7 @@ std::string JobQuestions::failed_starts_in_words(base::Nanos at, const std::stri
   return fmt::format("giving up: the workers could not be started {} times in a row {}: {}",
                      budget.failed_starts() + 1,
                      is_alone ? "and there is no other machine to try"
-                              : "within " + seconds_in_words(at - budget.failing_since()),
+                              : "within " + base::in_seconds(at - budget.failing_since()),
                      last);
 }
 
@@ -232,7 +233,7 @@ void Job::Impl::start_overdue(const Event&) {
   break_down(infrastructure_fault(
       Rule::kStartFailed,
       fmt::format("{} of {} workers did not start within {}", plan.world_size() - seen_workers,
-                  plan.world_size(), seconds_in_words(spec.deadlines.workers_started)),
+                  plan.world_size(), base::in_seconds(spec.deadlines.workers_started)),
       context(group.front())));
 }
 

@@ -1,20 +1,15 @@
 #include "supervisor/core/job/state.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include "base/core/words.h"
 
 namespace robustrun::supervisor {
 
 const std::string& JobMemory::name(base::NodeId node) const { return spec.nodes[node.value].name; }
 
 std::string JobMemory::workers_in_words() const {
-  return fmt::format("{} worker{} on {} node{}", plan.world_size(),
-                     plan.world_size() == 1 ? "" : "s", group.size(), group.size() == 1 ? "" : "s");
-}
-
-std::string JobMemory::seconds_in_words(base::Nanos duration) {
-  return fmt::format("{:.4g} s", std::chrono::duration<double>(duration).count());
+  return base::counted(plan.world_size(), "worker") + " on " + base::counted(group.size(), "node");
 }
 
 NodeState& JobMemory::add_node(const NodeSpec& of) {

@@ -134,7 +134,6 @@ struct JobMemory {
   [[nodiscard]] bool all_gone() const { return running_nodes == 0; }
   [[nodiscard]] std::int64_t unix_seconds(base::Nanos moment) const;
   [[nodiscard]] std::string workers_in_words() const;  // "8 workers on 2 nodes"
-  static std::string seconds_in_words(base::Nanos duration);  // "1.5 s"
 
   template <class V>
   void fields(V& v) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/core/result.h"
+#include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
 
 namespace robustrun::supervisor {
@@ -25,7 +26,7 @@ void Job::Impl::update_requested(const Event& event) {
     text += runs ? " is asked for at once" : " is used by the attempt that is about to start";
   } else {
     text += runs ? " is used from the next restart on" : " is used by the next attempt";
-    if (runs && versions.due) text += ", in " + seconds_in_words(asked.within) + " at the latest";
+    if (runs && versions.due) text += ", in " + base::in_seconds(asked.within) + " at the latest";
   }
   decide(Rule::kUpdated, std::move(text));
   if (!versions.now) return;

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/core/types/metric_words.h"
 
 namespace robustrun::supervisor {
@@ -19,7 +19,7 @@ std::vector<AlarmReport> alarm_reports(const Facts& facts) {
 }
 
 std::string alarm_words(const AlarmReport& alarm) {
-  return fmt::format("{} after the start: {}", duration_words(alarm.at), alarm.text);
+  return fmt::format("{} after the start: {}", base::duration_words(alarm.at), alarm.text);
 }
 
 }  // namespace robustrun::supervisor

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/render_text.h"
 
@@ -112,14 +113,15 @@ std::string checkpoint_words(const CheckpointReport& report) {
   return text + fmt::format(
                     "; {} written; the job waited {} for them: {} for one (median), {} "
                     "at most",
-                    bytes_words(report.bytes), duration_words(report.blocking),
-                    duration_words(report.blocking_median), duration_words(report.blocking_most));
+                    bytes_words(report.bytes), base::duration_words(report.blocking),
+                    base::duration_words(report.blocking_median),
+                    base::duration_words(report.blocking_most));
 }
 
 std::string saved_copies_words(const CheckpointReport& report) {
   if (report.copies_saved + report.copies_not_saved == 0) return {};
-  std::string text =
-      fmt::format("{} saved from the memory of other nodes", counted(report.copies_saved, "rank"));
+  std::string text = fmt::format("{} saved from the memory of other nodes",
+                                 base::counted(report.copies_saved, "rank"));
   if (report.copies_not_saved > 0) text += fmt::format(", {} not", report.copies_not_saved);
   return text;
 }
@@ -130,7 +132,7 @@ std::vector<std::string> load_words(const CheckpointReport& report) {
     lines.push_back(fmt::format("attempt {} went on from step {}{}, {} after the start: {}",
                                 load.attempt, load.step,
                                 load.source.empty() ? "" : ", from " + load.source,
-                                duration_words(load.at), counted(load.ranks, "rank")));
+                                base::duration_words(load.at), base::counted(load.ranks, "rank")));
   }
   return lines;
 }

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -200,10 +200,10 @@ std::string cost_words(const std::vector<PhaseCost>& costs, std::string_view of)
   std::string text;
   for (const PhaseCost& cost : costs) {
     if (cost.of != of) continue;
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.phase, duration_words(cost.median));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.phase,
+                        base::duration_words(cost.median));
     if (cost.samples == 1) continue;
-    text += fmt::format(", at most {}", duration_words(cost.max));
+    text += fmt::format(", at most {}", base::duration_words(cost.max));
     if (!cost.slowest.empty()) text += fmt::format(" ({})", cost.slowest);
   }
   return text;

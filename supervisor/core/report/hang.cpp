@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -38,7 +38,8 @@ std::vector<HangReport> hang_reports(const Facts& facts) {
 }
 
 std::string hang_words(const HangReport& hang) {
-  return fmt::format("{} {} after the start: {}", hang.stage, duration_words(hang.at), hang.text);
+  return fmt::format("{} {} after the start: {}", hang.stage, base::duration_words(hang.at),
+                     hang.text);
 }
 
 }  // namespace robustrun::supervisor

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/report/render_text.h"
 #include "supervisor/core/report/report.h"
 
@@ -27,13 +28,13 @@ std::string headline(const RunReport& report) {
   const std::string program = report.program.empty() ? "run" : report.program;
   if (report.outcome == "unfinished") {
     return fmt::format("{}: no end known, {} in the journal", program,
-                       duration_words(report.duration));
+                       base::duration_words(report.duration));
   }
   std::string text =
-      fmt::format("{} {} after {}", program, report.outcome, duration_words(report.duration));
+      fmt::format("{} {} after {}", program, report.outcome, base::duration_words(report.duration));
   if (report.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *report.exit_code);
   if (report.outcome == "succeeded" && !report.incidents.empty()) {
-    text += fmt::format(", with {} on the way", counted(report.incidents.size(), "incident"));
+    text += fmt::format(", with {} on the way", base::counted(report.incidents.size(), "incident"));
   }
   return text;
 }
@@ -57,18 +58,18 @@ std::string run_words(const RunReport& report) {
 
 std::string worker_words(const RunReport& report) {
   if (report.world_size == 0) return "";
-  return fmt::format("{} on {}, {}", report.world_size, counted(report.nodes, "node"),
-                     counted(report.attempts, "attempt"));
+  return fmt::format("{} on {}, {}", report.world_size, base::counted(report.nodes, "node"),
+                     base::counted(report.attempts, "attempt"));
 }
 
 std::string progress_words(const RunReport& report) {
   std::string text;
   if (report.step) text = fmt::format("reached step {}", *report.step);
   if (report.steps > 0) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counted(report.steps, "step"),
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", base::counted(report.steps, "step"),
                         report.attempts > 1 ? "since the last start" : "done");
   }
-  for (const MetricValue& metric : report.metrics) {
+  for (const wire::Metric& metric : report.metrics) {
     text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
   }
   return text;
@@ -87,14 +88,15 @@ std::string incident_title(const RunReport& report, std::size_t index) {
     who = incident.ended.empty() ? incident.node : "the agent on " + incident.node;
   }
   return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
-                     report.incidents.size(), who, duration_words(incident.at), incident.attempt);
+                     report.incidents.size(), who, base::duration_words(incident.at),
+                     incident.attempt);
 }
 
 void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
   const auto& tail = incident.stderr_tail;
   if (tail.empty()) return;
   const std::size_t shown = std::min(tail.size(), lines_max);
-  page.item("stderr", shown == tail.size() ? fmt::format("last {}", counted(shown, "line"))
+  page.item("stderr", shown == tail.size() ? fmt::format("last {}", base::counted(shown, "line"))
                                            : fmt::format("last {} of {} lines ({} shows all)",
                                                          shown, tail.size(), "robustrun report"));
   for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
@@ -105,9 +107,9 @@ std::string recovery_words(const Incident& incident) {
   const auto has = [&](std::string_view name) {
     return std::ranges::find(incident.phases, name, &Phase::name) != incident.phases.end();
   };
-  const std::string time = duration_words(incident.recovery);
+  const std::string time = base::duration_words(incident.recovery);
   const std::string warm =
-      incident.warm == 0 ? "" : ", " + counted(incident.warm, "worker") + " started warm";
+      incident.warm == 0 ? "" : ", " + base::counted(incident.warm, "worker") + " started warm";
   if (has("first step")) return time + " until the first step" + warm;
   if (has("interpreter start")) return time + " until the script ran again" + warm;
   if (has("start processes")) return time + " until the workers were started again" + warm;
@@ -149,7 +151,7 @@ void show_injected(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
   for (const InjectedFault& fault : report.injected) {
     lines.push_back(fmt::format("{}{}, {} after the start", lines.empty() ? "on purpose: " : "",
-                                injected_words(fault), duration_words(fault.at)));
+                                injected_words(fault), base::duration_words(fault.at)));
   }
   show_list("injected", lines, page);
 }
@@ -160,8 +162,8 @@ void show_takeovers(const RunReport& report, Page& page) {
     lines.push_back(
         fmt::format("supervisor {} began {} after the start, on {}, {} after the last "
                     "word of the one before",
-                    takeover.incarnation, duration_words(takeover.at), takeover.host,
-                    duration_words(takeover.away)));
+                    takeover.incarnation, base::duration_words(takeover.at), takeover.host,
+                    base::duration_words(takeover.away)));
   }
   show_list("takeover", lines, page);
 }
@@ -177,7 +179,7 @@ void show_evictions(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
   for (const Eviction& eviction : report.evictions) {
     std::string line =
-        fmt::format("{}, {} after the start", eviction.words, duration_words(eviction.at));
+        fmt::format("{}, {} after the start", eviction.words, base::duration_words(eviction.at));
     if (!eviction.returned.empty()) {
       line += fmt::format("; {} of them passed a check and came back", eviction.returned.size());
     }
@@ -194,7 +196,7 @@ void show_not_resumed(const RunReport& report, Page& page) {
     std::string line = fmt::format("{} (attempt {}", incident.not_resumed, incident.attempt + 1);
     if (incident.steps_lost.value_or(0) > 0) {
       line += fmt::format("; {} done again",
-                          counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"));
+                          base::counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"));
     }
     lines.push_back(line + ")");
   }
@@ -210,7 +212,8 @@ std::string step_words(const Incident& incident) {
                                           *incident.step_before, *incident.step_after);
   if (!incident.steps_lost) return went_on;
   return fmt::format("{} lost: {}",
-                     counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"), went_on);
+                     base::counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"),
+                     went_on);
 }
 
 // What the incident cost beyond the last checkpoint, and where the way back began.
@@ -219,9 +222,9 @@ std::string saved_words(const Incident& incident) {
   if (incident.committed_step) {
     text = fmt::format("the last one committed before was of step {}", *incident.committed_step);
     if (incident.steps_since_commit) {
-      text +=
-          fmt::format(", {} earlier",
-                      counted(static_cast<std::uint64_t>(*incident.steps_since_commit), "step"));
+      text += fmt::format(
+          ", {} earlier",
+          base::counted(static_cast<std::uint64_t>(*incident.steps_since_commit), "step"));
     }
   }
   if (!incident.loaded_step) return text;
@@ -279,7 +282,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {
     page.item("dropped", fmt::format("{} of the workers' output could not be written",
-                                     counted(report.dropped_bytes, "byte")));
+                                     base::counted(report.dropped_bytes, "byte")));
   }
   show_injected(report, page);
   show_takeovers(report, page);
@@ -305,7 +308,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
       page.gap();
       const std::size_t hidden = count - kIncidentsFirst - kIncidentsLast;
       page.heading(Ink::kDim, fmt::format("{} more, in the JSON form of this report",
-                                          counted(hidden, "incident")));
+                                          base::counted(hidden, "incident")));
       i += hidden;
     }
     show_incident(report, i, stderr_lines, page);

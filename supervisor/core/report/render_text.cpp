@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 
 #include "base/core/text.h"
@@ -147,17 +146,6 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
-std::string duration_words(base::Nanos duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
-  if (seconds < 0.00995) return fmt::format("{:.2f} ms", seconds * 1e3);
-  if (seconds < 0.9995) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 59.995) return fmt::format("{:.2f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  const std::uint64_t minutes = (whole + 30) / 60;
-  return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
-}
-
 std::string utc_words(base::Nanos unix_time) {
   if (unix_time.count() <= 0) return "";
   const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
@@ -165,10 +153,6 @@ std::string utc_words(base::Nanos unix_time) {
   ::gmtime_r(&seconds, &when);
   return fmt::format("{}-{:02}-{:02} {:02}:{:02}:{:02} UTC", when.tm_year + 1900, when.tm_mon + 1,
                      when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
-}
-
-std::string counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace robustrun::supervisor

@@ -42,11 +42,7 @@ class Page {
 // `text` in lines of at most `width` code points, broken at spaces where there are any.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-// Four or five columns and a unit: "0.41 ms", "12.1 ms", "2.41 s", "3 min 12 s", "2 h 05 min".
-std::string duration_words(base::Nanos duration);
 // "2026-08-01 10:00:00 UTC"; empty for a time that is not known.
 std::string utc_words(base::Nanos unix_time);
-// "1 step", "3 steps".
-std::string counted(std::uint64_t count, std::string_view noun);
 
 }  // namespace robustrun::supervisor

@@ -44,16 +44,6 @@ struct Takeover {
   }
 };
 
-struct MetricValue {
-  std::string name;
-  double value = 0;
-  template <class V>
-  void fields(V& v) {
-    v(1, "name", name);
-    v(2, "value", value);
-  }
-};
-
 struct RunReport {
   std::string run_id;
   std::string program;
@@ -68,7 +58,7 @@ struct RunReport {
   std::uint32_t attempts = 0;
   std::uint64_t steps = 0;  // least of all ranks, last attempt
   std::optional<std::int64_t> step;  // the script's own number
-  std::vector<MetricValue> metrics;  // final, of rank 0
+  std::vector<wire::Metric> metrics;  // final, of rank 0
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;  // in order
   std::vector<Takeover> takeovers;  // in order

@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/costs.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
@@ -30,7 +30,7 @@ struct StageSamples {
 };
 
 // By whether it is of a restart, and by stage.
-using StageTable = std::map<std::pair<bool, Stage>, StageSamples>;
+using StageTable = std::map<std::pair<bool, StageName>, StageSamples>;
 
 bool by_time(const StageSample& one, const StageSample& other) { return one.took < other.took; }
 
@@ -67,7 +67,8 @@ class StageBook {
   std::vector<StageCost> costs() {
     for (const auto& [key, told] : told_) {
       for (const StageTime& time : told->stages) {
-        if (static_cast<std::size_t>(time.stage) >= kStages) continue;  // a newer supervisor's
+        if (static_cast<std::size_t>(time.stage) >= wire::kStageNames)
+          continue;  // a newer supervisor's
         StageSamples& samples = table_[{key.first > 0, time.stage}];
         const StageSample sample{std::max(Nanos{}, time.took), key.second, time.slowest, key.first};
         if (time.end == Nanos{}) {
@@ -85,16 +86,16 @@ class StageBook {
  private:
   // A node that comes back after a loss is part of a restart.
   void take(const Event& event, const AgentJoined& joined) {
-    const auto add = [&](Stage stage, Nanos from, Nanos to) {
+    const auto add = [&](StageName stage, Nanos from, Nanos to) {
       table_[{any_started_, stage}].ended[newest_].push_back(
           {elapsed(from, to), event.node, std::nullopt, newest_});
     };
     if (joined.began == Nanos{}) return;
-    if (joined.asked != Nanos{}) add(Stage::kAllocate, joined.asked, joined.began);
-    add(Stage::kConnect, joined.began, event.at);
+    if (joined.asked != Nanos{}) add(StageName::kAllocate, joined.asked, joined.began);
+    add(StageName::kConnect, joined.began, event.at);
   }
 
-  StageCost cost_of(const std::pair<bool, Stage>& key, StageSamples& samples) const {
+  StageCost cost_of(const std::pair<bool, StageName>& key, StageSamples& samples) const {
     StageCost cost;
     cost.of = key.first ? kCostOfRestarts : kCostOfStart;
     cost.stage = to_string(key.second);
@@ -149,17 +150,17 @@ std::string where_words(const std::string& node, const std::optional<std::uint32
 
 }  // namespace
 
-const char* to_string(Stage stage) {
+const char* to_string(StageName stage) {
   switch (stage) {
-    case Stage::kAllocate: return "allocate";
-    case Stage::kConnect: return "connect";
-    case Stage::kImage: return "image";
-    case Stage::kEnvironment: return "environment";
-    case Stage::kImports: return "imports";
-    case Stage::kProcessGroup: return "process group";
-    case Stage::kModel: return "model";
-    case Stage::kLoad: return "load";
-    case Stage::kFirstStep: return "first step";
+    case StageName::kAllocate: return "allocate";
+    case StageName::kConnect: return "connect";
+    case StageName::kImage: return "image";
+    case StageName::kEnvironment: return "environment";
+    case StageName::kImports: return "imports";
+    case StageName::kProcessGroup: return "process group";
+    case StageName::kModel: return "model";
+    case StageName::kLoad: return "load";
+    case StageName::kFirstStep: return "first step";
   }
   return "unknown";
 }
@@ -177,10 +178,10 @@ std::string stage_words(const std::vector<StageCost>& costs, std::string_view of
   std::string text;
   for (const StageCost& cost : costs) {
     if (cost.of != of || cost.samples == 0) continue;
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.stage, duration_words(cost.median));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.stage,
+                        base::duration_words(cost.median));
     if (cost.samples == 1) continue;
-    text += fmt::format(", at most {} ({})", duration_words(cost.max),
+    text += fmt::format(", at most {} ({})", base::duration_words(cost.max),
                         where_words(cost.slowest, cost.rank));
   }
   return text;
@@ -193,15 +194,15 @@ std::vector<std::string> straggler_words(const std::vector<StageCost>& costs) {
   };
   for (const StageCost& cost : costs) {
     for (const StageNode& node : cost.stragglers) {
-      lines.push_back(fmt::format("{} on {}: {}, {} over the median{}", cost.stage,
-                                  where_words(node.node, node.rank), duration_words(node.took),
-                                  duration_words(node.over), attempt_words(node)));
+      lines.push_back(fmt::format(
+          "{} on {}: {}, {} over the median{}", cost.stage, where_words(node.node, node.rank),
+          base::duration_words(node.took), base::duration_words(node.over), attempt_words(node)));
     }
     if (cost.unfinished_nodes.empty()) continue;
     const StageNode& first = cost.unfinished_nodes.front();
     lines.push_back(fmt::format(
         "{} was not over on {} after {}{}{}", cost.stage, where_words(first.node, first.rank),
-        duration_words(first.took),
+        base::duration_words(first.took),
         cost.unfinished == 1 ? "" : fmt::format(", nor on {} more", cost.unfinished - 1),
         attempt_words(first)));
   }

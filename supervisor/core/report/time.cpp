@@ -10,9 +10,9 @@
 #include <map>
 #include <utility>
 
+#include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/recovery.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/core/types/attempt_moments.h"
 
 namespace robustrun::supervisor {
@@ -310,7 +310,7 @@ std::string time_words(const TimeReport& report) {
   const char* separator = "; ";
   for (const TimeShare& share : report.shares) {
     if (share.spent == to_string(Spent::kProductive)) continue;
-    text += fmt::format("{}{} {}", separator, share.spent, duration_words(share.duration));
+    text += fmt::format("{}{} {}", separator, share.spent, base::duration_words(share.duration));
     separator = ", ";
   }
   if (report.ettr_worst_hour) {

@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/fault/fault.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
 #include "supervisor/core/report/rule_words.h"
 #include "supervisor/core/types/limits.h"
 
@@ -71,9 +71,9 @@ RunEvent of_decision(const Decision& decision, base::Nanos at) {
 RunEvent of_group(const GroupFormed& group, base::Nanos at) {
   std::uint64_t workers = 0;
   for (const GroupMember& member : group.members) workers += member.slots;
-  RunEvent made =
-      new_event(at, "group_formed",
-                counted(workers, "worker") + " on " + counted(group.members.size(), "node"));
+  RunEvent made = new_event(
+      at, "group_formed",
+      base::counted(workers, "worker") + " on " + base::counted(group.members.size(), "node"));
   made.attempt = group.attempt.value;
   return made;
 }

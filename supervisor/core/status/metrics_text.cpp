@@ -143,7 +143,7 @@ void put_progress(Exposition& out, const MetricsFacts& facts) {
   if (run.metrics.empty()) return;
   out.family("job_metric", "gauge", "What rank 0 says through robustrun.step, newest value.");
   std::set<std::string> names;  // two samples of one name would spoil the whole page
-  for (const MetricValue& metric : run.metrics) {
+  for (const wire::Metric& metric : run.metrics) {
     if (!names.insert(label_text(metric.name)).second) continue;
     out.sample(metric.value, {{"name", metric.name}});
   }

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/core/words.h"
+
 namespace robustrun::supervisor {
 namespace {
 
@@ -67,9 +69,9 @@ std::string in_words(const NodeStanding& standing) {
   std::string words;
   for (std::size_t kind = 0; kind < kNoteKinds; ++kind) {
     if (runs[kind].empty()) continue;
-    words += fmt::format("{}{} in {} run{}", words.empty() ? "" : ", ",
-                         to_string(static_cast<NoteKind>(kind)), runs[kind].size(),
-                         runs[kind].size() == 1 ? "" : "s");
+    words +=
+        fmt::format("{}{} in {}", words.empty() ? "" : ", ", to_string(static_cast<NoteKind>(kind)),
+                    base::counted(runs[kind].size(), "run"));
   }
   if (!words.empty()) return words;
   return standing.was_cleared ? "cleared by a full check" : "nothing that counts";

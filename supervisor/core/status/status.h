@@ -77,7 +77,7 @@ struct RunStatus {
   std::optional<std::int64_t> step;  // the script's own number
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> stepped;  // ago
-  std::vector<MetricValue> metrics;  // of rank 0
+  std::vector<wire::Metric> metrics;  // of rank 0
   std::uint32_t restarts = 0;
   std::vector<RestartStatus> last_restarts;  // in order, at most kRestartsKept
   std::string decision;  // the last one

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "supervisor/core/report/render_text.h"
 #include "supervisor/core/status/status.h"
 
@@ -27,15 +28,15 @@ Ink ink_of(const RunStatus& status) {
 std::string headline(const RunStatus& status) {
   const std::string program = status.program.empty() ? "run" : status.program;
   if (status.exit_code) {
-    return fmt::format("{}: ended after {}, exit code {}", program, duration_words(status.uptime),
-                       *status.exit_code);
+    return fmt::format("{}: ended after {}, exit code {}", program,
+                       base::duration_words(status.uptime), *status.exit_code);
   }
   if (status.supervisor == "silent") {
     return fmt::format("{}: was {} when the journal ends, {} after the start", program,
-                       status.state, duration_words(status.uptime));
+                       status.state, base::duration_words(status.uptime));
   }
   return fmt::format("{}: {}, attempt {}, up {}", program, status.state, status.attempt,
-                     duration_words(status.uptime));
+                     base::duration_words(status.uptime));
 }
 
 std::string supervisor_words(const RunStatus& status) {
@@ -53,24 +54,24 @@ std::string worker_words(const RunStatus& status) {
   const auto members = std::ranges::count_if(
       status.nodes, [](const NodeStatus& node) { return node.node_rank.has_value(); });
   return fmt::format("{} on {}", status.workers,
-                     counted(static_cast<std::uint64_t>(members), "node"));
+                     base::counted(static_cast<std::uint64_t>(members), "node"));
 }
 
 std::string progress_words(const RunStatus& status) {
   std::vector<std::string> parts;
   if (status.step) parts.push_back(fmt::format("step {}", *status.step));
   if (status.steps > 0) {
-    parts.push_back(fmt::format("{} {}", counted(status.steps, "step"),
+    parts.push_back(fmt::format("{} {}", base::counted(status.steps, "step"),
                                 status.attempt > 0 ? "since the last start" : "done"));
   }
   if (status.steps_per_second) {
     parts.push_back(fmt::format("{:.4g} steps/s", *status.steps_per_second));
   }
   if (status.stepped && !status.exit_code) {
-    parts.push_back(fmt::format("the last one {} {}", duration_words(*status.stepped),
+    parts.push_back(fmt::format("the last one {} {}", base::duration_words(*status.stepped),
                                 status.supervisor == "answers" ? "ago" : "before its end"));
   }
-  for (const MetricValue& metric : status.metrics) {
+  for (const wire::Metric& metric : status.metrics) {
     parts.push_back(fmt::format("{} {:.6g}", metric.name, metric.value));
   }
   return base::join(parts, ", ");
@@ -101,7 +102,7 @@ std::string start_words(const RunStatus& status) {
     }
     const std::string rank = node->stage_rank ? fmt::format(" (rank {})", *node->stage_rank) : "";
     parts.push_back(fmt::format("{}: {} {}{}", base::printable(node->name), node->stage,
-                                duration_words(node->stage_took), rank));
+                                base::duration_words(node->stage_took), rank));
   }
   return base::join(parts, "; ");
 }
@@ -110,7 +111,8 @@ void show_restarts(const RunStatus& status, Page& page) {
   if (status.restarts == 0) return;
   std::string lines = fmt::format("{}", status.restarts);
   for (const RestartStatus& restart : status.last_restarts) {
-    lines += fmt::format("\n{} after the start: {}", duration_words(restart.at), restart.cause);
+    lines +=
+        fmt::format("\n{} after the start: {}", base::duration_words(restart.at), restart.cause);
   }
   page.item("restarts", lines);
 }
@@ -133,7 +135,7 @@ Row row_of(const NodeStatus& node, bool grouped) {
           base::printable(node.address),
           ranks_of(node),
           agent_of(node, grouped),
-          node.heard ? duration_words(*node.heard) + " ago" : ""};
+          node.heard ? base::duration_words(*node.heard) + " ago" : ""};
 }
 
 Ink ink_of(const NodeStatus& node) {
@@ -195,8 +197,9 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("not warm", status.cold);
   if (!status.decision.empty()) {
     const bool now = status.supervisor == "answers";
-    page.item("last", fmt::format("{} ({} {})", status.decision, duration_words(status.decided),
-                                  now ? "ago" : "before the journal's end"));
+    page.item("last",
+              fmt::format("{} ({} {})", status.decision, base::duration_words(status.decided),
+                          now ? "ago" : "before the journal's end"));
   }
   page.item("directory", status.run_directory);
   page.item("logs", status.log_directory);

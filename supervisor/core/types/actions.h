@@ -12,8 +12,11 @@
 #include "base/core/ids.h"
 #include "supervisor/core/types/decision.h"
 #include "supervisor/core/types/events.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::supervisor {
+
+using wire::StopReason;
 
 // Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation. An
 // agent of an older generation that still lives (it was silent, or did not stop its workers) is
@@ -119,14 +122,12 @@ struct GroupFormed {
   }
 };
 
-enum class StopCause : std::uint8_t { kRestart, kPreempt, kStop };
-
 struct StopWorkers {
   base::NodeId node;
   base::Attempt attempt;
   int signal = 15;
   base::Nanos grace{};
-  StopCause cause = StopCause::kStop;
+  StopReason reason = StopReason::kStop;
   bool save_first = false;  // workers that save by themselves before a stop are not signalled
 };
 

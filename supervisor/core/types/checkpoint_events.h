@@ -10,8 +10,11 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::supervisor {
+
+using wire::CheckpointDemoted;
 
 // Which checkpoint: as its folder is called, step-000000001000/g7-3f9c.
 struct CheckpointId {
@@ -53,17 +56,6 @@ struct CheckpointNoted {
     v(9, "blocking", blocking);
     v(10, "blocking_median", blocking_median);
     v(11, "blocking_most", blocking_most);
-  }
-};
-
-// The answer to DemoteCheckpoint.
-struct CheckpointDemoted {
-  std::uint64_t order = 0;
-  std::string error;  // empty: nobody starts from it any more
-  template <class V>
-  void fields(V& v) {
-    v(1, "order", order);
-    v(2, "error", error);
   }
 };
 

@@ -10,8 +10,15 @@
 #include "base/core/ids.h"
 #include "supervisor/core/types/placement.h"
 #include "supervisor/core/types/policy.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::supervisor {
+
+using wire::CopiesKept;  // `part` of its copies is empty: it is the shell's alone
+using wire::CopyRoute;
+using wire::HeldCopiesSaved;
+using wire::KeptCopy;
+using wire::SavingOver;
 
 // Who is to keep whose copies? Answered by BackupSolved.
 struct SolveBackup {
@@ -35,13 +42,6 @@ struct BackupSolved {
   }
 };
 
-struct CopyRoute {
-  base::Rank rank;
-  base::NodeId node;  // the other one
-  base::Generation generation;
-  std::string endpoint;
-};
-
 // Before StartWorkers of the attempt, and again when it changes; each stands for all before.
 struct PlaceCopies {
   base::NodeId node;
@@ -55,59 +55,6 @@ struct SaveHeldCopies {
   base::Attempt attempt;  // whose workers made them
   std::uint64_t order = 0;
   std::vector<base::Rank> ranks;
-};
-
-struct HeldCopiesSaved {
-  base::Attempt made_in;  // as SaveHeldCopies::attempt: another one than that of today
-  std::uint64_t order = 0;
-  std::uint32_t saved = 0;  // copies that are on disk now and were not before
-  std::vector<std::string> errors;
-  bool saving = false;  // it goes on: SavingOver follows
-  template <class V>
-  void fields(V& v) {
-    v(1, "made_in", made_in);
-    v(2, "order", order);
-    v(3, "saved", saved);
-    v(4, "errors", errors);
-    v(5, "saving", saving);
-  }
-};
-
-// What was said to be saved still, by WorkersGone or HeldCopiesSaved, has ended.
-struct SavingOver {
-  base::Attempt made_in;  // as HeldCopiesSaved
-  std::uint64_t order = 0;  // as there; 0: copies of the node's own workers
-  template <class V>
-  void fields(V& v) {
-    v(1, "made_in", made_in);
-    v(2, "order", order);
-  }
-};
-
-struct KeptCopy {
-  base::Rank rank;
-  bool here = false;  // a complete copy in the memory of its own node
-  bool at_peer = false;  // in that of its keeper
-  std::uint64_t step = 0;
-  bool operator==(const KeptCopy&) const = default;
-  template <class V>
-  void fields(V& v) {
-    v(1, "rank", rank);
-    v(2, "here", here);
-    v(3, "at_peer", at_peer);
-    v(4, "step", step);
-  }
-};
-
-// What the ranks of a node have; of the others the last word counts.
-struct CopiesKept {
-  base::Attempt attempt;
-  std::vector<KeptCopy> copies;
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "copies", copies);
-  }
 };
 
 }  // namespace robustrun::supervisor

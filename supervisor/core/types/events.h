@@ -24,8 +24,11 @@
 #include "supervisor/core/types/stage_events.h"
 #include "supervisor/core/types/versions.h"
 #include "supervisor/core/types/worker_events.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::supervisor {
+
+using wire::PortReserved;
 
 // First event of every journal.
 struct RunStarted {
@@ -48,18 +51,6 @@ struct NodeOffered {
   template <class V>
   void fields(V& v) {
     v(1, "spec", spec);
-  }
-};
-
-struct PortReserved {
-  base::Attempt attempt;
-  std::uint32_t port = 0;  // 0: failed
-  std::string error;
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "port", port);
-    v(3, "error", error);
   }
 };
 

@@ -10,8 +10,13 @@
 #include "base/core/exit_status.h"
 #include "base/core/ids.h"
 #include "base/core/script_end.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::supervisor {
+
+using wire::NodeEnding;
+using wire::OomKiller;
+using wire::WorkersGone;
 
 struct WorkerStarted {
   base::Attempt attempt;
@@ -45,8 +50,6 @@ struct WorkerStartFailed {
   }
 };
 
-enum class Oom : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
-
 struct WorkerExited {
   base::Attempt attempt;
   base::Rank rank;
@@ -56,7 +59,7 @@ struct WorkerExited {
   bool core_dumped = false;
   bool stopped_by_us = false;
   bool shim_lost = false;
-  Oom oom = Oom::kNo;
+  OomKiller oom = OomKiller::kNo;
   std::string error_file;              // path; empty: none
   std::string error_message;
   std::string error_callstack;
@@ -97,35 +100,6 @@ struct WorkerExited {
   [[nodiscard]] bool ended_well() const {
     const bool is_signal = kind == base::ExitStatus::Kind::kSignaled && !shim_lost;
     return status().success() || (is_signal && script_end == base::ScriptEnd::kFinished);
-  }
-};
-
-// No worker of the attempt nor a descendant of one is left on the node.
-struct WorkersGone {
-  base::Attempt attempt;
-  std::uint32_t descendants_killed = 0;
-  std::vector<std::string> unkillable;
-  std::vector<std::string> shm_removed;
-  bool saving = false;  // their copies still are being saved: SavingOver follows
-  template <class V>
-  void fields(V& v) {
-    v(1, "attempt", attempt);
-    v(2, "descendants_killed", descendants_killed);
-    v(3, "unkillable", unkillable);
-    v(4, "shm_removed", shm_removed);
-    v(5, "saving", saving);
-  }
-};
-
-// The node will be taken from us soon (wire::NodeEnding): its allocation ends, or its agent was
-// told to end by `signal` and leaves when its workers have been stopped.
-struct NodeEnding {
-  std::string why;
-  std::int32_t signal = 0;  // 0: the agent goes on
-  template <class V>
-  void fields(V& v) {
-    v(1, "why", why);
-    v(2, "signal", signal);
   }
 };
 

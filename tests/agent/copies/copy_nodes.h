@@ -18,7 +18,7 @@
 #include "agent/copies/transfer.h"
 #include "checkpoint/memory/staging.h"
 #include "tests/checkpoint/support.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 #include "wire/link/acceptor.h"
 
 namespace robustrun::test {

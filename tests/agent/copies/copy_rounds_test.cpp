@@ -10,7 +10,7 @@
 #include "agent/copies/round_part.h"
 #include "checkpoint/memory/staging.h"
 #include "tests/agent/copies/copy_nodes.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 
 namespace copy_rounds_test {
 
@@ -182,9 +182,9 @@ TEST_CASE("a peer without room refuses, which is said once, and the next round i
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode full(run, 2);
-  const auto door = wire::BulkDoor::open(
-      run.loop.get_executor(), "127.0.0.1", full.keys, [&](wire::BulkVisitor visitor) {
-        const auto stream = visitor.stream;
+  const auto listener = wire::BulkListener::open(
+      run.loop.get_executor(), "127.0.0.1", full.keys, [&](wire::BulkConnection connection) {
+        const auto stream = connection.stream;
         REQUIRE(run.pool.submit(
             0,
             [stream] {
@@ -193,9 +193,9 @@ TEST_CASE("a peer without room refuses, which is said once, and the next round i
             },
             [] {}));
       });
-  REQUIRE(door);
+  REQUIRE(listener);
   wire::CopyRoute route = full.route(0);
-  route.endpoint = wire::endpoint_text("127.0.0.1", (*door)->port());
+  route.endpoint = wire::endpoint_text("127.0.0.1", (*listener)->port());
   Owner owner(run, mounts);
   owner.begin(route);
   owner.stage_and_tell(1);

@@ -53,31 +53,32 @@ struct StrangePeer {
         key.private_key,
         run.authority.sign(key.request, {"run-1", false, id, base::Generation{1}}).value(),
         run.authority.certificate()};
-    door = wire::BulkDoor::open(run.loop.get_executor(), "127.0.0.1",
-                                wire::make_bulk_keys("run-1", self).value(),
-                                [this](wire::BulkVisitor visitor) { take(std::move(visitor)); })
-               .value();
+    listener =
+        wire::BulkListener::open(
+            run.loop.get_executor(), "127.0.0.1", wire::make_bulk_keys("run-1", self).value(),
+            [this](wire::BulkConnection connection) { take(std::move(connection)); })
+            .value();
   }
-  void take(wire::BulkVisitor visitor) {
+  void take(wire::BulkConnection connection) {
     CHECK(threads.submit(
         lane++,
-        [stream = visitor.stream, how = answer] {
+        [stream = connection.stream, how = answer] {
           std::array<char, wire::kBlockQuestionBytes> bytes{};
           while (stream->receive(bytes)) {
             how(*stream, wire::parse_block_question({bytes.data(), bytes.size()}).value());
           }
         },
         [] {}));
-    streams.push_back(std::move(visitor.stream));
+    streams.push_back(std::move(connection.stream));
   }
   ~StrangePeer() {
-    door.reset();
+    listener.reset();
     for (const auto& stream : streams) stream->hang_up();
   }
   StrangePeer(const StrangePeer&) = delete;
   StrangePeer& operator=(const StrangePeer&) = delete;
   [[nodiscard]] wire::BlockPeer peer() const {
-    return {id, {1}, wire::endpoint_text("127.0.0.1", door->port())};
+    return {id, {1}, wire::endpoint_text("127.0.0.1", listener->port())};
   }
 
   test::BlockRun& run;
@@ -86,7 +87,7 @@ struct StrangePeer {
   std::uint32_t lane = 0;
   std::vector<std::shared_ptr<wire::BulkStream>> streams;
   base::BlockingPool threads{run.loop.get_executor(), 16, 64};
-  std::unique_ptr<wire::BulkDoor> door;
+  std::unique_ptr<wire::BulkListener> listener;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ struct End {
                           [this](const wire::Message& message) {
                             const auto& over = std::get<wire::SavingOver>(message);
                             CHECK(over.order == 0);
-                            heard += "over " + std::to_string(over.attempt.value) + " ";
+                            heard += "over " + std::to_string(over.made_in.value) + " ";
                           },
                           {},
                           {},

@@ -46,7 +46,7 @@ inline void take_end(const std::string& how, supervisor::WorkerExited& exited) {
   } else {
     exited.kind = base::ExitStatus::Kind::kSignaled;
     exited.code = how == "oom" ? SIGKILL : base::signal_number(how);
-    if (how == "oom") exited.oom = supervisor::Oom::kCgroup;
+    if (how == "oom") exited.oom = supervisor::OomKiller::kCgroup;
   }
 }
 

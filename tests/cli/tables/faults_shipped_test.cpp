@@ -49,7 +49,7 @@ TEST_CASE("every row explains its example, and quotes it") {
     const Classification what = looks(example.exited);
     CHECK(what.name == example.name);
     CHECK(what.evidence.find("rank 3") != std::string::npos);
-    if (example.exited.oom == supervisor::Oom::kNo) CHECK(what.evidence.starts_with("\""));
+    if (example.exited.oom == supervisor::OomKiller::kNo) CHECK(what.evidence.starts_with("\""));
   }
 }
 

@@ -17,7 +17,7 @@ TEST_CASE("what an agent noticed is short and printable, whatever it sent") {
   message.line = std::string(10 * wire::kHealthLineBytesMax, '\n');
   message.xid = 79;
   message.over = true;
-  const NodeHealth event = to_event(message);
+  const NodeHealth event = checked(message);
   CHECK(event.source == NodeHealth::Source::kClock);
   CHECK(event.subject == "eth0\\x1b[2J");
   CHECK(event.line.size() <= wire::kHealthLineBytesMax);
@@ -29,7 +29,7 @@ TEST_CASE("what an agent noticed is short and printable, whatever it sent") {
 TEST_CASE("a source that only a newer agent knows is taken for the kernel's log") {
   wire::NodeHealth message;
   message.source = static_cast<wire::NodeHealth::Source>(wire::kHealthSources);
-  CHECK(to_event(message).source == NodeHealth::Source::kKernel);
+  CHECK(checked(message).source == NodeHealth::Source::kKernel);
 }
 
 TEST_CASE("stages are believed as far as they are possible, by our clock and with global ranks") {
@@ -55,12 +55,12 @@ TEST_CASE("stages are believed as far as they are possible, by our clock and wit
   const StartStages event = to_event(message, {{8}, {9}}, seconds(100));
   CHECK(event.attempt == base::Attempt{3});
   REQUIRE(event.stages.size() == 2);
-  CHECK(event.stages[0].stage == Stage::kImports);
+  CHECK(event.stages[0].stage == StageName::kImports);
   CHECK(event.stages[0].begin == seconds(110));
   CHECK(event.stages[0].end == seconds(112));
   CHECK(event.stages[0].took == seconds(2));
   CHECK(event.stages[0].slowest == base::Rank{9});
-  CHECK(event.stages[1].stage == Stage::kLoad);
+  CHECK(event.stages[1].stage == StageName::kLoad);
   CHECK(event.stages[1].end == base::Nanos{});
   CHECK_FALSE(event.stages[1].slowest);
 }

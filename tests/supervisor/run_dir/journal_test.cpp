@@ -105,8 +105,8 @@ HeldCopiesSaved copies_saved() { return {base::Attempt{1}, 5, 2, {"rank 4: no su
 
 StartStages start_stages() {
   return {base::Attempt{1},
-          {{Stage::kImports, base::Nanos(5), base::Nanos(9), base::Nanos(3), base::Rank{7}},
-           {Stage::kFirstStep, base::Nanos(11), base::Nanos{}, base::Nanos(2), {}}}};
+          {{StageName::kImports, base::Nanos(5), base::Nanos(9), base::Nanos(3), base::Rank{7}},
+           {StageName::kFirstStep, base::Nanos(11), base::Nanos{}, base::Nanos(2), {}}}};
 }
 
 FaultInjected injected() {

@@ -120,7 +120,7 @@ TEST_CASE("orders and answers become messages and events") {
   CHECK(save.order == 9);
   CHECK(save.ranks == std::vector<base::Rank>{{4}, {5}});
   const std::vector<std::string> many(100, std::string(5000, 'x'));
-  const HeldCopiesSaved saved = to_event(wire::HeldCopiesSaved{{3}, 9, 2, many});
+  const HeldCopiesSaved saved = checked(HeldCopiesSaved{{3}, 9, 2, many});
   CHECK(saved.made_in == base::Attempt{3});
   CHECK(saved.order == 9);
   CHECK(saved.saved == 2);

@@ -14,7 +14,7 @@
 #include "base/io/blocking_pool.h"
 #include "tests/support/loop.h"
 #include "tests/wire/run_ends.h"
-#include "wire/bulk/door.h"
+#include "wire/bulk/bulk_listener.h"
 #include "wire/bulk/pace.h"
 #include "wire/link/acceptor.h"
 #include "wire/net/tcp.h"
@@ -41,19 +41,21 @@ SharedBulkKeys keys_of(const Authority& authority, const PeerName& name) {
   return make_bulk_keys("run-1", identity_of(authority, name)).value();
 }
 
-// Node 2 has a door; whoever calls does so from a thread.
+// Node 2 listens; peers call from threads.
 struct Ends {
-  // How long visitors may take; a busy machine takes its time.
-  explicit Ends(milliseconds visit_max = std::chrono::seconds(20))
-      : door(BulkDoor::open(
-                 loop.executor(), "127.0.0.1", keys_of(authority, node_name(2)),
-                 [this](BulkVisitor visitor) { visitors.push_back(std::move(visitor)); }, visit_max)
-                 .value()) {}
+  // How long a connection may be pending; a busy machine takes its time.
+  explicit Ends(milliseconds pending_time_max = std::chrono::seconds(20))
+      : listener(
+            BulkListener::open(
+                loop.executor(), "127.0.0.1", keys_of(authority, node_name(2)),
+                [this](BulkConnection connection) { connections.push_back(std::move(connection)); },
+                pending_time_max)
+                .value()) {}
 
   test::Loop loop;
   Authority authority = Authority::make("run-1").value();
-  std::vector<BulkVisitor> visitors;
-  std::unique_ptr<BulkDoor> door;
+  std::vector<BulkConnection> connections;
+  std::unique_ptr<BulkListener> listener;
   base::BlockingPool threads{loop.executor(), 4, 16};
   std::uint32_t lanes = 0;
 
@@ -71,7 +73,9 @@ struct Ends {
     return **result;
   }
   base::Status run(std::function<base::Status()> work) { return wait_for(begin(std::move(work))); }
-  [[nodiscard]] std::string endpoint() const { return endpoint_text("127.0.0.1", door->port()); }
+  [[nodiscard]] std::string endpoint() const {
+    return endpoint_text("127.0.0.1", listener->port());
+  }
 };
 
 using SharedStream = std::shared_ptr<BulkStream>;
@@ -109,11 +113,11 @@ TEST_CASE("bytes get across in both directions, and each side knows who the othe
     const BulkAnswer read = RR_TRY(parse_bulk_answer(answer));
     return read.verdict == BulkVerdict::kKept ? base::Status() : base::fail(Errc::kCorrupt, "no");
   });
-  REQUIRE(ends.loop.run_until([&] { return !ends.visitors.empty(); }));
-  CHECK(ends.visitors[0].peer == node_name(1, 4));
-  CHECK(ends.visitors[0].request == kRequest);
+  REQUIRE(ends.loop.run_until([&] { return !ends.connections.empty(); }));
+  CHECK(ends.connections[0].peer == node_name(1, 4));
+  CHECK(ends.connections[0].request == kRequest);
   std::string got(sent.size(), 0);
-  CHECK(ends.run([&, callee = ends.visitors[0].stream]() -> base::Status {
+  CHECK(ends.run([&, callee = ends.connections[0].stream]() -> base::Status {
     RR_TRY(callee->receive(got));
     RR_TRY(callee->send(to_bytes(BulkAnswer{BulkVerdict::kKept, 0, {}})));
     callee->finish();
@@ -138,7 +142,7 @@ TEST_CASE("a caller without a node's certificate of this run is hung up on") {
     CHECK(is_refusal(ends.run(
         [&, endpoint = ends.endpoint()] { return ask(stream, keys, endpoint, node_name(2)); })));
   }
-  CHECK(ends.visitors.empty());
+  CHECK(ends.connections.empty());
 }
 
 TEST_CASE("a caller sends nothing to another node, generation or run than it meant") {
@@ -158,20 +162,20 @@ TEST_CASE("a caller sends nothing to another node, generation or run than it mea
       [&, endpoint = ends.endpoint()] { return ask(stream, stranger, endpoint, node_name(2)); });
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Errc::kPermission);
-  CHECK(ends.visitors.empty());
+  CHECK(ends.connections.empty());
 }
 
-TEST_CASE("visitors that say nothing are hung up on, and others come in meanwhile") {
+TEST_CASE("peers that say nothing are hung up on, and others come in meanwhile") {
   Ends ends(std::chrono::seconds(2));
   std::vector<base::Fd> silent;
-  for (std::size_t i = 0; i < kBulkVisitorsMax + 3; ++i) {
+  for (std::size_t i = 0; i < kBulkPendingMax + 3; ++i) {
     silent.push_back(begin_connect(parse_endpoint(ends.endpoint()).value()).value());
   }
   const auto stream = std::make_shared<BulkStream>();
   const auto keys = keys_of(ends.authority, node_name(1));
   const auto caller = ends.begin(
       [&, endpoint = ends.endpoint()] { return ask(stream, keys, endpoint, node_name(2)); });
-  REQUIRE(ends.loop.run_until([&] { return !ends.visitors.empty(); }));
+  REQUIRE(ends.loop.run_until([&] { return !ends.connections.empty(); }));
   for (const base::Fd& fd : silent) {
     char byte = 0;
     CHECK(ends.loop.run_until(
@@ -187,9 +191,9 @@ TEST_CASE("a peer that goes, or is too slow, or is not wanted any more ends a tr
   const auto stream = std::make_shared<BulkStream>();
   const auto caller = ends.begin(
       [&, endpoint = ends.endpoint()] { return ask(stream, keys, endpoint, node_name(2)); });
-  REQUIRE(ends.loop.run_until([&] { return !ends.visitors.empty(); }));
+  REQUIRE(ends.loop.run_until([&] { return !ends.connections.empty(); }));
   SUBCASE("gone") {
-    ends.visitors.clear();
+    ends.connections.clear();
     const auto status = ends.wait_for(caller);
     REQUIRE_FALSE(status);
     CHECK(status.error().code == Errc::kUnavailable);
@@ -202,14 +206,14 @@ TEST_CASE("a peer that goes, or is too slow, or is not wanted any more ends a tr
   }
   SUBCASE("slow: it takes nothing, and the deadline comes") {
     const std::string much(64U << 20U, 'x');  // more than the kernel takes
-    const auto status = ends.run([&much, callee = ends.visitors[0].stream]() -> base::Status {
+    const auto status = ends.run([&much, callee = ends.connections[0].stream]() -> base::Status {
       RR_TRY(callee->send(std::string(16U << 10U, 'x')));
       callee->set_deadline(base::SystemClock().now() + milliseconds(300));
       return callee->send(much);
     });
     REQUIRE_FALSE(status);
     CHECK(status.error().code == Errc::kTimeout);
-    ends.visitors.clear();
+    ends.connections.clear();
     const auto heard = ends.wait_for(caller);
     CHECK_MESSAGE(heard, heard.error().what);  // some bytes did come
   }
@@ -225,9 +229,9 @@ TEST_CASE("a torn transfer is an error, however much of it came") {
     stream.reset();
     return {};
   });
-  REQUIRE(ends.loop.run_until([&] { return !ends.visitors.empty(); }));
+  REQUIRE(ends.loop.run_until([&] { return !ends.connections.empty(); }));
   CHECK(ends.wait_for(caller));
-  const auto status = ends.run([callee = ends.visitors[0].stream] {
+  const auto status = ends.run([callee = ends.connections[0].stream] {
     std::string room(1U << 20U, 0);
     return callee->receive(room);
   });
@@ -252,9 +256,9 @@ TEST_CASE("an agent that has enrolled has what it takes: its peers know it by th
   const auto stream = std::make_shared<BulkStream>();
   const auto caller = ends.begin(
       [&, endpoint = ends.endpoint()] { return ask(stream, keys, endpoint, node_name(2)); });
-  REQUIRE(ends.loop.run_until([&] { return !ends.visitors.empty(); }));
-  CHECK(ends.visitors[0].peer == node_name(3, 2));  // as the credential says
-  ends.visitors.clear();
+  REQUIRE(ends.loop.run_until([&] { return !ends.connections.empty(); }));
+  CHECK(ends.connections[0].peer == node_name(3, 2));  // as the credential says
+  ends.connections.clear();
   CHECK_FALSE(ends.wait_for(caller));
 }
 

@@ -13,7 +13,7 @@
 #include "base/io/fd.h"
 #include "tests/support/loop.h"
 #include "wire/bulk/peer_call.h"
-#include "wire/bulk/peer_door.h"
+#include "wire/bulk/peer_listener.h"
 #include "wire/messages/limits.h"
 
 namespace robustrun::wire::peer_test {
@@ -28,14 +28,14 @@ constexpr base::NodeId kCaller{1}, kCallee{2};
 struct Ends {
   test::Loop loop;
   std::vector<base::Fd> exchanges;
-  std::unique_ptr<PeerDoor> door = PeerDoor::open(
-                                       loop.executor(), "127.0.0.1", kNonce, kCallee,
-                                       [this](base::NodeId peer, base::Fd connection) {
-                                         CHECK(peer == kCaller);
-                                         exchanges.push_back(std::move(connection));
-                                       },
-                                       milliseconds(300))
-                                       .value();
+  std::unique_ptr<PeerListener> listener = PeerListener::open(
+                                               loop.executor(), "127.0.0.1", kNonce, kCallee,
+                                               [this](base::NodeId peer, base::Fd connection) {
+                                                 CHECK(peer == kCaller);
+                                                 exchanges.push_back(std::move(connection));
+                                               },
+                                               milliseconds(300))
+                                               .value();
 
   OutgoingCall::Outcome call(const std::string& nonce, base::NodeId callee, std::uint32_t port,
                              PeerPurpose purpose = PeerPurpose::kReach,
@@ -77,9 +77,9 @@ int connect_to(std::uint16_t port) {
 
 TEST_CASE("a peer is reached, and an exchange gets the connection on both sides") {
   Ends ends;
-  CHECK(ends.call(kNonce, kCallee, ends.door->port()).reached);
+  CHECK(ends.call(kNonce, kCallee, ends.listener->port()).reached);
   CHECK(ends.exchanges.empty());
-  auto outcome = ends.call(kNonce, kCallee, ends.door->port(), PeerPurpose::kExchange);
+  auto outcome = ends.call(kNonce, kCallee, ends.listener->port(), PeerPurpose::kExchange);
   CHECK(outcome.reached);
   REQUIRE(ends.loop.run_until([&] { return ends.exchanges.size() == 1; }));
   REQUIRE(::write(outcome.connection.get(), "x", 1) == 1);
@@ -90,7 +90,7 @@ TEST_CASE("a peer is reached, and an exchange gets the connection on both sides"
 TEST_CASE("another nonce, or another node at the address, is a stranger") {
   Ends ends;
   const auto is_told_apart = [&](const std::string& nonce, base::NodeId callee) {
-    const auto outcome = ends.call(nonce, callee, ends.door->port(), PeerPurpose::kExchange);
+    const auto outcome = ends.call(nonce, callee, ends.listener->port(), PeerPurpose::kExchange);
     CHECK_FALSE(outcome.reached);
     CHECK(outcome.why.fault == ReachFault::kStranger);
     CHECK(outcome.why.how == "something else answers at 127.0.0.1");
@@ -120,7 +120,7 @@ TEST_CASE("a call that is dropped says nothing any more") {
   Ends ends;
   bool said = false;
   const auto caller = OutgoingCall::start(
-      ends.loop.executor(), {kCallee, "127.0.0.1", ends.door->port()}, kNonce, kCaller,
+      ends.loop.executor(), {kCallee, "127.0.0.1", ends.listener->port()}, kNonce, kCaller,
       PeerPurpose::kReach, milliseconds(100), [&](const OutgoingCall::Outcome&) { said = true; });
   caller->drop();
   ends.loop.run_for(milliseconds(200));
@@ -140,7 +140,7 @@ TEST_CASE("a caller that cannot prove itself gets nowhere, with every wrong byte
     CHECK_FALSE(is_peer_answer(kNonce, call, wrong));
   }
   // Somebody in between who turns our own proof around.
-  const base::Fd fd(connect_to(ends.door->port()));
+  const base::Fd fd(connect_to(ends.listener->port()));
   REQUIRE(ends.loop.run_until([&] {
     return ::write(fd.get(), call.data(), call.size()) == static_cast<ssize_t>(call.size());
   }));
@@ -154,16 +154,16 @@ TEST_CASE("a caller that cannot prove itself gets nowhere, with every wrong byte
   CHECK(ends.exchanges.empty());
 }
 
-TEST_CASE("visitors that say nothing are let wait in bounded numbers, and do not keep peers out") {
+TEST_CASE("peers that say nothing are let wait in bounded numbers, and do not keep peers out") {
   Ends ends;
   std::vector<base::Fd> silent;
-  for (std::size_t i = 0; i < kPeerVisitorsMax + 20; ++i) {
-    silent.emplace_back(connect_to(ends.door->port()));
+  for (std::size_t i = 0; i < kPeerPendingMax + 20; ++i) {
+    silent.emplace_back(connect_to(ends.listener->port()));
   }
   ends.loop.run_for(milliseconds(100));
   // Until the first of them have had their time.
   const auto outcome =
-      ends.call(kNonce, kCallee, ends.door->port(), PeerPurpose::kReach, milliseconds(20'000));
+      ends.call(kNonce, kCallee, ends.listener->port(), PeerPurpose::kReach, milliseconds(20'000));
   CHECK(outcome.reached);
 }
 

@@ -152,9 +152,9 @@ TEST_CASE("how it ended is a condition, too") {
   const std::vector<FaultRow> rows = {oom, usage, term};
   WorkerExited exit = killed(0, 3, SIGKILL);
   CHECK(name_of(exit, rows) == "ended by a signal after progress");
-  exit.oom = Oom::kUnknown;
+  exit.oom = OomKiller::kUnknown;
   CHECK(name_of(exit, rows) == "ended by a signal after progress");
-  exit.oom = Oom::kCgroup;
+  exit.oom = OomKiller::kCgroup;
   const Classification what = classify(exit, FaultPhase::kProgressing, rows);
   CHECK(what.name == "oom");
   CHECK(what.evidence == "SIGKILL (by its cgroup's OOM killer) (rank 3)");

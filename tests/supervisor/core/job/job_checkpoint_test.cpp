@@ -304,7 +304,7 @@ TEST_CASE("whoever saves by himself may do so when the run ends, and not when a 
     received.cause = SignalReceived::Cause::kPreempted;
     h.tell(received);
     CHECK(saves_first(h));
-    CHECK(h.all<StopWorkers>().front().cause == StopCause::kPreempt);
+    CHECK(h.all<StopWorkers>().front().reason == StopReason::kPreempt);
     h.tell(SupervisorResumed{2, "other", 7, {}, {}});
     CHECK(saves_first(h));  // the order is the same
   }

@@ -44,7 +44,7 @@ TEST_CASE("the workers of a node that leaves, and the others', are told to end a
   for (const StopWorkers& stop : stops) {
     CHECK(stop.signal == SIGTERM);
     CHECK(stop.grace == seconds(30));
-    CHECK(stop.cause == StopCause::kPreempt);
+    CHECK(stop.reason == StopReason::kPreempt);
     CHECK(stop.save_first);
   }
   leave(h, 2);  // on a new connection

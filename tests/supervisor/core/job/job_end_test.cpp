@@ -21,7 +21,7 @@ TEST_CASE("the first signal is forwarded with the grace period and ends the run 
     REQUIRE(h.all<StopWorkers>().size() == 2);
     CHECK(h.all<StopWorkers>().front().signal == SIGHUP);
     CHECK(h.all<StopWorkers>().front().grace == seconds(7));
-    CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+    CHECK(h.all<StopWorkers>().front().reason == StopReason::kStop);
     h.tell_exit(exited(0, 0, 0));
     h.tell_exit(exited(0, 1, 0));
     h.all_gone();
@@ -191,7 +191,7 @@ TEST_CASE("a signal during a restart's stop does not lengthen the grace period")
   h.tell(SignalReceived{SIGTERM, false});
   REQUIRE(h.all<StopWorkers>().size() == 1);
   CHECK(h.all<StopWorkers>().front().grace == seconds(10));
-  CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+  CHECK(h.all<StopWorkers>().front().reason == StopReason::kStop);
   h.all_gone();
   CHECK(h.exit_code() == 143);
 }
@@ -248,11 +248,11 @@ TEST_CASE("a scheduler's preemption lets the workers save and asks for another s
   CHECK(h.text(Rule::kPreempted) ==
         "Slurm preempts job 12: the run ends; the workers get SIGTERM and have 30 s");
   REQUIRE(h.all<StopWorkers>().size() == 1);
-  CHECK(h.all<StopWorkers>().front().cause == StopCause::kPreempt);
+  CHECK(h.all<StopWorkers>().front().reason == StopReason::kPreempt);
   CHECK(h.all<StopWorkers>().front().signal == SIGTERM);
   CHECK(h.all<StopWorkers>().front().grace == seconds(30));
   h.tell(SignalReceived{SIGTERM, false});   // somebody is told of the same
-  CHECK(h.all<StopWorkers>().front().cause == StopCause::kPreempt);
+  CHECK(h.all<StopWorkers>().front().reason == StopReason::kPreempt);
   h.tell_exit(exited(0, 0, 1));
   h.all_gone();
   CHECK(h.exit_code() == 94);
@@ -265,7 +265,7 @@ TEST_CASE("a scheduler's time limit ends the run as our own does") {
   late.cause = SignalReceived::Cause::kTimeLimit;
   h.tell(late);
   CHECK(h.decided(Rule::kTimeLimit));
-  CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+  CHECK(h.all<StopWorkers>().front().reason == StopReason::kStop);
   h.all_gone();
   CHECK(h.exit_code() == 124);
 }

@@ -58,7 +58,7 @@ TEST_CASE("a conviction ends the attempt, and the workers are started again") {
   CHECK(h.decided(Rule::kHangConvicted));
   CHECK(h.job.state() == JobState::kStopping);
   REQUIRE(h.all<StopWorkers>().size() == 1);
-  CHECK(h.all<StopWorkers>()[0].cause == StopCause::kRestart);
+  CHECK(h.all<StopWorkers>()[0].reason == StopReason::kRestart);
   h.recover();
   CHECK(h.job.attempt() == base::Attempt{1});
 }

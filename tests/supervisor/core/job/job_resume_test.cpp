@@ -110,7 +110,7 @@ TEST_CASE("a stop goes on where it was, and ends in the restart") {
   take_over(h);
   REQUIRE(h.all<StopWorkers>().size() == 1);
   CHECK(h.all<StopWorkers>().front().node.value == 1);
-  CHECK(h.all<StopWorkers>().front().cause == StopCause::kRestart);
+  CHECK(h.all<StopWorkers>().front().reason == StopReason::kRestart);
   CHECK(h.all<StopWorkers>().front().grace == seconds(27));
   h.gone(1);
   CHECK(h.job.state() == JobState::kReserving);
@@ -152,7 +152,7 @@ TEST_CASE("an end that was decided is carried out") {
   SUBCASE("workers are still there") {
     take_over(h);
     CHECK(h.all<StopWorkers>().size() == 2);
-    CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+    CHECK(h.all<StopWorkers>().front().reason == StopReason::kStop);
     h.all_gone();
     CHECK(h.exit_code() == 143);
   }

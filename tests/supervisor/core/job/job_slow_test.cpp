@@ -88,7 +88,7 @@ TEST_CASE("five rounds ten seconds apart: whoever is named in most is replaced b
   CHECK(h.text(Rule::kSlowEvicted) ==
         "node2 slows the job down (named in 4 of 5 looks): all "
         "workers are stopped, to go on without it");
-  for (const StopWorkers& stop : h.all<StopWorkers>()) CHECK(stop.cause == StopCause::kPreempt);
+  for (const StopWorkers& stop : h.all<StopWorkers>()) CHECK(stop.reason == StopReason::kPreempt);
   for (const std::uint32_t node : {0U, 1U, 2U}) h.gone(node);
   h.gone(3);
   CHECK(h.text(Rule::kNodeEvicted).starts_with("node2 is evicted: "));

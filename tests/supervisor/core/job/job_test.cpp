@@ -164,7 +164,7 @@ TEST_CASE("a worker's death stops the others on every node at once, then all sta
   Harness h(make_spec({2, 1}));
   h.run();
   WorkerExited death = killed(0, 1, SIGKILL);
-  death.oom = Oom::kKernel;
+  death.oom = OomKiller::kKernel;
   h.tell_exit(death);
   CHECK(h.text(Rule::kWorkerFailed) ==
         "rank 1 on node0: SIGKILL (by the kernel's OOM killer); the others are stopped");
@@ -172,7 +172,7 @@ TEST_CASE("a worker's death stops the others on every node at once, then all sta
   REQUIRE(stops.size() == 2);
   CHECK(stops[1].signal == SIGTERM);
   CHECK(stops[1].grace == seconds(30));
-  CHECK(stops[1].cause == StopCause::kRestart);
+  CHECK(stops[1].reason == StopReason::kRestart);
   WorkerExited stopped = killed(0, 0, SIGTERM);
   stopped.stopped_by_us = true;
   h.tell_exit(stopped);
@@ -195,7 +195,7 @@ TEST_CASE("without a restart left the first failing worker's code ends the run")
   Harness h(spec);
   h.run();
   h.tell_exit(exited(0, 1, 7));
-  CHECK(h.all<StopWorkers>().front().cause == StopCause::kStop);
+  CHECK(h.all<StopWorkers>().front().reason == StopReason::kStop);
   h.tell_exit(exited(0, 0, 8));
   h.all_gone();
   CHECK(h.decided(Rule::kBudgetExhausted));

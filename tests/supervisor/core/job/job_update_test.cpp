@@ -93,7 +93,7 @@ TEST_CASE("an update at once stops the workers for a restart that nobody pays fo
       CHECK(h.job.state() == JobState::kStopping);
       CHECK(h.decided(Rule::kUpdating));
       for (const StopWorkers& stop : h.all<StopWorkers>()) {
-        CHECK(stop.cause == StopCause::kRestart);
+        CHECK(stop.reason == StopReason::kRestart);
         CHECK(stop.signal == SIGTERM);
       }
       CHECK(h.all<StopWorkers>().size() == 2);

@@ -99,18 +99,6 @@ TEST_CASE("many incidents are cut in the middle") {
   CHECK(text.find("Incident 50 of 50") != std::string::npos);
 }
 
-TEST_CASE("durations read as people say them") {
-  using std::chrono::milliseconds;
-  using std::chrono::seconds;
-  CHECK(duration_words(base::Nanos(0)) == "0.00 ms");
-  CHECK(duration_words(std::chrono::microseconds(412)) == "0.41 ms");
-  CHECK(duration_words(milliseconds(12)) == "12.0 ms");
-  CHECK(duration_words(milliseconds(2410)) == "2.41 s");
-  CHECK(duration_words(milliseconds(59999)) == "1 min 00 s");
-  CHECK(duration_words(seconds(192)) == "3 min 12 s");
-  CHECK(duration_words(seconds(7500)) == "2 h 05 min");
-}
-
 TEST_CASE("wrap breaks at spaces, and long words where it must") {
   CHECK(wrap("", 5) == std::vector<std::string>{""});
   CHECK(wrap("ab cd ef", 5) == std::vector<std::string>{"ab cd", "ef"});

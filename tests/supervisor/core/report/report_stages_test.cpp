@@ -12,11 +12,11 @@ namespace {
 
 using namespace scenarios;
 
-StageTime ended(Stage stage, double from, double to, std::optional<Rank> slowest = {}) {
+StageTime ended(StageName stage, double from, double to, std::optional<Rank> slowest = {}) {
   return {stage, kStart + ms(from), kStart + ms(to), ms(to - from), slowest};
 }
 
-StageTime goes_on(Stage stage, double from, double took, Rank slowest) {
+StageTime goes_on(StageName stage, double from, double took, Rank slowest) {
   return {stage, kStart + ms(from), base::Nanos{}, ms(took), slowest};
 }
 
@@ -37,8 +37,8 @@ Story three_nodes() {
   for (std::uint32_t i = 0; i < 6; ++i) story.event(300, WorkerStarted{{0}, {i}, 10}, i / 2);
   const double imports[] = {2000, 5200, 2100};
   for (std::uint32_t i = 0; i < 3; ++i) {
-    StartStages stages{{0}, {ended(Stage::kImports, 300, 300 + imports[i], Rank{2 * i + 1})}};
-    stages.stages.push_back(ended(Stage::kProcessGroup, 300 + imports[i], 5600, Rank{2 * i}));
+    StartStages stages{{0}, {ended(StageName::kImports, 300, 300 + imports[i], Rank{2 * i + 1})}};
+    stages.stages.push_back(ended(StageName::kProcessGroup, 300 + imports[i], 5600, Rank{2 * i}));
     story.event(9000, stages, i);
   }
   return story;
@@ -65,7 +65,7 @@ TEST_CASE("each stage has its median, its slowest node and rank; stragglers are 
 
 TEST_CASE("what a node says later of the same attempt replaces what it said before") {
   Story story = three_nodes();
-  story.event(9100, StartStages{{0}, {ended(Stage::kImports, 300, 2400, Rank{3})}}, 1);
+  story.event(9100, StartStages{{0}, {ended(StageName::kImports, 300, 2400, Rank{3})}}, 1);
   const RunReport report = build_report(story.entries);
   CHECK(straggler_words(report.stages).empty());
 }
@@ -73,7 +73,8 @@ TEST_CASE("what a node says later of the same attempt replaces what it said befo
 TEST_CASE("a start that failed says on which nodes which stage was not over") {
   Story story = three_nodes();
   for (std::uint32_t i = 0; i < 3; ++i) {
-    story.event(9100, StartStages{{0}, {goes_on(Stage::kProcessGroup, 300, 900 + i, Rank{i})}}, i);
+    story.event(9100, StartStages{{0}, {goes_on(StageName::kProcessGroup, 300, 900 + i, Rank{i})}},
+                i);
   }
   const RunReport report = build_report(story.entries);
   CHECK(straggler_words(report.stages) ==
@@ -92,7 +93,8 @@ TEST_CASE("restarts are told apart, and each is compared with itself alone") {
       const double took = attempt == 1 ? 20 : 4000;
       story.event(30000, WorkerStarted{{attempt}, {2 * i}, 10}, i);
       story.event(
-          31000, StartStages{{attempt}, {ended(Stage::kImports, 30000, 30000 + took, Rank{2 * i})}},
+          31000,
+          StartStages{{attempt}, {ended(StageName::kImports, 30000, 30000 + took, Rank{2 * i})}},
           i);
     }
   }
@@ -107,9 +109,9 @@ TEST_CASE("of many stragglers the worst are told, and nothing impossible is beli
   std::vector<NodeSpec> nodes(100, NodeSpec{"n", "10.0.0.1", 1});
   story.run(nodes);
   for (std::uint32_t i = 0; i < 100; ++i) {
-    StartStages stages{{0}, {ended(Stage::kImports, 0, i < 60 ? 1000 : 2000 + i, Rank{i})}};
-    stages.stages.push_back(goes_on(Stage::kLoad, 0, i, Rank{i}));
-    stages.stages.push_back({static_cast<Stage>(kStages), {}, ms(1), ms(1), {}});
+    StartStages stages{{0}, {ended(StageName::kImports, 0, i < 60 ? 1000 : 2000 + i, Rank{i})}};
+    stages.stages.push_back(goes_on(StageName::kLoad, 0, i, Rank{i}));
+    stages.stages.push_back({static_cast<StageName>(wire::kStageNames), {}, ms(1), ms(1), {}});
     story.event(9000, stages, i);
   }
   const RunReport report = build_report(story.entries);

@@ -1,0 +1,44 @@
+#include "base/core/words.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+namespace robustrun::base::words_test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST_CASE("one of a thing is no plural") {
+  CHECK(counted(0, "step") == "0 steps");
+  CHECK(counted(1, "step") == "1 step");
+  CHECK(counted(2, "other node") == "2 other nodes");
+}
+
+TEST_CASE("times that were given read as they were") {
+  CHECK(in_seconds(milliseconds(1500)) == "1.5 s");
+  CHECK(in_seconds(seconds(3600)) == "3600 s");
+  CHECK(in_seconds(Nanos(0)) == "0 s");
+}
+
+TEST_CASE("durations read as people say them") {
+  CHECK(duration_words(Nanos(0)) == "0.00 ms");
+  CHECK(duration_words(microseconds(412)) == "0.41 ms");
+  CHECK(duration_words(milliseconds(12)) == "12.0 ms");
+  CHECK(duration_words(milliseconds(2410)) == "2.41 s");
+  CHECK(duration_words(milliseconds(59999)) == "1 min 00 s");
+  CHECK(duration_words(seconds(192)) == "3 min 12 s");
+  CHECK(duration_words(seconds(7500)) == "2 h 05 min");
+}
+
+TEST_CASE("rough durations are shorter") {
+  CHECK(rough_duration_words(milliseconds(4120)) == "4.1 s");
+  CHECK(rough_duration_words(microseconds(12'300)) == "12.3 ms");
+  CHECK(rough_duration_words(milliseconds(950)) == "950 ms");
+  CHECK(rough_duration_words(seconds(125)) == "2 min 5 s");
+}
+
+}  // namespace
+}  // namespace robustrun::base::words_test

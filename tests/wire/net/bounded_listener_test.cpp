@@ -1,0 +1,114 @@
+// A listener with slots: what is handed over, and what waits in the kernel.
+#include <doctest/doctest.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tests/support/loop.h"
+#include "wire/net/bounded_listener.h"
+#include "wire/net/tcp.h"
+
+namespace robustrun::wire::bounded_listener_test {
+namespace {
+
+using std::chrono::milliseconds;
+using Slot = BoundedListener::Slot;
+
+struct Ends {
+  test::Loop loop;
+  std::vector<std::pair<base::Fd, Slot>> pending;
+  std::vector<base::Fd> peers;
+  std::unique_ptr<BoundedListener> listener;
+
+  BoundedListener::Handlers handlers() {
+    return {.on_connection = [this](base::Fd fd, Slot slot) {
+      pending.emplace_back(std::move(fd), std::move(slot));
+    }};
+  }
+  void open(std::size_t slots, BoundedListener::Handlers with) {
+    listener =
+        BoundedListener::open(loop.executor(), "127.0.0.1", 0, slots, std::move(with)).value();
+  }
+  void connect(int peers_more) {
+    for (int i = 0; i < peers_more; ++i) {
+      const TcpAddress address = parse_address("127.0.0.1", listener->port()).value();
+      peers.push_back(begin_connect(address).value());
+    }
+  }
+  bool comes_to(std::size_t connections) {
+    return loop.run_until([&] { return pending.size() == connections; });
+  }
+};
+
+TEST_CASE("no more connections than slots are handed over, and each slot given back lets one in") {
+  Ends ends;
+  ends.open(2, ends.handlers());
+  ends.connect(5);
+  REQUIRE(ends.comes_to(2));
+  ends.loop.run_for(milliseconds(20));
+  CHECK(ends.pending.size() == 2);
+  ends.pending[0].second = nullptr;  // its connection stays
+  REQUIRE(ends.comes_to(3));
+  ends.pending[1].second = nullptr;
+  ends.pending[2].second = nullptr;
+  REQUIRE(ends.comes_to(5));
+}
+
+TEST_CASE("a slot that is given back within the handler does not count") {
+  Ends ends;
+  ends.open(1, {.on_connection = [&](base::Fd fd, const Slot&) {
+              ends.pending.emplace_back(std::move(fd), nullptr);
+            }});
+  ends.connect(100);  // several turns
+  CHECK(ends.comes_to(100));
+}
+
+TEST_CASE("when peers wait at a full listener its owner is asked for room, and again in time") {
+  Ends ends;
+  int asked = 0;
+  auto handlers = ends.handlers();
+  handlers.on_crowded = [&]() -> std::optional<base::Nanos> {
+    if (++asked < 3) return milliseconds(5);
+    ends.pending[0].second = nullptr;
+    return std::nullopt;
+  };
+  ends.open(1, std::move(handlers));
+  ends.connect(1);
+  REQUIRE(ends.comes_to(1));
+  ends.loop.run_for(milliseconds(20));
+  CHECK(asked == 0);  // no peer waits
+  ends.connect(1);
+  REQUIRE(ends.comes_to(2));
+  CHECK(asked == 3);
+}
+
+TEST_CASE("a connection that came another way takes a slot") {
+  Ends ends;
+  ends.open(1, ends.handlers());
+  Slot other = ends.listener->take_slot();
+  ends.connect(1);
+  ends.loop.run_for(milliseconds(20));
+  CHECK(ends.pending.empty());
+  other = nullptr;
+  CHECK(ends.comes_to(1));
+}
+
+TEST_CASE("slots outlive their listener, which may go within a handler") {
+  Ends ends;
+  ends.open(4, {.on_connection = [&](base::Fd fd, Slot slot) {
+              ends.pending.emplace_back(std::move(fd), std::move(slot));
+              ends.listener.reset();
+            }});
+  ends.connect(3);
+  REQUIRE(ends.comes_to(1));
+  ends.loop.run_for(milliseconds(20));
+  CHECK(ends.pending.size() == 1);
+  ends.pending.clear();
+}
+
+}  // namespace
+}  // namespace robustrun::wire::bounded_listener_test

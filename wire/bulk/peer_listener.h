@@ -1,0 +1,39 @@
+#pragma once
+// Listens for calls from other agents while this node is checked: a TCP port of the data interface.
+//
+// A connection is pending until its peer has proved that it belongs to the check, at most
+// kPeerPendingTimeMax. A peer that only wants to know whether it gets here is then done; one that
+// wants to exchange data is handed over. All other connections are closed without a word. At most
+// kPeerPendingMax are pending; further ones wait in the kernel. On the loop of its executor.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/ids.h"
+#include "base/core/result.h"
+#include "base/io/fd.h"
+#include "wire/messages/limits.h"
+
+namespace robustrun::wire {
+
+class PeerListener {
+ public:
+  // A peer that wants to exchange (PeerPurpose::kExchange), proved; the connection is its own.
+  using OnExchange = std::function<void(base::NodeId peer, base::Fd connection)>;
+
+  // Listens on any port of `address` (numeric). `nonce`: the check's, which proofs are made with.
+  // `self`: calls for another node are closed. `pending_time_max`: until a peer must have proved
+  // itself.
+  static base::Result<std::unique_ptr<PeerListener>> open(
+      boost::asio::any_io_executor executor, const std::string& address, std::string nonce,
+      base::NodeId self, OnExchange on_exchange,
+      std::chrono::milliseconds pending_time_max = kPeerPendingTimeMax);
+  virtual ~PeerListener() = default;  // closed; no connection is handed over any more
+  [[nodiscard]] virtual std::uint16_t port() const = 0;
+};
+
+}  // namespace robustrun::wire

@@ -1,0 +1,154 @@
+#include "wire/net/bounded_listener.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "wire/messages/limits.h"
+#include "wire/net/tcp.h"
+
+namespace robustrun::wire {
+namespace {
+
+using boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+bool is_shortage(int os_errno) {
+  return os_errno == EMFILE || os_errno == ENFILE || os_errno == ENOBUFS || os_errno == ENOMEM;
+}
+
+// What the socket's waits and the slots hold on to; the BoundedListener itself is only its owner.
+class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
+ public:
+  BoundedSocket(const boost::asio::any_io_executor& executor, std::size_t slots,
+                BoundedListener::Handlers handlers)
+      : socket_(executor), retry_(executor), slots_(slots), handlers_(std::move(handlers)) {}
+
+  base::Status start(base::Fd fd) {
+    error_code error;
+    socket_.assign(fd.get(), error);
+    if (error) return base::fail_errno("cannot listen", error.value());
+    static_cast<void>(fd.release());
+    wait_for_peer();
+    return {};
+  }
+
+  void stop() {
+    error_code ignored;
+    socket_.close(ignored);
+    retry_.cancel();
+  }
+
+  BoundedListener::Slot take_slot() {
+    ++taken_;
+    return {nullptr, [self = shared_from_this()](std::nullptr_t) { self->on_free_slot(); }};
+  }
+
+ private:
+  void on_free_slot() {
+    --taken_;
+    if (std::exchange(is_full_, false) && socket_.is_open()) wait_for_peer();
+  }
+
+  void wait_for_peer() {
+    socket_.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+      if (!error) self->accept_some();
+    });
+  }
+
+  // A bounded number a turn: peers that flood the socket do not keep the loop.
+  void accept_some() {
+    for (int i = 0; i < kAcceptsPerTurn && socket_.is_open(); ++i) {
+      if (taken_ >= slots_) {
+        if (handlers_.on_crowded && !has_peer_waiting()) break;
+        if (!make_room()) return;
+      }
+      // Asio's own accept leaves the descriptor inheritable.
+      base::Fd fd(
+          ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (fd) {
+        handlers_.on_connection(std::move(fd), take_slot());
+      } else if (errno == EAGAIN) {
+        break;
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        return rest(errno);
+      }
+    }
+    if (socket_.is_open()) wait_for_peer();
+  }
+
+  bool has_peer_waiting() {
+    pollfd waiting{.fd = socket_.native_handle(), .events = POLLIN, .revents = 0};
+    return ::poll(&waiting, 1, 0) > 0;
+  }
+
+  // False: accepting goes on when a slot is given back, or when on_crowded is to be asked again.
+  bool make_room() {
+    const auto ask_again = handlers_.on_crowded ? handlers_.on_crowded() : std::nullopt;
+    if (!socket_.is_open()) return false;
+    if (handlers_.on_crowded && !ask_again) return true;
+    is_full_ = true;
+    if (ask_again) {
+      try_again_after(*ask_again, [](BoundedSocket& self) {
+        if (std::exchange(self.is_full_, false)) self.accept_some();
+      });
+    }
+    return false;
+  }
+
+  // Other connections may give some descriptors or memory back.
+  void rest(int os_errno) {
+    if (is_shortage(os_errno) && handlers_.on_shortage) handlers_.on_shortage(os_errno);
+    if (!socket_.is_open()) return;
+    try_again_after(kAcceptRetry, [](BoundedSocket& self) { self.accept_some(); });
+  }
+
+  void try_again_after(base::Nanos pause, void (*go_on)(BoundedSocket&)) {
+    retry_.expires_after(pause);
+    retry_.async_wait([self = shared_from_this(), go_on](error_code error) {
+      if (!error && self->socket_.is_open()) go_on(*self);
+    });
+  }
+
+  stream_descriptor socket_;
+  boost::asio::steady_timer retry_;
+  std::size_t slots_;
+  BoundedListener::Handlers handlers_;
+  std::size_t taken_ = 0;
+  bool is_full_ = false;  // no wait for a peer is under way, until a slot is given back
+};
+
+class BoundedListenerImpl final : public BoundedListener {
+ public:
+  BoundedListenerImpl(std::shared_ptr<BoundedSocket> socket, std::uint16_t port)
+      : socket_(std::move(socket)), port_(port) {}
+  BoundedListenerImpl(const BoundedListenerImpl&) = delete;
+  BoundedListenerImpl& operator=(const BoundedListenerImpl&) = delete;
+  ~BoundedListenerImpl() override { socket_->stop(); }
+
+  [[nodiscard]] Slot take_slot() override { return socket_->take_slot(); }
+  [[nodiscard]] std::uint16_t port() const override { return port_; }
+
+ private:
+  std::shared_ptr<BoundedSocket> socket_;
+  std::uint16_t port_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<BoundedListener>> BoundedListener::open(
+    boost::asio::any_io_executor executor, const std::string& address, std::uint16_t port,
+    std::size_t slots, Handlers handlers) {
+  RR_ASSERT(slots > 0 && handlers.on_connection);
+  base::Fd fd = RR_TRY(listen_tcp(address, port));
+  const std::uint16_t bound = local_port(fd.get());
+  auto socket = std::make_shared<BoundedSocket>(executor, slots, std::move(handlers));
+  RR_TRY(socket->start(std::move(fd)));
+  return std::make_unique<BoundedListenerImpl>(std::move(socket), bound);
+}
+
+}  // namespace robustrun::wire
