@@ -18,7 +18,7 @@ import time
 
 from harness import ROBUSTRUN, ROOT, Scratch, clean_environment, wait_for
 
-SCRIPT = ROOT / "tests" / "e2e" / "faulty_job.py"
+SCRIPT = ROOT / "tests" / "e2e" / "diagnosis" / "faulty_job.py"
 RESULTS = ROOT / "bench" / "campaigns" / "hangs.jsonl"
 RANKS = (2, 3, 4, 4, 4, 8, 8, 16)
 HEALTHY_RANKS = (2, 4, 4, 8)

@@ -1,5 +1,5 @@
-"""Eight machines of a lab (tests/e2e/machines.py), each with a cache of its own, and runs on them.
-All share this one's processors. Takes root.
+"""Eight machines of a lab (tests/e2e/helpers/machines.py), each with a cache of its own, and runs
+on them. All share this one's processors. Takes root.
 """
 
 import subprocess

@@ -1,8 +1,9 @@
 """Links that fail under real gloo trainings on several machines, and what robustrun says of them.
 
-Machines are network namespaces with a network for data alone (tests/e2e/data_network.py), so that
-robustrun's own connections stay. `play_network(seed)` is a play of hang_campaign.py: its lines of
-results are of the same form. Takes root.
+Machines are network namespaces with a network for data alone
+(tests/e2e/diagnosis/data_network.py), so that robustrun's own connections stay.
+`play_network(seed)` is a play of hang_campaign.py: its lines of results are of the same form.
+Takes root.
 
     link-cut   the cable of a machine is pulled: the machine's rank is the culprit
     link-drop  packets between two machines disappear: the link is, with both of its ends
@@ -20,9 +21,9 @@ from hang_campaign import SCRIPT, Job
 from harness import ROBUSTRUN, ROOT, Scratch, clean_environment
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from conftest import MARKER  # noqa: E402
-from data_network import DataNetwork  # noqa: E402
-from machines import Lab  # noqa: E402
+from diagnosis.data_network import DataNetwork  # noqa: E402
+from helpers.machines import Lab  # noqa: E402
+from helpers.runner import MARKER  # noqa: E402
 
 KINDS = ("link-cut", "link-drop", "slow-link")
 # What is right to say of each; whoever names the rank by all of its links is right, too.

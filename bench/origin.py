@@ -5,5 +5,5 @@ import sys
 from harness import ROOT
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from far_origin import BURST, LATENCY, Origin  # noqa: E402, F401
-from machines import Lab  # noqa: E402, F401
+from helpers.machines import Lab  # noqa: E402, F401
+from image.far_origin import BURST, LATENCY, Origin  # noqa: E402, F401

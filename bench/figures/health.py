@@ -68,7 +68,7 @@ def by_the_kernel():
 def by_nvml():
     with Scratch() as folder:
         subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1",
-                        ROOT / "tests" / "e2e" / "nvml_mock.c"], check=True)
+                        ROOT / "tests" / "e2e" / "health" / "nvml_mock.c"], check=True)
         devices = folder / "machine0" / "dev"
         devices.mkdir(parents=True)
         for name in ("kmsg", "nvidiactl"):

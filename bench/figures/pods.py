@@ -1,9 +1,9 @@
 """A job on 8 machines in two pods with slow links between them: computed against natural order.
 
-Machines are network namespaces (tests/e2e/machines.py), pods bridges, each with an uplink that
-token buckets limit both ways. Racks of two hosts go to the pods in turns, and names run along the
-racks, so natural order puts every pipeline astride of the uplinks. The job moves what a training
-with pipelines and data parallelism moves (pipeline_job.py); the prediction is that of
+Machines are network namespaces (tests/e2e/helpers/machines.py), pods bridges, each with an uplink
+that token buckets limit both ways. Racks of two hosts go to the pods in turns, and names run along
+the racks, so natural order puts every pipeline astride of the uplinks. The job moves what a
+training with pipelines and data parallelism moves (pipeline_job.py); the prediction is that of
 `robustrun plan`. Takes root.
 """
 
@@ -26,8 +26,8 @@ from placement import metric
 from placement.planner import Planner, names
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from conftest import MARKER  # noqa: E402
-from machines import Lab  # noqa: E402
+from helpers.machines import Lab  # noqa: E402
+from helpers.runner import MARKER  # noqa: E402
 
 JOB = ROOT / "bench" / "pipeline_job.py"
 RACK, HOSTS = 2, 8

@@ -26,9 +26,9 @@ from harness import (
 from sshd import free_port
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from conftest import MARKER  # noqa: E402
-from slurm_cluster import Cluster  # noqa: E402
-from slurm_jobs import Allocation  # noqa: E402
+from helpers.runner import MARKER  # noqa: E402
+from slurm.cluster import Cluster  # noqa: E402
+from slurm.jobs import Allocation  # noqa: E402
 
 NODES = 8
 JOB = ROOT / "bench" / "ddp_job.py"

@@ -10,8 +10,9 @@ import signal
 import subprocess
 
 import pytest
-from conftest import Finished, wait_for
-from operations import BARRIER, FLOOD, SCRIPT, Detached
+from helpers.detached import BARRIER, FLOOD, SCRIPT, Detached
+from helpers.processes import wait_for
+from helpers.runner import Finished
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import resource
 import signal
 
 import pytest
-from conftest import wait_for
+from helpers.processes import wait_for
 
 # What the script does, the run's code in native mode, and with --compat=torchrun.
 ENDINGS = [

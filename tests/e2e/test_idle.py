@@ -3,7 +3,7 @@
 import pathlib
 import time
 
-from conftest import wait_for
+from helpers.processes import wait_for
 
 WORKERS = 8
 SECONDS = 10

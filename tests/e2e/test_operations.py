@@ -11,9 +11,10 @@ import tempfile
 import time
 
 import pytest
-from conftest import Runner, is_alive, wait_for
-from nodes import lockstep, start_job
-from operations import FLOOD, SCRIPT, SEVERAL, Detached
+from helpers.detached import FLOOD, SCRIPT, SEVERAL, Detached
+from helpers.jobs import lockstep, start_job
+from helpers.processes import is_alive, wait_for
+from helpers.runner import Runner
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import ROOT, is_alive, program_of, wait_for
-from exposition import parse
-from nodes import DECISION, read_journal
-from operations import SCRIPT, Detached
+from helpers.detached import SCRIPT, Detached
+from helpers.exposition import parse
+from helpers.jobs import DECISION, read_journal
+from helpers.processes import is_alive, program_of, wait_for
+from helpers.runner import ROOT
 
 
 class Job:

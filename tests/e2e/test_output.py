@@ -7,7 +7,8 @@ import signal
 import subprocess
 
 import pytest
-from conftest import BUILD, wait_for
+from helpers.processes import wait_for
+from helpers.runner import BUILD
 
 NUMBER = re.compile(rb"^line (\d+)", re.MULTILINE)
 SOURCE = BUILD / "test-helpers" / "line_source"

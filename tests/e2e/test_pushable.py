@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from conftest import BINARY
+from helpers.runner import BINARY
 
 EVERYWHERE = {"linux-vdso.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
 GLIBC_OLDEST = (2, 34)

@@ -5,7 +5,7 @@ import subprocess
 import xml.etree.ElementTree
 
 import pytest
-from conftest import BINARY
+from helpers.runner import BINARY
 
 SMALL = ("--nodes", "32", "--preset", "rsc-1", "--days", "60", "--seeds", "3")
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BINARY
+from helpers.runner import BINARY
 
 
 def sim(*options, code=0):

@@ -1,5 +1,5 @@
 """robustrun.checkpoint.save(local=...): disks of one machine, and the way to shared storage. In one
-process, without an agent; machines that are lost: tests/e2e/test_checkpoint_local.py."""
+process, without an agent; machines that are lost: tests/e2e/checkpoint/test_local.py."""
 
 import os
 import pathlib

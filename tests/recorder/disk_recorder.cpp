@@ -1,6 +1,6 @@
 // disk_recorder.so, for LD_PRELOAD: writes down what a real process changes below some folders and
-// what it syncs, in order, so that tests/e2e/power_loss.py can leave behind what a loss of power
-// might have. Made for tests alone.
+// what it syncs, in order, so that tests/e2e/helpers/power_loss.py can leave behind what a loss of
+// power might have. Made for tests alone.
 //
 //   DISK_RECORDER_LOG    the file to write to
 //   DISK_RECORDER_ROOTS  the folders, ':' between them

@@ -160,8 +160,8 @@ struct Dismiss {
   }
 };
 
-// End the run. From `robustrun stop` on another machine: the first and only message of a connection,
-// answered by Bye or Refused. From an agent: a worker has sent its parent a signal that stops a run.
+// Ends the run. From `robustrun stop` on another machine: the only message of a connection, which
+// Bye or Refused answers. From an agent: a worker has sent its parent a signal that stops a run.
 struct StopRun {
   std::int32_t signal = 15;
   std::optional<base::Nanos> grace{};  // none: as the run was started with

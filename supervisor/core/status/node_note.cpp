@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 #include <variant>
@@ -83,14 +84,31 @@ class NoteTaker {
     if (diagnosed.stage == Diagnosed::Stage::kRound) return;  // the vote's result counts
     const bool is_slow = tracer::is_slowness(verdict.finding);
     if (diagnosed.stage != Diagnosed::Stage::kConvicted && !is_slow) return;
+    if (!is_slow && returns_to(verdict.script_line)) return;
     for (const std::string& host : verdict.nodes) {
       note(host, at, is_slow ? NoteKind::kSlow : NoteKind::kHang, verdict.sentence);
+      if (!is_slow) hung_at_[verdict.script_line].insert(host);
     }
+  }
+
+  // A hang that returns to the same line is the script's: its hosts are not blamed for the first
+  // one.
+  bool returns_to(const std::string& line) {
+    const auto before = line.empty() ? hung_at_.end() : hung_at_.find(line);
+    if (before == hung_at_.end()) return false;
+    for (const std::string& host : std::exchange(before->second, {})) {
+      noted_.erase({host, NoteKind::kHang});
+      std::erase_if(notes, [&](const NodeNote& note) {
+        return note.host == host && note.kind == NoteKind::kHang;
+      });
+    }
+    return true;
   }
 
   const Facts facts_;
   std::set<base::NodeId> leaving_;
   std::set<std::pair<std::string, NoteKind>> noted_;
+  std::map<std::string, std::set<std::string>> hung_at_;  // a line of the script: hosts
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The launcher with stand-ins for Slurm's programs: shell scripts that write down what they are
-// asked and answer as the test says. Real ones: tests/e2e/test_slurm.py.
+// asked and answer as the test says. Real ones: tests/e2e/slurm/test_allocation.py.
 
 #include "launcher/slurm/launcher.h"
 

@@ -88,6 +88,23 @@ TEST_CASE("a hang is noted once it is convicted, slowness when it is seen") {
   CHECK(noted(story) == "n3 slow: rank 2 is stopped");
 }
 
+TEST_CASE("a hang that returns to a line of the script is no machine's") {
+  const auto at_line = [](std::string line, std::vector<std::string> nodes) {
+    Diagnosed body =
+        hang(Diagnosed::Stage::kConvicted, tracer::Finding::kStopped, std::move(nodes));
+    body.verdict.script_line = std::move(line);
+    return body;
+  };
+  Story story = three_nodes();
+  story.event(1000, at_line("train.py:87", {"n1"}));
+  story.event(2000, at_line("train.py:12", {"n2"}));
+  CHECK(noted(story) == "n1 hang: rank 2 is stopped; n2 hang: rank 2 is stopped");
+  story.event(3000, at_line("train.py:87", {"n3"}));
+  CHECK(noted(story) == "n2 hang: rank 2 is stopped");
+  story.event(4000, hang(Diagnosed::Stage::kConvicted, tracer::Finding::kStopped, {"n1"}));
+  CHECK(noted(story) == "n2 hang: rank 2 is stopped; n1 hang: rank 2 is stopped");
+}
+
 TEST_CASE("a death of the user's code blames no machine") {
   Story story = three_nodes();
   story.event(1000, exited(0, 1, ExitStatus::Kind::kExited, 1, 1000));

@@ -1,0 +1,38 @@
+"""What is about torch, with other versions of it: `scripts/install-deps.sh torches` brings them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from checkpoint.test_dcp import both, ckpt, job
+
+TESTS = Path(__file__).resolve().parents[2]
+PYTHONS = sorted(TESTS.parent.glob(".venv-torches/*/bin/python"))
+SUITES = [
+    "python/test_step.py",
+    "e2e/checkpoint/test_dcp.py e2e/checkpoint/test_dcp_own.py",
+]
+with_each_torch = pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parts[-3])
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@with_each_torch
+def test_what_is_about_torch_holds_with_this_one(python, suite):
+    files = [TESTS / name for name in suite.split()]
+    done = subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *files],
+                          cwd=TESTS.parent)
+    assert done.returncode == 0, "its output is above"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a", "a-2"):
+        (tmp_path / name).mkdir()
+    return tmp_path / "a"
+
+
+@with_each_torch
+def test_what_an_older_torch_saved_this_one_loads(python, folder):
+    job(4, "save", folder, "1", python=python)
+    job(2, "reshard", folder, "1")
+    assert "sound" in ckpt("verify", "--all", *both(folder))

@@ -1,0 +1,151 @@
+"""What a run says of failures that look like something else, and of time that was not training:
+real jobs over gloo, none of which imports robustrun."""
+
+import pytest
+from helpers.jobs import start_job
+
+pytest.importorskip("torch")
+
+TRAIN = """
+import os, signal, sys, time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank, attempt = dist.get_rank(), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    time.sleep(0.02)
+"""
+
+ENDS_EARLY = TRAIN + """
+for n in range(60):
+    if rank == 1 and n == 30:
+        sys.exit(0)
+    step()
+    dist.all_reduce(torch.ones(2))
+"""
+
+STARTS_OVER = TRAIN + """
+for n in range(60):
+    if rank == 1 and n == 40 and attempt == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    step()
+dist.destroy_process_group()
+"""
+
+RESUMES = TRAIN + """
+first = 0
+if os.path.exists("saved.pt"):
+    saved = torch.load("saved.pt")
+    optimizer.load_state_dict(saved["optimizer"])
+    first = saved["step"]
+for n in range(first, 60):
+    if rank == 1 and n == 40 and attempt == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    step()
+    if rank == 0 and n == 29:
+        torch.save({"optimizer": optimizer.state_dict(), "step": n + 1}, "saved.new")
+        os.rename("saved.new", "saved.pt")
+dist.destroy_process_group()
+"""
+
+HANGS = TRAIN + """
+for n in range(100000):
+    if rank == 1 and n == 60:
+        time.sleep(3600)
+    step()
+"""
+
+LOADER = """
+import os, signal, torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 1000
+    def __getitem__(self, i):
+        if i == 200: os.kill(os.getpid(), signal.SIGKILL)
+        return i
+if __name__ == "__main__":
+    for _ in torch.utils.data.DataLoader(Data(), num_workers=2, batch_size=2, collate_fn=list):
+        pass
+"""
+
+
+def incident(robustrun, index=0):
+    return robustrun.report()["incidents"][index]
+
+
+def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_misses_it(robustrun):
+    robustrun.write("job.py", ENDS_EARLY)
+    finished = robustrun.run("--nproc-per-node=2", "--max-restarts=0", "job.py")
+    assert finished.code != 0
+    # Rank 0 is in the backward pass, or in the all-reduce that follows.
+    assert "rank 1 ended with 0 at step 30 while rank 0 waited in all_reduce" in finished.errors
+    assert "lost its peer" not in finished.errors
+    assert incident(robustrun)["looks_like"]["name"] == "a worker ended while others went on"
+    assert incident(robustrun)["cause"].startswith("rank 1 ended with 0 at step 30")
+
+
+def test_a_restart_that_begins_anew_is_said_first_and_its_steps_are_lost(robustrun):
+    robustrun.write("job.py", STARTS_OVER)
+    finished = robustrun.run("--nproc-per-node=2", "job.py")
+    assert finished.code == 0, finished.errors
+    assert "the script did not resume: step 0 after 40" in finished.errors
+    report = robustrun.run("report", str(robustrun.newest_run())).text
+    assert report.index("did not resume") < report.index("workers ")
+    failed = incident(robustrun)
+    assert failed["steps_lost"] == 40
+    spent = {share["spent"]: share["duration_s"] for share in robustrun.report()["time"]["shares"]}
+    assert spent["recomputing"] > 0.5
+
+
+def test_a_restart_that_goes_on_from_its_checkpoint_did_resume(robustrun):
+    robustrun.write("job.py", RESUMES)
+    finished = robustrun.run("--nproc-per-node=2", "job.py")
+    assert finished.code == 0, finished.errors
+    assert "did not resume" not in finished.errors
+    assert incident(robustrun)["steps_lost"] == 10
+
+
+def test_a_hang_that_was_open_at_the_end_was_no_training(robustrun):
+    robustrun.write("job.py", HANGS)
+    job = start_job(robustrun, "--nproc-per-node=2", "job.py")
+    job.says("hang: rank 1 ", 150)
+    job.stop()
+    time = robustrun.report(job.run)["time"]
+    spent = [stretch["spent"] for stretch in time["timeline"]]
+    assert spent[:3] == ["starting", "productive", "stalled"]
+    assert spent[-1] == "ending"
+
+
+def test_without_steps_nobody_knows_what_was_productive(robustrun):
+    robustrun.write("job.py", "import time\ntime.sleep(0.5)\n")
+    finished = robustrun.run("job.py")
+    assert finished.code == 0
+    assert "productive: unknown (no steps)" in finished.errors
+    assert "% productive" not in finished.errors
+    assert robustrun.report()["time"]["ettr"] is None
+
+
+def test_a_data_loaders_process_that_somebody_killed_is_not_out_of_memory(robustrun):
+    robustrun.write("job.py", LOADER)
+    assert robustrun.run("--max-restarts=0", "job.py").code == 1
+    looks = incident(robustrun)["looks_like"]
+    # By chance, torch notices the signal or that the process is gone.
+    assert looks["name"] in ("a data loader's process was killed by a signal",
+                             "a data loader's process ended")
+    assert "OOM" not in looks["symptom"]
+    assert incident(robustrun)["ended"] == "exit code 1"
+
+
+@pytest.mark.parametrize(("line", "name"), [
+    ("breakpoint()", "a breakpoint without a terminal"),
+    ("input('go on? ')", "input() without a terminal"),
+])
+def test_a_script_that_waits_for_a_terminal_is_told_so(robustrun, line, name):
+    robustrun.write("job.py", f"x = 1\n{line}\nprint(x)\n")
+    finished = robustrun.run("--max-restarts=0", "job.py")
+    assert finished.code == 1
+    assert incident(robustrun)["looks_like"]["name"] == name
+    assert "--stdin=RANK" in incident(robustrun)["looks_like"]["advice"]

@@ -1,0 +1,96 @@
+"""`robustrun diagnose --from`: hung jobs of 16 ranks with NCCL in groups TP, PP, EP and DP, played
+by flight_jobs.py with one to three faulty ranks. The floors are what its campaign gives, less what
+a few seeds may differ by."""
+
+import json
+
+import pytest
+from diagnosis import flight_jobs
+
+SEEDS = range(1000, 1008)
+
+
+def judge(robustrun, kind, faulty, seeds=SEEDS):
+    """Ranks named rightly, missed though others wait for them, and named wrongly; and verdicts."""
+    right = missed = wrong = 0
+    verdicts = []
+    for seed in seeds:
+        job = flight_jobs.Job(kind, seed, faulty)
+        if not job.is_hung or not job.truth:
+            continue
+        print(f"{kind} {seed} {faulty}")
+        folder = robustrun.folder / f"{kind}_{seed}_{faulty}"
+        folder.mkdir()
+        job.write(folder)
+        shown = robustrun.run("diagnose", "--json", "--from", str(folder))
+        assert shown.code == 0, shown.errors
+        verdict = json.loads(shown.out)
+        verdicts.append((job, verdict))
+        named = set(verdict["culprits"])
+        right += len(named & set(job.truth))
+        missed += len(set(job.blocking) - named)
+        wrong += len(named - set(job.truth))
+    assert verdicts
+    return right, missed, wrong, verdicts
+
+
+@pytest.mark.parametrize("kind", ["sleep", "lock"])
+def test_one_rank_that_calls_nothing_any_more_is_named(robustrun, kind):
+    right, missed, wrong, verdicts = judge(robustrun, kind, 1)
+    assert (right, missed, wrong) == (len(verdicts), 0, 0)
+
+
+@pytest.mark.parametrize("faulty", [2, 3])
+@pytest.mark.parametrize("kind", ["sleep", "lock", "watchdog"])
+def test_several_ranks_in_different_groups_are_named(robustrun, kind, faulty):
+    right, missed, wrong, _ = judge(robustrun, kind, faulty)
+    assert right >= 0.6 * (right + missed)
+    assert wrong <= 0.1 * (right + wrong)
+
+
+def test_a_rank_that_finishes_nothing_any_more_is_named(robustrun):
+    right, missed, wrong, _ = judge(robustrun, "watchdog", 1)
+    assert right >= 0.7 * (right + missed)
+    assert wrong == 0
+
+
+def test_where_nothing_tells_which_gpu_stands_its_group_is_named_and_no_rank_wrongly(robustrun):
+    _, _, wrong, verdicts = judge(robustrun, "gpu", 1)
+    assert wrong == 0
+    for job, verdict in verdicts:
+        if verdict["culprits"]:
+            continue
+        assert "have all come to" in verdict["sentence"]
+        candidates = verdict["sentence"].split(" have all come to")[0]
+        if candidates.endswith(" more"):  # of all 16 ranks a sentence names some
+            continue
+        assert str(job.truth[0]) in candidates.replace(",", " ").split()
+
+
+def test_a_rank_that_leaves_one_operation_out_is_named(robustrun):
+    right, _, _, verdicts = judge(robustrun, "skip", 1)
+    exact = sum(verdict["culprits"] == job.truth for job, verdict in verdicts)
+    assert exact >= 0.6 * len(verdicts)
+    assert right >= 0.8 * len(verdicts)
+
+
+def test_ages_are_not_those_of_the_files(robustrun):
+    _, _, _, verdicts = judge(robustrun, "sleep", 1, range(1000, 1002))
+    for _, verdict in verdicts:
+        assert verdict["lasting_s"] < 60  # the job ran in January 2026
+        assert " min " not in verdict["sentence"]
+
+
+def test_what_python_writes_again_says_the_same(robustrun):
+    for seed in range(1000, 1004):
+        said = set()
+        for form in ("pickle", "torch", "json"):
+            job = flight_jobs.Job("sleep", seed, 1)
+            job.form = form
+            folder = robustrun.folder / f"{form}_{seed}"
+            folder.mkdir()
+            job.write(folder)
+            shown = robustrun.run("diagnose", "--from", str(folder))
+            assert shown.code == 0, shown.errors
+            said.add(shown.text)
+        assert len(said) == 1

@@ -1,0 +1,86 @@
+"""Hangs that no record of operations shows: point-to-point over gloo, and before the first
+collective. Stacks and steps tell. And hangs that come back in the same line of the script."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+from helpers.jobs import start_job
+
+HERE = pathlib.Path(__file__).parent
+NAMED_WITHIN_S = 150  # generous: others use the processors
+
+
+def start(robustrun, script, *args, options=(), env=None, ranks=3):
+    return start_job(robustrun, f"--nproc-per-node={ranks}", *options, HERE / script,
+                     *map(str, args), env=env)
+
+
+def hang_said(job, words, within=NAMED_WITHIN_S):
+    def said():
+        lines = [line for line in job.err().splitlines() if "hang: " in line]
+        return next((line for line in lines if all(word in line for word in words)), None)
+
+    return job.wait(said, f"a hang with {words}", within)
+
+
+def diagnosed(job):
+    asked = subprocess.run([job.runner.binary, "diagnose", str(job.run), "--json"],
+                           capture_output=True, text=True, timeout=60)
+    assert asked.returncode == 0, asked.stderr
+    return json.loads(asked.stdout)
+
+
+@pytest.mark.parametrize("style", ["blocking", "requests", "batch", "blocking-stepless"])
+def test_a_rank_that_peers_wait_for_point_to_point_is_named(robustrun, style):
+    job = start(robustrun, "p2p_job.py", 100000, 0.02, style, "sleep", 1, 40)
+    line = hang_said(job, ["rank 1 ", "p2p_job.py:", "rank 2 waits in "])
+    assert re.search(r"it is in p2p_job\.py:\d+", line)
+    assert ("src=RANK - 1" if style.startswith("blocking") else ".wait()") in line
+    verdict = diagnosed(job)
+    assert verdict["culprits"] == [1]
+    assert 2 in verdict["victims"]
+    job.stop()
+
+
+@pytest.mark.parametrize("style", ["blocking", "requests-stepless"])
+def test_a_healthy_job_of_point_to_point_operations_is_left_alone(robustrun, style):
+    job = start(robustrun, "p2p_job.py", 2000, 0.02, style)
+    ended = job.finish(300)
+    assert ended.code == 0, ended.errors
+    assert "hang" not in ended.errors
+
+
+def test_a_lock_before_the_first_collective_is_named_by_the_stack(robustrun):
+    job = start(robustrun, "locked_job.py")
+    line = hang_said(job, ["rank 1 ", "has not entered", "locked_job.py:", "2 ranks wait for it"])
+    assert "has no record" not in job.err(), line
+    job.stop()
+
+
+def test_a_hang_that_comes_back_in_the_same_line_counts_and_the_third_ends_the_run(robustrun):
+    job = start(robustrun, "returning_hang_job.py",
+                options=["--max-restarts=1", "--hang-timeout=15"], ranks=2)
+    ended = job.finish(400)
+    errors = ended.errors
+    assert ended.code == 95, errors
+    said = [line for line in errors.splitlines() if "hang: rank 1 " in line and "; ended in " in
+            line]
+    assert len(said) >= 3, errors  # the third as promptly as the first
+    assert re.search(r"not counted.*another hang in returning_hang_job\.py:\d+ counts", errors)
+    assert re.search(r"restart 1 of 1 \(the hang in returning_hang_job\.py:\d+ came back", errors)
+    assert re.search(r"hangs in returning_hang_job\.py:\d+ again and again, 3 times", errors)
+
+
+def test_what_others_waited_for_is_not_told_with_a_stack_of_later(robustrun):
+    """Saves of some seconds: none is told with the line behind the barrier that waited for it."""
+    job = start(robustrun, "slow_save_job.py")
+    ended = job.finish(300)
+    assert ended.code == 0, ended.errors
+    lines = (HERE / "slow_save_job.py").read_text().splitlines()
+    behind = {number for number, text in enumerate(lines, 1) if "# behind" in text}
+    assert behind
+    told = re.findall(r"hang: .*barrier.*it is in slow_save_job\.py:(\d+)", ended.errors)
+    assert not behind & set(map(int, told)), ended.errors

@@ -1,0 +1,1 @@
+"""What tests of several folders use: robustrun, its processes, jobs, and machines to run on."""

@@ -1,0 +1,255 @@
+"""Machines of a test's own: network, pid, mount and host name spaces with an sshd as their first
+process, on one bridge. Cables can be pulled and machines lose their power.
+
+Takes root. Everything is unnamed and ends with the test's process.
+"""
+
+import contextlib
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+
+import pytest
+from helpers.processes import is_alive, is_standby, program_of, read_environ, wait_for
+from helpers.ssh_server import SSHD, Home, make_key, need_sshd, server_config
+
+NET4, NET6 = "10.77.0", "fd00:77:"
+HUB = 250
+
+
+def address(number, six):
+    return f"{NET6}:{number:x}" if six else f"{NET4}.{number}"
+
+
+def need_root():
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces take root")
+    for tool in ("/usr/sbin/ip", "/usr/sbin/nft"):
+        if not os.access(tool, os.X_OK):
+            pytest.fail(f"no {tool}: scripts/install-deps.sh test installs it")
+
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True)
+    assert done.returncode == 0, f"{words}: {done.stderr.decode()}"
+
+
+def namespace(pid, kind):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return None
+
+
+def parent_of(pid):
+    """0 when it is gone."""
+    with contextlib.suppress(OSError):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+class Machine:
+    def __init__(self, lab, number):
+        self.lab, self.number, self.name = lab, number, f"h{number}"
+        self.address = address(number, lab.six)
+        self.cable = f"cable{number}"
+        self.log = lab.folder / f"{self.name}.log"
+        self.config = lab.folder / f"{self.name}.sshd_config"
+        self.process = self.init = None
+
+    def boot(self):
+        """Power on: an empty /tmp/robustrun-UID and shared memory, and the network."""
+        lab = self.lab
+        self.config.write_text(server_config(
+            lab.folder, lab.host_key, lab.home, lab.marker, ["Port 22", "AddressFamily any"],
+        ))
+        private = f"/tmp/robustrun-{os.geteuid()}"
+        pathlib.Path(private).mkdir(mode=0o700, exist_ok=True)
+        script = (
+            f"hostname {self.name} && mount -t tmpfs -o mode=700 none {private} && "
+            f"mount -t tmpfs none /dev/shm && exec {SSHD} -D -e -f {shlex.quote(str(self.config))}"
+        )
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                ["unshare", "--net", "--pid", "--mount", "--uts", "--fork", "--kill-child",
+                 "--mount-proc", "sh", "-c", script],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={"PATH": os.environ["PATH"]},
+            )
+        self.init = wait_for(self._find_init, what=f"the start of {self.name}")
+        # A dead machine's end of the cable may not be gone yet.
+        subprocess.run([*lab.prefix, "ip", "link", "del", self.cable], capture_output=True)
+        lab.within_hub("ip", "link", "add", self.cable, "type", "veth",
+                       "peer", "name", "eth0", "address", f"02:00:00:00:00:{self.number:02x}",
+                       "netns", self.init)
+        lab.within_hub("ip", "link", "set", self.cable, "master", "bridge0", "up")
+        self.within("ip", "link", "set", "lo", "up")
+        lab.give_address(self.within, self.address)
+        wait_for(self._serves, what=f"the sshd of {self.name}")
+        return self
+
+    def _find_init(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.name} does not start: {self.log.read_text()}")
+        path = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        for child in path.read_text().split():
+            with contextlib.suppress(OSError):
+                if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "sshd":
+                    return int(child)
+        return None
+
+    def _serves(self):
+        text = pathlib.Path(f"/proc/{self.init}/net/tcp").read_text()
+        text += pathlib.Path(f"/proc/{self.init}/net/tcp6").read_text()
+        return any(
+            line.split()[1].endswith(":0016") and line.split()[3] == "0A"
+            for line in text.splitlines() if ":0016" in line
+        )
+
+    def within(self, *words):
+        run("nsenter", "-t", self.init, "-n", *words)
+
+    def processes(self):
+        """All of the machine but its first process, by their pids outside."""
+        home = namespace(self.init, "pid")
+        return [
+            int(entry.name) for entry in pathlib.Path("/proc").iterdir()
+            if entry.name.isdigit() and int(entry.name) != self.init
+            and home and namespace(entry.name, "pid") == home and is_alive(entry.name)
+        ]
+
+    def _with(self, word):
+        found = []
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                if word in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                    found.append(pid)
+        return found
+
+    def workers(self, script="lockstep.py"):
+        return [
+            pid for pid in self._with(script.encode())
+            if b"RANK=" in read_environ(pid) and b"robustrun-shim" not in program_of(pid)
+            and not is_standby(pid)
+        ]
+
+    def agents(self):
+        """Without what one has just forked: that looks like it until it runs something else."""
+        found = self._with(b"--stdin-credential")
+        return [pid for pid in found if parent_of(pid) not in found]
+
+    def pull(self):
+        """Pulls the cable: nothing gets in or out, and nobody is told."""
+        self.lab.within_hub("ip", "link", "set", self.cable, "down")
+
+    def plug(self):
+        self.lab.within_hub("ip", "link", "set", self.cable, "up")
+
+    def drop(self, direction):
+        """Drops all that leaves ("output") or reaches ("input") the machine."""
+        self.within("nft", f"add table inet cut; add chain inet cut {direction} "
+                           f"{{ type filter hook {direction} priority 0; policy drop; }}")
+
+    def pass_all(self):
+        self.within("nft", "delete table inet cut")
+
+    def lose_power(self):
+        """Silent: the cable first, so that no last word gets out."""
+        self.pull()
+        self.crash()
+
+    def crash(self):
+        """All processes die at once; what their sockets still say gets out."""
+        os.kill(self.init, signal.SIGKILL)
+        self.process.wait(timeout=30)
+
+    def shut_down(self):
+        if self.process and self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.init, signal.SIGKILL)
+            self.process.wait(timeout=30)
+
+
+class Lab:
+    """Machines h1, h2, … and the hub where the user's shell is, with a home that knows them."""
+
+    def __init__(self, folder, marker, six=False):
+        need_root()
+        need_sshd()
+        folder.mkdir()
+        pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self.folder, self.marker, self.six = folder, marker, six
+        self.home = Home(folder / "home")
+        self.host_key = folder / "host_key"
+        make_key(self.host_key, "ed25519")
+        self.machines = {}
+        self.former_hubs = []
+        self.hub = subprocess.Popen(
+            ["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL
+        )
+        wait_for(self._hub_is_apart, what="the hub's namespace")
+        self.within_hub("ip", "link", "add", "bridge0", "type", "bridge")
+        self.within_hub("ip", "link", "set", "bridge0", "up")
+        self.within_hub("ip", "link", "set", "lo", "up")
+        self.within_hub("ip", "link", "add", "cable", "type", "veth", "peer", "name", "eth0")
+        self.within_hub("ip", "link", "set", "cable", "master", "bridge0", "up")
+        self.give_address(self.within_hub, address(HUB, six))
+
+    def _hub_is_apart(self):
+        own = namespace(os.getpid(), "net")
+        return namespace(self.hub.pid, "net") not in (None, own)
+
+    def __getitem__(self, name):
+        return self.machines[name]
+
+    def within_hub(self, *words):
+        run("nsenter", "-t", self.hub.pid, "-n", *words)
+
+    def give_address(self, within, number):
+        if self.six:
+            within("ip", "addr", "add", f"{number}/64", "dev", "eth0", "nodad")
+        else:
+            within("ip", "addr", "add", f"{number}/24", "dev", "eth0")
+        within("ip", "link", "set", "eth0", "up")
+
+    @property
+    def prefix(self):
+        """What robustrun's command line begins with to run in the hub."""
+        return ("nsenter", "-t", str(self.hub.pid), "-n")
+
+    def move_hub(self, cut=True):
+        """The user sits down at another machine: from now on `prefix` leads there. `cut`: the
+        hub's own address is nobody's any more. Folders are shared."""
+        before = self.hub
+        if cut:
+            self.within_hub("ip", "link", "set", "cable", "down")
+        other = subprocess.Popen(
+            ["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL
+        )
+        self.former_hubs.append(before)
+        wait_for(lambda: namespace(other.pid, "net") not in (None, namespace(os.getpid(), "net")),
+                 what="the other hub's namespace")
+        run("nsenter", "-t", before.pid, "-n", "ip", "link", "add", "moved", "type", "veth",
+            "peer", "name", "eth0", "netns", other.pid)
+        run("nsenter", "-t", before.pid, "-n", "ip", "link", "set", "moved", "master", "bridge0",
+            "up")
+        self.hub = other
+        self.within_hub("ip", "link", "set", "lo", "up")
+        self.give_address(self.within_hub, address(HUB + 1, self.six))
+
+    def add(self, count):
+        for _ in range(count):
+            machine = Machine(self, len(self.machines) + 1)
+            self.home.add(machine.name, machine.address, 22)
+            self.home.trust(machine.address, 22, self.host_key)
+            self.machines[machine.name] = machine.boot()
+        return self
+
+    def close(self):
+        for machine in self.machines.values():
+            machine.shut_down()
+        for hub in [self.hub, *self.former_hubs]:
+            hub.kill()
+            hub.wait(timeout=30)

@@ -1,0 +1,103 @@
+"""Processes, as /proc shows them, and waiting for what they do."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import time
+
+
+def wait_for(condition, deadline_s=60.0, what="the condition"):
+    """The condition's first true value; fails after the deadline, which is generous: other tests
+    use the processors, too. Polls, because the conditions are about other processes and files."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come true within {deadline_s} s")
+        time.sleep(0.005)
+
+
+def read_environ(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def is_alive(pid):
+    """Running, not a zombie that nobody has reaped yet."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def program_of(pid):
+    """Empty when the process has ended."""
+    return b"".join(command_of(pid)[:1])
+
+
+def children_of(pid):
+    """Of all threads of a process; none when it has ended."""
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                listed = pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text()
+                found += map(int, listed.split())
+    return found
+
+
+def open_files_of(pid):
+    """What the descriptors of a process lead to; without those that it closes meanwhile."""
+    found = []
+    with contextlib.suppress(OSError):
+        for entry in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(f"/proc/{pid}/fd/{entry}"))
+    return found
+
+
+class HeldPort:
+    """A TCP port that nobody else is given until close(): bound here, but not listened on, which
+    leaves it to servers that set SO_REUSEADDR, as all do that may be started again at once."""
+
+    def __init__(self, address=""):
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((address, 0))
+        self.number = self._socket.getsockname()[1]
+
+    def close(self):
+        self._socket.close()
+
+
+def is_standby(pid):
+    """An interpreter that has not become a worker: it has no progress record."""
+    if b"ROBUSTRUN_STANDBY_SOCKET=" not in read_environ(pid):
+        return False
+    try:
+        return ".record" not in pathlib.Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return False
+
+
+def is_waiting_standby(pid):
+    """It has sent what it has imported: it holds torch and sleeps on its socket."""
+    try:
+        maps = pathlib.Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        sleeps_in = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0]
+    except OSError:
+        return False
+    return "libtorch_cpu" in maps and sleeps_in == "45"  # recvfrom

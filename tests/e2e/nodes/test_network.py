@@ -1,0 +1,184 @@
+"""Machines that lose their network or their power: namespaces with veth cables on a bridge, an
+sshd in each. With signs of life five times a second unless the default is what is tested."""
+
+import time
+
+import pytest
+from helpers.jobs import QUICK, dice, lockstep, rounds, start_job, wait_until_gone
+
+
+@pytest.fixture
+def run(robustrun):
+    def start(lab, *arguments, **options):
+        return start_job(
+            robustrun, f"--hosts=h[1-{len(lab.machines)}]", "--iface=eth0", *arguments,
+            env=lab.home.environment(), prefix=lab.prefix, **options,
+        )
+
+    return start
+
+
+@pytest.mark.parametrize("six", [False, True], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("transport", ["libssh2", "openssh"])
+def test_a_job_runs_on_machines_of_one_network(lab, run, robustrun, six, transport):
+    machines = lab(3, six=six)
+    job = run(machines, f"--ssh-transport={transport}", *lockstep(robustrun, 20))
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    assert job.group_names() == ["h1", "h2", "h3"]
+    assert machines["h1"].address in finished.errors  # the table of nodes
+    assert job.lines()[-1] == (0, 20, 3)
+    for machine in machines.machines.values():
+        wait_until_gone(machine.agents(), 20)
+
+
+def test_a_pulled_cable_convicts_after_ten_seconds_and_the_spare_takes_over(lab, run, robustrun):
+    machines = lab(3)
+    job = run(machines, "--nnodes=2", "--orphan-grace=1", *lockstep(robustrun))
+    job.moves(world=2)
+    job.wait(job.spares, "the spare")
+    far = machines["h2"]
+    workers, agents = far.workers(), far.agents()
+    assert len(workers) == 1 and len(agents) == 1
+    far.pull()
+    began = time.monotonic()
+    job.says("suspected", 8)  # before it is convicted
+    job.wait(lambda: job.group_names() == ["h1", "h3"], "the spare in its place")
+    took = time.monotonic() - began
+    assert 9.0 < took < 25
+    job.moves(world=2)
+    assert "does not answer" in job.losses()[0][1]
+    # Nobody tells the others: they count their own time.
+    wait_until_gone([*workers, *agents], 60)
+    job.stop()
+    robustrun.expect_nothing_left()
+
+
+def test_a_machine_without_power_is_replaced(lab, run, robustrun):
+    machines = lab(3)
+    job = run(machines, "--nnodes=2", *QUICK, *lockstep(robustrun))
+    job.moves(world=2)
+    job.wait(job.spares, "the spare")
+    machines["h1"].lose_power()
+    job.wait(lambda: job.group_names() == ["h3", "h2"], "the spare in its place")
+    job.moves(world=2)
+    job.stop()
+    robustrun.expect_nothing_left()
+
+
+@pytest.mark.parametrize("lease", ["default", "quick"])
+def test_a_cable_that_is_plugged_in_again_in_time_changes_nothing(lab, run, robustrun, lease):
+    machines = lab(3)
+    # The quick one twice as long as QUICK's: TCP tries again after 0.2, 0.6, 1.4 and 3 s.
+    options = () if lease == "default" else (*QUICK, "--node-lost-after=4")
+    job = run(machines, "--nnodes=2", *options, *lockstep(robustrun))
+    job.moves(world=2)
+    machines["h2"].pull()
+    if lease == "default":
+        job.says("suspected", 6)
+    else:
+        time.sleep(1.0)
+    machines["h2"].plug()
+    job.moves(world=2)
+    job.moves(world=2, more=50)
+    assert (job.attempt(), job.losses(), job.groups_formed()) == (0, [], 1)
+    job.stop()
+    robustrun.expect_nothing_left()
+
+
+@pytest.mark.parametrize("direction", ["output", "input"])
+def test_a_one_way_partition_is_a_loss_and_both_sides_know(lab, run, robustrun, direction):
+    machines = lab(3)
+    job = run(machines, "--nnodes=2", *QUICK, *lockstep(robustrun))
+    job.moves(world=2)
+    job.wait(job.spares, "the spare")
+    far = machines["h2"]
+    left = [*far.workers(), *far.agents()]
+    far.drop(direction)
+    job.wait(lambda: job.group_names() == ["h1", "h3"], "the spare in its place")
+    job.moves(world=2)
+    wait_until_gone(left, 60)
+    job.stop()
+    robustrun.expect_nothing_left()
+
+
+def test_an_agent_that_comes_back_too_late_is_refused_and_kills_its_workers(lab, run, robustrun):
+    machines = lab(3)
+    job = run(machines, "--nnodes=2", *QUICK, "--orphan-grace=300", *lockstep(robustrun))
+    job.moves(world=2)
+    job.wait(job.spares, "the spare")
+    far = machines["h2"]
+    workers, agents = far.workers(), far.agents()
+    far.pull()
+    job.wait(lambda: job.group_names() == ["h1", "h3"], "the spare in its place")
+    job.moves(world=2)
+    assert far.workers() == workers, "cut off, it does not know yet"
+    attempt = job.attempt()
+    far.plug()
+    wait_until_gone([*workers, *agents], 60)
+    job.moves(world=2)
+    assert job.attempt() == attempt, "what comes back does not disturb the others"
+    # Later its machine is a spare again.
+    job.wait(job.spares, "the machine as a spare", 150)
+    job.stop()
+    robustrun.expect_nothing_left()
+
+
+def test_the_supervisor_cut_off_from_all_ends_nothing_in_time(lab, run, robustrun):
+    """Everybody lives, only the supervisor hears nobody for a while: the workers go on."""
+    machines = lab(3)
+    job = run(machines, "--nnodes=3", *lockstep(robustrun))
+    job.moves(world=3)
+    machines.within_hub("ip", "link", "set", "cable", "down")
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        job.moves(world=3, deadline_s=5)
+    machines.within_hub("ip", "link", "set", "cable", "up")
+    job.moves(world=3)
+    job.says("heard again")
+    assert (job.attempt(), job.losses()) == (0, [])
+    job.stop(90)
+    robustrun.expect_nothing_left()
+
+
+def test_a_supervisor_that_stays_away_is_outlived_only_for_the_grace(lab, run, robustrun):
+    machines = lab(2)
+    job = run(machines, *QUICK, *lockstep(robustrun))
+    job.moves(world=2)
+    left = [p for m in machines.machines.values() for p in [*m.workers(), *m.agents()]]
+    assert len(left) == 4
+    machines.within_hub("ip", "link", "set", "cable", "down")
+    wait_until_gone(left, 60)
+    job.process.kill()
+    job.end()
+    robustrun.expect_nothing_left()
+
+
+@rounds(1)
+def test_cables_and_power_fail_at_random(lab, run, robustrun, seed):
+    """Four machines for a group of three, any one of them away at a time."""
+    draw = dice(seed, "cables")
+    machines = lab(4)
+    job = run(machines, "--nnodes=3", "--max-restarts=1000", *QUICK, *lockstep(robustrun))
+    job.moves(world=3)
+    for _ in range(3):
+        job.wait(job.spares, "a spare", 150)
+        time.sleep(draw.uniform(0, 0.5))
+        victim = machines[draw.choice(job.group_names())]
+        how = draw.choice(["pull", "lose_power", "crash", "input", "output"])
+        print("seed", seed, how, victim.name)
+        if how in ("input", "output"):
+            victim.drop(how)
+        else:
+            getattr(victim, how)()
+        # On a busy machine another one may stumble meanwhile; it is tried again after 40 s.
+        job.wait(lambda name=victim.name: name not in job.group_names(), "a group without it", 150)
+        job.moves(world=3)
+        if how in ("input", "output"):
+            victim.pass_all()
+        elif how == "pull":
+            victim.plug()
+        else:
+            victim.boot()
+    job.stop()
+    robustrun.expect_nothing_left()

@@ -1,0 +1,399 @@
+"""Agents over SSH, with real sshds: both transports, hosts that do not work, and the end of it."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+
+import pytest
+from helpers.jobs import descendants, kill_at_once, lockstep, start_job, wait_until_gone
+from helpers.processes import wait_for
+from helpers.runner import BUILD
+from helpers.ssh_server import make_key
+
+TRANSPORTS = pytest.mark.parametrize("transport", ["libssh2", "openssh"])
+
+
+@pytest.fixture
+def over(robustrun):
+    """Starts a job over the hosts of a farm."""
+
+    def start(hosts, *arguments, env=None, **options):
+        return start_job(
+            robustrun, *arguments, env={**hosts.home.environment(), **(env or {})}, **options
+        )
+
+    return start
+
+
+@TRANSPORTS
+@pytest.mark.parametrize("host_key", ["ed25519", "ecdsa"])
+def test_a_job_runs_on_hosts_in_order(farm, over, robustrun, transport, host_key):
+    hosts = farm(3, host_key=host_key)
+    robustrun.write(
+        "show.py", "import os\nprint(os.environ['RANK'], os.environ['GROUP_RANK'], os.getcwd(), "
+        "os.environ['SPECIAL'])\n"
+    )
+    job = over(hosts, "--hosts=h[1-3]", "--nproc-per-node=2", f"--ssh-transport={transport}",
+               "show.py", env={"SPECIAL": "a b"})
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    here = str(robustrun.folder)
+    assert sorted(finished.text.splitlines()) == [f"{r} {r // 2} {here} a b" for r in range(6)]
+    assert job.group_names() == ["h1", "h2", "h3"]
+    # libssh2 must not have been replaced in secret, nor OpenSSH.
+    assert ("ssh program" in finished.errors) is False
+    hosts.expect_empty()
+    robustrun.expect_nothing_left()
+
+
+def test_an_rsa_key_takes_openssh_and_says_why(farm, over, robustrun):
+    hosts = farm(1)
+    make_key(hosts.home.ssh / "id_rsa", "rsa")
+    text = hosts.home.config.read_text().replace("id_ed25519", "id_rsa")
+    hosts.home.config.write_text(text)
+    (hosts.home.ssh / "id_ed25519.pub").write_bytes(
+        (hosts.home.ssh / "id_rsa.pub").read_bytes()  # what the sshd lets in
+    )
+    robustrun.write("t.py", "print('ran')\n")
+    finished = over(hosts, "--hosts=h1", "t.py").finish()
+    assert (finished.code, finished.text) == (0, "ran\n"), finished.errors
+    assert "id_rsa" in finished.errors
+
+
+def test_a_hostfile_with_slots(farm, over, robustrun):
+    hosts = farm(2)
+    robustrun.write("hosts", "h2 slots=1\nh1 slots=3\n")
+    robustrun.write("show.py", "import os\nprint(os.environ['RANK'], os.environ['LOCAL_RANK'])\n")
+    job = over(hosts, "--hostfile=hosts", "show.py")
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    assert job.group_names() == ["h1", "h2"]
+    assert sorted(finished.text.splitlines()) == ["0 0", "1 1", "2 2", "3 0"]
+
+
+@TRANSPORTS
+def test_an_unknown_host_key_is_refused_with_the_command_that_fixes_it(
+    farm, over, robustrun, transport
+):
+    hosts = farm(1)
+    hosts.home.forget()
+    robustrun.write("t.py", "print('ran')\n")
+    finished = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", "t.py").finish()
+    assert finished.code not in (0, 137)
+    assert "ran" not in finished.text
+    assert "h1" in finished.errors and "host key" in finished.errors
+    shown = subprocess.run(
+        ["ssh-keygen", "-lf", f"{hosts.host_key}.pub"], capture_output=True, check=True
+    ).stdout.decode().split()[1]
+    if transport == "libssh2":  # ssh -o BatchMode=yes does not show it
+        assert shown in finished.errors
+        fix = finished.errors[finished.errors.index("ssh-keyscan") :].split("'")[0]
+        fix = " ".join(fix.split())
+        assert str(hosts.home.known_hosts) in fix
+        subprocess.run(fix, shell=True, check=True, capture_output=True)
+    else:
+        assert "ssh" in finished.errors
+        hosts.home.trust(hosts["h1"].address, hosts.port, hosts.host_key)
+    assert over(hosts, "--hosts=h1", f"--ssh-transport={transport}", "t.py").finish().code == 0
+
+
+@TRANSPORTS
+def test_a_changed_host_key_is_refused(farm, over, robustrun, transport):
+    hosts = farm(1)
+    make_key(robustrun.folder / "other", "ed25519")
+    hosts.home.forget()
+    hosts.home.trust(hosts["h1"].address, hosts.port, robustrun.folder / "other")
+    robustrun.write("t.py", "print('ran')\n")
+    finished = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", "t.py").finish()
+    assert finished.code != 0 and "ran" not in finished.text
+    assert "changed" in finished.errors and "ssh-keygen -R" in finished.errors
+
+
+@TRANSPORTS
+def test_hosts_that_do_not_work_are_named_while_others_go_on(farm, over, robustrun, transport):
+    hosts = farm(3)
+    hosts["h2"].die()  # nobody listens
+    hosts.home.add("nowhere", "no-such-host.invalid", 22)
+    hosts.home.add("locked", hosts["h1"].address, hosts.port, "IdentityFile /nonexistent",
+                   "IdentityAgent none")
+    config = hosts.home.config.read_text().replace(
+        f"  IdentityFile {hosts.home.key}\n", ""
+    ).replace("Host h", f"Host h*\n  IdentityFile {hosts.home.key}\nHost h", 1)
+    hosts.home.config.write_text(config)
+    job = over(
+        hosts, "--hosts=h1,h2,h3,nowhere,locked", "--nnodes=2:5", f"--ssh-transport={transport}",
+        *lockstep(robustrun),
+    )
+    job.moves(world=2)
+    assert job.group_names() == ["h1", "h3"]
+    # Each is named with its own cause.
+    for host, cause in (("h2", "refused"), ("nowhere", "name"), ("locked", "key")):
+        job.wait(lambda host=host, cause=cause: any(
+            host in line.split() and cause in line.lower() for line in job.err().splitlines()
+        ), f"why {host} does not work")
+    job.stop()
+    robustrun.expect_nothing_left()
+
+
+def test_too_few_hosts_end_the_start_with_the_cause(farm, over, robustrun):
+    hosts = farm(2)
+    hosts["h2"].die()
+    robustrun.write("t.py", "print('ran')\n")
+    finished = over(hosts, "--hosts=h1,h2", "t.py").finish()
+    assert finished.code in (2, 94)
+    assert "h2" in finished.errors and "refused" in finished.errors
+    assert "ran" not in finished.text
+    hosts.expect_empty()
+    robustrun.expect_nothing_left()
+
+
+@TRANSPORTS
+def test_many_connections_get_through_a_stingy_server(farm, over, robustrun, transport):
+    """The sshd takes one unauthenticated connection at a time and drops most others at once."""
+    hosts = farm(1, options=["MaxStartups 1:90:3"])
+    for number in range(2, 9):
+        hosts.home.add(f"h{number}", hosts["h1"].address, hosts.port)
+    robustrun.write("show.py", "import os\nprint(os.environ['RANK'])\n")
+    finished = over(
+        hosts, "--hosts=h[1-8]", f"--ssh-transport={transport}", "show.py"
+    ).finish(300)
+    assert finished.code == 0, finished.errors
+    assert sorted(finished.text.split()) == [str(rank) for rank in range(8)]
+    hosts.expect_empty()
+
+
+@TRANSPORTS
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_command_ends_everything_on_the_hosts(
+    farm, over, robustrun, transport, how
+):
+    hosts = farm(3)
+    job = over(hosts, "--hosts=h[1-3]", "--nnodes=2", "--orphan-grace=2",
+               f"--ssh-transport={transport}", *lockstep(robustrun))
+    job.moves(world=2)
+    job.process.send_signal(how)
+    assert job.end() == (130 if how == signal.SIGINT else -how)
+    hosts.expect_empty()
+    robustrun.expect_nothing_left()
+
+
+@TRANSPORTS
+def test_a_broken_ssh_session_alone_changes_nothing(farm, over, robustrun, transport):
+    hosts = farm(2)
+    job = over(hosts, "--hosts=h[1-2]", f"--ssh-transport={transport}", *lockstep(robustrun))
+    job.moves(world=2)
+    wait_until_gone(hosts["h2"].hang_up(), 20, "the session")
+    for _ in range(10):
+        job.moves(world=2)
+    assert (job.attempt(), job.losses()) == (0, [])
+    # Nor is the agent forgotten: it still ends with the job.
+    job.stop()
+    hosts.expect_empty()
+    robustrun.expect_nothing_left()
+
+
+@TRANSPORTS
+def test_a_machine_that_dies_is_replaced_before_its_lease_is_over(farm, over, robustrun, transport):
+    hosts = farm(3)
+    job = over(hosts, "--hosts=h[1-3]", "--nnodes=2", f"--ssh-transport={transport}",
+               *lockstep(robustrun))
+    job.moves(world=2)
+    job.wait(job.spares, "the spare")
+    hosts["h1"].die()
+    job.wait(lambda: job.group_names() == ["h3", "h2"], "the spare in its place")
+    job.moves(world=2)
+    assert job.attempt() == 1
+    assert "said nothing" not in job.losses()[0][1], job.losses()
+    finished = job.stop()
+    assert "h3 takes the place of h1" in finished.errors
+    robustrun.expect_nothing_left()
+
+
+def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, robustrun):
+    for _ in range(2):
+        hosts = farm(2)
+        job = over(hosts, "--hosts=h[1-2]", "--nnodes=1", *lockstep(robustrun))
+        job.moves(world=1)
+        job.wait(job.spares, "the spare")
+        hosts["h1"].die()
+        job.wait(lambda job=job: job.group_names() == ["h2"], "the spare in its place")
+        assert job.stop().code == 143
+
+    listed = robustrun.run("nodes")
+    assert re.match(r"h1 +lost in 2 runs.*; taken last by the next runs", listed.text)
+    assert json.loads(robustrun.run("nodes", "--json", "h1").text)[0]["offender"] is True
+    assert "No run has noted anything of h2" in robustrun.run("nodes", "h2").text
+
+    hosts = farm(2)
+    job = over(hosts, "--hosts=h[1-2]", "--nnodes=1", *lockstep(robustrun))
+    job.moves(world=1)
+    assert job.group_names() == ["h2"]
+    finished = job.stop()
+    assert "h1 has failed earlier runs (lost in 2 runs" in finished.errors
+
+    checked = robustrun.run("check", "--preflight=full", "--hosts=h[1-2]",
+                            env=hosts.home.environment())
+    assert checked.code == 0, checked.errors
+    assert re.match("h1 +cleared by a full check", robustrun.run("nodes", "h1").text)
+
+
+def test_the_node_of_rank_0_may_fail_with_any_code(farm, over, robustrun):
+    hosts = farm(2)
+    robustrun.write(
+        "fail.py", "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(7)\n"
+        "time.sleep(100)\n"
+    )
+    job = over(hosts, "--hosts=h[1-2]", "--max-restarts=0", "fail.py")
+    finished = job.finish()
+    assert finished.code == 7, finished.errors
+    assert robustrun.report(job.run)["incidents"][0]["node"] == "h2"
+
+
+# --- hosts that are not like this one -----------------------------------------------------------
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own takes root")
+
+
+def start_again(hosts, name, *around, first=""):
+    """Starts that host's sshd again under another command, after some shell commands."""
+    hosts[name].die()
+    script = f"{first}exec /usr/sbin/sshd -D -e -f {hosts[name].config}"
+    log = open(hosts[name].log, "ab")
+    process = subprocess.Popen(
+        [*around, "sh", "-c", script],
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]},
+    )
+    log.close()
+    hosts[name].process = process
+    wait_for(hosts[name].answers, what=f"the sshd of {name}")
+
+
+def hide(hosts, name, *folders):
+    """Starts that host's sshd again in a mount namespace where these folders are empty."""
+    mounts = "".join(f"mount -t tmpfs none {shlex.quote(str(f))} && " for f in folders)
+    start_again(hosts, name, "unshare", "--mount", first=mounts)
+
+
+@needs_root
+@pytest.mark.parametrize("missing", ["script", "folder"])
+def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustrun, missing):
+    hosts = farm(2)
+    place = robustrun.folder / "project"
+    place.mkdir()
+    (place / "t.py").write_text("import time; time.sleep(100)\n")
+    (place / "inner").mkdir()
+    hide(hosts, "h2", place)
+    cwd = place / "inner" if missing == "folder" else robustrun.folder
+    finished = over(hosts, "--hosts=h[1-2]", str(place / "t.py"), cwd=cwd).finish()
+    assert finished.code not in (0, 94), finished.errors
+    assert "h2" in finished.errors
+    assert str(place / ("t.py" if missing == "script" else "inner")) in finished.errors
+    assert "is not on this machine" in finished.errors
+    assert finished.code == 127, finished.errors
+    hosts.expect_empty()
+
+
+def test_every_host_counts_for_itself(farm, over, robustrun):
+    hosts = farm(2)
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    start_again(hosts, "h1", "taskset", "-c", ",".join(map(str, cpus)))
+    start_again(hosts, "h2", "taskset", "-c", str(cpus[0]))
+    robustrun.write("show.py", "import os\nprint(os.environ['RANK'], os.environ['LOCAL_RANK'])\n")
+    words = ("--hosts=h[1-2]", "--nproc-per-node=cpu")
+    job = over(hosts, *words, f"--expect-world={len(cpus) + 1}", "show.py")
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    assert sorted(finished.text.splitlines()) == [
+        *(f"{rank} {rank}" for rank in range(len(cpus))), f"{len(cpus)} 0"
+    ]
+    finished = over(hosts, *words, "--expect-world=64", "show.py").finish()
+    assert finished.code == 94, finished.errors
+    assert f"offer {len(cpus) + 1} workers, and 64 are expected" in finished.errors
+    finished = over(hosts, "--hosts=h1", "--nproc-per-node=nosuch", "show.py").finish()
+    assert finished.code == 94, finished.errors
+    assert "h1" in finished.errors
+    assert "Unsupported nproc_per_node value: nosuch" in finished.errors
+    hosts.expect_empty()
+
+
+@needs_root
+@TRANSPORTS
+def test_a_host_without_robustrun_gets_it_pushed(farm, over, robustrun, transport):
+    """Nothing of ours is there but the shared folder of the test; a second run finds it there."""
+    home = pathlib.Path.home()
+    hosts = farm(1)
+    hide(hosts, "h1", BUILD / "bin", BUILD / "share", home / ".cache")
+    job = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", *lockstep(robustrun))
+    job.moves(deadline_s=150)
+    agent = job.agents()[0]
+    program = os.readlink(f"/proc/{agent}/exe")
+    assert "/.cache/robustrun/" in program, program
+    pushed = pathlib.Path(f"/proc/{agent}/root{program}").parents[1] / "share" / "robustrun"
+    assert {"librobustrun.so", "librobustrun_tracer.so"} <= set(os.listdir(pushed))
+    assert job.lines()
+    job.stop()
+    again = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", *lockstep(robustrun))
+    again.moves()
+    assert os.readlink(f"/proc/{again.agents()[0]}/exe") == program
+    again.stop()
+    hosts.expect_empty()
+
+
+def test_the_credential_is_nowhere_to_be_seen(farm, over, robustrun):
+    """Not in arguments, environment or any file but the supervisor's own, which is private."""
+    hosts = farm(2)
+    job = over(hosts, "--hosts=h[1-2]", "--ssh-transport=openssh", *lockstep(robustrun))
+    job.moves(world=2)
+    for pid in [*descendants(job.pid), *(p for h in hosts.hosts.values() for p in h.strays())]:
+        for name in ("cmdline", "environ"):
+            try:
+                text = pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+            except OSError:
+                continue
+            assert b"robustrun-credential" not in text
+            assert b"PRIVATE KEY" not in text
+    for path in robustrun.folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # the job renames files all along
+            if path.is_file() and path.stat().st_mode & 0o077:
+                assert b"robustrun-credential-" not in path.read_bytes(), path
+    assert oct(job.run.stat().st_mode & 0o777) == "0o700"
+    job.stop()
+
+
+def test_without_an_ssh_client_the_built_in_one_serves(farm, over, robustrun, tmp_path):
+    hosts = farm(1)
+    # Its defaults are ~/.ssh and port 22: what a configuration file says nobody can tell it.
+    empty = robustrun.folder / "empty-bin"
+    empty.mkdir()
+    for tool in ("sh", "env"):
+        (empty / tool).symlink_to(shutil.which(tool))
+    robustrun.write("t.py", "print('ran')\n")
+    finished = over(
+        hosts, f"--hosts={hosts['h1'].address}:{hosts.port}", "--ssh-transport=libssh2", "t.py",
+        env={"PATH": str(empty)},
+    ).finish()
+    assert (finished.code, finished.text) == (0, "ran\n"), finished.errors
+
+
+@TRANSPORTS
+def test_sessions_and_agents_die_together_at_random(farm, over, robustrun, transport):
+    hosts = farm(3)
+    job = over(hosts, "--hosts=h[1-3]", "--nnodes=2", f"--ssh-transport={transport}",
+               *lockstep(robustrun))
+    job.moves(world=2)
+    for node in (0, 1):
+        pids = job.node_processes(node)
+        sessions = [p for p in hosts[f"h{node + 1}"].processes()[1:] if p not in pids]
+        attempt = job.attempt()
+        kill_at_once([*sessions, *pids])
+        wait_until_gone(pids, 20)
+        job.wait(lambda before=attempt: job.attempt() > before, "another attempt")
+        job.moves(world=2)
+    job.stop()
+    hosts.expect_empty()

@@ -1,0 +1,313 @@
+"""Standby workers: a restart with interpreters that have imported torch already, which nobody can
+tell from a fresh start but by the time it takes."""
+
+import json
+import os
+import signal
+
+import pytest
+from helpers.processes import is_alive, is_waiting_standby, wait_for
+
+pytest.importorskip("torch")
+
+WORKERS = 2
+# Trains a step, notes what a program can see of itself, and waits in the first attempts.
+SCRIPT = r"""
+import os, sys
+first_line = set(sys.modules)
+import json, signal, time
+import torch
+rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
+weight = torch.nn.Parameter(torch.ones(2))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+weight.sum().backward()
+optimizer.step()
+def child(queue):
+    queue.put([__name__, os.environ["RANK"]])
+if __name__ == "__main__":
+    import multiprocessing
+    started = {}
+    for method in ("fork", "spawn"):
+        context = multiprocessing.get_context(method)
+        queue = context.SimpleQueue()
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        started[method] = queue.get()
+        process.join()
+    status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
+    facts = {
+        "pid": os.getpid(), "warm": "torch" in first_line, "version": 1,
+        "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "flags": str(sys.flags),
+        "name": __name__, "file": __file__, "doc": __doc__, "spec": str(__spec__),
+        "main": sys.modules["__main__"].__dict__ is globals(),
+        "cwd": os.getcwd(), "environment": dict(os.environ),
+        "inherited": os.popen("env | sort").read().splitlines(),
+        "started": started, "threads": torch.get_num_threads(),
+        "signals": [str(signal.getsignal(n)).split(" at ")[0]
+                    for n in range(1, 65) if n not in (32, 33)],
+        "masks": [status[name] for name in ("SigBlk", "SigIgn", "SigCgt")],
+        "affinity": sorted(os.sched_getaffinity(0)), "session": os.getsid(0) == os.getpid(),
+        "stdin": os.readlink("/proc/self/fd/0"),
+        "kinds": [os.readlink(f"/proc/self/fd/{n}").split(":")[0] for n in (1, 2)],
+        "faulthandler": os.path.exists(
+            os.environ.get("ROBUSTRUN_RECORD", "").replace(".record", ".stack")),
+    }
+    with open(f"facts.{rank}.{attempt}.part", "w") as file:
+        json.dump(facts, file)
+    os.rename(f"facts.{rank}.{attempt}.part", f"facts.{rank}.{attempt}")
+    print(f"rank {rank} attempt {attempt}")
+    print("trouble", file=sys.stderr)
+    while not os.path.exists(f"go.{attempt}"):
+        time.sleep(0.01)
+"""
+# Of one start alone; the rest of what a program sees has to be the same.
+OF_ONE = {"MASTER_PORT", "ROBUSTRUN_RECORD", "ROBUSTRUN_SOCKET", "ROBUSTRUN_FLIGHT_SOCKET",
+          "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ROBUSTRUN_RUN_ID", "NCCL_RAS_ADDR"}
+
+
+def facts(robustrun, attempt):
+    def read():
+        files = [robustrun.folder / f"facts.{rank}.{attempt}" for rank in range(WORKERS)]
+        return all(f.exists() for f in files) and [json.loads(f.read_text()) for f in files]
+
+    return wait_for(read, 300, f"attempt {attempt} on {WORKERS} ranks")
+
+
+def waiting(robustrun, besides=()):
+    return robustrun.waiting_standbys(WORKERS, besides)
+
+
+def start(robustrun, *options, script=SCRIPT):
+    robustrun.write("job.py", script)
+    return robustrun.start(*options, "--nproc-per-node", str(WORKERS), "job.py", "--lr", "0.1", "")
+
+
+def go(robustrun, *attempts):
+    for attempt in attempts:
+        (robustrun.folder / f"go.{attempt}").touch()
+
+
+def test_a_restart_takes_workers_that_were_there_before(robustrun):
+    running = start(robustrun)
+    first = facts(robustrun, 0)
+    before = waiting(robustrun)
+    os.kill(first[1]["pid"], signal.SIGKILL)
+    second = facts(robustrun, 1)
+    assert sorted(each["pid"] for each in second) == before
+    assert [each["warm"] for each in first + second] == [False] * WORKERS + [True] * WORKERS
+
+    # Each is used once: the next restart has others.
+    after = waiting(robustrun, besides=before)
+    os.kill(second[0]["pid"], signal.SIGKILL)
+    third = facts(robustrun, 2)
+    assert sorted(each["pid"] for each in third) == after
+    others = waiting(robustrun, besides=before + after)
+    go(robustrun, 2)
+    finished = running.finish()
+    assert finished.code == 0, finished.errors
+    assert not any(map(is_alive, others))
+    robustrun.expect_nothing_left()
+
+    report = robustrun.report()
+    assert [incident["warm"] for incident in report["incidents"]] == [WORKERS, WORKERS]
+    assert "2 workers started warm" in robustrun.run("report", str(robustrun.newest_run())).text
+    log = robustrun.newest_run() / "logs" / "attempt_1" / "0"
+    assert (log / "stdout.log").read_text() == "rank 0 attempt 1\n"
+    # multiprocessing's tracker may complain of what was killed.
+    assert (log / "stderr.log").read_text().splitlines()[0] == "trouble"
+    assert "rank 1 attempt 2" in finished.text
+
+
+def seen(robustrun, *options):
+    """What the ranks see of themselves in their second attempt."""
+    running = start(robustrun, *options)
+    victim = facts(robustrun, 0)[0]["pid"]
+    if "--standby=off" not in options:
+        waiting(robustrun)
+    os.kill(victim, signal.SIGKILL)
+    second = facts(robustrun, 1)
+    go(robustrun, 1)
+    finished = running.finish()
+    assert finished.code == 0, finished.errors
+    for path in robustrun.folder.glob("*.[01]"):
+        path.unlink()
+    return second
+
+
+def test_a_program_cannot_tell_a_warm_start_from_a_fresh_one(robustrun):
+    fresh, warm = seen(robustrun, "--standby=off"), seen(robustrun)
+    assert [each.pop("warm") for each in fresh + warm] == [False] * WORKERS + [True] * WORKERS
+    for rank in range(WORKERS):
+        for each in (fresh[rank], warm[rank]):
+            del each["pid"]
+            names = set(each["environment"])
+            assert OF_ONE - {"NCCL_RAS_ADDR"} <= names
+            assert each["environment"]["RANK"] == str(rank)
+            for name in OF_ONE & names:
+                del each["environment"][name]
+            each["inherited"] = [line for line in each["inherited"]
+                                 if line.partition("=")[0] not in OF_ONE]
+        for name, value in fresh[rank].items():
+            assert warm[rank][name] == value, f"{name} of rank {rank}"
+        assert warm[rank].keys() == fresh[rank].keys()
+
+
+def test_a_changed_script_runs_as_it_is_now(robustrun):
+    running = start(robustrun)
+    victim = facts(robustrun, 0)[0]["pid"]
+    before = waiting(robustrun)
+    robustrun.write("job.py", SCRIPT.replace('"version": 1', '"version": 2'))
+    os.kill(victim, signal.SIGKILL)
+    assert [each["version"] for each in facts(robustrun, 1)] == [2] * WORKERS
+    wait_for(lambda: not any(map(is_alive, before)), what="the end of standbys out of date")
+    go(robustrun, 1)
+    assert running.finish().code == 0
+
+
+def test_a_standby_that_died_is_no_loss(robustrun):
+    running = start(robustrun)
+    first = facts(robustrun, 0)
+    before = waiting(robustrun)
+    dead = before[0]
+    os.kill(dead, signal.SIGKILL)
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    second = facts(robustrun, 1)
+    pids = {each["pid"] for each in second}
+    assert dead not in pids
+    assert pids & set(before) == {before[1]}
+    assert sorted(each["warm"] for each in second) == [False, True]
+    go(robustrun, 1)
+    assert running.finish().code == 0
+    assert robustrun.report()["incidents"][0]["warm"] == 1
+
+
+def test_a_stopped_standby_is_not_waited_for(robustrun):
+    running = start(robustrun)
+    first = facts(robustrun, 0)
+    before = waiting(robustrun)
+    for pid in before:
+        os.kill(pid, signal.SIGSTOP)
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    assert not any(each["warm"] for each in facts(robustrun, 1))
+    go(robustrun, 1)
+    assert running.finish().code == 0
+    robustrun.expect_nothing_left()
+
+
+# Its standby's imports end when the file of its rank goes, which the first attempt makes; rank 1
+# imports more than rank 0.
+GATE = """
+import os, time
+hold = "hold." + os.environ["LOCAL_RANK"]
+# A child that multiprocessing spawns runs the script's head, too.
+while os.path.exists(hold) and open(hold).read() != str(os.getppid()):
+    time.sleep(0.01)
+"""
+GATED = SCRIPT.replace("import torch\n", r"""
+import torch, tqdm, gate
+if os.environ["RANK"] == "1":
+    import mailbox, tarfile, xml.dom.minidom
+if __name__ == "__main__" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    with open("hold." + os.environ["RANK"] + ".part", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(file.name, "hold." + os.environ["RANK"])
+""", 1)
+
+
+def start_gated(robustrun):
+    pytest.importorskip("tqdm")  # torch imports it, and it goes through all variables
+    libraries = robustrun.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "gate.py").write_text(GATE)
+    robustrun.write("job.py", GATED)
+    return robustrun.start("--nproc-per-node", str(WORKERS), "job.py",
+                           env={"PYTHONPATH": str(libraries)})
+
+
+def importing(robustrun):
+    """Both standbys, by local rank; none of them waits yet."""
+    pids = wait_for(lambda: len(robustrun.standbys()) == WORKERS and robustrun.standbys(), 300,
+                    "standby workers that import")
+    found = {}
+    for pid in pids:
+        variables = open(f"/proc/{pid}/environ", "rb").read().split(b"\0")
+        found[int(next(v[-1:] for v in variables if v.startswith(b"LOCAL_RANK=")))] = pid
+    return found
+
+
+def age(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[19])
+
+
+def release(robustrun, rank):
+    (robustrun.folder / f"hold.{rank}").unlink()
+
+
+def test_a_restart_waits_for_standbys_that_import(robustrun):
+    running = start_gated(robustrun)
+    first = facts(robustrun, 0)
+    found = importing(robustrun)
+    assert age(found[1]) <= age(found[0]), "the one with more imports begins first"
+    release(robustrun, 1)
+    wait_for(lambda: is_waiting_standby(found[1]), 300, "the first standby worker")
+    for each in first:
+        os.kill(each["pid"], signal.SIGKILL)
+    wait_for(lambda: not any(is_alive(each["pid"]) for each in first), what="the workers' end")
+    release(robustrun, 0)
+    second = facts(robustrun, 1)
+    assert [each["pid"] for each in second] == [found[0], found[1]]
+    assert all(each["warm"] for each in second)
+    go(robustrun, 1)
+    assert running.finish().code == 0
+    incident = robustrun.report()["incidents"][0]
+    assert (incident["warm"], incident["cold"]) == (WORKERS, [])
+
+
+def test_a_standby_that_never_gets_ready_is_given_up_and_the_report_says_so(robustrun):
+    running = start_gated(robustrun)
+    first = facts(robustrun, 0)
+    stuck = importing(robustrun).values()
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    wait_for(lambda: not any(map(is_alive, stuck)), what="the end of the standby workers")
+    release(robustrun, 0)
+    release(robustrun, 1)
+    assert not any(each["warm"] for each in facts(robustrun, 1))
+    told = "its standby worker was still importing"
+    status = json.loads(robustrun.run("status", str(robustrun.newest_run()), "--json").out)
+    assert status["cold"].endswith(f" starts without a standby worker: {told}")
+    go(robustrun, 1)
+    finished = running.finish()
+    assert finished.code == 0
+    assert robustrun.report()["incidents"][0]["cold"] == [f"rank 0 and 1 more: {told}"]
+    assert finished.errors.count(f"starts without a standby worker: {told}") == 1
+
+
+def test_what_an_import_read_is_the_reason_why_a_standby_is_refused(robustrun):
+    libraries = robustrun.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "reader.py").write_text("import os\nport = os.environ.get('MASTER_PORT')\n")
+    robustrun.write("job.py", SCRIPT.replace("import torch\n", "import torch, reader\n", 1))
+    running = robustrun.start("--nproc-per-node", str(WORKERS), "job.py",
+                              env={"PYTHONPATH": str(libraries)})
+    first = facts(robustrun, 0)
+    waiting(robustrun)
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    assert not any(each["warm"] for each in facts(robustrun, 1))
+    go(robustrun, 1)
+    finished = running.finish()
+    told = "a module that it imported has read MASTER_PORT"
+    assert finished.errors.count(f"starts without a standby worker: {told}") == 1
+    assert robustrun.report()["incidents"][0]["cold"] == [f"rank 0 and 1 more: {told}"]
+    assert told in robustrun.run("report", str(robustrun.newest_run())).text
+
+
+@pytest.mark.parametrize("options", [("--standby=off",), ("--compat=torchrun",)])
+def test_without_standbys_there_are_none(robustrun, options):
+    running = start(robustrun, *options, "--max-restarts=1")
+    first = facts(robustrun, 0)
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    second = facts(robustrun, 1)
+    assert robustrun.standbys() == []
+    assert not any(each["warm"] for each in second)
+    go(robustrun, 1)
+    assert running.finish().code == 0

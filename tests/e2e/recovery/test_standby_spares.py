@@ -1,0 +1,152 @@
+"""Standby workers on spare nodes: who takes the place of a lost node has imported already."""
+
+
+import pytest
+from helpers.jobs import LOCKSTEP, kill_at_once, wait_until_gone
+from helpers.processes import is_standby, program_of
+
+RANKS = 2  # of each of two nodes
+# In step, and each rank notes who it is once it has done one: a warm one had `decimal` before.
+SCRIPT = r"""
+import os, sys
+first_line = set(sys.modules)
+import decimal
+""" + LOCKSTEP.replace("    robustrun.step(step)\n", r"""    robustrun.step(step)
+    own = f"who.{attempt}.{rank}"
+    if step == first + 1:
+        with open(own + ".part", "w") as file:
+            file.write(f"{os.getpid()} {'decimal' in first_line} {os.environ.get('LR', '')}")
+        os.replace(own + ".part", own)
+""")
+
+
+def sleeps_on_its_socket(pid):
+    try:
+        return open(f"/proc/{pid}/syscall").read().split()[0] == "45"  # recvfrom
+    except OSError:
+        return False
+
+
+class Warm:
+    """A job of two nodes and a spare."""
+
+    def __init__(self, nodes, *options, script=SCRIPT, **more):
+        nodes.runner.write("job.py", script)
+        self.runner = nodes.runner
+        self.job = nodes("--nnodes=2", "--spares=1", f"--nproc-per-node={RANKS}", *options,
+                         "job.py", str(10**9), "0.02", **more)
+        self.who(0)
+        self.spare, = self.job.wait(self.job.spares, "the spare")
+
+    def who(self, attempt):
+        """By rank: pid, whether it started warm, and its LR."""
+        files = [self.runner.folder / f"who.{attempt}.{rank}" for rank in range(2 * RANKS)]
+        self.job.wait(lambda: all(file.exists() for file in files), f"attempt {attempt}", 150)
+        words = [file.read_text().split(" ") for file in files]
+        return [(int(pid), warm == "True", lr) for pid, warm, lr in words]
+
+    def standbys(self, node):
+        return sorted(pid for pid in self.job.node_processes(node)[1:]
+                      if b"shim" not in program_of(pid) and is_standby(pid))
+
+    def waiting(self, node, besides=()):
+        def there():
+            pids = [pid for pid in self.standbys(node)
+                    if pid not in besides and sleeps_on_its_socket(pid)]
+            return len(pids) == RANKS and pids
+
+        return self.job.wait(there, f"standbys of node {node}", 150)
+
+    def lose(self, node):
+        """The second time the spare takes its place; the next attempt."""
+        attempt = self.job.attempt()
+        kill_at_once(self.job.node_processes(node))
+        self.job.wait(lambda: self.job.attempt() > attempt, "another attempt")
+        return self.job.attempt()
+
+    def lose_for_good(self, node):
+        self.who(self.lose(node))
+        return self.lose(node)
+
+
+@pytest.mark.parametrize("mode", ["spares", "all"])
+def test_a_spare_takes_over_with_workers_that_were_there_before(nodes, mode):
+    run = Warm(nodes, f"--standby={mode}")
+    first, last = run.job.group()
+    before = run.waiting(run.spare)
+    run.who(run.lose(last))
+    # A restart without it is no reason to make others.
+    assert run.waiting(run.spare) == before
+    in_place = run.waiting(first) if mode == "all" else run.standbys(first)
+    assert len(in_place) == (RANKS if mode == "all" else 0)
+
+    after = run.who(run.lose(last))
+    assert run.job.group() == [first, run.spare]
+    assert sorted(pid for pid, _, _ in after[RANKS:]) == before
+    assert [warm for _, warm, _ in after] == [mode == "all"] * RANKS + [True] * RANKS
+    if mode == "spares":  # it is no spare any more
+        run.job.moves()
+        assert run.standbys(run.spare) == []
+    assert run.job.stop().code == 143
+    run.runner.expect_nothing_left()
+    warm = [incident["warm"] for incident in run.runner.report(run.job.run)["incidents"]]
+    assert warm == ([RANKS, 2 * RANKS] if mode == "all" else [0, RANKS])
+    text = run.runner.run("report", str(run.job.run)).text
+    assert f"{warm[1]} workers started warm" in text
+
+
+def test_an_update_makes_others_of_them(nodes):
+    run = Warm(nodes)
+    before = run.waiting(run.spare)
+    updated = run.runner.run("update", str(run.job.run), "--env", "LR=0.5", "--now")
+    assert updated.code == 0, updated.errors
+    run.who(1)
+    wait_until_gone(before, 90, "standbys out of date")
+    run.waiting(run.spare, besides=before)
+    after = run.who(run.lose_for_good(run.job.group()[1]))
+    assert run.job.group()[1] == run.spare
+    assert [(warm, lr) for _, warm, lr in after[RANKS:]] == [(True, "0.5")] * RANKS
+    run.job.stop()
+    run.runner.expect_nothing_left()
+
+
+def test_without_standbys_the_spare_starts_as_usual(nodes):
+    run = Warm(nodes, "--standby=off")
+    run.job.moves(more=100)  # two seconds: a few of the supervisor's heartbeats
+    assert run.standbys(run.spare) == []
+    after = run.who(run.lose_for_good(run.job.group()[1]))
+    assert run.job.group()[1] == run.spare
+    assert not any(warm for _, warm, _ in after)
+    run.job.stop()
+
+
+def test_a_spare_that_has_no_room_keeps_none_and_says_so(nodes):
+    """What a standby measures of itself is made up by a module that is installed."""
+    packages = nodes.runner.folder / "site-packages"
+    packages.mkdir()
+    (packages / "greedy.py").write_text(
+        "import sys\n"
+        "standby = sys.modules.get('robustrun._standby')\n"
+        "if standby:\n"
+        "    standby._memory_kb = lambda: 1 << 40\n"
+    )
+    run = Warm(nodes, "--standby=spares", script="import greedy\n" + SCRIPT,
+               env={"PYTHONPATH": str(packages)})
+    run.job.says("are more than a tenth of")
+    run.job.wait(lambda: not run.standbys(run.spare), "the end of standbys that are too large")
+    after = run.who(run.lose_for_good(run.job.group()[1]))
+    assert run.job.group()[1] == run.spare
+    assert not any(warm for _, warm, _ in after)
+    run.job.stop()
+
+
+def test_a_spare_that_comes_back_keeps_them_again(nodes):
+    run = Warm(nodes, "--standby=spares")
+    before = run.waiting(run.spare)
+    joins = run.job.joins()
+    kill_at_once(run.job.node_processes(run.spare))
+    run.job.wait(lambda: run.job.joins() > joins, "the spare again")
+    again = run.waiting(run.spare)
+    assert not set(again) & set(before)
+    run.job.stop()
+    run.runner.expect_nothing_left()

@@ -1,0 +1,74 @@
+"""The main job for real: DDP training over gloo that loses a rank, resumes from its checkpoint and
+ends with the loss curve of a run that never did, to the last bit."""
+
+import json
+import os
+import signal
+import sys
+
+from helpers.processes import wait_for
+from helpers.runner import ROOT
+
+EXAMPLE = ROOT / "examples" / "train.py"
+STEPS, EVERY = 120, 20
+
+
+def arguments(robustrun, name, *more):
+    folder = robustrun.folder / name
+    folder.mkdir()
+    return [
+        "--nproc-per-node=2", str(EXAMPLE), "--steps", str(STEPS), "--every", str(EVERY),
+        "--checkpoint", str(folder / "checkpoints"), "--curve", str(folder / "curve"),
+        "--pid-dir", str(folder), *more,
+    ]
+
+
+def curve(robustrun, name):
+    """Step to loss as written, bit for bit; a step done twice must have had the same loss twice."""
+    losses = {}
+    for line in (robustrun.folder / name / "curve").read_text().splitlines():
+        step, loss = line.split(" ", 1)
+        assert losses.setdefault(step, loss) == loss, f"step {step} had two losses"
+    return losses
+
+
+def test_a_killed_rank_does_not_change_the_loss_curve(robustrun):
+    calm = robustrun.run(*arguments(robustrun, "calm"), timeout=400)
+    assert calm.code == 0, calm.errors
+
+    running = robustrun.start(
+        "--summary-json", "summary.json", *arguments(robustrun, "killed", "--slow", "0.03")
+    )
+    written = robustrun.folder / "killed" / "curve"
+
+    def is_between_checkpoints():
+        steps = written.read_text().count("\n") if written.exists() else 0
+        return steps > EVERY and EVERY // 3 <= steps % EVERY <= 2 * EVERY // 3
+
+    wait_for(is_between_checkpoints, 300)
+    os.kill(int((robustrun.folder / "killed" / "rank-1.pid").read_text()), signal.SIGKILL)
+    finished = running.finish(400)
+    assert finished.code == 0, finished.errors
+    assert curve(robustrun, "killed") == curve(robustrun, "calm")
+
+    summary = json.loads((robustrun.folder / "summary.json").read_text())
+    assert (summary["outcome"], summary["attempts"]) == ("succeeded", 2)
+    (incident,) = summary["incidents"]
+    assert incident["rank"] == 1 and "SIGKILL" in incident["ended"]
+    assert 0 < incident["steps_lost"] < 2 * EVERY
+    names = [phase["name"] for phase in incident["phases"]]
+    assert names[:2] == ["detect", "stop the others"] and "first step" in names
+    final = {metric["name"]: metric["value"] for metric in summary["metrics"]}
+    assert final["loss"] < 0.7
+
+
+def test_an_unmodified_torchrun_script_runs_under_compat(robustrun):
+    finished = robustrun.run("--compat=torchrun", *arguments(robustrun, "compat"), timeout=400)
+    assert finished.code == 0, finished.errors
+    # The same script under the real torchrun: the same curve.
+    theirs = robustrun.run(
+        "-m", "torch.distributed.run", *arguments(robustrun, "theirs"), argv0=sys.executable,
+        timeout=400,
+    )
+    assert theirs.code == 0, theirs.errors
+    assert curve(robustrun, "compat") == curve(robustrun, "theirs")

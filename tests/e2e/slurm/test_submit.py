@@ -1,0 +1,250 @@
+"""Jobs that `robustrun submit` queues, on a Slurm cluster of the test's own: what Slurm does to
+them, and what comes of it without anybody's help.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+
+import pytest
+from helpers.jobs import FINISH, Job
+from helpers.processes import is_alive, wait_for
+from helpers.runner import ROOT
+from slurm.cluster import can_track_by_cgroup
+
+# Counts, and ends when told to.
+SCRIPT = r"""
+import os, sys, time
+import robustrun
+rank = int(os.environ["RANK"])
+print(f"hello from {rank}, start {os.environ.get('SLURM_RESTART_COUNT', '0')}", flush=True)
+n = 0
+while not os.path.exists("enough"):
+    n += 1
+    robustrun.step(n)
+    time.sleep(0.02)
+sys.exit(int(open("enough").read() or 0))
+"""
+
+
+@pytest.fixture
+def submitted(robustrun, slurm):
+    class Submitted:
+        def __init__(self, *words, nodes=2, script=SCRIPT, **options):
+            robustrun.write("job.py", script)
+            # Slurm lets processes that a test's step started go on, if it does not know them.
+            proctrack = "cgroup" if can_track_by_cgroup() else "linuxproc"
+            self.cluster = slurm(nodes, proctrack=proctrack, **options)
+            self.nodes = nodes
+            self.job = self.submit(*words)
+
+        def submit(self, *words, script="job.py", arguments=()):
+            done = robustrun.run(
+                "submit", f"--nodes={self.nodes}", "--sbatch=--output=%j.out", *words, script,
+                *arguments, env=self.cluster.environment(),
+            )
+            assert done.code == 0, done.errors
+            return int(done.text)
+
+        def directory(self, start=0):
+            name = f"slurm-{self.job}" + (f"-{start}" if start else "")
+            return robustrun.folder / "robustrun-runs" / name
+
+        def status(self, start=0):
+            done = robustrun.run("status", self.directory(start), "--json")
+            return json.loads(done.text) if done.code in (0, 1) else {}
+
+        def steps(self, count=5, start=0):
+            def look():
+                return (self.directory(start) / "control").exists() and (
+                    self.status(start).get("steps", 0) >= count)
+
+            self.wait(look, 150, f"{count} steps")
+
+        def second_start(self):
+            """When Slurm's own clocks have had their time, on a busy machine, too."""
+            self.wait(lambda: self.directory(1).exists(), 180, "the second start")
+
+        def wait(self, condition, deadline_s, what):
+            try:
+                wait_for(condition, deadline_s, what)
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{self.output()}\n{self.cluster.logs()}") from None
+
+        def report(self, start=0):
+            return robustrun.report(self.directory(start))
+
+        def ends(self):
+            return Job(None, None, self.directory(), None, None).records(FINISH)
+
+        def output(self):
+            path = robustrun.folder / f"{self.job}.out"
+            return path.read_text(errors="replace") if path.exists() else ""
+
+        def enough(self, code=0):
+            (robustrun.folder / "enough.new").write_text(str(code))
+            (robustrun.folder / "enough.new").rename(robustrun.folder / "enough")
+
+        def preempt(self):
+            """Somebody more important wants all processors, for a moment."""
+            self.cluster.sbatch(
+                "#!/bin/bash\nexec sleep 1\n", f"--nodes={self.nodes}", "--partition=high",
+                "--ntasks-per-node=1", "--cpus-per-task=8",
+            )
+
+    return Submitted
+
+
+def test_a_job_runs_on_its_nodes_and_ends(submitted):
+    job = submitted()
+    job.steps()
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+    report = job.report()
+    assert report["outcome"] == "succeeded"
+    assert report["nodes"] == 2
+    for rank in range(2):
+        assert f"hello from {rank}, start 0" in job.output()
+    job.cluster.expect_empty()
+
+
+@pytest.mark.parametrize("code, state", [(1, "FAILED"), (93, "FAILED")])
+def test_failures_of_the_script_are_not_tried_again(submitted, code, state):
+    job = submitted("--max-restarts=0")
+    job.steps()
+    job.enough(code)
+    assert job.cluster.wait_end(job.job) == state
+    assert job.cluster.show(job.job)["ExitCode"] == f"{code}:0"
+    assert job.cluster.show(job.job)["Restarts"] == "0"
+
+
+def test_a_preempted_training_goes_on_from_its_checkpoint_by_itself(submitted, robustrun, tmp_path):
+    steps, arguments = 150, ["--slow=0.15", "--every=1000", "--save-on-stop"]
+    curves = tmp_path / "undisturbed", tmp_path / "preempted"
+    alone = robustrun.run(
+        "--nproc-per-node=2", ROOT / "examples/train.py", f"--steps={steps}",
+        f"--curve={curves[0]}",
+    )
+    assert alone.code == 0, alone.errors
+    job = submitted(grace_s=20, requeue_after_s=5)
+    job.enough()
+    job.cluster.wait_end(job.job)
+    job.job = job.submit(
+        script=str(ROOT / "examples/train.py"),
+        arguments=[f"--steps={steps}", f"--curve={curves[1]}", f"--checkpoint={tmp_path / 'c'}",
+                   *arguments],
+    )
+    job.steps(20)
+    job.preempt()
+    job.second_start()
+    assert job.cluster.wait_end(job.job, within_s=240) == "COMPLETED", job.output()
+    first, second = job.report(), job.report(1)
+    assert (first["exit_code"], second["exit_code"]) == (94, 0)
+    assert f"Slurm preempts job {job.job}" in json.dumps(first)
+    # No step was lost, none was done twice, and every loss is that of an undisturbed run.
+    assert "resumed from" in job.output()
+    assert curves[1].read_text() == curves[0].read_text()
+    job.cluster.expect_empty()
+
+
+def test_a_cancelled_job_says_so_and_stays_cancelled(submitted):
+    job = submitted(kill_wait_s=15)
+    job.steps()
+    job.cluster.cancel(job.job)
+    assert job.cluster.wait_end(job.job) == "CANCELLED"
+    wait_for(lambda: len(job.ends()) == 1, what="the end of the run")
+    report = job.report()
+    assert report["exit_code"] == 128 + signal.SIGTERM
+    assert f"job {job.job} was cancelled" in json.dumps(report)
+    job.cluster.expect_empty()
+
+
+def test_a_job_that_somebody_requeues_starts_again(submitted):
+    job = submitted(kill_wait_s=15, requeue_after_s=5)
+    job.steps()
+    job.cluster.run("scontrol", "requeue", job.job)
+    job.second_start()
+    job.steps(start=1)
+    assert f"somebody queues job {job.job} again" in json.dumps(job.report())
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+    assert job.cluster.show(job.job)["Restarts"] == "1"
+
+
+def test_time_limits_are_warned_of_and_may_start_the_job_again(submitted):
+    job = submitted("--requeue-on=infrastructure,time-limit", "--save-within=30", kill_wait_s=15,
+                    requeue_after_s=5)
+    job.steps()
+    job.cluster.end_in(job.job, 85)  # the warning comes with the next look at the clock
+    job.second_start()
+    report = job.report()
+    assert report["exit_code"] == 124
+    assert f"the time limit of job {job.job} is near" in json.dumps(report)
+    job.steps(start=1)
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+
+
+def test_a_time_limit_that_is_reached_is_named(submitted):
+    job = submitted(kill_wait_s=15)
+    job.steps()
+    job.cluster.end_in(job.job, 1)
+    assert job.cluster.wait_end(job.job, within_s=150) == "TIMEOUT"
+    report = job.report()
+    assert report["exit_code"] == 124
+    assert re.search(rf"Slurm ends job {job.job} at its|limit of job {job.job} is near",
+                     json.dumps(report))
+    job.cluster.expect_empty()
+
+
+def test_a_supervisor_that_dies_is_replaced_by_the_batch_script(submitted):
+    job = submitted()
+    job.steps()
+    before = job.status()
+    os.kill(before["pid"], signal.SIGKILL)
+    wait_for(lambda: "another one goes on with the run" in job.output(), what="a word about it")
+    wait_for(lambda: job.status().get("pid", before["pid"]) != before["pid"], what="another one")
+    job.steps(before["steps"] + 50)
+    assert job.status()["attempt"] == 0
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+    assert job.output().count("hello from") == 2
+    assert not is_alive(before["pid"])
+
+
+def test_a_drained_node_goes_on(submitted):
+    job = submitted()
+    job.steps()
+    job.cluster.drain(job.cluster.names[1])
+    steps = job.status()["steps"]
+    job.steps(steps + 20)
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+
+
+def test_the_printed_script_is_what_is_submitted(submitted, robustrun):
+    job = submitted()
+    printed = robustrun.run("submit", "--nodes=2", "--dry-run", "job.py")
+    assert printed.code == 0
+    job.enough()
+    job.cluster.wait_end(job.job)
+    again = job.cluster.sbatch(printed.text, cwd=robustrun.folder)
+    assert job.cluster.wait_end(again) == "COMPLETED"
+    assert (robustrun.folder / f"robustrun-runs/slurm-{again}/journal").exists()
+
+
+def test_what_slurm_refuses_is_shown(submitted, robustrun):
+    job = submitted()
+    job.enough()
+    refused = robustrun.run(
+        "submit", "--nodes=2", "--partition=nowhere", "job.py", env=job.cluster.environment()
+    )
+    assert refused.code == 2
+    assert re.search(r"cannot submit: sbatch ended with exit code 1: .*partition", refused.errors)
+    nothing = robustrun.run("submit", "--nodes=2", "job.py",
+                            env={"PATH": os.path.dirname(sys.executable)})
+    assert nothing.code == 2
+    assert "there is no sbatch here" in nothing.errors
+    job.cluster.wait_end(job.job)
