@@ -1,5 +1,5 @@
 #pragma once
-// The result of one test as JSON: one object on one line, as docs/operations.md describes it. Pure.
+// The result of one test as JSON: one object on one line, as docs/preflight.md describes it. Pure.
 //
 // It is written by a program beside other people's libraries, which print what they like, and read
 // from whatever came out: the last line that begins like a result is the result.

@@ -3,7 +3,7 @@ until every rank of the new attempt has done its first step, of a gloo job that 
 
 Beside it, in the same turns: the same without standbys, the same with more spares than can be
 needed, and the whole job stopped and launched again (from SIGTERM on, so without any detection).
-An agent is first started again in place (docs/operations.md), so each run loses its node twice.
+An agent is first started again in place (docs/recovery.md), so each run loses its node twice.
 """
 
 import pathlib

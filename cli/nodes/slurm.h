@@ -2,7 +2,7 @@
 // What Slurm's variables say of where we are, and what that makes of a run: an allocation whose
 // nodes get their agents by srun, or one task of a step that has one robustrun per node.
 //
-// Pure: docs/slurm.md section 1 lists the variables. Nothing is guessed from names of hosts.
+// Pure: docs/internals/slurm.md, section 1, has the variables. Nothing is guessed from host names.
 
 #include <cstdint>
 #include <string>

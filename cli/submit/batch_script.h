@@ -3,7 +3,7 @@
 //
 // Its shell supervises the supervisor: a dead one is followed by `robustrun resume`, Slurm's
 // signals are passed on, and the exit code says whether the job is queued again
-// (docs/slurm.md says why in this way).
+// (docs/internals/slurm.md says why in this way).
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 // The command lines of Slurm's programs, and the environment that srun gets. Pure.
 //
-// One srun starts the agents of many nodes; docs/slurm.md says what each option is for. What srun
-// would read from its environment is taken out of it, so that the options alone count.
+// One srun starts the agents of many nodes; docs/internals/slurm.md says what each option is for.
+// What srun would read from its environment is taken out of it, so that the options alone count.
 
 #include <cstdint>
 #include <string>

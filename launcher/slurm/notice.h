@@ -1,9 +1,9 @@
 #pragma once
 // Why Slurm signals a job: its signals do not say, `scontrol show job` does. Pure.
 //
-// Tried with Slurm 22.05 (docs/slurm.md): during the grace of a preemption the job is RUNNING and
-// has a PreemptTime; at its time limit it is COMPLETING with the reason TimeLimit; when it was
-// requeued by somebody, COMPLETING with one restart more than it had; when it was cancelled,
+// Tried with Slurm 22.05 (docs/internals/slurm.md): during the grace of a preemption the job is
+// RUNNING and has a PreemptTime; at its time limit it is COMPLETING with the reason TimeLimit; when
+// a user requeued it, COMPLETING with one restart more than it had; when it was cancelled,
 // COMPLETING without a reason. The warning of --signal comes to a job that is RUNNING, which Slurm
 // shows as SIGNALING while it sends the warning.
 

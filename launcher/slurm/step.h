@@ -2,8 +2,8 @@
 // One srun, which starts one agent on each of some nodes: from its start to its end.
 //
 // It has a session of its own, gets what it is to hand on in a file without a name and prints into
-// a file: nothing ties it to us, and neither it nor the agents notice our death (docs/slurm.md 0).
-// On the loop of its executor.
+// a file: nothing ties it to us, and neither it nor the agents notice our death
+// (docs/internals/slurm.md 0). On the loop of its executor.
 
 #include <sys/types.h>
 

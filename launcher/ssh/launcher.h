@@ -1,6 +1,6 @@
 #pragma once
 // Agents over SSH: built in with libssh2 where that can serve the host, else by the OpenSSH client
-// (../docs/operations.md, "SSH"). Both are used alike: one remote command per agent becomes
+// (docs/nodes.md, "SSH"). Both are used alike: one remote command per agent becomes
 //   PATH/robustrun agent --stdin-credential
 // with the credential on its standard input. The session stays open for as long as the agent
 // lives: its end is the first sign of the agent's.

@@ -267,6 +267,33 @@ def rule_citations():
                 yield name, f"names {cited}"
 
 
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text(page), flags=re.DOTALL),
+                          re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def rule_links():
+    """A relative link leads to a file and a heading, and each page of docs/ is linked."""
+    linked = set()
+    for name in matching(".md"):
+        prose = re.sub(r"```.*?```|`[^`\n]*`", "", text(name), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+            path, _, anchor = target.partition("#")
+            page = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+            if re.match(r"[a-z]+:", target):
+                continue
+            if not (ROOT / page).exists():
+                yield name, f"links {target}"
+            elif anchor and anchor not in anchors(page):
+                yield name, f"links {target}: there is no such heading"
+            linked |= {page} - {name}
+    for name in matching(".md", under="docs/"):
+        if name not in linked:
+            yield name, "is linked by no page"
+
+
 RULES = [value for key, value in sorted(globals().items()) if key.startswith("rule_")]
 violations_seen = {}
 

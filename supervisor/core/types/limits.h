@@ -94,7 +94,7 @@ inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 inline constexpr base::Nanos kLeftoverGrace = std::chrono::seconds(5);
 
 // Pre-flight check: how long the core waits for its result (the shell's own deadlines are shorter),
-// and what is found too little. docs/operations.md has the table.
+// and what is found too little. docs/preflight.md has the table.
 inline constexpr base::Nanos kPreflightFastMax = std::chrono::seconds(45);
 inline constexpr base::Nanos kPreflightFullMax = std::chrono::minutes(4);
 inline constexpr base::Nanos kPreflightGpuMax = std::chrono::minutes(7);
