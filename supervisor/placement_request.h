@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "topo/cluster.h"
-#include "topo/parallel.h"
-#include "topo/replace.h"
-#include "topo/score.h"
+#include "topo/network/cluster.h"
+#include "topo/network/parallel.h"
+#include "topo/solve/score.h"
+#include "topo/spares/replace.h"
 
 namespace robustrun::supervisor {
 

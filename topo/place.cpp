@@ -6,10 +6,10 @@
 #include <array>
 #include <functional>
 
-#include "topo/bound.h"
-#include "topo/descend.h"
-#include "topo/level_problem.h"
-#include "topo/spares.h"
+#include "topo/solve/bound.h"
+#include "topo/solve/descend.h"
+#include "topo/solve/level_problem.h"
+#include "topo/spares/spares.h"
 
 namespace robustrun::topo {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/core/result.h"
-#include "topo/cluster.h"
-#include "topo/score.h"
-#include "topo/shape.h"
+#include "topo/network/cluster.h"
+#include "topo/network/shape.h"
+#include "topo/solve/score.h"
 
 namespace robustrun::topo {
 

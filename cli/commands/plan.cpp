@@ -15,7 +15,7 @@
 #include "cli/submit/submit.h"
 #include "cli/text/placement_text.h"
 #include "cli/text/plan_json.h"
-#include "topo/explain.h"
+#include "topo/picture/explain.h"
 
 namespace robustrun::cli {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "base/core/text.h"
 #include "cli/tables/topology_file.h"
-#include "topo/description.h"
-#include "topo/nvl_domains.h"
-#include "topo/read_names.h"
-#include "topo/read_scontrol.h"
-#include "topo/read_topology.h"
+#include "topo/network/description.h"
+#include "topo/network/nvl_domains.h"
+#include "topo/read/names.h"
+#include "topo/read/scontrol.h"
+#include "topo/read/topology.h"
 
 namespace robustrun::cli {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // What joins the hosts of a run: from --topology. Asks through Surroundings; pure otherwise.
 //
-//   FILE   our TOML (FILE ends in .toml), or any format of topo/read_topology.h
+//   FILE   our TOML (FILE ends in .toml), or any format of topo/read/topology.h
 //   auto   within a Slurm job what scontrol says, else racks from the names of hosts, else nothing
 //   off    nothing is known
 //
@@ -13,7 +13,7 @@
 
 #include "base/core/result.h"
 #include "cli/options/surroundings.h"
-#include "topo/cluster.h"
+#include "topo/network/cluster.h"
 
 namespace robustrun::cli {
 

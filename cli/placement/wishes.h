@@ -6,9 +6,9 @@
 
 #include "base/core/result.h"
 #include "cli/options/settings.h"
-#include "topo/parallel.h"
-#include "topo/replace.h"
-#include "topo/traffic.h"
+#include "topo/network/parallel.h"
+#include "topo/network/traffic.h"
+#include "topo/spares/replace.h"
 
 namespace robustrun::cli {
 

@@ -6,7 +6,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "cli/plan/placement.h"
-#include "topo/replace.h"
+#include "topo/spares/replace.h"
 
 namespace robustrun::cli {
 

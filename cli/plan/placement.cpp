@@ -9,7 +9,7 @@
 #include "cli/placement/cluster_source.h"
 #include "cli/placement/wishes.h"
 #include "launcher/hosts/host_list.h"
-#include "topo/put_first.h"
+#include "topo/spares/put_first.h"
 
 namespace robustrun::cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "cli/plan/placement_gain.h"
 
-#include "topo/step_time.h"
+#include "topo/network/step_time.h"
 
 namespace robustrun::cli {
 

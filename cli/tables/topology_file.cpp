@@ -10,9 +10,9 @@
 #include "cli/options/toml_reader.h"
 #include "cli/options/toml_tree.h"
 #include "cli/options/values.h"
-#include "topo/complaint.h"
 #include "topo/limits.h"
-#include "topo/name_budget.h"
+#include "topo/network/complaint.h"
+#include "topo/read/name_budget.h"
 
 namespace robustrun::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/core/result.h"
-#include "topo/description.h"
+#include "topo/network/description.h"
 
 namespace robustrun::cli {
 

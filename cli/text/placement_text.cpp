@@ -10,10 +10,10 @@
 #include "base/core/words.h"
 #include "cli/options/name_ranges.h"
 #include "cli/plan/placement_gain.h"
-#include "topo/picture_svg.h"
-#include "topo/picture_text.h"
-#include "topo/spare_count.h"
-#include "topo/step_time.h"
+#include "topo/network/step_time.h"
+#include "topo/picture/svg.h"
+#include "topo/picture/text.h"
+#include "topo/spares/spare_count.h"
 
 namespace robustrun::cli {
 namespace {

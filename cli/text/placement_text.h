@@ -7,7 +7,7 @@
 
 #include "base/core/result.h"
 #include "cli/plan/placement.h"
-#include "topo/parallel.h"
+#include "topo/network/parallel.h"
 
 namespace robustrun::cli {
 

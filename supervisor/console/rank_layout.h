@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "topo/parallel.h"
+#include "topo/network/parallel.h"
 #include "tracer/analysis/snapshot.h"
 
 namespace robustrun::supervisor {

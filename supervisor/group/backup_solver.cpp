@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "topo/backup.h"
+#include "topo/spares/backup.h"
 
 namespace robustrun::supervisor {
 namespace {

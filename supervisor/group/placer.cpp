@@ -8,8 +8,8 @@
 
 #include "base/core/text.h"
 #include "topo/limits.h"
-#include "topo/put_first.h"
-#include "topo/replace.h"
+#include "topo/spares/put_first.h"
+#include "topo/spares/replace.h"
 
 namespace robustrun::supervisor {
 namespace {

@@ -25,7 +25,8 @@ class Placer {
   explicit Placer(PlacementRequest request);
 
   // The first group is placed freely (topo/place.h), later ones as the user allows
-  // (topo/replace.h). Never fails: see above. O(n log n) of the nodes beside what topo/ takes.
+  // (topo/spares/replace.h). Never fails: see above. O(n log n) of the nodes beside what topo/
+  // takes.
   PlacementSolved solve(const SolvePlacement& question);
 
  private:

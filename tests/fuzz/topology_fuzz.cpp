@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "base/core/text.h"
-#include "topo/description.h"
 #include "topo/limits.h"
-#include "topo/read_names.h"
-#include "topo/read_scontrol.h"
-#include "topo/read_slurm_addr.h"
-#include "topo/read_slurm_conf.h"
-#include "topo/read_topograph.h"
-#include "topo/read_topology.h"
+#include "topo/network/description.h"
+#include "topo/read/names.h"
+#include "topo/read/scontrol.h"
+#include "topo/read/slurm_addr.h"
+#include "topo/read/slurm_conf.h"
+#include "topo/read/topograph.h"
+#include "topo/read/topology.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string>
 
-#include "topo/description.h"
-#include "topo/read_topology.h"
+#include "topo/network/description.h"
+#include "topo/read/topology.h"
 
 int main(int argc, char** argv) {
   using namespace robustrun::topo;

@@ -1,12 +1,13 @@
 #pragma once
-// What topo/backup.h promises of small clusters, by its words alone and by trying everything.
+// What topo/spares/backup.h promises of small clusters, by its words alone and by trying
+// everything.
 
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "topo/backup.h"
+#include "topo/spares/backup.h"
 
 namespace robustrun::topo {
 

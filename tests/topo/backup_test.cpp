@@ -1,4 +1,4 @@
-#include "topo/backup.h"
+#include "topo/spares/backup.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-#include "topo/cluster.h"
+#include "topo/network/cluster.h"
 
 #include <doctest/doctest.h>
 
 #include "tests/topo/drawn.h"
-#include "topo/nvl_domains.h"
+#include "topo/network/nvl_domains.h"
 
 namespace cluster_test {
 

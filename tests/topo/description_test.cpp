@@ -1,4 +1,4 @@
-#include "topo/description.h"
+#include "topo/network/description.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

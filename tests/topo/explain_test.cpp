@@ -1,4 +1,4 @@
-#include "topo/explain.h"
+#include "topo/picture/explain.h"
 
 #include <doctest/doctest.h>
 

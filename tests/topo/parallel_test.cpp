@@ -1,4 +1,4 @@
-#include "topo/parallel.h"
+#include "topo/network/parallel.h"
 
 #include <doctest/doctest.h>
 

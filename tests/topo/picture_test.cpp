@@ -4,8 +4,8 @@
 
 #include "base/core/text.h"
 #include "tests/topo/pods.h"
-#include "topo/picture_svg.h"
-#include "topo/picture_text.h"
+#include "topo/picture/svg.h"
+#include "topo/picture/text.h"
 
 namespace robustrun::topo::picture_test {
 namespace {

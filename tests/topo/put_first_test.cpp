@@ -1,4 +1,4 @@
-#include "topo/put_first.h"
+#include "topo/spares/put_first.h"
 
 #include <doctest/doctest.h>
 

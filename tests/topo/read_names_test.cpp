@@ -1,4 +1,4 @@
-#include "topo/read_names.h"
+#include "topo/read/names.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "topo/read_scontrol.h"
+#include "topo/read/scontrol.h"
 
 #include <doctest/doctest.h>
 
 #include "tests/topo/fixture.h"
-#include "topo/read_slurm_conf.h"
+#include "topo/read/slurm_conf.h"
 
 namespace robustrun::topo::read_scontrol_test {
 namespace {

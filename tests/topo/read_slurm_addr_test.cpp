@@ -1,4 +1,4 @@
-#include "topo/read_slurm_addr.h"
+#include "topo/read/slurm_addr.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "topo/read_slurm_conf.h"
+#include "topo/read/slurm_conf.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

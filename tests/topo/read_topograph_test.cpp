@@ -1,4 +1,4 @@
-#include "topo/read_topograph.h"
+#include "topo/read/topograph.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "topo/read_topology.h"
+#include "topo/read/topology.h"
 
 #include <doctest/doctest.h>
 

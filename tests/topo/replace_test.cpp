@@ -1,4 +1,4 @@
-#include "topo/replace.h"
+#include "topo/spares/replace.h"
 
 #include <doctest/doctest.h>
 

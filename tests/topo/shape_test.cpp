@@ -1,4 +1,4 @@
-#include "topo/shape.h"
+#include "topo/network/shape.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "topo/cluster.h"
+#include "topo/network/cluster.h"
 
 namespace robustrun::topo {
 

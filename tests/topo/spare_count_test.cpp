@@ -1,4 +1,4 @@
-#include "topo/spare_count.h"
+#include "topo/spares/spare_count.h"
 
 #include <doctest/doctest.h>
 

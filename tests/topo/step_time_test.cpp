@@ -1,4 +1,4 @@
-#include "topo/step_time.h"
+#include "topo/network/step_time.h"
 
 #include <doctest/doctest.h>
 

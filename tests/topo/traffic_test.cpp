@@ -1,4 +1,4 @@
-#include "topo/traffic.h"
+#include "topo/network/traffic.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Copies of workers' states in the memory of other nodes: who keeps whose, what is there, and the
 // order to save those of a node that is lost. The core's questions, orders and what it hears. Plain
-// data; topo/backup.h works out who keeps whose, agents carry the bytes.
+// data; topo/spares/backup.h works out who keeps whose, agents carry the bytes.
 
 #include <cstdint>
 #include <string>

@@ -120,8 +120,8 @@ struct Policy {
 };
 
 // Kinds of groups whose machines may be evicted at once, and whose copies therefore lie elsewhere
-// (topo/backup.h). Verdicts on hangs and slowness name ranks of any communicator, and all of their
-// machines go; without ladders nobody does.
+// (topo/spares/backup.h). Verdicts on hangs and slowness name ranks of any communicator, and all of
+// their machines go; without ladders nobody does.
 [[nodiscard]] inline std::vector<RankGroups> evictable_groups(const Policy& policy) {
   if (!policy.is_on()) return {};
   return {RankGroups::kTp, RankGroups::kCp, RankGroups::kEp, RankGroups::kDp, RankGroups::kPp};

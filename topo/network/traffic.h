@@ -1,0 +1,67 @@
+#pragma once
+// How much each kind of group has to say, and what that is worth. Pure.
+//
+// Volumes are bytes that one rank sends per step. They are given, or follow from the model's shape
+// by Arnold's formulas (arXiv 2509.15940, appendix C), or are not known: then the kinds' weights
+// are the paper's, dense alpha = 0 (PP alone counts), mixture of experts 0.3 for DP and 0.7 for PP.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/core/result.h"
+#include "topo/network/parallel.h"
+
+namespace robustrun::topo {
+
+// Bytes per rank and step, by GroupKind; 0: none, or not known.
+struct Traffic {
+  std::array<double, kGroupKinds> bytes{};
+  [[nodiscard]] double of(GroupKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] bool known() const;
+};
+
+struct Model {
+  std::uint64_t vocab = 0, sequence = 0, hidden = 0, layers = 0;
+  std::uint64_t micro_batch = 1, global_batch = 0;  // sequences
+  std::uint32_t dtype_bytes = 2;  // of activations and gradients
+};
+
+// "vocab=50257,seq=2048,hidden=4096,layers=32,micro-batch=1,global-batch=512,dtype=bf16"
+base::Result<Model> parse_model(std::string_view text);
+// "dp=2GB,pp=30MB": bytes per rank and step; kB, MB, GB are powers of 1000, KiB ... of 1024.
+base::Result<Traffic> parse_traffic(std::string_view text);
+
+// `parallel` resolved. Error: the batch cannot be divided.
+base::Result<Traffic> traffic_of(const Model& model, const Parallel& parallel);
+
+// What a unit of spread counts in each kind, in millionths, summing to a million over the kinds
+// that `parallel` has.
+struct Weights {
+  std::array<std::int64_t, kGroupKinds> of_kind{};
+  [[nodiscard]] std::int64_t of(GroupKind kind) const {
+    return of_kind[static_cast<std::size_t>(kind)];
+  }
+  template <class V>
+  void fields(V& v) {
+    v(1, "tp", of_kind[0]);
+    v(2, "cp", of_kind[1]);
+    v(3, "ep", of_kind[2]);
+    v(4, "dp", of_kind[3]);
+    v(5, "pp", of_kind[4]);
+  }
+};
+constexpr std::int64_t kWhole = 1'000'000;
+
+// `affinity`: alpha, what DP counts against PP, 0 to 1 (--affinity); nullopt: from the traffic, or
+// the paper's defaults. `parallel` need not be resolved.
+Weights weights_for(const Parallel& parallel, const Traffic& traffic,
+                    std::optional<double> affinity);
+
+// `kinds` alone, in the proportion they have; equally, where none of them counted anything. For the
+// kinds whose groups leave their node: what the others count would only make all costs smaller.
+Weights only(const Weights& weights, std::span<const GroupKind> kinds);
+
+}  // namespace robustrun::topo

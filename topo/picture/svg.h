@@ -1,0 +1,21 @@
+#pragma once
+// A placement as a drawing (SVG 1.1): switches as boxes in boxes, nodes in the colour of their
+// group, a legend below. Pure.
+//
+// Up to kNamedNodesMax nodes are drawn with their names and ranks; of more, these show when the
+// pointer rests on a node (<title>).
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "topo/picture/scene.h"
+
+namespace robustrun::topo {
+
+constexpr std::size_t kNamedNodesMax = 128;
+
+// `caption`: lines above the picture.
+std::string picture_svg(const Scene& scene, std::string_view caption);
+
+}  // namespace robustrun::topo

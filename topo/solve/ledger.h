@@ -1,0 +1,48 @@
+#pragma once
+// An assignment together with its cost, kept up to date place by place. Internal to topo/.
+
+#include <cstdint>
+#include <vector>
+
+#include "topo/solve/level_problem.h"
+
+namespace robustrun::topo {
+
+class Ledger {
+ public:
+  // Places may be without a switch (kNoSwitch).
+  Ledger(const LevelProblem& problem, Assignment assignment);
+
+  void move(PlaceIndex place, std::uint32_t to);
+
+  [[nodiscard]] Cost cost() const;  // O(families); `mean` is the weighted sum, not divided
+  [[nodiscard]] std::int64_t worst() const { return cost().worst; }
+  [[nodiscard]] const Assignment& assignment() const { return assignment_; }
+  [[nodiscard]] std::uint32_t room(std::uint32_t which, std::uint32_t at) const {
+    return room_[which * problem_.switches + at];
+  }
+  [[nodiscard]] std::uint32_t touched(std::uint32_t family, std::uint32_t group) const {
+    return touched_[family][group];
+  }
+  [[nodiscard]] std::uint32_t most_touched(std::uint32_t family) const;
+  // Places of a group below a switch.
+  [[nodiscard]] std::uint32_t count(std::uint32_t family, std::uint32_t group,
+                                    std::uint32_t at) const {
+    return counts_[family][std::uint64_t{group} * problem_.switches + at];
+  }
+
+ private:
+  void change(PlaceIndex place, std::uint32_t at, bool in);
+
+  const LevelProblem& problem_;
+  Assignment assignment_;
+  std::vector<std::uint32_t> room_;                  // as LevelProblem::capacities
+  std::vector<std::vector<std::uint32_t>> counts_;   // by family, then group and switch
+  std::vector<std::vector<std::uint32_t>> touched_;  // by family, then group: switches
+  std::vector<std::vector<std::uint32_t>> tally_;    // by family, then switches: groups
+  std::vector<std::vector<std::uint32_t>> first_;    // by family, then place: index in groups_
+  std::vector<std::vector<std::uint32_t>> groups_;   // by family: groups of the places
+  std::vector<std::uint64_t> sums_;                  // by family: spreads of its groups
+};
+
+}  // namespace robustrun::topo

@@ -1,0 +1,51 @@
+#pragma once
+// What of a job goes at once, as rows of bits: backup.h's sets, one square of places per kind.
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topo/solve/bit_rows.h"
+#include "topo/spares/backup.h"
+
+namespace robustrun::topo {
+
+class BackupSets {
+ public:
+  explicit BackupSets(const BackupProblem& problem);
+
+  [[nodiscard]] std::uint32_t places() const { return places_; }
+  // Two places are in one set of that kind.
+  [[nodiscard]] bool share(Together kind, PlaceIndex a, PlaceIndex b) const {
+    const auto& rows = rows_[static_cast<std::size_t>(kind)];
+    return rows && rows->test(a, b);
+  }
+  // Whom each may have while kinds from `first` on count, and none before. Nobody himself.
+  [[nodiscard]] BitRows allowed(std::size_t first) const;
+  // The same without those that are not below one switch of that level with it.
+  [[nodiscard]] BitRows near(const BitRows& allowed, std::size_t level) const;
+  [[nodiscard]] std::size_t levels() const { return switch_at_.size(); }
+  // (dp + 1, pp + 1) by place; empty: machines are no grid of dp and pp.
+  [[nodiscard]] const std::vector<PlaceIndex>& closed_form() const { return closed_form_; }
+  // Of those that count at all: "pp or dp group", "rack"; empty: there is no set of that kind.
+  [[nodiscard]] const std::string& name(Together kind) const {
+    return names_[static_cast<std::size_t>(kind)];
+  }
+
+ private:
+  void add_groups(const BackupProblem& problem);
+  void add_physical(const BackupProblem& problem);
+  void add(Together kind, const std::vector<PlaceIndex>& members, std::string_view name);
+  template <class KeyOf>
+  void add_by(Together kind, std::string_view name, KeyOf key_of);
+  void find_closed_form(const Shape& shape);
+
+  std::uint32_t places_;
+  std::array<std::optional<BitRows>, kTogethers> rows_;
+  std::array<std::string, kTogethers> names_;
+  std::vector<std::vector<std::uint32_t>> switch_at_;  // by level, by place; far ones: their own
+  std::vector<PlaceIndex> closed_form_;
+};
+
+}  // namespace robustrun::topo
