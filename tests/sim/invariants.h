@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "tests/sim/claims.h"
-#include "tests/sim/copy_watch.h"
-#include "tests/sim/group_watch.h"
 #include "tests/sim/hang_truth.h"
-#include "tests/sim/mark_watch.h"
-#include "tests/sim/order_watch.h"
-#include "tests/sim/restart_watch.h"
 #include "tests/sim/rules.h"
-#include "tests/sim/source_watch.h"
-#include "tests/sim/takeover_watch.h"
 #include "tests/sim/trace.h"
+#include "tests/sim/watch/copy.h"
+#include "tests/sim/watch/group.h"
+#include "tests/sim/watch/mark.h"
+#include "tests/sim/watch/order.h"
+#include "tests/sim/watch/restart.h"
+#include "tests/sim/watch/source.h"
+#include "tests/sim/watch/takeover.h"
 
 namespace robustrun::sim {
 

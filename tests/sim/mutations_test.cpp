@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 #include "tests/sim/draw_scenario.h"
 #include "tests/support/sanitized.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 #include "tests/sim/draw_scenario.h"
 
 namespace robustrun::sim {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 #include "tests/sim/draw_scenario.h"
 #include "tests/support/sanitized.h"
 

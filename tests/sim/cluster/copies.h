@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "supervisor/group/backup_solver.h"
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

@@ -1,7 +1,7 @@
 #pragma once
 // A virtual cluster from its first event to its end.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The network of a virtual cluster: connections that break and come back, partitions, racks.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

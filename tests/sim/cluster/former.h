@@ -5,7 +5,7 @@
 #include <span>
 
 #include "supervisor/core/status/fold.h"
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

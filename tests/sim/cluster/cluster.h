@@ -15,7 +15,7 @@
 #include "tests/sim/mutations.h"
 #include "tests/sim/operator.h"
 #include "tests/sim/outcome.h"
-#include "tests/sim/watches.h"
+#include "tests/sim/watch/watches.h"
 
 namespace robustrun::sim {
 
@@ -185,16 +185,16 @@ class Cluster {
 
 }  // namespace robustrun::sim
 
-#include "tests/sim/cluster_answers.h"
-#include "tests/sim/cluster_copies.h"
-#include "tests/sim/cluster_disks.h"
-#include "tests/sim/cluster_driver.h"
-#include "tests/sim/cluster_fate.h"
-#include "tests/sim/cluster_former.h"
-#include "tests/sim/cluster_life.h"
-#include "tests/sim/cluster_looks.h"
-#include "tests/sim/cluster_mishaps.h"
-#include "tests/sim/cluster_network.h"
-#include "tests/sim/cluster_operator.h"
-#include "tests/sim/cluster_takeover.h"
-#include "tests/sim/cluster_watch.h"
+#include "tests/sim/cluster/answers.h"
+#include "tests/sim/cluster/copies.h"
+#include "tests/sim/cluster/disks.h"
+#include "tests/sim/cluster/driver.h"
+#include "tests/sim/cluster/fate.h"
+#include "tests/sim/cluster/former.h"
+#include "tests/sim/cluster/life.h"
+#include "tests/sim/cluster/looks.h"
+#include "tests/sim/cluster/mishaps.h"
+#include "tests/sim/cluster/network.h"
+#include "tests/sim/cluster/operator.h"
+#include "tests/sim/cluster/takeover.h"
+#include "tests/sim/cluster/watch.h"

@@ -1,7 +1,7 @@
 #pragma once
 // What the core's questions are answered with: checks, replays, places, and looks back.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 #include "tests/supervisor/preflight_facts.h"
 
 namespace robustrun::sim {

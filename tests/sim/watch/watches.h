@@ -1,12 +1,12 @@
 #pragma once
 // Who watches beside invariants.h, and what broken drivers need to remember.
 
-#include "tests/sim/budget_watch.h"
-#include "tests/sim/calm_watch.h"
-#include "tests/sim/incident_watch.h"
 #include "tests/sim/lies.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/shadow.h"
+#include "tests/sim/watch/budget.h"
+#include "tests/sim/watch/calm.h"
+#include "tests/sim/watch/incident.h"
 
 namespace robustrun::sim {
 

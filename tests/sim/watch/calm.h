@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "supervisor/core/types/limits.h"
-#include "tests/sim/group_watch.h"
+#include "tests/sim/watch/group.h"
 
 namespace robustrun::sim {
 

@@ -14,7 +14,7 @@
 #include "supervisor/core/job/job.h"
 #include "supervisor/core/types/limits.h"
 #include "tests/sim/event_queue.h"
-#include "tests/sim/group_watch.h"
+#include "tests/sim/watch/group.h"
 
 namespace robustrun::sim {
 

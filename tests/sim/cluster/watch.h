@@ -1,7 +1,7 @@
 #pragma once
 // What those who only watch are told: incidents, budgets, liveness, and the shadow of the job.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

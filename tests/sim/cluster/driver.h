@@ -1,7 +1,7 @@
 #pragma once
 // The driver's half of a virtual cluster: journal, core, actions, crashes.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

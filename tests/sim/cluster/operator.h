@@ -2,7 +2,7 @@
 // Commands that reach the supervisor when an event is decided and nothing of it has been done yet,
 // or has reached an agent.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

@@ -2,7 +2,7 @@
 // Workers that save and load, and what becomes of their disks. In every other run only: in the
 // others the core hears of saves alone. In every fourth one former supervisors' workers save, too.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

@@ -3,7 +3,7 @@
 // hang watch; in the others verdicts are made up, so that the core meets every kind of them, and
 // some that are nonsense.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 #include "tracer/analysis/analyze.h"
 
 namespace robustrun::sim {

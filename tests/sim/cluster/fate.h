@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

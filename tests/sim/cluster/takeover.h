@@ -3,7 +3,7 @@
 
 #include "supervisor/core/status/fold.h"
 #include "supervisor/run_dir/journal.h"
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sim/group_watch.h"
+#include "tests/sim/watch/group.h"
 
 namespace robustrun::sim {
 

@@ -1,7 +1,7 @@
 #pragma once
 // What goes wrong between the supervisor and the others, and what they order at the worst time.
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 
