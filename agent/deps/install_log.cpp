@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "agent/deps/snapshot_limits.h"
+#include "agent/deps/limits.h"
 #include "base/core/text.h"
 
 namespace robustrun::agent {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "agent/deps/install_log.h"
+#include "agent/deps/limits.h"
 #include "agent/deps/snapshot_exchange.h"
-#include "agent/deps/snapshot_limits.h"
 #include "agent/deps/snapshot_work.h"
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "agent/deps/snapshot_limits.h"
+#include "agent/deps/limits.h"
 #include "agent/staging/block_limits.h"
 #include "agent/staging/staged_file.h"
 #include "base/core/text.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/output/log_limits.h"
+#include "agent/output/limits.h"
 
 namespace robustrun::agent {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "agent/output/log_limits.h"
+#include "agent/output/limits.h"
 #include "base/core/text.h"
 
 namespace robustrun::agent {

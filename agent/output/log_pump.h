@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/output/log_limits.h"
+#include "agent/output/limits.h"
 #include "base/core/clock.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/fd.h"

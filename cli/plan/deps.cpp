@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/deps/snapshot_limits.h"
+#include "agent/deps/limits.h"
 #include "bootstrap/deps/inputs.h"
 #include "cli/options/command_words.h"
 

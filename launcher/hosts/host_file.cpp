@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/core/text.h"
-#include "launcher/hosts/host_limits.h"
 #include "launcher/hosts/host_list.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher {
 namespace {

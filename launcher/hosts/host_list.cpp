@@ -9,7 +9,7 @@
 
 #include "base/core/name_list.h"
 #include "base/core/text.h"
-#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/tool.h"
-#include "launcher/hosts/host_limits.h"
 #include "launcher/hosts/host_pattern.h"
+#include "launcher/hosts/limits.h"
 #include "launcher/limits.h"
 #include "launcher/openssh/words.h"
 

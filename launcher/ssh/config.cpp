@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/core/text.h"
-#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "base/core/text.h"
-#include "launcher/hosts/host_limits.h"
 #include "launcher/hosts/host_pattern.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
-#include "supervisor/console/console_limits.h"
+#include "supervisor/console/limits.h"
 #include "supervisor/run_request.h"
 #include "wire/messages/messages.h"
 

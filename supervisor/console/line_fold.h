@@ -22,7 +22,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
-#include "supervisor/console/console_limits.h"
+#include "supervisor/console/limits.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {

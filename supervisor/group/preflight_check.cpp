@@ -7,8 +7,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "supervisor/core/preflight/preflight_plan.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/plan.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 #include "wire/tls/peer_proof.h"
 

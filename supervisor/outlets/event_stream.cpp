@@ -12,7 +12,7 @@
 #include "base/core/text.h"
 #include "base/io/bounded_writer.h"
 #include "base/io/log.h"
-#include "supervisor/outlets/outlet_limits.h"
+#include "supervisor/outlets/limits.h"
 
 namespace robustrun::supervisor {
 namespace {

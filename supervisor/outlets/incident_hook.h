@@ -15,7 +15,7 @@
 
 #include "base/core/result.h"
 #include "base/io/blocking_pool.h"
-#include "supervisor/outlets/outlet_limits.h"
+#include "supervisor/outlets/limits.h"
 
 namespace robustrun::supervisor {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/io/blocking_pool.h"
-#include "supervisor/outlets/outlet_limits.h"
+#include "supervisor/outlets/limits.h"
 
 namespace robustrun::supervisor {
 

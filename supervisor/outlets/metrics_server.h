@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/core/result.h"
-#include "supervisor/outlets/outlet_limits.h"
+#include "supervisor/outlets/limits.h"
 
 namespace robustrun::supervisor {
 

@@ -6,8 +6,8 @@
 
 #include "base/core/text.h"
 #include "launcher/hosts/host_file.h"
-#include "launcher/hosts/host_limits.h"
 #include "launcher/hosts/host_list.h"
+#include "launcher/hosts/limits.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace robustrun::launcher;

@@ -7,8 +7,8 @@
 
 #include "base/core/text.h"
 #include "launcher/hosts/host_filter.h"
-#include "launcher/hosts/host_limits.h"
 #include "launcher/hosts/host_list.h"
+#include "launcher/hosts/limits.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/core/text.h"
-#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/limits.h"
 #include "launcher/ssh/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

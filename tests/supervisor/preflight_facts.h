@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 
 namespace robustrun::supervisor::test {
 

@@ -8,7 +8,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/state_hash.h"
 
 namespace robustrun::supervisor {

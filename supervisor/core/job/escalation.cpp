@@ -7,7 +7,7 @@
 
 #include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
 

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "supervisor/core/job/impl.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

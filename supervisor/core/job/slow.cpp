@@ -16,7 +16,7 @@
 #include "base/core/words.h"
 #include "supervisor/core/job/copy_orders.h"
 #include "supervisor/core/job/impl.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/core/result.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

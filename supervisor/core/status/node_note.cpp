@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "base/core/text.h"
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/report/facts.h"
 
 namespace robustrun::supervisor {

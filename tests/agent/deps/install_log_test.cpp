@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "agent/deps/snapshot_limits.h"
+#include "agent/deps/limits.h"
 #include "base/io/fd.h"
 #include "tests/scratch_folder.h"
 

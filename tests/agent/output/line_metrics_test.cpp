@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "agent/output/log_limits.h"
+#include "agent/output/limits.h"
 
 namespace robustrun::agent::line_metrics_test {
 namespace {

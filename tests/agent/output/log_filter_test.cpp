@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "agent/output/limits.h"
 #include "agent/output/line_filter.h"
-#include "agent/output/log_limits.h"
 
 namespace log_filter_test {
 

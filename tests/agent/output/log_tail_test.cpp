@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "agent/output/log_limits.h"
+#include "agent/output/limits.h"
 #include "agent/output/tail_buffer.h"
 
 namespace log_tail_test {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "agent/deps/snapshot_limits.h"
+#include "agent/deps/limits.h"
 #include "cli/plan/plan.h"
 #include "cli/text/cache_text.h"
 #include "tests/cli/fakes.h"

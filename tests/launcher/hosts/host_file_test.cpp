@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher::host_file_test {
 namespace {

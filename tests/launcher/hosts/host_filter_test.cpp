@@ -5,8 +5,8 @@
 #include <string>
 
 #include "launcher/hosts/host_file.h"
-#include "launcher/hosts/host_limits.h"
 #include "launcher/hosts/host_list.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher::host_filter_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/core/name_list.h"
-#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher::host_list_test {
 namespace {

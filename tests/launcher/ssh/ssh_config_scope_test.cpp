@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/hosts/host_limits.h"
+#include "launcher/hosts/limits.h"
 
 namespace robustrun::launcher::ssh_config_scope_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "supervisor/core/preflight/preflight_plan.h"
+#include "supervisor/core/preflight/plan.h"
 
 namespace robustrun::supervisor::preflight_plan_test {
 namespace {

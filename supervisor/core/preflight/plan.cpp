@@ -1,4 +1,4 @@
-#include "supervisor/core/preflight/preflight_plan.h"
+#include "supervisor/core/preflight/plan.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 
 namespace robustrun::supervisor {
 namespace {

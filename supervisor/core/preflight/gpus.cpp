@@ -13,7 +13,7 @@
 #include <map>
 #include <tuple>
 
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 #include "tracer/analysis/statistics.h"
 

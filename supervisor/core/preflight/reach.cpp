@@ -13,7 +13,7 @@
 #include <set>
 #include <utility>
 
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

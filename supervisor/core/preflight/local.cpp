@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

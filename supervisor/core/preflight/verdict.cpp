@@ -1,4 +1,4 @@
-#include "supervisor/core/preflight/preflight_verdict.h"
+#include "supervisor/core/preflight/verdict.h"
 
 #include <fmt/core.h>
 
