@@ -122,7 +122,6 @@ def rule_folders():
         shown.setdefault(os.path.dirname(name), []).append(name)
     for folder, names in shown.items():
         limit = rules.TEST_FILES_MAX if is_in(folder, ["tests/"]) else rules.FILES_MAX
-        limit = rules.STILL_CROWDED.get(folder, limit)
         if len(names) > limit:
             yield folder, f"{len(names)} files, at most {limit}"
 
