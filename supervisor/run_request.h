@@ -8,6 +8,7 @@
 #include "launcher/slurm/command.h"
 #include "launcher/ssh/launcher.h"
 #include "supervisor/core/types/job_spec.h"
+#include "supervisor/heartbeat_times.h"
 #include "supervisor/outlet_plan.h"
 #include "supervisor/placement_request.h"
 #include "wire/messages/messages.h"
@@ -42,21 +43,6 @@ struct ConsoleStyle {
     v(3, "fold", fold);
     v(4, "colour_out", colour_out);
     v(5, "colour_err", colour_err);
-  }
-};
-
-// Signs of life between supervisor and agents.
-struct LeaseTimes {
-  base::Nanos interval = std::chrono::seconds(1);        // --heartbeat-interval
-  base::Nanos suspect_after = std::chrono::seconds(3);   // --node-suspect-after
-  base::Nanos lost_after = std::chrono::seconds(10);     // --node-lost-after
-  base::Nanos orphan_grace = std::chrono::minutes(10);   // --orphan-grace
-  template <class V>
-  void fields(V& v) {
-    v(1, "interval", interval);
-    v(2, "suspect_after", suspect_after);
-    v(3, "lost_after", lost_after);
-    v(4, "orphan_grace", orphan_grace);
   }
 };
 

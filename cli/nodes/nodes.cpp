@@ -9,6 +9,7 @@
 #include "base/core/words.h"
 #include "cli/nodes/history.h"
 #include "cli/nodes/hosts.h"
+#include "cli/nodes/node_range.h"
 #include "cli/nodes/slurm.h"
 #include "cli/nodes/slurm_nodes.h"
 #include "cli/options/command_words.h"

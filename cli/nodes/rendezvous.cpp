@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/core/text.h"
+#include "cli/nodes/node_range.h"
 #include "cli/options/limits.h"
 #include "cli/options/values.h"
 
@@ -176,29 +177,6 @@ base::Status check_control_port(const Settings& settings, const Surroundings& ar
 }
 
 }  // namespace
-
-Result<std::pair<std::uint32_t, std::uint32_t>> parse_nnodes(std::string_view text) {
-  const auto pieces = base::split(text, ':');
-  const auto least = parse_integer(pieces.front());
-  const auto most = parse_integer(pieces.back());
-  if (pieces.size() > 2 || !least || !most) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("nnodes={} is not in \"MIN:MAX\" format; write 2 or 1:4", text));
-  }
-  if (*least < 1 || *least > *most || *most > std::int64_t{kNodesMax}) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("min_nodes must be > 0 and <= max_nodes, got min_nodes={}, "
-                            "max_nodes={}",
-                            *least, *most));
-  }
-  return std::pair(static_cast<std::uint32_t>(*least), static_cast<std::uint32_t>(*most));
-}
-
-Result<std::pair<std::uint32_t, std::uint32_t>> node_counts(const Settings& settings) {
-  auto counts = parse_nnodes(settings.text(OptionId::kNnodes));
-  if (counts) return counts;
-  return cannot_use(settings, OptionId::kNnodes, counts.error().code, counts.error().what);
-}
 
 Result<Endpoint> parse_endpoint(std::string_view text) {
   text = base::trim(text);

@@ -36,14 +36,6 @@ enum class Where : std::uint8_t { kHere, kHosts, kMeeting };
                                                        const Surroundings& around,
                                                        Where where = Where::kHere);
 
-// "2" or "1:4" to (2, 2) or (1, 4).
-[[nodiscard]] base::Result<std::pair<std::uint32_t, std::uint32_t>> parse_nnodes(
-    std::string_view text);
-
-// --nnodes; the error shows how the user wrote it.
-[[nodiscard]] base::Result<std::pair<std::uint32_t, std::uint32_t>> node_counts(
-    const Settings& settings);
-
 struct Endpoint {
   std::string host;  // IPv6 without brackets
   std::uint16_t port = 0;  // 0: none given

@@ -4,6 +4,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "cli/nodes/node_range.h"
 #include "cli/nodes/rendezvous.h"
 #include "cli/placement/places.h"
 #include "cli/submit/slurm_time.h"

@@ -9,7 +9,7 @@
 
 #include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
 namespace {

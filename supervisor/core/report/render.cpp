@@ -8,7 +8,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
-#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/report/page.h"
 #include "supervisor/core/report/report.h"
 
 namespace robustrun::supervisor {

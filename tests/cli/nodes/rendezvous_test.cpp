@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/nodes/node_range.h"
 #include "tests/cli/fakes.h"
 
 namespace robustrun::cli::rendezvous_test {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/core/text.h"
-#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/report/page.h"
 #include "tests/paths.h"
 #include "tests/supervisor/report_scenarios.h"
 

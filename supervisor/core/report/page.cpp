@@ -1,4 +1,4 @@
-#include "supervisor/core/report/render_text.h"
+#include "supervisor/core/report/page.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// Whether agents still live: suspected after a short silence, given up on
+// Whether agents still live: suspected after a short silence, given up on by
 // evidence.
 //
 // Evidence is a broken connection together with a machine that does not answer on the second

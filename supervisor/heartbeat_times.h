@@ -1,0 +1,22 @@
+#pragma once
+// How often agents show that they live, and after which silence they are suspected and lost.
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+struct LeaseTimes {
+  base::Nanos interval = std::chrono::seconds(1);        // --heartbeat-interval
+  base::Nanos suspect_after = std::chrono::seconds(3);   // --node-suspect-after
+  base::Nanos lost_after = std::chrono::seconds(10);     // --node-lost-after
+  base::Nanos orphan_grace = std::chrono::minutes(10);   // --orphan-grace
+  template <class V>
+  void fields(V& v) {
+    v(1, "interval", interval);
+    v(2, "suspect_after", suspect_after);
+    v(3, "lost_after", lost_after);
+    v(4, "orphan_grace", orphan_grace);
+  }
+};
+
+}  // namespace robustrun::supervisor
