@@ -13,4 +13,9 @@ std::unexpected<base::Error> cannot_use(std::string_view source, std::uint32_t l
   return base::fail(code, fmt::format("cannot use {}, line {}: {}", shown, line, what));
 }
 
+std::unexpected<base::Error> bad(std::string_view text, std::string_view why) {
+  return base::fail(base::Errc::kInvalidArgument,
+                    fmt::format("cannot use '{}': {}", base::printable(text), why));
+}
+
 }  // namespace robustrun::topo

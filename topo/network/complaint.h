@@ -14,4 +14,7 @@ std::unexpected<base::Error> cannot_use(std::string_view source, std::uint32_t l
                                         std::string_view what,
                                         base::Errc code = base::Errc::kInvalidArgument);
 
+// "cannot use 'TEXT': WHY", of an option's value.
+std::unexpected<base::Error> bad(std::string_view text, std::string_view why);
+
 }  // namespace robustrun::topo

@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "topo/limits.h"
+#include "topo/network/complaint.h"
 
 namespace robustrun::topo {
 namespace {
@@ -22,11 +23,6 @@ std::optional<GroupKind> kind_named(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<GroupKind>(found - kNames.begin());
-}
-
-std::unexpected<base::Error> bad(std::string_view text, std::string_view why) {
-  return fail(Errc::kInvalidArgument,
-              fmt::format("cannot use '{}': {}", base::printable(text), why));
 }
 
 std::uint32_t& size_of(Parallel& parallel, GroupKind kind) {

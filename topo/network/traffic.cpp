@@ -13,6 +13,7 @@
 //     alpha = 0.17 DP / (0.17 DP + 0.70 PP), at most 0.5 (ibid., section 5: never above)
 
 #include "topo/network/traffic.h"
+#include "topo/network/complaint.h"
 
 #include <fmt/format.h>
 
@@ -41,11 +42,6 @@ constexpr std::uint64_t kSizeMax = 1'000'000'000;  // of one of the model's numb
 constexpr double kBytesMax = 1e18;
 
 std::size_t at(GroupKind kind) { return static_cast<std::size_t>(kind); }
-
-std::unexpected<base::Error> bad(std::string_view text, std::string_view why) {
-  return fail(Errc::kInvalidArgument,
-              fmt::format("cannot use '{}': {}", base::printable(text), why));
-}
 
 struct Item {
   std::string_view name, value;
