@@ -169,6 +169,14 @@ TEST_CASE("an operation that left the ring unfinished is not done") {
   CHECK(groups[0].entered == 10);
   CHECK(groups[0].done == 3);
   CHECK(groups[0].pending.size() == 1);
+  // At rest it is what the rank is inside, and its GPU has come to nothing later.
+  const std::set<std::string> none;
+  const auto resting = tracer::memberships(*read, {}, 0, 0, &none);
+  REQUIRE(resting.size() == 1);
+  REQUIRE(resting[0].pending.size() == 2);
+  CHECK(resting[0].pending[0].ordinal == 4);
+  CHECK(resting[0].pending[0].stage == Operation::Stage::kRunning);
+  CHECK(resting[0].pending[1].stage == Operation::Stage::kQueued);
 }
 
 TEST_CASE("dumps of NCCL jobs of three formats say the same") {
