@@ -111,6 +111,7 @@ struct Stream {
   std::map<std::uint64_t, std::size_t> collective_at, point_to_point_at;
   // The first collective that is not done, where it has left the ring; 0: it has not.
   std::uint64_t lost = 0;
+  bool is_lost_started = false;
 };
 
 struct StreamId {
@@ -120,10 +121,8 @@ struct StreamId {
   friend auto operator<=>(const StreamId&, const StreamId&) = default;
 };
 
-std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
+std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool timed) {
   std::map<StreamId, Stream> streams;
-  const bool timed = std::ranges::any_of(recording.entries,
-                                         [](const auto& entry) { return entry.started_ns != 0; });
   for (std::size_t at = 0; at < recording.entries.size(); ++at) {
     const RecordedEntry& entry = recording.entries[at];
     Stream& stream = streams[{entry.group, entry.group_name, is_gloo(entry)}];
@@ -150,29 +149,36 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
 }
 
 // What is not done may have left the ring: by the status of a group of collectives alone.
-std::uint64_t lost_collective(const FlightRecording& recording, std::uint64_t group,
+std::uint64_t lost_collective(const FlightRecording& recording, const StreamId& id,
                               const Stream& stream) {
-  const auto status = recording.status.find(group);
+  const auto status = recording.status.find(id.group);
   const bool counts_alike = stream.sends_and_receives.empty() && !stream.collectives.empty();
   if (recording.complete || !counts_alike || status == recording.status.end()) return 0;
-  if (status->second.completed < 0) return 0;
-  const auto next = static_cast<std::uint64_t>(status->second.completed) + 1;
+  const bool is_told = status->second.completed >= 0 ||
+                       (!id.gloo && status->second.enqueued > 0);  // NCCL has finished none yet
+  if (!is_told) return 0;
+  const auto next =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(0, status->second.completed)) + 1;
   return next < stream.collectives.begin()->first ? next : 0;
 }
 
 class Maker {
  public:
   Maker(const FlightRecording& recording, const std::vector<KnownGroup>& known, std::uint32_t rank,
-        std::int64_t now_ns, const std::set<std::string>* beside)
-      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns), beside_(beside) {
+        std::int64_t now_ns, const RestingJob* resting)
+      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns), resting_(resting) {
     for (const RecordedGroup& group : recording.groups) group_of_.emplace(group.name, &group);
     for (const KnownGroup& group : known) known_of_.emplace(group.name, &group);
   }
 
   std::vector<Membership> make() {
-    std::map<StreamId, Stream> streams = streams_of(recording_);
+    const bool timed = tells_starts(recording_) || (resting_ != nullptr && resting_->tells_starts);
+    std::map<StreamId, Stream> streams = streams_of(recording_, timed);
     for (auto& [id, stream] : streams) {
-      stream.lost = lost_collective(recording_, id.group, stream);
+      stream.lost = lost_collective(recording_, id, stream);
+      const auto status = recording_.status.find(id.group);
+      stream.is_lost_started = stream.lost > 0 && status->second.started >= 0 &&
+                               static_cast<std::uint64_t>(status->second.started) >= stream.lost;
     }
     const bool two_libraries = uses_another_than_gloo(streams);
     find_head(streams);
@@ -226,9 +232,9 @@ class Maker {
 
   // Where the first call that its GPU cannot be beyond stands.
   void find_head(const std::map<StreamId, Stream>& streams) {
-    if (beside_ == nullptr) return;
+    if (resting_ == nullptr) return;
     for (const auto& [id, stream] : streams) {
-      if (id.gloo || stream.timed || beside_->contains(id.name)) continue;
+      if (id.gloo || stream.timed || resting_->beside.contains(id.name)) continue;
       is_head_lost_ |= stream.lost > 0;
       for (const std::size_t at : unfinished(stream)) head_ = std::min(head_, at);
     }
@@ -251,7 +257,7 @@ class Maker {
   std::map<std::string_view, const KnownGroup*> known_of_;
   std::uint32_t rank_;
   std::int64_t now_ns_;
-  const std::set<std::string>* beside_;
+  const RestingJob* resting_;
   std::size_t head_ = SIZE_MAX;
   bool is_head_lost_ = false;  // it is older than all entries
 };
@@ -309,11 +315,10 @@ void Maker::count(const Stream& stream, Membership& membership) const {
 }
 
 void Maker::add_pending(const Stream& stream, Membership& membership) const {
-  if (stream.lost > 0 && beside_ != nullptr) {
+  if (stream.lost > 0 && resting_ != nullptr) {
     Operation operation;
     operation.ordinal = stream.lost;
-    const bool is_queued = stream.timed && membership.started < stream.lost;
-    if (is_queued) operation.stage = Operation::Stage::kQueued;
+    if (stream.timed && !stream.is_lost_started) operation.stage = Operation::Stage::kQueued;
     // At least as old as what came after it.
     operation.age = operation.unchanged = since(stream.collectives.begin()->second.created_ns);
     membership.pending.push_back(operation);
@@ -437,12 +442,18 @@ std::uint64_t group_key(std::string_view name, const std::vector<std::uint32_t>&
 
 std::vector<Membership> memberships(const FlightRecording& recording,
                                     const std::vector<KnownGroup>& known, std::uint32_t rank,
-                                    std::int64_t now_ns, const std::set<std::string>* beside) {
-  return Maker(recording, known, rank, now_ns, beside).make();
+                                    std::int64_t now_ns, const RestingJob* resting) {
+  return Maker(recording, known, rank, now_ns, resting).make();
 }
 
 bool is_done(const RecordedEntry& entry) {
   return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
+}
+
+bool tells_starts(const FlightRecording& recording) {
+  return std::ranges::any_of(recording.entries, [](const RecordedEntry& entry) {
+    return entry.started_ns != 0 || entry.state == RecordedEntry::State::kStarted;
+  });
 }
 
 std::set<std::string> groups_beside(const FlightRecording& recording) {
@@ -452,7 +463,7 @@ std::set<std::string> groups_beside(const FlightRecording& recording) {
     bool done = false;
   };
   std::vector<Place> places;
-  for (const auto& [id, stream] : streams_of(recording)) {
+  for (const auto& [id, stream] : streams_of(recording, tells_starts(recording))) {
     if (id.gloo) continue;
     for (const auto& [number, at] : stream.collective_at) {
       const auto found = stream.collectives.find(number);

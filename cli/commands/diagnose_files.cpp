@@ -111,7 +111,7 @@ class Gathering {
   std::vector<Dump> dumps_;
   std::map<std::uint32_t, std::string> dump_of_rank_;
   std::vector<NamedFile> empty_files_;
-  std::set<std::string> beside_;  // groups beside whose operations computations go on
+  tracer::RestingJob resting_;
   tracer::HostsAtRest hosts_;
   std::set<std::uint32_t> silent_;  // who wrote down nothing while others did
   std::int64_t newest_ns_ = 0;    // of all dumps
@@ -199,7 +199,8 @@ base::Status Gathering::look_at_dump(const NamedFile& file, const std::string& b
   }
   static_cast<void>(snapshot(rank));
   newest_ns_ = std::max(newest_ns_, tracer::newest_time(recording));
-  beside_.merge(tracer::groups_beside(recording));
+  resting_.beside.merge(tracer::groups_beside(recording));
+  resting_.tells_starts |= tracer::tells_starts(recording);
   hosts_.add(rank, recording);
   note_groups(recording, rank);
   return {};
@@ -266,7 +267,7 @@ base::Status Gathering::add_dump(const Dump& dump) {
   const std::string bytes = RR_TRY(read_(dump.path));
   const FlightRecording recording = RR_TRY(tracer::read_flight_recording(bytes));
   for (auto& membership :
-       tracer::memberships(recording, known_[dump.rank], dump.rank, newest_ns_, &beside_)) {
+       tracer::memberships(recording, known_[dump.rank], dump.rank, newest_ns_, &resting_)) {
     add_communicator(std::move(membership), snapshot(dump.rank));
   }
   return {};

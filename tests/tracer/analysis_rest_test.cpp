@@ -154,6 +154,22 @@ TEST_CASE("of two GPUs that stand one is known by what others have finished") {
   CHECK(numbers(verdict.culprits) == Ranks{0, 2});
 }
 
+TEST_CASE("of few ranks without a record those are named, too, for whom nobody waits") {
+  for (const std::uint32_t missing : {2U, 3U}) {
+    Fleet fleet = at_rest(8);
+    fleet.group(1, {0, 1, 2, 3}, 6, "tp");
+    fleet.group(2, {4, 5, 6, 7}, 6, "tp");
+    for (const std::uint32_t r : {0U, 1U, 2U}) fleet.enter(1, r);
+    fleet.in(1, 3).counts_completion = false;
+    fleet.in(2, 7).counts_completion = false;
+    if (missing == 3) fleet.in(2, 6).counts_completion = false;
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kNeverEntered);
+    CHECK(verdict.confidence == Confidence::kInferred);
+    CHECK(numbers(verdict.culprits) == (missing == 2 ? Ranks{3, 7} : Ranks{3}));
+  }
+}
+
 TEST_CASE("of operations that all have come to, the rank that two of them share is named") {
   Fleet fleet = at_rest(8);
   fleet.group(1, {0, 1, 2, 3}, 6, "tp");

@@ -98,6 +98,9 @@ std::optional<Verdict> rule_halted(const Case& facts) {
   Verdict verdict;
   add_halted(facts, verdict);
   if (verdict.culprits.empty()) return std::nullopt;
+  // It says of what those have no record for whom others wait.
+  std::optional<Verdict> unseen = rule_not_seen(facts);
+  if (unseen && !unseen->culprits.empty()) return unseen;
   verdict.finding = Finding::kNeverEntered;
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
