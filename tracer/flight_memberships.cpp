@@ -39,10 +39,6 @@ bool is_gloo(const RecordedEntry& entry) { return entry.operation.starts_with("g
 
 bool is_coalesced(const RecordedEntry& entry) { return entry.operation.ends_with(":coalesced"); }
 
-bool is_done(const RecordedEntry& entry) {
-  return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
-}
-
 std::uint64_t elements(const std::vector<std::vector<std::int64_t>>& tensors) {
   std::uint64_t sum = 0;
   for (const auto& tensor : tensors) {
@@ -113,6 +109,9 @@ struct Stream {
   bool timed = false;  // it is seen when a kernel starts
   // By number: places in the order of the calls. Only of NCCL.
   std::map<std::uint64_t, std::size_t> collective_at, point_to_point_at;
+  // The first collective that is not done, where it has left the ring; 0: it has not.
+  std::uint64_t lost = 0;
+  bool is_lost_started = false;
 };
 
 struct StreamId {
@@ -122,10 +121,8 @@ struct StreamId {
   friend auto operator<=>(const StreamId&, const StreamId&) = default;
 };
 
-std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
+std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool timed) {
   std::map<StreamId, Stream> streams;
-  const bool timed = std::ranges::any_of(recording.entries,
-                                         [](const auto& entry) { return entry.started_ns != 0; });
   for (std::size_t at = 0; at < recording.entries.size(); ++at) {
     const RecordedEntry& entry = recording.entries[at];
     Stream& stream = streams[{entry.group, entry.group_name, is_gloo(entry)}];
@@ -151,17 +148,38 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording) {
   return streams;
 }
 
+// What is not done may have left the ring: by the status of a group of collectives alone.
+std::uint64_t lost_collective(const FlightRecording& recording, const StreamId& id,
+                              const Stream& stream) {
+  const auto status = recording.status.find(id.group);
+  const bool counts_alike = stream.sends_and_receives.empty() && !stream.collectives.empty();
+  if (recording.complete || !counts_alike || status == recording.status.end()) return 0;
+  const bool is_told = status->second.completed >= 0 ||
+                       (!id.gloo && status->second.enqueued > 0);  // NCCL has finished none yet
+  if (!is_told) return 0;
+  const auto next =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(0, status->second.completed)) + 1;
+  return next < stream.collectives.begin()->first ? next : 0;
+}
+
 class Maker {
  public:
   Maker(const FlightRecording& recording, const std::vector<KnownGroup>& known, std::uint32_t rank,
-        std::int64_t now_ns, const std::set<std::string>* beside)
-      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns), beside_(beside) {
+        std::int64_t now_ns, const RestingJob* resting)
+      : recording_(recording), known_(known), rank_(rank), now_ns_(now_ns), resting_(resting) {
     for (const RecordedGroup& group : recording.groups) group_of_.emplace(group.name, &group);
     for (const KnownGroup& group : known) known_of_.emplace(group.name, &group);
   }
 
   std::vector<Membership> make() {
-    const std::map<StreamId, Stream> streams = streams_of(recording_);
+    const bool timed = tells_starts(recording_) || (resting_ != nullptr && resting_->tells_starts);
+    std::map<StreamId, Stream> streams = streams_of(recording_, timed);
+    for (auto& [id, stream] : streams) {
+      stream.lost = lost_collective(recording_, id, stream);
+      const auto status = recording_.status.find(id.group);
+      stream.is_lost_started = stream.lost > 0 && status->second.started >= 0 &&
+                               static_cast<std::uint64_t>(status->second.started) >= stream.lost;
+    }
     const bool two_libraries = uses_another_than_gloo(streams);
     find_head(streams);
     std::vector<Membership> made;
@@ -169,7 +187,7 @@ class Maker {
       Membership membership = identify(id.name, stream.description);
       // The two libraries of one group count apart.
       if (id.gloo && two_libraries) membership.comm = fnv(membership.comm, "gloo");
-      count(stream, id.group, membership);
+      count(stream, membership);
       add_point_to_point(stream, membership);
       made.push_back(std::move(membership));
     }
@@ -214,19 +232,20 @@ class Maker {
 
   // Where the first call that its GPU cannot be beyond stands.
   void find_head(const std::map<StreamId, Stream>& streams) {
-    if (beside_ == nullptr) return;
+    if (resting_ == nullptr) return;
     for (const auto& [id, stream] : streams) {
-      if (id.gloo || stream.timed || beside_->contains(id.name)) continue;
+      if (id.gloo || stream.timed || resting_->beside.contains(id.name)) continue;
+      is_head_lost_ |= stream.lost > 0;
       for (const std::size_t at : unfinished(stream)) head_ = std::min(head_, at);
     }
   }
 
   [[nodiscard]] bool is_behind_head(const Stream& stream, std::size_t at) const {
-    return !stream.timed && at > head_;
+    return !stream.timed && (is_head_lost_ || at > head_);
   }
 
   [[nodiscard]] static std::vector<std::size_t> unfinished(const Stream& stream);
-  void count(const Stream& stream, std::uint64_t group, Membership& membership) const;
+  void count(const Stream& stream, Membership& membership) const;
   void add_pending(const Stream& stream, Membership& membership) const;
   void add_point_to_point(const Stream& stream, Membership& membership) const;
   void add_unused(const std::map<StreamId, Stream>& streams, std::vector<Membership>& made) const;
@@ -238,8 +257,9 @@ class Maker {
   std::map<std::string_view, const KnownGroup*> known_of_;
   std::uint32_t rank_;
   std::int64_t now_ns_;
-  const std::set<std::string>* beside_;
+  const RestingJob* resting_;
   std::size_t head_ = SIZE_MAX;
+  bool is_head_lost_ = false;  // it is older than all entries
 };
 
 std::vector<std::size_t> Maker::unfinished(const Stream& stream) {
@@ -262,8 +282,7 @@ void use_status(const GroupStatus& status, Membership& membership) {
   membership.started = membership.entered;
 }
 
-void Maker::count(const Stream& stream, std::uint64_t group, Membership& membership) const {
-  const auto status = recording_.status.find(group);
+void Maker::count(const Stream& stream, Membership& membership) const {
   membership.entered = stream.collectives_before;
   if (!stream.collectives.empty()) {
     const auto& [newest, last] = *stream.collectives.rbegin();
@@ -278,14 +297,7 @@ void Maker::count(const Stream& stream, std::uint64_t group, Membership& members
       membership.started = std::max(membership.started, ordinal);
     }
   }
-  // One that is not done may have left the ring.
-  const bool status_counts_alike = stream.sends_and_receives.empty();
-  if (!recording_.complete && status_counts_alike && !stream.collectives.empty() &&
-      status != recording_.status.end() && status->second.completed >= 0 &&
-      static_cast<std::uint64_t>(status->second.completed) + 1 <
-          stream.collectives.begin()->first) {
-    membership.done = static_cast<std::uint64_t>(status->second.completed);
-  }
+  if (stream.lost > 0) membership.done = stream.lost - 1;
   membership.started = std::max(membership.started, membership.done);
   add_pending(stream, membership);
   for (const auto& [ordinal, numbered] : stream.collectives) {
@@ -303,6 +315,14 @@ void Maker::count(const Stream& stream, std::uint64_t group, Membership& members
 }
 
 void Maker::add_pending(const Stream& stream, Membership& membership) const {
+  if (stream.lost > 0 && resting_ != nullptr) {
+    Operation operation;
+    operation.ordinal = stream.lost;
+    if (stream.timed && !stream.is_lost_started) operation.stage = Operation::Stage::kQueued;
+    // At least as old as what came after it.
+    operation.age = operation.unchanged = since(stream.collectives.begin()->second.created_ns);
+    membership.pending.push_back(operation);
+  }
   for (const auto& [ordinal, numbered] : stream.collectives) {
     if (numbered.done) continue;
     if (membership.pending.size() >= kFlightPendingMax) return;
@@ -422,8 +442,18 @@ std::uint64_t group_key(std::string_view name, const std::vector<std::uint32_t>&
 
 std::vector<Membership> memberships(const FlightRecording& recording,
                                     const std::vector<KnownGroup>& known, std::uint32_t rank,
-                                    std::int64_t now_ns, const std::set<std::string>* beside) {
-  return Maker(recording, known, rank, now_ns, beside).make();
+                                    std::int64_t now_ns, const RestingJob* resting) {
+  return Maker(recording, known, rank, now_ns, resting).make();
+}
+
+bool is_done(const RecordedEntry& entry) {
+  return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
+}
+
+bool tells_starts(const FlightRecording& recording) {
+  return std::ranges::any_of(recording.entries, [](const RecordedEntry& entry) {
+    return entry.started_ns != 0 || entry.state == RecordedEntry::State::kStarted;
+  });
 }
 
 std::set<std::string> groups_beside(const FlightRecording& recording) {
@@ -433,7 +463,7 @@ std::set<std::string> groups_beside(const FlightRecording& recording) {
     bool done = false;
   };
   std::vector<Place> places;
-  for (const auto& [id, stream] : streams_of(recording)) {
+  for (const auto& [id, stream] : streams_of(recording, tells_starts(recording))) {
     if (id.gloo) continue;
     for (const auto& [number, at] : stream.collective_at) {
       const auto found = stream.collectives.find(number);

@@ -70,16 +70,25 @@ struct KnownGroup {
   std::uint32_t size = 0, rank = 0;
 };
 
+// What the dumps of a job that has come to rest tell together.
+struct RestingJob {
+  std::set<std::string> beside;  // names of groups beside whose operations computations go on
+  bool tells_starts = false;  // some recorder saw when a kernel started: torch times all or none
+};
+
 // As memberships. `now_ns`: Unix time of the dump; `rank`: global rank of the process, looked up in
 // groups whose members are told. A group that neither side tells the members of has size 0 and its
 // name's hash for a key. Groups that have not been used yet are there, too, where that is certain.
-// `beside`: names of groups beside whose operations computations go on. With it, an operation of
-// NCCL that was called after an unfinished one of another group counts as kQueued: GPUs do one
-// after the other, and a dump without times does not tell which of them they have come to.
+// With `resting` an operation of NCCL that was called after an unfinished one of another group
+// counts as kQueued: GPUs do one after the other, and a dump without times does not tell which of
+// them they have come to. Then, too, the first unfinished operation of a group is listed when it
+// has left the ring, of which nothing but its number is known.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,
-                                                  const std::set<std::string>* beside = nullptr);
+                                                  const RestingJob* resting = nullptr);
+
+[[nodiscard]] bool tells_starts(const FlightRecording& recording);
 
 // Names of groups with an unfinished operation of NCCL although one of another group that was
 // called later is done.
@@ -87,6 +96,10 @@ struct KnownGroup {
 
 // By its pg_status: it has begun something, and finished all that it has. false: not told.
 [[nodiscard]] bool is_inside_nothing(const FlightRecording& recording);
+
+// The operation has ended, as far as the recorder knows. gloo has no events: its entries stay
+// "scheduled" and are done when they are retired. NCCL's are also retired when they time out.
+[[nodiscard]] bool is_done(const RecordedEntry& entry);
 
 // The newest time in it, Unix time; 0: it has none.
 [[nodiscard]] std::int64_t newest_time(const FlightRecording& recording);

@@ -18,6 +18,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/name_ranges.h"
 #include "tracer/collectives_reader.h"
+#include "tracer/flight_hosts.h"
 #include "tracer/flight_recorder.h"
 #include "tracer/progress_record.h"
 #include "tracer/ras.h"
@@ -99,6 +100,7 @@ class Gathering {
   void add_unknown_members();
   void settle_idle();
   void note_silent();
+  void note_halted();
   void note_groups(const FlightRecording& recording, std::uint32_t rank);
   void settle_members();
   RankSnapshot& snapshot(std::uint32_t rank);
@@ -109,7 +111,9 @@ class Gathering {
   std::vector<Dump> dumps_;
   std::map<std::uint32_t, std::string> dump_of_rank_;
   std::vector<NamedFile> empty_files_;
-  std::set<std::string> beside_;  // groups beside whose operations computations go on
+  tracer::RestingJob resting_;
+  tracer::HostsAtRest hosts_;
+  std::set<std::uint32_t> silent_;  // who wrote down nothing while others did
   std::int64_t newest_ns_ = 0;    // of all dumps
   std::map<std::uint32_t, std::string> record_of_rank_;
   std::vector<tracer::RasReport> reports_;
@@ -195,7 +199,9 @@ base::Status Gathering::look_at_dump(const NamedFile& file, const std::string& b
   }
   static_cast<void>(snapshot(rank));
   newest_ns_ = std::max(newest_ns_, tracer::newest_time(recording));
-  beside_.merge(tracer::groups_beside(recording));
+  resting_.beside.merge(tracer::groups_beside(recording));
+  resting_.tells_starts |= tracer::tells_starts(recording);
+  hosts_.add(rank, recording);
   note_groups(recording, rank);
   return {};
 }
@@ -261,7 +267,7 @@ base::Status Gathering::add_dump(const Dump& dump) {
   const std::string bytes = RR_TRY(read_(dump.path));
   const FlightRecording recording = RR_TRY(tracer::read_flight_recording(bytes));
   for (auto& membership :
-       tracer::memberships(recording, known_[dump.rank], dump.rank, newest_ns_, &beside_)) {
+       tracer::memberships(recording, known_[dump.rank], dump.rank, newest_ns_, &resting_)) {
     add_communicator(std::move(membership), snapshot(dump.rank));
   }
   return {};
@@ -286,6 +292,7 @@ base::Status Gathering::add_empty_files() {
     }
     if (!is_dump || !dump_of_rank_.emplace(*rank, file.path).second) continue;
     static_cast<void>(snapshot(*rank));
+    silent_.insert(*rank);
     gathered_.notes.push_back(fmt::format("{} is empty", base::printable(file.path)));
   }
   return {};
@@ -340,11 +347,29 @@ void Gathering::settle_idle() {
   }
 }
 
-// Who wrote down nothing while others did.
 void Gathering::note_silent() {
   const auto is_empty = [](const Dump& dump) { return dump.is_empty; };
   if (std::ranges::all_of(dumps_, is_empty)) return;  // they were asked for without entries
-  for (const Dump& dump : dumps_) snapshot(dump.rank).silent = dump.is_empty;
+  for (const Dump& dump : dumps_) {
+    if (dump.is_empty) silent_.insert(dump.rank);
+  }
+  for (const std::uint32_t rank : silent_) snapshot(rank).silent = true;
+}
+
+// Who is silent though it has called something: others have finished it, who could not alone.
+void Gathering::note_halted() {
+  for (const std::uint32_t rank : hosts_.halted()) snapshot(rank).halted = true;
+  std::set<std::uint64_t> used;  // communicators
+  for (const auto& [number, rank] : ranks_) {
+    for (const tracer::Membership& comm : rank.comms) {
+      if (comm.done > 0) used.insert(comm.comm);
+    }
+  }
+  for (const std::uint32_t rank : silent_) {
+    RankSnapshot& silent = snapshot(rank);
+    silent.halted = std::ranges::any_of(silent.comms,
+                                        [&](const auto& comm) { return used.contains(comm.comm); });
+  }
 }
 
 // RAS says who lives; how far a rank is it says only of those of whom nothing else is known.
@@ -398,6 +423,7 @@ base::Result<Gathered> Gathering::gather(const std::vector<NamedFile>& files) {
   add_unknown_members();
   settle_idle();
   note_silent();
+  note_halted();
   gathered_.fleet.at_rest = !dumps_.empty();
   gathered_.fleet.world_size = world_;
   for (auto& [number, rank] : ranks_) gathered_.fleet.ranks.push_back(std::move(rank));

@@ -71,6 +71,105 @@ TEST_CASE("a rank that is behind waits for nobody, whatever else it has begun") 
   CHECK(numbers(verdict.culprits) == Ranks{0});
 }
 
+TEST_CASE("a rank that has halted waits for nobody, whatever it has pending") {
+  Fleet fleet = at_rest(6);
+  fleet.group(1, {0, 1}, 6, "tp");
+  fleet.group(2, {1, 2}, 6, "dp");
+  fleet.group(3, {3, 4, 5}, 6, "ep");
+  fleet.enter(1, 1);  // 0 has not come
+  fleet.enter(2, 2);  // nor has 1
+  fleet.rank(1).halted = true;
+  fleet.enter(3, 3);
+  fleet.enter(3, 5);
+  fleet.rank(4).halted = true;
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{0, 1, 4});
+}
+
+TEST_CASE("a rank that has halted is named beside others though nobody waits for it") {
+  Fleet fleet = at_rest(4);
+  fleet.group(1, {0, 1}, 6, "tp");
+  fleet.group(2, {2, 3}, 6, "tp");
+  fleet.enter(1, 1);
+  fleet.rank(3).halted = true;
+  const Verdict both = fleet.verdict();
+  CHECK(both.finding == Finding::kNeverEntered);
+  CHECK(both.confidence == Confidence::kInferred);
+  CHECK(numbers(both.culprits) == Ranks{0, 3});
+  CHECK(both.nodes == std::vector<std::string>{"node0"});
+  CHECK(both.sentence.find("; rank 3") != std::string::npos);
+  CHECK(both.sentence.find("calls nothing any more") != std::string::npos);
+
+  // Alone it is named only when anybody is inside anything.
+  Fleet alone = at_rest(4);
+  alone.group(1, {0, 1, 2, 3}, 6, "tp");
+  alone.rank(3).halted = true;
+  CHECK(alone.verdict().finding == Finding::kNothing);
+  for (const std::uint32_t r : {0U, 1U, 2U}) {
+    alone.enter(1, r, 10, all_reduce(), Operation::Stage::kQueued);
+  }
+  CHECK(numbers(alone.verdict().culprits) == Ranks{3});
+}
+
+TEST_CASE("nobody is said to wait for nothing while operations are pending") {
+  Fleet fleet = at_rest(2);
+  fleet.world();
+  for (const std::uint32_t r : {0U, 1U}) {
+    fleet.enter(1, r, 10, all_reduce(), Operation::Stage::kQueued);
+    fleet.point_to_point(1, r, static_cast<std::int32_t>(1 - r), true, 1, 1);
+    fleet.in(1, r).started = 7;
+  }
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding != Finding::kNothing);
+}
+
+TEST_CASE("a rank that is behind is named though nobody waits for it straight") {
+  Fleet fleet = at_rest(4);
+  fleet.group(1, {0, 1}, 6, "tp");
+  fleet.group(2, {2, 3}, 6, "tp");
+  for (const std::uint64_t comm : {1U, 2U}) {
+    const std::uint32_t first = comm == 1 ? 0 : 2;
+    all_enter(fleet, comm, {first, first + 1});
+    fleet.finish(comm, first + 1);
+  }
+  fleet.group(3, {1, 3}, 6, "dp");
+  all_enter(fleet, 3, {1, 3});
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kLeftBehind);
+  CHECK(numbers(verdict.culprits) == Ranks{0, 2});
+  CHECK(verdict.ordinal == 7);
+}
+
+TEST_CASE("of two GPUs that stand one is known by what others have finished") {
+  Fleet fleet = at_rest(4);
+  fleet.group(1, {0, 1}, 6, "tp");
+  fleet.group(2, {2, 3}, 6, "tp");
+  fleet.enter(1, 1);
+  fleet.enter(1, 0, 10, all_reduce(), Operation::Stage::kQueued);
+  all_enter(fleet, 2, {2, 3});
+  fleet.finish(2, 3);
+  fleet.group(3, {1, 3}, 6, "dp");
+  fleet.enter(3, 3);
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kGpuBeforeKernel);
+  CHECK(numbers(verdict.culprits) == Ranks{0, 2});
+}
+
+TEST_CASE("of few ranks without a record those are named, too, for whom nobody waits") {
+  for (const std::uint32_t missing : {2U, 3U}) {
+    Fleet fleet = at_rest(8);
+    fleet.group(1, {0, 1, 2, 3}, 6, "tp");
+    fleet.group(2, {4, 5, 6, 7}, 6, "tp");
+    for (const std::uint32_t r : {0U, 1U, 2U}) fleet.enter(1, r);
+    fleet.in(1, 3).counts_completion = false;
+    fleet.in(2, 7).counts_completion = false;
+    if (missing == 3) fleet.in(2, 6).counts_completion = false;
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kNeverEntered);
+    CHECK(verdict.confidence == Confidence::kInferred);
+    CHECK(numbers(verdict.culprits) == (missing == 2 ? Ranks{3, 7} : Ranks{3}));
+  }
+}
+
 TEST_CASE("of operations that all have come to, the rank that two of them share is named") {
   Fleet fleet = at_rest(8);
   fleet.group(1, {0, 1, 2, 3}, 6, "tp");

@@ -169,6 +169,50 @@ TEST_CASE("an operation that left the ring unfinished is not done") {
   CHECK(groups[0].entered == 10);
   CHECK(groups[0].done == 3);
   CHECK(groups[0].pending.size() == 1);
+  // At rest it is what the rank is inside, and its GPU has come to nothing later.
+  const tracer::RestingJob job;
+  const auto resting = tracer::memberships(*read, {}, 0, 0, &job);
+  REQUIRE(resting.size() == 1);
+  REQUIRE(resting[0].pending.size() == 2);
+  CHECK(resting[0].pending[0].ordinal == 4);
+  CHECK(resting[0].pending[0].stage == Operation::Stage::kRunning);
+  CHECK(resting[0].pending[1].stage == Operation::Stage::kQueued);
+}
+
+TEST_CASE("a group that has finished nothing is inside its first operation, recorded or not") {
+  const auto read = tracer::read_flight_recording(json_of(
+      R"({"record_id":9,"pg_id":0,"process_group":["0","a"],"collective_seq_id":10,
+          "profiling_name":"nccl:all_reduce","state":"scheduled","is_p2p":false})",
+      R"(,"pg_status":{"0":{"last_enqueued_collective":10,"last_completed_collective":-1}})"));
+  REQUIRE(read);
+  const auto groups = tracer::memberships(*read, {}, 0, 0);
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].done == 0);
+}
+
+TEST_CASE("states alone tell that starts are seen, for all ranks of a job at rest") {
+  const auto entry = [](int number, const std::string& state) {
+    return R"({"record_id":)" + std::to_string(number - 1) +
+           R"(,"pg_id":0,"process_group":["0","a"],"collective_seq_id":)" + std::to_string(number) +
+           R"(,"profiling_name":"nccl:all_reduce","state":")" + state + R"(","is_p2p":false})";
+  };
+  const auto stage_of = [](const FlightRecording& recording, const tracer::RestingJob& job) {
+    const auto groups = tracer::memberships(recording, {}, 0, 0, &job);
+    REQUIRE(groups.size() == 1);
+    REQUIRE(groups[0].pending.size() == 1);
+    return groups[0].pending[0].stage;
+  };
+  const auto started =
+      tracer::read_flight_recording(json_of(entry(1, "completed") + "," + entry(2, "started")));
+  const auto waiting =
+      tracer::read_flight_recording(json_of(entry(1, "completed") + "," + entry(2, "scheduled")));
+  REQUIRE(started);
+  REQUIRE(waiting);
+  CHECK(tracer::tells_starts(*started));
+  CHECK(!tracer::tells_starts(*waiting));
+  CHECK(stage_of(*started, {}) == Operation::Stage::kRunning);
+  CHECK(stage_of(*waiting, {}) == Operation::Stage::kRunning);
+  CHECK(stage_of(*waiting, {.beside = {}, .tells_starts = true}) == Operation::Stage::kQueued);
 }
 
 TEST_CASE("dumps of NCCL jobs of three formats say the same") {

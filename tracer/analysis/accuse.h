@@ -2,6 +2,7 @@
 // What all rules share: from who is blamed to a verdict with its operation, victims, evidence.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracer/analysis/rules.h"
@@ -38,6 +39,14 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 [[nodiscard]] std::string whereabouts_text(const Case& facts, const Accusation& accusation);
 // "; 15 ranks wait for it".
 [[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);
+
+// Names some more, of `ats`: "; rank 2 calls nothing any more". Those are left out that are named.
+void name_further(const Case& facts, std::vector<std::uint32_t> ats, std::string_view what_one_does,
+                  std::string_view what_several_do, Verdict& verdict);
+// The ranks that have halted.
+void add_halted(const Case& facts, Verdict& verdict);
+// Of a job at rest: those who are inside what others have finished.
+void add_left_behind(const Case& facts, Verdict& verdict);
 
 // What others say of these ranks, at most kHearsayLines: "rank 3: NCCL's RAS considers it dead".
 [[nodiscard]] std::vector<std::string> hearsay_lines(const FleetView& view,

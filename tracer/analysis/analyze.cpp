@@ -30,6 +30,7 @@ constexpr Rule kHangRules[] = {
     rule_slow_tcp,           // R8, of an operation that takes long
     rule_left_behind,        // R5
     rule_long_phase,         // R10
+    rule_halted,             // R2, of ranks at rest
     rule_gpu_stands,         // R4a, of ranks at rest
     rule_order_inversion,    // R6b
     rule_interface_down,     // R8b, no link is seen to be stuck
@@ -48,11 +49,28 @@ bool names_the_same(const Verdict& a, const Verdict& b) {
   return a.culprits == b.culprits && a.edges == b.edges;
 }
 
+std::vector<std::uint32_t> all_with_pending(const FleetView& view) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    const auto has_pending = [](const Membership& comm) { return !comm.pending.empty(); };
+    if (std::ranges::any_of(view.rank(at).comms, has_pending)) found.push_back(at);
+  }
+  return found;
+}
+
 // Somebody waits, and no rule says for whom.
 Verdict undecided(const Case& facts) {
   Verdict verdict;
   if (facts.graph.waits().empty()) {
+    const std::vector<std::uint32_t> queued = all_with_pending(facts.view);
     verdict.sentence = "nobody waits";
+    if (!facts.view.fleet().at_rest || queued.empty()) return verdict;
+    verdict.finding = Finding::kUndecided;
+    verdict.victims = global_ranks(facts.view, queued);
+    verdict.sentence = fmt::format(
+        "{} {} operations pending, and {} recorded none of those before them that keep them",
+        ranks_text(facts.view, queued), queued.size() > 1 ? "have" : "has",
+        queued.size() > 1 ? "have" : "has");
     return verdict;
   }
   const Wait& longest = facts.graph.waits().front();
@@ -202,7 +220,8 @@ Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   const Stacks stacks = read_stacks(evidence);
   std::vector<bool> elsewhere;
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
-    elsewhere.push_back(is_elsewhere(stacks.where[at].reason) || view.rank(at).silent);
+    const RankSnapshot& rank = view.rank(at);
+    elsewhere.push_back(is_elsewhere(stacks.where[at].reason) || rank.silent || rank.halted);
   }
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
   const Case facts{.view = view, .where = stacks.where, .same = stacks.same, .graph = graph};

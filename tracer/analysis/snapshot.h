@@ -143,6 +143,8 @@ struct RankSnapshot {
   // Its process was asked, or wrote down by itself, and had nothing to tell, though others of the
   // same job had: it may have been unable to. What counters say it is inside is no excuse.
   bool silent = false;
+  // Of a job at rest: its thread calls nothing any more, and nothing that it has called keeps it.
+  bool halted = false;
   Evidence evidence;
   template <class V>
   void fields(V& v) {
@@ -160,6 +162,7 @@ struct RankSnapshot {
     v(13, "evidence", evidence);
     v(14, "ended_well", ended_well);
     v(15, "silent", silent);
+    v(16, "halted", halted);
   }
 };
 

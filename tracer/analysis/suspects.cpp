@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/core/text.h"
 #include "tracer/analysis/accuse.h"
 #include "tracer/analysis/limits.h"
 #include "tracer/analysis/sentence.h"
@@ -101,6 +103,37 @@ std::vector<Blame> unplaced(const Case& facts, Guilt guilt) {
     blames.push_back(blame);
   }
   return blames;
+}
+
+void name_further(const Case& facts, std::vector<std::uint32_t> ats, std::string_view what_one_does,
+                  std::string_view what_several_do, Verdict& verdict) {
+  std::erase_if(ats, [&](std::uint32_t at) {
+    return std::ranges::binary_search(verdict.culprits, facts.view.rank(at).rank);
+  });
+  if (ats.empty()) return;
+  if (!verdict.sentence.empty()) verdict.sentence += "; ";
+  verdict.sentence += fmt::format("{} {}", ranks_text(facts.view, ats),
+                                  ats.size() > 1 ? what_several_do : what_one_does);
+  for (const base::Rank rank : global_ranks(facts.view, ats)) {
+    verdict.culprits.push_back(rank);
+    std::erase(verdict.victims, rank);
+  }
+  std::ranges::sort(verdict.culprits);
+  for (const std::string& node : nodes_of(facts.view, ats)) {
+    if (std::ranges::find(verdict.nodes, node) == verdict.nodes.end())
+      verdict.nodes.push_back(node);
+  }
+  std::ranges::sort(verdict.nodes, base::natural_less);
+  verdict.confidence = Confidence::kInferred;
+}
+
+void add_halted(const Case& facts, Verdict& verdict) {
+  std::vector<std::uint32_t> halted;
+  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
+    if (facts.view.rank(at).halted) halted.push_back(at);
+  }
+  name_further(facts, std::move(halted), "calls nothing any more", "call nothing any more",
+               verdict);
 }
 
 std::vector<base::Rank> unseen_members(const Case& facts, const Communicator& comm) {

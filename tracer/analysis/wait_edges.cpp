@@ -54,8 +54,9 @@ class Collector {
     for (std::uint32_t c = 0; c < view_.comms().size(); ++c) {
       add_collectives(c);
       add_peers(c);
-      if (view_.fleet().at_rest) note_behind(view_.comms()[c]);
+      if (view_.fleet().at_rest) note_behind(c);
     }
+    std::ranges::stable_sort(out_.behind_blames, {}, &Blame::at);
     std::ranges::sort(out_.peer_blames, {}, [](const Blame& b) { return std::pair(b.at, -b.age); });
     std::ranges::sort(out_.waits, {},
                       [](const Wait& w) { return std::tuple(-w.age, w.comm, w.at); });
@@ -78,10 +79,23 @@ class Collector {
     return first;
   }
 
-  void note_behind(const Communicator& comm) {
+  void note_behind(std::uint32_t c) {
+    const Communicator& comm = view_.comms()[c];
     for (const Member& member : comm.members) {
-      if (is_behind(view_, comm, member)) out_.behind[member.at] = true;
+      if (!is_behind(view_, comm, member)) continue;
+      Blame blame;
+      blame.at = member.at;
+      blame.comm = c;
+      blame.ordinal = member.ordinal;
+      blame.age = member.age;
+      add_behind(blame);
     }
+  }
+
+  void add_behind(Blame blame) {
+    out_.behind[blame.at] = true;
+    blame.guilt = Guilt::kBehind;
+    out_.behind_blames.push_back(blame);
   }
 
   void add_collectives(std::uint32_t c) {
@@ -236,7 +250,15 @@ class Collector {
       // It has received what this one is still sending.
       const bool is_over = count.is_send && other != nullptr && !other->is_part && !count.is_part &&
                            other->done > count.done;
-      if (is_over && view_.fleet().at_rest) out_.behind[member.at] = true;
+      if (is_over && view_.fleet().at_rest) {
+        Blame own;
+        own.at = member.at;
+        own.comm = c;
+        own.ordinal = wait.ordinal;
+        own.signature = wait.signature;
+        own.age = wait.age;
+        add_behind(own);
+      }
       PeerCount there{.peer = static_cast<std::int32_t>(member.view->rank),
                       .is_send = !count.is_send};
       const bool is_held =

@@ -30,6 +30,7 @@ struct WaitEdges {
   // By rank, of a job at rest: what it has pending others have finished, who could not have without
   // it. Whatever else it has pending, it waits for nobody: its GPU stands, or its record.
   std::vector<bool> behind;
+  std::vector<Blame> behind_blames;  // by rank, the first of each
   std::vector<std::uint64_t> head;  // by communicator: earliest collective that anybody is inside
   std::vector<Blame> peer_blames;  // of send and recv; by rank, the longest wait first
 };

@@ -62,8 +62,10 @@ class GraphBuilder {
         view_.fleet().at_rest ? base::Nanos{} : graph_.longest_wait() / kShareOfLongestWait;
     const auto counts = [&](std::uint32_t v) { return weight[component[v]] >= least; };
     for (std::uint32_t at = 0; at < view_.rank_count(); ++at) {
-      if (from_.waited[at] < base::Nanos{0} || has_successors(at)) continue;
-      if (is_out(view_, at) || counts(at)) graph_.blames_.push_back(blame_of(at));
+      const bool is_waited = from_.waited[at] >= base::Nanos{0} || from_.behind[at];
+      if (!is_waited || has_successors(at)) continue;
+      if (is_out(view_, at) || from_.behind[at] || counts(at))
+        graph_.blames_.push_back(blame_of(at));
     }
     for (std::uint32_t c = 0; c < view_.comms().size(); ++c) {
       const std::uint32_t node = unseen_node(view_, c);
@@ -126,6 +128,8 @@ class GraphBuilder {
       worst.comm = where.comm;
       worst.ordinal = member.counts ? member.ordinal : from_.head[where.comm];
       worst.age = *guilt == Guilt::kQueued ? std::max(age, from_.waited[at]) : age;
+      // What it is inside is known, whoever waits.
+      if (*guilt == Guilt::kBehind && from_.behind[at]) worst.age = std::max(age, member.age);
     }
     const auto peer = std::ranges::lower_bound(from_.peer_blames, at, {}, &Blame::at);
     const bool is_missed_by_peer = peer != from_.peer_blames.end() && peer->at == at;
@@ -136,6 +140,9 @@ class GraphBuilder {
       worst = *peer;
       worst.guilt = guilt;
     }
+    const auto behind = std::ranges::lower_bound(from_.behind_blames, at, {}, &Blame::at);
+    const bool is_behind = behind != from_.behind_blames.end() && behind->at == at;
+    if (is_behind && from_.inside[at] && worst.guilt != Guilt::kBehind) worst = *behind;
     if (is_out(view_, at)) worst.guilt = view_.is_dead(at) ? Guilt::kDead : Guilt::kStopped;
     return worst;
   }

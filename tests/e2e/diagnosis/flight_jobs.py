@@ -198,12 +198,13 @@ class Job:
         if self.kind == "skip":
             calls = [i for i, call in enumerate(program)
                      if isinstance(call, Call) and not call.peers]
-            del program[draw.choice(calls)]
+            self.changed[rank] = draw.choice(calls)
+            del program[self.changed[rank]]
             return
         swaps = [i for i in range(len(program) - 1)
                  if all(isinstance(call, Call) and not call.peers for call in program[i:i + 2])
                  and program[i].group is not program[i + 1].group]
-        at = draw.choice(swaps)
+        self.changed[rank] = at = draw.choice(swaps)
         program[at], program[at + 1] = program[at + 1], program[at]
 
     # How it goes on from there.
@@ -371,7 +372,7 @@ class Job:
             return self.next_call[rank] == self.stops_at[rank]
         if self.kind in ("gpu", "watchdog"):
             return bool(self.pending[rank])
-        return True
+        return self.next_call[rank] > self.changed[rank]
 
     def holds_up(self, rank):
         """Whether another rank is inside an operation that this one has not launched, or whose

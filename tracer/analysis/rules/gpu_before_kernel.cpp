@@ -53,6 +53,7 @@ std::optional<Verdict> rule_gpu_before_kernel(const Case& facts) {
   }
   made.verdict.sentence += waiting_text(facts, made);
   add_gpus(facts, made);
+  add_left_behind(facts, made.verdict);
   return made.verdict;
 }
 

@@ -27,6 +27,9 @@ std::vector<Standing> standing_of(const Case& facts) {
   for (const Wait& wait : facts.graph.waits()) {
     const Communicator& comm = view.comms()[wait.comm];
     if (wait.has_edges || comm.uncounted > 0) continue;
+    // Of what has left the recorder it is not known whether it is the oldest.
+    const bool is_told = wait.signature.kind != OpKind::kUnknown;
+    if (wait.peer < 0 && !is_told) continue;
     if (wait.peer < 0) {
       Standing& standing = found[{wait.comm, wait.ordinal, 0, 0}];
       standing.wait = &wait;

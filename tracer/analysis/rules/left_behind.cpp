@@ -36,33 +36,51 @@ bool is_in_kernel(const Communicator& comm, std::uint32_t at) {
   return false;
 }
 
-}  // namespace
-
-std::optional<Verdict> rule_left_behind(const Case& facts) {
+// Of those who are behind: for whom it is clear enough that they are.
+std::vector<Blame> left_behind(const Case& facts) {
   std::vector<Blame> behind;
-  bool is_proved = true;
   for (const Blame& blame : facts.graph.blames()) {
     if (blame.guilt != Guilt::kBehind) continue;
     const Communicator& comm = facts.view.comms()[blame.comm];
+    const bool is_received = blame.signature.kind == OpKind::kSend;
     const Signature signature = facts.view.signature(comm, blame.ordinal).value_or(Signature{});
-    if (!synchronises_all(signature.kind)) continue;
+    if (!is_received && !synchronises_all(signature.kind)) continue;
     const bool is_alone = finished_by(comm, blame.ordinal) * 2 > comm.members.size();
     const bool is_clear = is_alone || facts.view.fleet().at_rest ||
                           is_left_far_behind(facts.view, comm, blame.ordinal);
-    if (!is_clear) continue;
-    is_proved &= is_in_kernel(comm, blame.at);
-    behind.push_back(blame);
+    if (is_clear) behind.push_back(blame);
   }
+  return behind;
+}
+
+}  // namespace
+
+std::optional<Verdict> rule_left_behind(const Case& facts) {
+  const std::vector<Blame> behind = left_behind(facts);
   if (behind.empty()) return std::nullopt;
+  const bool is_proved = std::ranges::all_of(behind, [&](const Blame& blame) {
+    return is_in_kernel(facts.view.comms()[blame.comm], blame.at);
+  });
   Accusation made = accuse(facts, Finding::kLeftBehind, behind);
   if (!is_proved) made.verdict.confidence = Confidence::kInferred;
-  const Communicator& comm = facts.view.comms()[behind.front().comm];
-  made.verdict.sentence =
-      fmt::format("{} {} still inside {}{}: {} of {} members have finished it", made.who,
-                  made.choose("is", "are"), made.operation, for_text(made.age),
-                  finished_by(comm, behind.front().ordinal), comm.size);
+  const Blame& first = behind.front();
+  const Communicator& comm = facts.view.comms()[first.comm];
+  made.verdict.sentence = fmt::format("{} {} still inside {}{}", made.who, made.choose("is", "are"),
+                                      made.operation, for_text(made.age));
+  made.verdict.sentence += first.signature.kind == OpKind::kSend
+                               ? ", which has been received"
+                               : fmt::format(": {} of {} members have finished it",
+                                             finished_by(comm, first.ordinal), comm.size);
   made.verdict.sentence += waiting_text(facts, made);
   return made.verdict;
+}
+
+void add_left_behind(const Case& facts, Verdict& verdict) {
+  if (!facts.view.fleet().at_rest) return;
+  std::vector<std::uint32_t> ats;
+  for (const Blame& blame : left_behind(facts)) ats.push_back(blame.at);
+  name_further(facts, ats, "is inside an operation that others have finished",
+               "are inside operations that others have finished", verdict);
 }
 
 }  // namespace robustrun::tracer

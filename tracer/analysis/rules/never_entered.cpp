@@ -35,7 +35,9 @@ namespace {
 
 // Whom others wait for in operations that all but them have come to.
 void add_unseen(const Case& facts, Verdict& verdict) {
-  const std::vector<base::Rank> unseen = unseen_suspects(facts).certain;
+  std::vector<base::Rank> unseen = unseen_suspects(facts).certain;
+  std::erase_if(
+      unseen, [&](base::Rank rank) { return std::ranges::binary_search(verdict.culprits, rank); });
   if (unseen.empty()) return;
   std::vector<std::uint32_t> numbers;
   for (const base::Rank rank : unseen) numbers.push_back(rank.value);
@@ -45,6 +47,15 @@ void add_unseen(const Case& facts, Verdict& verdict) {
   verdict.culprits.insert(verdict.culprits.end(), unseen.begin(), unseen.end());
   std::ranges::sort(verdict.culprits);
   verdict.confidence = Confidence::kInferred;
+}
+
+bool is_anybody_inside(const Case& facts) {
+  for (const Communicator& comm : facts.view.comms()) {
+    for (const Member& member : comm.members) {
+      if (!member.view->pending.empty()) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -78,7 +89,24 @@ std::optional<Verdict> rule_never_entered(const Case& facts) {
   }
   made.verdict.sentence += whereabouts_text(facts, made) + waiting_text(facts, made);
   if (facts.view.fleet().at_rest) add_unseen(facts, made.verdict);
+  add_halted(facts, made.verdict);
   return made.verdict;
+}
+
+std::optional<Verdict> rule_halted(const Case& facts) {
+  if (!is_anybody_inside(facts)) return std::nullopt;
+  Verdict verdict;
+  add_halted(facts, verdict);
+  if (verdict.culprits.empty()) return std::nullopt;
+  // It says of what those have no record for whom others wait.
+  std::optional<Verdict> unseen = rule_not_seen(facts);
+  if (unseen && !unseen->culprits.empty()) return unseen;
+  verdict.finding = Finding::kNeverEntered;
+  const std::vector<std::uint32_t> waiting = all_waiting(facts);
+  verdict.victims = global_ranks(facts.view, waiting);
+  verdict.sentence +=
+      verdict.culprits.size() > 1 ? ", and wait for nobody" : ", and waits for nobody";
+  return verdict;
 }
 
 }  // namespace robustrun::tracer

@@ -46,6 +46,18 @@ const Wait* longest_unseen(const Case& facts) {
   return nullptr;
 }
 
+// Beside `named`: of whom no communicator tells anything. Empty when they are many together.
+std::vector<std::uint32_t> without_any_record(const Case& facts, const Ranks& named) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
+    const auto tells = [&](MemberAt where) { return facts.view.member(where).counts; };
+    const bool is_named = std::ranges::binary_search(named, facts.view.rank(at).rank);
+    if (!is_named && std::ranges::none_of(facts.view.memberships(at), tells)) found.push_back(at);
+  }
+  if ((found.size() + named.size()) * 4 > facts.view.rank_count()) found.clear();
+  return found;
+}
+
 std::string have_no_record(const Ranks& ranks) {
   std::vector<std::uint32_t> numbers;
   for (const base::Rank rank : ranks) numbers.push_back(rank.value);
@@ -101,6 +113,7 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
   Ranks culprits;
   if (comm.uncounted == 1) culprits = ranks;
   bool is_here = true;  // all of them are members
+  std::vector<std::uint32_t> others;  // who left nothing either, and for whom nobody waits
   if (facts.view.fleet().at_rest) {
     Unseen unseen = unseen_suspects(facts);
     // Of few; where half the files are missing, that proves nothing about any of them.
@@ -108,6 +121,7 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
     culprits = is_few ? std::move(unseen.possible) : std::move(unseen.certain);
     is_here = std::ranges::includes(ranks, culprits);
     if (!culprits.empty()) ranks = culprits;
+    if (is_few && !culprits.empty()) others = without_any_record(facts, culprits);
   }
   if (ranks.empty()) {
     verdict.sentence = fmt::format("{} members of {} have no record", comm.uncounted, operation);
@@ -128,6 +142,8 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
   verdict.sentence +=
       fmt::format("; {} {}{}", waiting.size(), waiting.size() > 1 ? "ranks wait" : "rank waits",
                   for_text(verdict.lasting));
+  name_further(facts, std::move(others), "has no record either", "have no record either", verdict);
+  if (!verdict.culprits.empty()) add_halted(facts, verdict);
   return verdict;
 }
 
