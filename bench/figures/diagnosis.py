@@ -1,7 +1,7 @@
 """Dumps of hung jobs: which ranks `diagnose --from` names, beside torchfrtrace.
 
-The jobs are those of tests/e2e/flight_jobs.py: 16 ranks with NCCL in groups TP, PP, EP and DP, one
-to three of which are faulty. All dumps are written as torch does, with pickles, and both judge the
+The jobs are those of tests/e2e/diagnosis/flight_jobs.py: 16 ranks with NCCL in groups TP, PP, EP
+and DP, one to three of which are faulty. All dumps are written as torch does, with pickles, and both judge the
 same folders. torchfrtrace (torch.distributed.flight_recorder.fr_trace) prints what does not match:
 as named count the ranks that it calls missing or "Culprit rank". It fails without the package
 tabulate, so one that lays out nothing stands in. Exact: just the faulty ranks are named. Of a GPU
@@ -19,7 +19,7 @@ import sys
 from harness import PYTHON, ROBUSTRUN, ROOT, Figure, Scratch
 
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-import flight_jobs  # noqa: E402
+from diagnosis import flight_jobs  # noqa: E402
 
 # How each kind is called, and the least part of jobs with one faulty rank that is to be exact.
 # Nothing is asked where the dumps do not tell.
