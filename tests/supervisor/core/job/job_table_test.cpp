@@ -169,7 +169,8 @@ const Row kRows[] = {
     {"SavingOver", "............", [](const Harness&) -> EventBody { return SavingOver{{0}, 0}; }},
     {"StartStages", "............",
      [](const Harness& h) -> EventBody {
-       return StartStages{h.job.attempt(), {{Stage::kImports, h.now, h.now, {}, base::Rank{0}}}};
+       return StartStages{h.job.attempt(),
+                          {{StageName::kImports, h.now, h.now, {}, base::Rank{0}}}};
      }},
     {"FaultInjected", "............",
      [](const Harness& h) -> EventBody {
