@@ -2,11 +2,11 @@
 
 The jobs are those of tests/e2e/diagnosis/flight_jobs.py: 16 ranks with NCCL in groups TP, PP, EP
 and DP, one to three of which are faulty. All dumps are written as torch does, with pickles, and
-both judge the same folders. torchfrtrace (torch.distributed.flight_recorder.fr_trace) prints what does not match:
-as named count the ranks that it calls missing or "Culprit rank". It fails without the package
-tabulate, so one that lays out nothing stands in. Exact: just the faulty ranks are named. Of a GPU
-that stands, dumps without times tell no more than the members of its operation: "group" are the
-jobs in which those are told and no rank is named.
+both judge the same folders. torchfrtrace (torch.distributed.flight_recorder.fr_trace) prints what
+does not match: as named count the ranks that it calls missing or "Culprit rank". It fails without
+the package tabulate, so one that lays out nothing stands in. Exact: just the faulty ranks are
+named. Of a GPU that stands, dumps without times tell no more than the members of its operation:
+"group" are the jobs in which those are told and no rank is named.
 """
 
 import collections
