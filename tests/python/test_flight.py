@@ -44,9 +44,11 @@ def test_collectives_are_told_even_while_the_gil_is_held(ranks):
     for path in job.sockets:
         # torch's own thread marks an operation as over soon after it is.
         end = time.monotonic() + 60
-        while not all(e["retired"] for e in (entries := ask(path)["entries"])):
+        entries = ask(path)["entries"]
+        while not all(e["retired"] for e in entries):
             assert time.monotonic() < end, entries
             time.sleep(0.05)
+            entries = ask(path)["entries"]
         assert [(e["collective_seq_id"], e["profiling_name"]) for e in entries] == [
             (n, "gloo:all_reduce") for n in (1, 2, 3)]
         assert {tuple(e["process_group"]) for e in entries} == {("0", "default_pg")}
