@@ -1,11 +1,24 @@
 """What tests get by a name: robustrun in a folder of the test's own, jobs, hosts and clusters."""
 
+import os
+
 import pytest
 from helpers.jobs import start_job
 from helpers.machines import Lab
 from helpers.runner import Runner
 from helpers.ssh_server import Farm
 from slurm.cluster import Cluster
+
+
+def pytest_collection_modifyitems(config, items):
+    """What is marked `nightly` runs with ROBUSTRUN_NIGHTLY=1 alone, else pytest counts it as
+    deselected."""
+    if os.environ.get("ROBUSTRUN_NIGHTLY") == "1":
+        return
+    kept = [each for each in items if not each.get_closest_marker("nightly")]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[each for each in items if each not in kept])
+        items[:] = kept
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
     python dcp_job.py WORLD COMMAND DIRECTORY [ARG]
 
-torch is imported once, the ranks are forked from that. What a state should hold is computed from a
+The ranks are forked from what has imported torch. What a state should hold is computed from a
 seed, so that every world size knows it without the others.
 """
 
@@ -343,8 +343,9 @@ def zombie(folder, rank, world, other):
     dcp.save(state_of(world, 1), storage_writer=writer, checkpoint_id=1)
     if rank == 0:
         os.environ["ROBUSTRUN_ATTEMPT"] = "1"
-        assert os.spawnv(os.P_WAIT, sys.executable, [
-            sys.executable, os.path.abspath(__file__), "1", "save", folder, "2"]) == 0
+        python = os.environ["PYTHON_EXEC"]
+        assert os.spawnv(os.P_WAIT, python, [
+            python, os.path.abspath(__file__), "1", "save", folder, "2"]) == 0
     dist.barrier()
     dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=3)
 

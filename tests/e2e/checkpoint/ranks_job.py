@@ -114,6 +114,17 @@ def run(folder, mode, rank, world):
         json.dump(told, file)
 
 
+def then_alone(folder, rank):
+    """Saves and loads with a group, then loads without one."""
+    run(folder, "save", rank, 2)
+    told = [load(folder, rank, "load", {"rank": rank})]
+    dist.barrier()
+    dist.destroy_process_group()
+    told.append(load(folder, rank, "load", {"rank": rank}))
+    with open(f"told.{rank}", "w") as file:
+        json.dump(told, file)
+
+
 def kept_in_memory(folder, rank):
     """Under robustrun: nothing is on disk but what the agent saves of the killed attempt."""
     if os.environ["ROBUSTRUN_ATTEMPT"] != "0":
@@ -151,11 +162,12 @@ def main():
     folder, mode = sys.argv[1:3]
     if len(sys.argv) > 3:
         forked(folder, mode, int(sys.argv[3]))
-    if mode != "no-group":
-        dist.init_process_group("gloo")
+    dist.init_process_group("gloo")
     rank = int(os.environ["RANK"])
     if mode == "memory":
         kept_in_memory(folder, rank)
+    elif mode == "then-alone":
+        then_alone(folder, rank)
     else:
         run(folder, mode, rank, int(os.environ["WORLD_SIZE"]))
     if dist.is_initialized():

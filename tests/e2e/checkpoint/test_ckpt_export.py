@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,9 +62,20 @@ def folder(tmp_path):
     return tmp_path / "a"
 
 
-@pytest.fixture
-def saved(folder):
+@pytest.fixture(scope="module")
+def saved_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "a"
+    for each in both(folder):
+        each.mkdir()
     job(WORLD, "save", folder, "4", script=JOB)
+    return folder
+
+
+@pytest.fixture
+def saved(saved_once, folder):
+    """Of the test's own."""
+    for here, there in zip(both(saved_once), both(folder), strict=True):
+        shutil.copytree(here, there, dirs_exist_ok=True)
     return folder
 
 

@@ -1,15 +1,15 @@
 """robustrun.checkpoint in jobs that are killed: what is loaded is what was saved, bit for bit."""
 
+import functools
 import os
 import pathlib
 import random
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 
 import pytest
+from helpers.forked_python import forked_python
 from helpers.processes import HeldPort, wait_for
 from helpers.runner import BUILD, FOREIGN, ROOT
 
@@ -25,6 +25,12 @@ def shm():
         yield pathlib.Path(folder)
 
 
+def environment(folder, **more):
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)},
+            "PYTHONPATH": str(ROOT / "python"), "ROBUSTRUN_BUILD_DIR": str(BUILD.resolve()),
+            "ROBUSTRUN_CHECKPOINT_DIR": f"{folder / 'a'}:{folder / 'b'}", **more}
+
+
 class Job:
     """Ranks that are started together, without a launcher."""
 
@@ -33,16 +39,13 @@ class Job:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.lines_before = [len(lines_of(folder, rank)) for rank in range(ranks)]
+        self.said = tempfile.TemporaryFile()
         self.ranks = [
-            subprocess.Popen(
-                [sys.executable, JOB, "--log", folder, *words], stderr=subprocess.PIPE,
-                env={**{name: value for name, value in os.environ.items()
-                        if not name.startswith(FOREIGN)},
-                     "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                     "MASTER_PORT": str(self.port.number), "OMP_NUM_THREADS": "1",
-                     "PYTHONPATH": str(ROOT / "python"),
-                     "ROBUSTRUN_BUILD_DIR": str(BUILD.resolve()),
-                     "ROBUSTRUN_CHECKPOINT_DIR": f"{folder / 'a'}:{folder / 'b'}"})
+            forked_python().start(
+                [JOB, "--log", folder, *words],
+                environment(folder, RANK=str(rank), WORLD_SIZE=str(ranks),
+                            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.port.number)),
+                self.said, self.said)
             for rank in range(ranks)]
 
     def new_lines(self, rank):
@@ -59,9 +62,10 @@ class Job:
 
     def finish(self):
         """(exit codes, what all of them said)"""
-        said = [each.communicate(timeout=500)[1].decode() for each in self.ranks]
+        codes = [each.wait(500) for each in self.ranks]
         self.port.close()
-        return [each.returncode for each in self.ranks], "".join(said)
+        self.said.seek(0)
+        return codes, self.said.read().decode()
 
 
 def lines_of(folder, rank):
@@ -73,12 +77,15 @@ def lines_of(folder, rank):
     return [LINE.fullmatch(line).groups() for line in text[:text.rfind("\n") + 1].splitlines()]
 
 
-def undisturbed(folder, ranks, steps, *words):
+@functools.cache
+def undisturbed(ranks, steps, *words):
     """{step: digest} of each rank."""
-    codes, said = Job(folder, ranks, "--steps", str(steps), *words).finish()
-    assert codes == [0] * ranks, said
-    return [{int(step): digest for kind, step, digest, _ in lines_of(folder, rank)
-             if kind == "saved"} for rank in range(ranks)]
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        folder = pathlib.Path(place)
+        codes, said = Job(folder, ranks, "--steps", str(steps), *words).finish()
+        assert codes == [0] * ranks, said
+        return [{int(step): digest for kind, step, digest, _ in lines_of(folder, rank)
+                 if kind == "saved"} for rank in range(ranks)]
 
 
 @pytest.mark.parametrize("ranks, words, rounds, steps",
@@ -88,7 +95,7 @@ def test_ranks_killed_while_they_save_go_on_as_if_nothing_had_been(shm, ranks, w
     seed = int(os.environ.get("ROBUSTRUN_TEST_SEED", random.randrange(2**32)))
     print("seed", seed)
     chance = random.Random(seed)
-    wanted = undisturbed(shm / "whole", ranks, steps, *words)
+    wanted = undisturbed(ranks, steps, *words)
     folder = shm / "killed"
     told = 0  # the newest step that every rank has been told is on disk
     for turn in range(rounds + 1):
@@ -116,7 +123,8 @@ def test_ranks_killed_while_they_save_go_on_as_if_nothing_had_been(shm, ranks, w
 
 def test_another_number_of_ranks_is_refused_by_name_unless_it_is_said_who_takes_what(shm):
     folder = shm / "job"
-    undisturbed(folder, 2, 3)
+    codes, said = Job(folder, 2, "--steps", "3").finish()
+    assert codes == [0, 0], said
     codes, said = Job(folder, 1, "--steps", "3").finish()
     assert codes == [1]
     assert "WorldChanged: cannot load 'dataloader' of step-000000000003" in said
@@ -135,11 +143,11 @@ def test_another_number_of_ranks_is_refused_by_name_unless_it_is_said_who_takes_
 
 
 def test_under_robustrun_a_killed_worker_costs_no_step_that_was_saved(robustrun, shm):
-    wanted = undisturbed(shm / "whole", 2, 30)
+    wanted = undisturbed(2, 30)
     folder = shm / "job"
     folder.mkdir()
     running = robustrun.start(
-        "--nproc-per-node=2", str(JOB), "--steps", "30", "--log", str(folder),
+        "--nproc-per-node=2", "--standby=off", str(JOB), "--steps", "30", "--log", str(folder),
         env={"ROBUSTRUN_CHECKPOINT_DIR": f"{folder / 'a'}:{folder / 'b'}"})
     wait_for(lambda: len(lines_of(folder, 1)) > 4, 400, "some saves")
     os.kill(running.workers(2)[1], signal.SIGKILL)
@@ -160,12 +168,9 @@ def test_under_robustrun_a_killed_worker_costs_no_step_that_was_saved(robustrun,
 def test_the_example_of_the_documentation_goes_on_where_it_was(shm):
     text = (ROOT / "docs" / "checkpoints.md").read_text()
     script = re.search(r"```python\n(.*?)```", text, re.S).group(1)
-    environment = {**{name: value for name, value in os.environ.items()
-                      if not name.startswith(FOREIGN)},
-                   "PYTHONPATH": str(ROOT / "python"), "ROBUSTRUN_BUILD_DIR": str(BUILD.resolve()),
-                   "ROBUSTRUN_CHECKPOINT_DIR": f"{shm / 'a'}:{shm / 'b'}"}
     for last in (10, 20):
-        subprocess.run([sys.executable, "-c", script + f"\nassert step == {last}, step"],
-                       env=environment, check=True, timeout=500)
+        done = forked_python().run(["-c", script + f"\nassert step == {last}, step"],
+                                   environment(shm))
+        assert done.returncode == 0, done.stderr
     assert sorted(each.parent.parent.name for each in (shm / "b").glob("*/*/MANIFEST")) == [
         f"step-{step:012}" for step in (10, 15, 20)]
