@@ -19,12 +19,12 @@ namespace robustrun::launcher {
 
 struct SlurmNotice {
   enum class Why : std::uint8_t {
-    kNothing,       // Slurm knows of no end: somebody signalled us
+    kNothing,  // Slurm knows of no end: somebody signalled us
     kPreempted,
-    kTimeLimit,     // reached, or near
-    kCancelled,     // by the user or an administrator
-    kRequeued,      // by somebody else than us
-    kNodeFailed,    // Slurm ends the job because a node is gone
+    kTimeLimit,  // reached, or near
+    kCancelled,  // by the user or an administrator
+    kRequeued,  // by somebody else than us
+    kNodeFailed,  // Slurm ends the job because a node is gone
   };
   Why why = Why::kNothing;
   std::string words;  // "Slurm preempts job 12", for people; empty for kNothing

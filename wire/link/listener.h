@@ -27,11 +27,11 @@
 namespace robustrun::wire {
 
 struct ListenerCounters {
-  std::uint64_t accepted = 0;     // TCP connections
+  std::uint64_t accepted = 0;  // TCP connections
   std::uint64_t enrolled = 0;
-  std::uint64_t admitted = 0;     // handed to on_agent
-  std::uint64_t refused = 0;      // everything that ended otherwise
-  std::string last_refusal;       // why, and from where
+  std::uint64_t admitted = 0;  // handed to on_agent
+  std::uint64_t refused = 0;  // everything that ended otherwise
+  std::string last_refusal;  // why, and from where
 };
 
 struct ListenerLimits {
