@@ -53,7 +53,8 @@ def started(lab, robustrun, script, replicated):
     (saves / "checkpoints").mkdir(parents=True)
     robustrun.write("job.py", script)
     job = start_job(
-        robustrun, "--hosts=h[1-3]", "--iface=eth0", "--nnodes=2", "--spares=1", *QUICK, "job.py",
+        robustrun, "--hosts=h[1-3]", "--iface=eth0", "--nnodes=2", "--spares=1",
+        "--standby=off", *QUICK, "job.py",
         env={**machines.home.environment(), "SAVES": str(saves), "GLOO_SOCKET_IFNAME": "eth0",
              "LOCAL_DISK": f"/dev/shm/disk-{os.getpid()}", "REPLICATED": str(int(replicated))},
         prefix=machines.prefix,
@@ -62,10 +63,15 @@ def started(lab, robustrun, script, replicated):
     return machines, job, saves
 
 
-EACH_KIND = pytest.mark.parametrize("replicated", [False, True], ids=["own", "replicated"])
+# Each test has one of the kinds in the gate.
+OWN, REPLICATED = pytest.param(False, id="own"), pytest.param(True, id="replicated")
 
 
-@EACH_KIND
+def nightly(kind):
+    return pytest.param(*kind.values, id=kind.id, marks=pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("replicated", [OWN, nightly(REPLICATED)])
 def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, replicated):
     machines, job, saves = started(lab, robustrun, SCRIPT, replicated)
     places = saves / "checkpoints"
@@ -98,7 +104,8 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     # A machine is lost with its disk: 7 and 6 cannot be read by all, nor are they marked.
     machines["h2"].lose_power()
     assert job.wait(lambda: resumed_at(saves, 2), "a resumption", 120) == [5, 5]
-    assert "is on a local disk of a machine that is not there" in job.out() + job.err()
+    job.wait(lambda: "is on a local disk of a machine that is not there" in job.out() + job.err(),
+             "the cause, in a worker's words")
     assert job.wait(lambda: notes(saves, "saved.2"), "saves", 120) == [[8], [8]]
     found = listed(robustrun, places)
     assert not any(each["poisoned"] for each in found.values())
@@ -107,7 +114,7 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     robustrun.expect_nothing_left()
 
 
-@EACH_KIND
+@pytest.mark.parametrize("replicated", [nightly(OWN), REPLICATED])
 def test_a_drain_that_a_dead_worker_broke_off_is_finished_by_the_next_attempt(lab, robustrun,
                                                                               replicated):
     machines, job, saves = started(lab, robustrun, BROKEN_OFF, replicated)

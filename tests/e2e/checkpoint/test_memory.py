@@ -80,7 +80,7 @@ def start_job(robustrun, mode, last, *options, **environment):
     saves.mkdir()
     robustrun.write("job.py", SCRIPT)
     return robustrun.start(
-        "--nproc-per-node=2", *options, "job.py",
+        "--nproc-per-node=2", "--standby=off", *options, "job.py",
         env={"SAVES": str(saves), "LAST": str(last), "MODE": mode, **environment},
     )
 

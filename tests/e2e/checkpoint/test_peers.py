@@ -78,7 +78,8 @@ def test_a_lost_machine_costs_no_step_that_its_peer_has(lab, robustrun, seed):
 def test_a_run_that_a_lost_machine_ends_has_saved_what_its_peer_has(lab, robustrun):
     machines = lab(2)
     saves = robustrun.folder / "saves"
-    job = start_copied(robustrun, machines, saves, 7, "--wait-for-nodes=0", hosts=2)
+    job = start_copied(robustrun, machines, saves, 7, "--wait-for-nodes=0", "--standby=off",
+                       hosts=2)
     machines["h2"].lose_power()
     assert job.finish(300).code != 0
     newest, = json.loads(robustrun.run("ckpt", "ls", "--json", saves / "checkpoints").text)
@@ -182,7 +183,7 @@ def test_copies_that_are_made_faster_than_sent_are_of_one_step_at_the_peers(lab,
     robustrun.write("job.py", TRAINED)
     job = start_job(
         robustrun, "--hosts=h[1-3]", "--iface=eth0", "--nnodes=2", "--spares=1",
-        f"--copies-rate={RATE_MIB}", *QUICK, "job.py",
+        f"--copies-rate={RATE_MIB}", "--standby=off", *QUICK, "job.py",
         env={**machines.home.environment(), "SAVES": str(saves), "GLOO_SOCKET_IFNAME": "eth0",
              "BALLAST": str(BALLAST)},
         prefix=machines.prefix,

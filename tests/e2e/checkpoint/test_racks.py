@@ -27,7 +27,8 @@ def resumption(folder):
 
 
 @rounds(of_ci=1)
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize(
+    "network", ["labels", pytest.param("leaves", marks=pytest.mark.nightly)])
 def test_a_rack_that_is_lost_costs_no_step_that_the_others_have(lab, robustrun, network, seed):
     machines = lab(6)
     saves = robustrun.folder / "saves"
@@ -36,7 +37,7 @@ def test_a_rack_that_is_lost_costs_no_step_that_the_others_have(lab, robustrun, 
     robustrun.write("net.toml", NETWORKS[network])
     job = start_job(
         robustrun, "--hosts=h[1-6]", "--iface=eth0", f"--nnodes={WORLD}", "--spares=2",
-        "--topology=net.toml", *QUICK, "job.py",
+        "--topology=net.toml", "--standby=off", *QUICK, "job.py",
         env={**machines.home.environment(), "SAVES": str(saves), "GLOO_SOCKET_IFNAME": "eth0",
              "COPIED": str(COPIED)},
         prefix=machines.prefix,

@@ -1,6 +1,6 @@
 """A gloo training whose ranks can be told to err in ways that no signal makes.
 
-    faulty_job.py STEPS PACE_S [FAULT RANK STEP]
+    faulty_job.py STEPS PACE_S [FAULT RANK STEP]...
 
 Data-parallel, with what healthy trainings do besides: rank 0 evaluates and saves now and then (see
 the environment below), the others wait for it. FAULT, at that rank and step:
@@ -17,6 +17,9 @@ the environment below), the others wait for it. FAULT, at that rank and step:
     slow          is late for every collective from then on (SLOW_S); with SLOW_MACHINE=FILE (to
                   be made by it) so is whoever runs on that machine later, and nobody else
     input         waits for standard input, as in a debugger
+
+A rank that sleeps, computes or waits for its data set goes on when there is a file "over.FAULT" in
+the working directory, and may have other faults later: all are one rank's.
 
 Environment: PAUSES="checkpoint,evaluation,straggler,pause" (healthy ones), PAUSE_EVERY (steps),
 PAUSE_S, SEED; PAYLOAD (MB that are reduced in each step besides, for links to have work);
@@ -38,14 +41,19 @@ import torch.distributed as dist
 import torch.distributed.nn  # noqa: F401
 
 STEPS, PACE_S = int(sys.argv[1]), float(sys.argv[2])
-FAULT, VICTIM, AT = (sys.argv[3], int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (
-    "", -1, -1)
-FOR_EVER = 3600
+FAULTS = {int(step): kind for kind, step in zip(sys.argv[3::3], sys.argv[5::3], strict=True)}
+AT, FAULT = next(iter(FAULTS.items()), (-1, ""))
+VICTIM = int(sys.argv[4]) if FAULTS else -1
 PAUSES = [word for word in os.environ.get("PAUSES", "").split(",") if word]
 PAUSE_EVERY = int(os.environ.get("PAUSE_EVERY", "20"))
 PAUSE_S = float(os.environ.get("PAUSE_S", "3"))
 PAYLOAD = float(os.environ.get("PAYLOAD", "0"))
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def wait_until_over():
+    while not os.path.exists("over." + FAULT):
+        time.sleep(1)
 
 
 class Samples(torch.utils.data.Dataset):
@@ -57,7 +65,8 @@ class Samples(torch.utils.data.Dataset):
 
     def __getitem__(self, index):
         if self.stalls:
-            time.sleep(FOR_EVER)
+            self.stalls = False
+            wait_until_over()
         return torch.full((16,), float(index % 7)), torch.zeros(1)
 
 
@@ -119,9 +128,9 @@ def err(samples):
         sys.stdout.flush()
         if FAULT == "input":
             os.read(os.pipe()[0], 1)
-        time.sleep(FOR_EVER)
+        wait_until_over()
     elif FAULT == "spin":
-        while True:
+        while time.time() % 1 > 0.01 or not os.path.exists("over.spin"):
             torch.ones(8, 8) @ torch.ones(8, 8)
     elif FAULT == "loader":
         samples.stalls = True
@@ -157,6 +166,7 @@ def is_slow(step, is_victim):
 
 
 def main():
+    global FAULT
     seconds = float(os.environ.get("GLOO_TIMEOUT_S", "0"))
     timeout = datetime.timedelta(seconds=seconds) if seconds else None
     dist.init_process_group("gloo", timeout=timeout)
@@ -169,8 +179,9 @@ def main():
     payload = torch.ones(int(PAYLOAD * 1e6 / 4)) if PAYLOAD else None
     is_victim = RANK == VICTIM and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     for step in range(STEPS):
-        strays = is_victim and step == AT
+        strays = is_victim and step in FAULTS
         if strays:
+            FAULT = FAULTS[step]
             print("fault", FAULT, RANK, step, time.time(), flush=True)
             err(samples)
         if is_slow(step, is_victim):

@@ -53,7 +53,7 @@ def err():
 def main():
     dist.init_process_group("gloo")
     model = torch.nn.Linear(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    optimizer = None if STYLE.endswith("-stepless") else torch.optim.SGD(model.parameters())
     first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     for step in range(STEPS):
         if first and RANK == VICTIM and step == AT:
@@ -64,7 +64,7 @@ def main():
         time.sleep(PACE_S)
         if RANK + 1 < WORLD:
             give(x)
-        if not STYLE.endswith("-stepless"):
+        if optimizer:
             model(torch.ones(1, 4)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()

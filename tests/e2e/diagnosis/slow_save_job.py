@@ -1,7 +1,10 @@
-"""Rank 0 saves for a while, again and again, and the others wait for it in a barrier; behind the
+"""    slow_save_job.py SAVES
+
+Rank 0 saves for a while, again and again, and the others wait for it in a barrier; behind the
 barrier it has something else to do, for as long as a look at the workers takes."""
 
 import os
+import sys
 import time
 
 import torch
@@ -18,7 +21,7 @@ def save_checkpoint(seconds):
 dist.init_process_group("gloo")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-for step in range(60):
+for step in range(10 * int(sys.argv[1])):
     model(torch.ones(1, 4)).sum().backward()
     optimizer.step()
     optimizer.zero_grad()

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 
-import pytest
 from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
@@ -17,16 +16,16 @@ NAMED_WITHIN_S = 150  # generous: what is measured is in bench/, here others use
 
 def start(robustrun, *fault, options=(), steps=100000, pace=0.05, env=None):
     return start_job(
-        robustrun, f"--nproc-per-node={RANKS}", *options, SCRIPT, str(steps), str(pace),
-        *map(str, fault), env=env,
+        robustrun, f"--nproc-per-node={RANKS}", "--standby=off", *options, SCRIPT, str(steps),
+        str(pace), *map(str, fault), env=env,
     )
 
 
-def hang_said(job, words):
+def hang_said(job, words, since=0):
     """Waits for a line of robustrun that says `hang: …` and has all of these words."""
 
     def said():
-        lines = [line for line in job.err().splitlines() if "hang: " in line]
+        lines = [line for line in job.err()[since:].splitlines() if "hang: " in line]
         return next((line for line in lines if all(word in line for word in words)), None)
 
     return job.wait(said, f"a hang with {words}", NAMED_WITHIN_S)
@@ -38,35 +37,57 @@ def steps_done(job):
     return json.loads(status.stdout)["steps"] if status.returncode == 0 else 0
 
 
-@pytest.mark.parametrize(("fault", "words"), [
-    ("sleep", ["has not entered", "all_reduce", "faulty_job.py", "2 ranks wait for it"]),
-    ("loader", ["has not entered", "data loader"]),
-    ("gil", ["has not entered"]),
-    ("spin", ["has not entered", "faulty_job.py"]),
-])
-def test_a_rank_that_does_not_enter_is_named(robustrun, fault, words):
-    job = start(robustrun, fault, 1, 30)
-    line = hang_said(job, ["rank 1 ", *words])
-    assert "rank 0" not in line and "rank 2" not in line
-    assert job.process.poll() is None
-    job.stop()
+def diagnose(job, *options):
+    asked = subprocess.run([job.runner.binary, "diagnose", str(job.run), *options],
+                           capture_output=True, text=True, timeout=60)
+    assert asked.returncode == 0, asked.stderr
+    return asked.stdout
 
 
-def test_a_stopped_rank_is_named_and_forgiven_when_it_goes_on(robustrun):
+FAULTS = {  # and what is said of them
+    "sleep": ["has not entered", "all_reduce", "faulty_job.py", "2 ranks wait for it"],
+    "loader": ["has not entered", "data loader"],
+    "spin": ["has not entered", "faulty_job.py"],
+    "gil": ["has not entered"],
+}
+
+
+def test_a_rank_that_does_not_enter_is_named_and_with_hang_timeout_0_left_alone(robustrun):
+    """One fault after the other, the last of which does not end."""
+    words = [word for i, fault in enumerate(FAULTS) for word in (fault, 1, 100 + 30 * i)]
+    job = start(robustrun, *words, options=["--hang-timeout=0"])
+    job.wait(lambda: steps_done(job) > 5, "steps", NAMED_WITHIN_S)
+    assert json.loads(diagnose(job, "--json"))["culprits"] == []
+    since = len(job.err())
+    for fault, words in FAULTS.items():
+        line = hang_said(job, ["rank 1 ", *words], since)
+        assert "rank 0" not in line and "rank 2" not in line
+        asked = diagnose(job)
+        assert "rank 1 " in asked and "has not entered" in asked
+        if fault != "gil":
+            since = len(job.err())
+            (robustrun.folder / f"over.{fault}").touch()
+            job.wait(lambda at=since: "the hang is over" in job.err()[at:], "its end",
+                     NAMED_WITHIN_S)
+    assert job.attempt() == 0
+    job.process.send_signal(signal.SIGTERM)
+    assert "convicted" not in job.finish().errors
+
+
+def test_a_stopped_rank_is_named_forgiven_when_it_goes_on_and_else_ends_the_attempt(robustrun):
     job = start(robustrun)
-    job.wait(lambda: steps_done(job) > 20, "steps", NAMED_WITHIN_S)
-    subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2", "--for=11s"],
-                   check=True, capture_output=True)
+
+    def stop(how_long):
+        job.wait(lambda: steps_done(job) > 20, "steps", NAMED_WITHIN_S)
+        subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2",
+                        f"--for={how_long}"], check=True, capture_output=True)
+
+    stop("11s")
     hang_said(job, ["rank 2 ", "stopped"])
     job.says("the hang is over", NAMED_WITHIN_S)
     assert job.attempt() == 0
-    job.stop()
-
-
-def test_ranks_that_call_different_collectives_are_told_apart(robustrun):
-    job = start(robustrun, "order", 2, 30)
-    line = hang_said(job, ["rank 2 ", "broadcast", "all_reduce"])
-    assert "rank 1 " not in line
+    stop("1h")
+    job.wait(lambda: "restart, not counted" in job.err(), "another attempt", 180)
     job.stop()
 
 
@@ -76,9 +97,12 @@ def test_two_groups_in_opposite_order_are_an_inversion(robustrun):
     job.stop()
 
 
-def test_a_proved_hang_ends_the_attempt_and_the_next_one_goes_on(robustrun):
+def test_ranks_that_call_different_collectives_are_told_apart_and_the_next_attempt_goes_on(
+        robustrun):
     job = start(robustrun, "order", 1, 30, steps=200, pace=0.02,
                 options=["--summary-json", "summary.json"])
+    line = hang_said(job, ["rank 1 ", "broadcast", "all_reduce"])
+    assert "rank 2 " not in line
     ended = job.finish(300)
     assert ended.code == 0, ended.errors
     assert re.search(r"hang: rank 1 .*calls them in another order", ended.errors)
@@ -87,15 +111,6 @@ def test_a_proved_hang_ends_the_attempt_and_the_next_one_goes_on(robustrun):
     # Where others use the processors, a look may find some rank late that only waits for them.
     convicted = [hang for hang in report["hangs"] if hang["stage"] == "convicted"]
     assert [hang["culprits"] for hang in convicted] == [[1]]
-
-
-def test_a_rank_that_stays_stopped_ends_the_attempt(robustrun):
-    job = start(robustrun)
-    job.wait(lambda: steps_done(job) > 20, "steps", NAMED_WITHIN_S)
-    subprocess.run([robustrun.binary, "inject", str(job.run), "stop", "--rank=2", "--for=1h"],
-                   check=True, capture_output=True)
-    job.wait(lambda: "restart, not counted" in job.err(), "another attempt", 180)
-    job.stop()
 
 
 def test_healthy_pauses_are_no_hangs(robustrun):
@@ -107,30 +122,3 @@ def test_healthy_pauses_are_no_hangs(robustrun):
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 1
     assert not [hang for hang in report["hangs"] if hang["stage"] == "convicted"]
-
-
-def test_with_hang_timeout_0_a_hang_is_named_and_left_alone(robustrun):
-    job = start(robustrun, "sleep", 0, 30, options=["--hang-timeout=0"])
-    hang_said(job, ["rank 0 ", "has not entered"])
-    job.process.send_signal(signal.SIGTERM)
-    assert "convicted" not in job.finish().errors
-
-
-def test_diagnose_asks_a_running_job(robustrun):
-    job = start(robustrun, "sleep", 1, 30, options=["--hang-timeout=0"])
-    hang_said(job, ["rank 1 "])
-    asked = subprocess.run([robustrun.binary, "diagnose", str(job.run)], capture_output=True,
-                           text=True, timeout=60)
-    assert asked.returncode == 0, asked.stderr
-    assert "rank 1 " in asked.stdout and "has not entered" in asked.stdout
-    job.stop()
-
-
-def test_diagnose_says_that_all_is_well(robustrun):
-    job = start(robustrun)
-    job.started(RANKS)
-    asked = subprocess.run([robustrun.binary, "diagnose", str(job.run), "--json"],
-                           capture_output=True, text=True, timeout=60)
-    assert asked.returncode == 0, asked.stderr
-    assert json.loads(asked.stdout)["culprits"] == []
-    job.stop()

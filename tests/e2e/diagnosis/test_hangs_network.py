@@ -23,7 +23,8 @@ class Training:
         self.binary, self.machines, self.data = robustrun.binary, machines, DataNetwork(machines)
         self.job = start_job(
             robustrun, "--hosts=h[1-3]", "--iface=eth0", f"--nproc-per-node={ranks}", "--omp=1",
-            "--log-level=debug", *options, SCRIPT, "1000000", "0.05", prefix=machines.prefix,
+            "--standby=off", "--log-level=debug", *options, SCRIPT, "1000000", "0.05",
+            prefix=machines.prefix,
             env={**machines.home.environment(), **self.data.environment(),
                  "PAYLOAD": str(payload)},
         )
@@ -40,7 +41,6 @@ class Training:
     def begun(self):
         """It trains; from now on what is said of hangs is about the fault."""
         self.goes_on(30)
-        return len(self.job.err())
 
     def says(self, words, since=0, within_s=NAMED_WITHIN_S):
         """The first line of robustrun from then on that has all of these words."""
@@ -62,11 +62,35 @@ class Training:
         return json.loads(asked.stdout)
 
 
-@pytest.mark.parametrize("how", ["cable", "interface"])
-def test_a_data_link_that_is_down_names_its_node_and_ends_the_attempt(lab, robustrun, how):
-    training = Training(robustrun, lab(3))
+def check_slow_link(training):
+    since = len(training.job.err())
+    training.data.slow(training.machines["h2"], "100mbit")
+    line = training.says(["slow: ", "h2"], since)
+    assert "comes last" not in line
+    training.data.full_speed(training.machines["h2"])
+    training.goes_on(50)
+    assert training.job.attempt() == 0
+    hangs = training.report()["hangs"]
+    assert [hang for hang in hangs if hang["finding"] == "slow link"]
+    assert not [hang for hang in hangs if hang["stage"] == "convicted"]
+
+
+def check_lost_packets(training, where):
+    one, other = training.machines["h1"], training.machines["h2"]
+    since = len(training.job.err())
+    training.data.drop(one, other, where)
+    line = training.says(["link", "rank 0 (h1", "rank 1 (h2", "stuck in all_reduce"], since)
+    assert "h3" not in line
+    training.data.pass_all(one, where)
+    training.job.wait(lambda: "the hang is over" in training.job.err()[since:],
+                      "the end of the hang", 120)  # TCP waits for as long as it was quiet
+    training.goes_on()
+    assert training.job.attempt() == 0
+
+
+def check_link_down(training, how):
     data, far = training.data, training.machines["h2"]
-    since = training.begun()
+    since = len(training.job.err())
     data.pull(far) if how == "cable" else data.take_down(far)
     line = training.says(["h2: eth1: "], since)
     assert "rank 0 " not in line and "rank 2 " not in line
@@ -78,34 +102,39 @@ def test_a_data_link_that_is_down_names_its_node_and_ends_the_attempt(lab, robus
     assert (hang["finding"], hang["culprits"]) == ("link down", [1])
 
 
+def test_a_slow_link_is_left_alone_a_stuck_one_forgiven_and_one_that_is_down_ends_the_attempt(
+        lab, robustrun):
+    training = Training(robustrun, lab(3), payload=4)
+    training.begun()
+    time.sleep(PACE_LEARNT_S)
+    check_slow_link(training)
+    check_lost_packets(training, "switch")
+    check_link_down(training, "cable")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("how", ["cable", "interface"])
+def test_a_data_link_that_is_down_names_its_node_and_ends_the_attempt(lab, robustrun, how):
+    training = Training(robustrun, lab(3))
+    training.begun()
+    check_link_down(training, how)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("where", ["switch", "machine"])
 def test_packets_lost_between_two_machines_name_the_link_and_are_forgiven(lab, robustrun, where):
     training = Training(robustrun, lab(3))
-    one, other = training.machines["h1"], training.machines["h2"]
-    since = training.begun()
-    training.data.drop(one, other, where)
-    line = training.says(["link", "rank 0 (h1", "rank 1 (h2", "stuck in all_reduce"], since)
-    assert "h3" not in line
-    training.data.pass_all(one, where)
-    training.job.says("the hang is over", 120)  # TCP waits for as long as it was quiet
-    training.goes_on()
-    assert training.job.attempt() == 0
+    training.begun()
+    check_lost_packets(training, where)
     training.job.stop()
     assert {h["finding"] for h in training.report()["hangs"]} == {"link stuck"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_slow_link_is_said_and_left_alone(lab, robustrun, ranks):
     training = Training(robustrun, lab(3), payload=4, ranks=ranks)
     training.begun()
     time.sleep(PACE_LEARNT_S)
-    since = len(training.job.err())
-    training.data.slow(training.machines["h2"], "100mbit")
-    line = training.says(["slow: ", "h2"], since)
-    assert "comes last" not in line
-    training.data.full_speed(training.machines["h2"])
-    training.goes_on(50)
-    assert training.job.attempt() == 0
+    check_slow_link(training)
     training.job.stop()
-    named = [h for h in training.report()["hangs"] if h["finding"] == "slow link"]
-    assert named and not [h for h in training.report()["hangs"] if h["stage"] == "convicted"]

@@ -14,8 +14,8 @@ NAMED_WITHIN_S = 150  # generous: others use the processors
 
 
 def start(robustrun, script, *args, options=(), env=None, ranks=3):
-    return start_job(robustrun, f"--nproc-per-node={ranks}", *options, HERE / script,
-                     *map(str, args), env=env)
+    return start_job(robustrun, f"--nproc-per-node={ranks}", "--standby=off", *options,
+                     HERE / script, *map(str, args), env=env)
 
 
 def hang_said(job, words, within=NAMED_WITHIN_S):
@@ -33,9 +33,16 @@ def diagnosed(job):
     return json.loads(asked.stdout)
 
 
-@pytest.mark.parametrize("style", ["blocking", "requests", "batch", "blocking-stepless"])
-def test_a_rank_that_peers_wait_for_point_to_point_is_named(robustrun, style):
-    job = start(robustrun, "p2p_job.py", 100000, 0.02, style, "sleep", 1, 40)
+def nightly(*values):
+    return [pytest.param(each, marks=pytest.mark.nightly) for each in values]
+
+
+@pytest.mark.parametrize("style", ["blocking", "requests-stepless",
+                                   *nightly("blocking-stepless", "requests", "batch")])
+def test_a_rank_that_peers_wait_for_point_to_point_is_named_and_no_healthy_one(robustrun, style):
+    job = start(robustrun, "p2p_job.py", 100000, 0.02, style, "sleep", 1, 500)
+    job.wait(lambda: "fault sleep" in job.out(), "500 steps", NAMED_WITHIN_S)
+    assert "hang" not in job.err()
     line = hang_said(job, ["rank 1 ", "p2p_job.py:", "rank 2 waits in "])
     assert re.search(r"it is in p2p_job\.py:\d+", line)
     assert ("src=RANK - 1" if style.startswith("blocking") else ".wait()") in line
@@ -45,7 +52,7 @@ def test_a_rank_that_peers_wait_for_point_to_point_is_named(robustrun, style):
     job.stop()
 
 
-@pytest.mark.parametrize("style", ["blocking", "requests-stepless"])
+@pytest.mark.parametrize("style", nightly("blocking", "requests-stepless"))
 def test_a_healthy_job_of_point_to_point_operations_is_left_alone(robustrun, style):
     job = start(robustrun, "p2p_job.py", 2000, 0.02, style)
     ended = job.finish(300)
@@ -62,7 +69,7 @@ def test_a_lock_before_the_first_collective_is_named_by_the_stack(robustrun):
 
 def test_a_hang_that_comes_back_in_the_same_line_counts_and_the_third_ends_the_run(robustrun):
     job = start(robustrun, "returning_hang_job.py",
-                options=["--max-restarts=1", "--hang-timeout=15"], ranks=2)
+                options=["--max-restarts=1", "--hang-timeout=10"], ranks=2)
     ended = job.finish(400)
     errors = ended.errors
     assert ended.code == 95, errors
@@ -74,9 +81,10 @@ def test_a_hang_that_comes_back_in_the_same_line_counts_and_the_third_ends_the_r
     assert re.search(r"hangs in returning_hang_job\.py:\d+ again and again, 3 times", errors)
 
 
-def test_what_others_waited_for_is_not_told_with_a_stack_of_later(robustrun):
+@pytest.mark.parametrize("saves", [3, *nightly(6)])
+def test_what_others_waited_for_is_not_told_with_a_stack_of_later(robustrun, saves):
     """Saves of some seconds: none is told with the line behind the barrier that waited for it."""
-    job = start(robustrun, "slow_save_job.py")
+    job = start(robustrun, "slow_save_job.py", saves)
     ended = job.finish(300)
     assert ended.code == 0, ended.errors
     lines = (HERE / "slow_save_job.py").read_text().splitlines()

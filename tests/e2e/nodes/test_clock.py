@@ -66,7 +66,8 @@ def test_the_clock_of_one_machine_jumps(nodes, clock):
     run_through_jumps(job, clock, 3, supervisor_is_off=True)
 
 
-@pytest.mark.parametrize("where", ["supervisor", "node"])
+@pytest.mark.parametrize(
+    "where", ["node", pytest.param("supervisor", marks=pytest.mark.nightly)])
 def test_the_clock_of_one_of_many_machines_jumps(farm, robustrun, clock, where):
     hosts = farm(3)
     if where == "node":
