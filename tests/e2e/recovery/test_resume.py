@@ -161,7 +161,8 @@ def test_deaths_while_nobody_watches_are_met_afterwards(four, victim):
 
 
 def test_without_a_successor_the_grace_ends_everything(four):
-    job = four("--orphan-grace=5", "--preflight=off")  # whose helpers come and go
+    # Without what has processes that come and go.
+    job = four("--orphan-grace=5", "--preflight=off", "--standby=off")
     job.moves(world=WORLD)
     everything = [pid for node in job.agents() for pid in job.node_processes(node)]
     kill_supervisor(job)
