@@ -29,12 +29,12 @@ def included(path):
 
 
 def key_of(path, common):
-    seen, todo = {}, [path]
-    while todo:
-        one = todo.pop()
+    seen, left = {}, [path]
+    while left:
+        one = left.pop()
         if one not in seen:
             more, seen[one] = included(one)
-            todo += more
+            left += more
     hashed = hashlib.sha256(common)
     for one in sorted(seen):
         hashed.update(hashlib.sha256(seen[one]).digest())

@@ -116,7 +116,7 @@ std::set<std::uint32_t> HostsAtRest::halted() const {
   }
   if (is_any_behind) passed.clear();
   std::set<std::uint32_t> halted;
-  if (deepest == 0) return halted;  // nobody waits
+  if (deepest == 0) return halted;  // no rank waits
   for (const auto& [rank, host] : hosts_) {
     const bool is_idle = host.unfinished == 0 && !is_at_end(host);
     const bool is_held_by_nothing = host.unfinished > 0 && host.unfinished < deepest &&

@@ -32,7 +32,7 @@ void set_ranks(Environment& env, const wire::WorkerTemplate& workers,
 void set_elastic(Environment& env, const wire::WorkerTemplate& workers,
                  const wire::StartWorkers& start, const WorkerFiles& files) {
   // torchrun counts what was taken from --max-restarts. Natively the number tells attempts apart,
-  // also those that nobody had to pay for (docs/compat.md).
+  // also those that took nothing from the budget (docs/compat.md).
   const bool counts_restarts = workers.compat && start.restarts;
   env.set("TORCHELASTIC_RESTART_COUNT",
           std::to_string(counts_restarts ? *start.restarts : start.attempt.value));

@@ -1,6 +1,6 @@
 #pragma once
 // Processes of ours that a variable of their environment marks, wherever they hang in the tree of
-// processes: those that nobody who could end them is left of.
+// processes: those whose supervisor and agent have gone.
 
 #include <chrono>
 #include <string>

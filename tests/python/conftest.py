@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import pytest
+from fake_agent import FakeAgent
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python"
@@ -147,3 +148,19 @@ def boot(tmp_path):
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 
     return run
+
+
+@pytest.fixture
+def serve(tmp_path, monkeypatch):
+    """Starts an agent that is played: serve(reply, …)."""
+    path = tmp_path / "socket"
+    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(path))
+    started = []
+
+    def start(*replies):
+        started.append(FakeAgent(path, replies))
+        return started[0]
+
+    yield start
+    for agent in started:
+        agent.close()

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from conftest import PACKAGE
-from test_agent import FakeAgent
+from fake_agent import FakeAgent
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._checkpoint import last_save, notes  # noqa: E402

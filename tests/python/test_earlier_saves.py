@@ -6,26 +6,15 @@ import warnings
 
 import pytest
 from conftest import PACKAGE
-from test_agent import HELLO, FakeAgent
+from fake_agent import HELLO
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._checkpoint import earlier_saves  # noqa: E402
 
 
-@pytest.fixture
-def serve(tmp_path, monkeypatch):
-    path = tmp_path / "socket"
-    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(path))
+@pytest.fixture(autouse=True)
+def not_settled(monkeypatch):
     monkeypatch.setattr(earlier_saves, "_settled_in", None)
-    started = []
-
-    def start(*replies):
-        started.append(FakeAgent(path, replies))
-        return started[0]
-
-    yield start
-    for agent in started:
-        agent.close()
 
 
 def test_the_agent_is_asked_once_by_each_process(serve):

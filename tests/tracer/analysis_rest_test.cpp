@@ -56,7 +56,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a rank that is behind waits for nobody, whatever else it has begun") {
+TEST_CASE("a rank that is behind waits for no rank, whatever else it has begun") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {0, 2}, 6, "dp");
@@ -71,7 +71,7 @@ TEST_CASE("a rank that is behind waits for nobody, whatever else it has begun") 
   CHECK(numbers(verdict.culprits) == Ranks{0});
 }
 
-TEST_CASE("a rank that has halted waits for nobody, whatever it has pending") {
+TEST_CASE("a rank that has halted waits for no rank, whatever it has pending") {
   Fleet fleet = at_rest(6);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {1, 2}, 6, "dp");
@@ -85,7 +85,7 @@ TEST_CASE("a rank that has halted waits for nobody, whatever it has pending") {
   CHECK(numbers(fleet.verdict().culprits) == Ranks{0, 1, 4});
 }
 
-TEST_CASE("a rank that has halted is named beside others though nobody waits for it") {
+TEST_CASE("a rank that has halted is named beside others though no rank waits for it") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {2, 3}, 6, "tp");
@@ -110,7 +110,7 @@ TEST_CASE("a rank that has halted is named beside others though nobody waits for
   CHECK(numbers(alone.verdict().culprits) == Ranks{3});
 }
 
-TEST_CASE("nobody is said to wait for nothing while operations are pending") {
+TEST_CASE("no verdict tells that no rank waits while operations are pending") {
   Fleet fleet = at_rest(2);
   fleet.world();
   for (const std::uint32_t r : {0U, 1U}) {
@@ -122,7 +122,7 @@ TEST_CASE("nobody is said to wait for nothing while operations are pending") {
   CHECK(verdict.finding != Finding::kNothing);
 }
 
-TEST_CASE("a rank that is behind is named though nobody waits for it straight") {
+TEST_CASE("a rank that is behind is named though no rank waits for it directly") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {2, 3}, 6, "tp");
@@ -154,7 +154,7 @@ TEST_CASE("of two GPUs that stand one is known by what others have finished") {
   CHECK(numbers(verdict.culprits) == Ranks{0, 2});
 }
 
-TEST_CASE("of few ranks without a record those are named, too, for whom nobody waits") {
+TEST_CASE("of few ranks without a record those are named, too, that no rank waits for") {
   for (const std::uint32_t missing : {2U, 3U}) {
     Fleet fleet = at_rest(8);
     fleet.group(1, {0, 1, 2, 3}, 6, "tp");

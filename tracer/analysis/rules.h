@@ -40,7 +40,7 @@ std::optional<Verdict> rule_gpu_errors(const Case& facts);  // R4a, by what it s
 std::optional<Verdict> rule_slow_rank(const Case& facts);  // R7
 std::optional<Verdict> rule_slow_link(const Case& facts);  // R8
 std::optional<Verdict> rule_slow_tcp(const Case& facts);  // R8, without flows
-std::optional<Verdict> rule_halted(const Case& facts);  // R2, at rest, for whom nobody waits
+std::optional<Verdict> rule_halted(const Case& facts);  // R2, at rest; no rank waits for it
 std::optional<Verdict> rule_not_seen(const Case& facts);  // R2, by who has no record
 std::optional<Verdict> rule_late_rank(const Case& facts);  // R7, by when ranks arrive
 std::optional<Verdict> rule_nobody_inside(const Case& facts);  // R10 of all ranks at once

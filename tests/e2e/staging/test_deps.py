@@ -17,15 +17,9 @@ from staging.deps_site import (
     Site,
     has_uv,
     make_wheel,
-    plain_interpreter,
     setup_command,
     write_package,
 )
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    return plain_interpreter(tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(params=["pip", "uv"])

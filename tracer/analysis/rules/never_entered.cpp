@@ -105,7 +105,7 @@ std::optional<Verdict> rule_halted(const Case& facts) {
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
   verdict.sentence +=
-      verdict.culprits.size() > 1 ? ", and wait for nobody" : ", and waits for nobody";
+      verdict.culprits.size() > 1 ? ", and wait for no rank" : ", and waits for no rank";
   return verdict;
 }
 

@@ -113,7 +113,7 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
   Ranks culprits;
   if (comm.uncounted == 1) culprits = ranks;
   bool is_here = true;  // all of them are members
-  std::vector<std::uint32_t> others;  // who left nothing either, and for whom nobody waits
+  std::vector<std::uint32_t> others;  // that left nothing either; no rank waits for them
   if (facts.view.fleet().at_rest) {
     Unseen unseen = unseen_suspects(facts);
     // Of few; where half the files are missing, that proves nothing about any of them.
