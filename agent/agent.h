@@ -39,6 +39,8 @@ struct RemoteAgent {
   // goes on without this node. A second one kills them at once.
   std::vector<int> end_signals;
   base::Nanos shutdown_grace = std::chrono::seconds(30);
+  std::vector<int>
+      forwarded_signals;  // each is passed on to this node's workers (SIGUSR1, SIGUSR2)
   // NAME=VALUE: what is particular to this node, in place of the supervisor's variables of those
   // names (where Slurm says which task, which GPUs).
   std::vector<std::string> node_environment;

@@ -14,6 +14,9 @@ inline constexpr std::size_t kTracerPathBytesMax = 254;
 inline constexpr unsigned kPoolThreads = 2;           // file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs waiting
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
+// Between two looks at the workers' records once no worker has made a step for kQuietAfter.
+inline constexpr std::chrono::milliseconds kQuietInterval{500};
+inline constexpr std::chrono::seconds kQuietAfter{3};
 inline constexpr std::chrono::seconds kLeaveMax{10};  // from the order to go until we are gone
 // A node that was told to end stops its workers by itself when the supervisor has not for so long.
 inline constexpr std::chrono::milliseconds kStopOrderMax{2000};

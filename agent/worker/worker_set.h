@@ -32,6 +32,8 @@ class WorkerSet {
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);
+  // Every worker of this node gets `signal`, whatever the attempt.
+  void signal_all(int signal);
   // Of a node that has no workers.
   void keep_standbys(const wire::KeepStandbys& order);
   // Kills everything at once; `done` is called when nothing is left.
