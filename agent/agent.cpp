@@ -69,7 +69,8 @@ class Agent {
         tick_(loop),
         give_up_(loop),
         order_awaited_(loop),
-        signals_(loop, SIGTERM, SIGINT) {
+        signals_(loop, SIGTERM, SIGINT),
+        forwarded_(loop) {
     base::redirect_log(
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
@@ -104,6 +105,13 @@ class Agent {
       signals_.add(signal, error);
     }
     shutdown_grace_ = grace;
+  }
+  void forward(const std::vector<int>& signals) {
+    for (const int signal : signals) {
+      boost::system::error_code error;  // the kernel refuses SIGKILL and SIGSTOP
+      forwarded_.add(signal, error);
+    }
+    if (!signals.empty()) await_forwarded();
   }
   void add_environment(std::vector<std::string> own) { node_environment_ = std::move(own); }
   void start_only(wire::WorkerTemplate workers, std::vector<OwnStreams> streams) {
@@ -158,6 +166,14 @@ class Agent {
         depart(signal);
       }
       await_signal();
+    });
+  }
+
+  void await_forwarded() {
+    forwarded_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      if (workers_) workers_->signal_all(signal);
+      await_forwarded();
     });
   }
 
@@ -241,6 +257,7 @@ class Agent {
       if (tests_) tests_->end_replay();
       use_own_streams(*start);
       workers_->start(std::move(*start));
+      stepped_at_ = clock_.now();
       peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
       this->stop(*stop);
@@ -310,8 +327,7 @@ class Agent {
     if (!node_.workers.python_path.empty() && over_network_) {
       node_.workers.python_path = python.string();
     }
-    heartbeat_ticks_ = std::max<std::uint64_t>(
-        1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
+    heartbeat_interval_ = std::max<base::Nanos>(welcome.heartbeat_interval, kProgressInterval);
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     node_.started_with = node_.workers;
     stage_.emplace(node_, blocks_);
@@ -327,6 +343,8 @@ class Agent {
                              [this](wire::FaultKind kind, base::Nanos duration, base::Nanos delay) {
                                link_->disturb(kind, duration, delay);
                              }});
+    next_heartbeat_ = clock_.now() + heartbeat_interval_;
+    stepped_at_ = clock_.now();
     tick();
   }
 
@@ -340,16 +358,26 @@ class Agent {
     send(answer);
   }
 
-  // Ten times a second: progress records. Once per heartbeat interval: a heartbeat.
+  // Ten times a second the workers' records, less often while no worker makes a step; once per
+  // heartbeat interval a heartbeat.
   void tick() {
-    const base::Nanos due = clock_.now() + kProgressInterval;
-    tick_.expires_after(kProgressInterval);
+    const base::Nanos before = clock_.now();
+    const bool is_quiet = before - stepped_at_ > kQuietAfter;
+    const base::Nanos due =
+        std::min<base::Nanos>(before + (is_quiet ? kQuietInterval : kProgressInterval),
+                              std::max(next_heartbeat_, before + kProgressInterval));
+    tick_.expires_after(due - before);
     tick_.async_wait([this, due](const boost::system::error_code& error) {
       if (error || leaving_) return;
-      if (workers_->report_progress()) link_->note_progress();
-      if (++ticks_ % heartbeat_ticks_ == 0) {
-        const base::Nanos now = clock_.now();
-        send(wire::Heartbeat{ticks_ / heartbeat_ticks_, now - due, now});
+      const base::Nanos now = clock_.now();
+      if (workers_->report_progress()) {
+        stepped_at_ = now;
+        link_->note_progress();
+      }
+      if (now >= next_heartbeat_) {
+        next_heartbeat_ =
+            std::max(next_heartbeat_, now - heartbeat_interval_) + heartbeat_interval_;
+        send(wire::Heartbeat{++heartbeats_, now - due, now});
       }
       tick();
     });
@@ -404,8 +432,11 @@ class Agent {
   asio::steady_timer give_up_;
   asio::steady_timer order_awaited_;
   asio::signal_set signals_;
-  std::uint64_t ticks_ = 0;
-  std::uint64_t heartbeat_ticks_ = 1;
+  asio::signal_set forwarded_;
+  std::uint64_t heartbeats_ = 0;  // sent so far
+  base::Nanos heartbeat_interval_{};
+  base::Nanos next_heartbeat_{};
+  base::Nanos stepped_at_{};  // when a worker was last seen to have made a step, or was started
   std::optional<int> exit_code_;
   std::string why_ = "ended by a signal";
   bool congested_ = false;
@@ -464,6 +495,7 @@ int run_remote_agent(RemoteAgent start) {
   });
   if (start.ends_with_node) agent.end_with_node();
   agent.leave_on(start.end_signals, start.shutdown_grace);
+  agent.forward(start.forwarded_signals);
   const bool compat = start.own_workers && start.own_workers->compat;
   agent.add_environment(std::move(start.node_environment));
   if (start.own_workers) {

@@ -39,6 +39,7 @@ struct RemoteAgent {
   // `shutdown_grace`, and the run goes on without the node. A second signal kills them at once.
   std::vector<int> end_signals;
   base::Nanos shutdown_grace = std::chrono::seconds(30);
+  std::vector<int> forwarded_signals;  // passed on to this node's workers (SIGUSR1, SIGUSR2)
   // NAME=VALUE: variables particular to this node (from Slurm: the task, the GPUs). They replace
   // the supervisor's variables of the same names.
   std::vector<std::string> node_environment;

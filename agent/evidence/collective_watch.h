@@ -42,7 +42,7 @@ class CollectiveWatch {
                                                std::unique_ptr<FlightSource> flight);
   virtual ~CollectiveWatch() = default;
 
-  // Call ten times a second; `steps`: how many the worker has done so far.
+  // Call up to ten times a second; `steps`: how many the worker has done so far.
   virtual void look(std::uint64_t steps) = 0;
   // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] virtual bool has_overdue() const = 0;

@@ -15,6 +15,9 @@ inline constexpr std::size_t kTracerPathBytesMax = 254;
 inline constexpr unsigned kPoolThreads = 2;           // for file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs that wait
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
+// Between looks at the workers' records once no worker has made a step for kQuietAfter.
+inline constexpr std::chrono::milliseconds kQuietInterval{500};
+inline constexpr std::chrono::seconds kQuietAfter{3};
 // From the decision to leave until the process ends.
 inline constexpr std::chrono::seconds kLeaveMax{10};
 // A node that was told to end stops its workers itself if the supervisor has not by then.

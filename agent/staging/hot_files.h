@@ -32,7 +32,7 @@ class HotFiles {
   // If lists are wanted, creates the file `list`, in which a worker that starts afresh leaves what
   // it touched. The file is removed with the attempt.
   void ask(const std::string& list);
-  // Called ten times a second.
+  // Called up to ten times a second.
   void look();
   // No worker of the attempt is left.
   void end_attempt();

@@ -61,7 +61,7 @@ class StandbySet {
   // The worker of `slot` is about to start as `wanted`. Without a standby it has to start the usual
   // way and may leave its list of modules in the file `list`, which is created for that.
   Place take(const wire::WorkerSlot& slot, const LaunchSpec& wanted, const std::string& list);
-  // Call look() ten times a second for each worker (`reading`: null while it has no readable
+  // Call look() up to ten times a second for each worker (`reading`: null while it has no readable
   // record), then prepare() once.
   void look(base::LocalRank rank, FaultTarget& worker, const tracer::Reading* reading);
   void prepare();

@@ -59,6 +59,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void keep_standbys(const wire::KeepStandbys& order);
   void kill_all(std::function<void()> done);
   void when_gone(std::function<void()> done);
+  void signal_all(int signal);
   void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
   bool report_progress();
@@ -254,7 +255,11 @@ void WorkerSet::Impl::kill_workers() {
 
 void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
   if (!order_ || order.attempt != order_->attempt) return;
-  for (auto& worker : workers_) worker->signal(order.signal);
+  signal_all(order.signal);
+}
+
+void WorkerSet::Impl::signal_all(int signal) {
+  for (auto& worker : workers_) worker->signal(signal);
 }
 
 void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
@@ -406,6 +411,7 @@ void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order);
 void WorkerSet::keep_standbys(const wire::KeepStandbys& order) { impl_->keep_standbys(order); }
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
 void WorkerSet::when_gone(std::function<void()> done) { impl_->when_gone(std::move(done)); }
+void WorkerSet::signal_all(int signal) { impl_->signal_all(signal); }
 void WorkerSet::stop_all(int signal, base::Nanos grace) { impl_->stop_all(signal, grace); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }

@@ -34,6 +34,8 @@ class WorkerSet {
   void start(wire::StartWorkers order);
   void stop(const wire::StopWorkers& order);
   void signal(const wire::SignalWorkers& order);
+  // Sends `signal` to every worker of this node, whatever the attempt.
+  void signal_all(int signal);
   // Only on a node without workers.
   void keep_standbys(const wire::KeepStandbys& order);
   // Kills everything at once; calls `done` when nothing is left.

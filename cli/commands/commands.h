@@ -34,7 +34,10 @@ enum class Command : std::uint8_t {
   kReplay,
   kCkpt,
   kCache,
-  kSim
+  kSim,
+  kLs,
+  kLogs,
+  kRm
 };
 
 struct Choice {
@@ -82,6 +85,12 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun sim [options]`: what a job's ETTR would be on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun ls`: this user's runs.
+int ls_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun logs [RUN]`: the workers' output, from their files.
+int logs_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun rm RUN...`: removes runs that ended.
+int rm_command(std::span<const std::string> argv, const Surroundings& around);
 // Where a process that one of ours starts finds its channel.
 inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd, or, with

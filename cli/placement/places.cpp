@@ -132,6 +132,14 @@ std::string private_runs_folder(const Surroundings& around) {
   return private_root(around) + "/runs";
 }
 
+std::string state_folder(const Surroundings& around) {
+  // Relative ones do not count (XDG Base Directory Specification 0.8).
+  const std::string state = around.variable("XDG_STATE_HOME").value_or("");
+  if (state.starts_with('/')) return state + "/robustrun";
+  const std::string home = around.variable("HOME").value_or("");
+  return home.starts_with('/') ? home + "/.local/state/robustrun" : "";
+}
+
 Result<Places> plan_places(const Settings& settings, const Surroundings& around,
                            const std::string& id, bool standalone, base::Rng& rng) {
   Places places;

@@ -1,6 +1,9 @@
 """What a run says of failures that look like something else, and of time that was not training:
 real jobs over gloo, none of which imports robustrun."""
 
+import os
+import pathlib
+
 import pytest
 from helpers.jobs import start_job
 
@@ -60,11 +63,14 @@ for n in range(100000):
 """
 
 LOADER = """
-import os, signal, torch
+import os, signal, sys, torch
 class Data(torch.utils.data.Dataset):
     def __len__(self): return 1000
     def __getitem__(self, i):
-        if i == 200: os.kill(os.getpid(), signal.SIGKILL)
+        if i == 200:
+            if "fill" in sys.argv:
+                kept = [b"x" * (1 << 20) for _ in range(8192)]
+            os.kill(os.getpid(), signal.SIGKILL)
         return i
 if __name__ == "__main__":
     for _ in torch.utils.data.DataLoader(Data(), num_workers=2, batch_size=2, collate_fn=list):
@@ -137,6 +143,34 @@ def test_a_data_loaders_process_that_somebody_killed_is_not_out_of_memory(robust
                              "a data loader's process ended")
     assert "OOM" not in looks["symptom"]
     assert incident(robustrun)["ended"] == "exit code 1"
+
+
+@pytest.fixture
+def memory_cgroup():
+    """A cgroup of 1 GiB: options of Popen that start a process in it."""
+    parent = pathlib.Path("/sys/fs/cgroup/memory")
+    if not parent.is_dir():
+        parent = parent.parent
+    group = parent / f"robustrun-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        limit = next(group / name for name in ("memory.limit_in_bytes", "memory.max")
+                     if (group / name).exists())
+        limit.write_text(str(1 << 30))
+    except (OSError, StopIteration) as error:
+        pytest.skip(f"no memory cgroup can be made here: {error!r}")
+    try:
+        yield {"preexec_fn": lambda: (group / "cgroup.procs").write_text("0")}
+    finally:
+        group.rmdir()
+
+
+def test_a_data_loaders_process_that_the_kernel_killed_ran_out_of_memory(robustrun, memory_cgroup):
+    robustrun.write("job.py", LOADER)
+    assert robustrun.run("--max-restarts=0", "job.py", "fill", **memory_cgroup).code == 1
+    looks = incident(robustrun)["looks_like"]
+    assert (looks["symptom"], looks["confidence"]) == ("CPU OOM", "high")
+    assert looks["name"] == "a data loader's process was killed for want of memory"
 
 
 @pytest.mark.parametrize(("line", "name"), [

@@ -32,6 +32,7 @@ def end(signum, frame):
     note("saved", f"{name} {signum}")
     os._exit(0)
 
+signal.signal(signal.SIGUSR1, lambda signum, frame: note("user", name))
 for signum in (signal.SIGTERM, signal.SIGINT):
     signal.signal(signum, end)
 if rank == 0:
@@ -142,6 +143,18 @@ def test_a_worker_that_does_not_end_is_killed_after_the_shutdown_timeout(elastic
     assert not is_alive(int(worker[4]))
     assert [*worker, str(int(signal.SIGTERM))] in elastic.notes("told")
     elastic.ranks_of(2)
+    jobs[0].stop()
+
+
+def test_a_user_signal_to_one_command_reaches_its_own_workers(elastic):
+    jobs, ranks = three(elastic)
+    mine = elastic.worker_of(jobs[2], ranks)
+    jobs[2].process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: elastic.notes("user"), what="a worker that got the signal")
+    # To the command that leads the run: to all.
+    jobs[0].process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: len(elastic.notes("user")) == 4, what="all workers that got the signal")
+    assert sorted(elastic.notes("user")) == sorted([mine, *ranks])
     jobs[0].stop()
 
 
