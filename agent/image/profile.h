@@ -12,8 +12,8 @@
 
 namespace robustrun::agent {
 
-// Copies IMAGE.hot to the cache, if the cache has no profile. Errors: there is none, or it is
-// damaged or of another image.
+// Copies IMAGE.hot to the cache, if the cache has no profile. Errors: IMAGE.hot does not exist, is
+// damaged, or is of another image.
 base::Status take_hot_blocks(const std::string& image, const std::string& cache);
 // Copies the cache's profile to IMAGE.hot, readable as this process's umask allows. Left alone: a
 // profile that names the same blocks, any complete profile unless `anew`, and a file that is not a
