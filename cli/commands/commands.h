@@ -95,7 +95,7 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around);
 inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus,
-// --gpu-states and --watch-gpus: helpers of an agent (agent/gpu/nvml.h, gpu_state.h,
+// --gpu-states and --watch-gpus: helpers of an agent (agent/gpu/gpu_list.h, gpu_state.h,
 // nvml_health.h).
 int agent_command(std::string_view option);
 

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/spawn/numa.h"
+#include "agent/spawn/usable_cpus.h"
 #include "base/core/clock.h"
 #include "base/core/text.h"
 #include "base/io/log.h"

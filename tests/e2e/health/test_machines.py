@@ -207,7 +207,7 @@ def test_events_and_sensors_of_gpus_are_told_once(robustrun, start, nvml):
     assert told(job, "GPU is lost")[1:3] == (SOURCE_GPU, "GPU 1")
     events.write_text("0 48\n")
     assert told(job, "Xid", BEFORE_GPUS_S) == (
-        0, SOURCE_GPU, "GPU 0", "NVRM: Xid (PCI:0000:3b:00): 48, told by NVML", 48, False)
+        0, SOURCE_GPU, "GPU 0", "NVRM: Xid (PCI:0000:3b:00): 48, reported by NVML", 48, False)
     machines.say("NVRM: Xid (PCI:0000:3b:00): 48, pid=1, DBE")  # the same, in the driver's words
     machines.say("NVRM: Xid (PCI:0000:3d:00): 63, pid=1, Row Remapper")
     assert told(job, "Row Remapper")[2] == "GPU 2"
