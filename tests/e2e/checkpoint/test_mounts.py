@@ -21,7 +21,7 @@ def patience(monkeypatch):
 
 @pytest.fixture
 def view(tmp_path):
-    """A mount of its own, (path, server); what is in it lies in tmp_path / "behind"."""
+    """A private mount, (path, server), whose files lie in tmp_path / "behind"."""
     need_fuse("bindfs")
     behind, path = tmp_path / "behind", tmp_path / "view"
     behind.mkdir()

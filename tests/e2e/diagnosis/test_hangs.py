@@ -11,7 +11,7 @@ from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 RANKS = 3
-NAMED_WITHIN_S = 150  # generous: what is measured is in bench/, here others use the processors
+NAMED_WITHIN_S = 150  # generous for busy machines; bench/ measures the times
 
 
 def start(robustrun, *fault, options=(), steps=100000, pace=0.05, env=None):
@@ -22,7 +22,7 @@ def start(robustrun, *fault, options=(), steps=100000, pace=0.05, env=None):
 
 
 def hang_said(job, words, since=0):
-    """Waits for a line of robustrun that says `hang: …` and has all of these words."""
+    """Waits for a line `hang: …` of robustrun that has all of these words."""
 
     def said():
         lines = [line for line in job.err()[since:].splitlines() if "hang: " in line]

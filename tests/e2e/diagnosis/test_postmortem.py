@@ -8,7 +8,7 @@ import pytest
 from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
-SAID_WITHIN_S = 180   # generous: what is measured is in bench/, here others use the processors
+SAID_WITHIN_S = 180   # generous for busy machines; bench/ measures the times
 LOOK_BACK_S = 1.5
 DIAGNOSED = 19   # in the journal
 

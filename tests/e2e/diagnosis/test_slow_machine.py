@@ -32,7 +32,7 @@ def steps(job):
 
 
 class Pace:
-    """Whether the job does ten steps in less time than the late rank alone would take for them."""
+    """Whether the job does ten steps faster than the late rank could."""
 
     def __init__(self, job):
         self.job, self.readings = job, []

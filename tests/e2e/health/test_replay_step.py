@@ -124,7 +124,7 @@ def test_one_machine_alone_is_not_replayed(robustrun):
     assert "replay: there is no other machine to compare with" in incident["alternatives"]
 
 
-# Its loss is not a number from step 10 of the first attempts on: as many as its argument says.
+# Its loss is not a number from step 10 on in as many first attempts as its argument says.
 DIVERGING = """
 import os, sys, time
 import robustrun

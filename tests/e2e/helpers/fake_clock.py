@@ -20,7 +20,7 @@ class FakeClock:
         if LIBRARY is None:
             pytest.fail("no libfaketime: scripts/install-deps.sh test installs it")
         self.file = folder / "clock"
-        # libfaketime's clock_nanosleep fails for Python's time.sleep: workers go without.
+        # libfaketime's clock_nanosleep fails for Python's time.sleep, so workers do not have it.
         self.python = folder / "python-in-true-time"
         self.python.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec {sys.executable} "$@"\n')
         self.python.chmod(0o755)

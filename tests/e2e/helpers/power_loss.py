@@ -45,7 +45,7 @@ class Folder:
     def __init__(self):
         self.names = {}  # as a process sees it
         self.synced = {}
-        self.pending = []  # changes, each {name: what is there then, or None}
+        self.pending = []  # changes, each {name: inode after it, or None}
 
     def apply(self, names):
         for name, what in names.items():

@@ -21,7 +21,7 @@ def odd():
 
 @pytest.fixture
 def cache(robustrun, tmp_path):
-    """Runs `robustrun cache VERB …`; its exit code and what it printed."""
+    """Runs `robustrun cache VERB …`; returns its exit code and output."""
 
     def run(*words):
         done = robustrun.run("cache", *words, "--cache-dir", tmp_path / "cache", "--json")

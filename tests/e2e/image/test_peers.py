@@ -83,7 +83,7 @@ def test_the_present_machines_share_blocks_while_one_is_late(far, robustrun):
     began = time.monotonic()
     job = start(robustrun, far, "--ssh-timeout=180")
     job.wait(lambda: have_all(far, "h1", "h2", "h3"), "all blocks elsewhere", 150)
-    # Each by itself has them sooner than a machine that comes when others wait no longer.
+    # Each has all blocks before the late machine comes, for which the others do not wait.
     time.sleep(max(0.0, WAITS_FOR_PEERS_S + 1 - (time.monotonic() - began)))
     late.pass_all()
     finished = job.finish(300)

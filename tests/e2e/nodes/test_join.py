@@ -315,7 +315,7 @@ def test_ranks_filter_holds_for_a_guests_own_console(meeting):
 
 
 def test_log_folders_of_several_nodes_are_torchruns(meeting, robustrun):
-    """Each command makes a folder of its own; what is random in its name is left out here."""
+    """Each command makes a folder of its own; the random part of its name is removed here."""
 
     def layout(folder):
         found = sorted(

@@ -59,7 +59,7 @@ class Node:
         self.process = None
 
     def boot(self):
-        """Starts the slurmd; `Cluster.wait_idle` tells when it has registered."""
+        """Starts the slurmd; `Cluster.wait_idle` waits until it has registered."""
         # Step daemons stay in this folder, which shows to which node they belong.
         self.process = self.cluster.daemon(
             "/usr/sbin/slurmd", "-D", "-N", self.name, "-f", self.cluster.conf, cwd=self.spool
