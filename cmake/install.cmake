@@ -1,7 +1,7 @@
 include(GNUInstallDirs)
-# The binary looks for the shim beside itself, for NCCL's plugin, the tables of faults and policies and
-# the Python package in ../share/robustrun/ (in a build tree: the latter through the link made here,
-# and the tables are within the binary). The Python package looks for librobustrun.so there.
+# The binary looks for the shim in its own folder, and for NCCL's plugin, the tables of faults and
+# policies and the Python package in ../share/robustrun/. In a build tree the Python package is a link
+# made here, and the tables are compiled in. The Python package looks for librobustrun.so there.
 if(TARGET robustrun-shim)
   install(TARGETS robustrun-shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
