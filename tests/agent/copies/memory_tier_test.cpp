@@ -116,14 +116,14 @@ TEST_CASE("too large memory is refused, which is logged once per rank") {
   const auto refused = node.give(0, checkpoint::available_memory());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == base::Errc::kLimit);
-  CHECK(lines("not kept any more beyond its end: " + refused.error().what) == 1);
+  CHECK(lines("no longer outlive it: " + refused.error().what) == 1);
   CHECK_FALSE(node.give(0, UINT64_MAX));
-  CHECK(lines("not kept any more") == 1);
+  CHECK(lines("no longer outlive it") == 1);
   CHECK_FALSE(node.give(1, UINT64_MAX));
-  CHECK(lines("not kept any more") == 2);
+  CHECK(lines("no longer outlive it") == 2);
   CHECK(node.give(0, 5'000'000));
   CHECK_FALSE(node.give(0, UINT64_MAX));  // and once more since then
-  CHECK(lines("not kept any more") == 3);
+  CHECK(lines("no longer outlive it") == 3);
   base::copy_log(nullptr);
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("what does not go together with an image is said before anything start
   CHECK(image_error(world, {"--container-runtime=bwrap", "train.py"}) ==
         "cannot use --container-runtime=bwrap: there is no --image that it would be for");
   CHECK(image_error(world, {"--image=a.sqsh", "--container-mounts=/a:b", "train.py"})
-            .starts_with("cannot use --container-mounts=/a:b: '/a:b' is no mount"));
+            .starts_with("cannot use --container-mounts=/a:b: '/a:b' is not a mount"));
   CHECK(image_error(world, {"--image=a.sqsh", "--container-runtime=none",
                             "--container-mounts=/a:/b", "train.py"})
             .find("see all of the node already") != std::string::npos);

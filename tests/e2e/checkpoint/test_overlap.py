@@ -136,8 +136,8 @@ def restarted(robustrun, folder):
 
 
 def is_refused(finished):
-    """Skips where the machine has too little memory for this test."""
-    return "are not kept any more beyond its end" in finished.errors
+    """The machine has too little memory for this test."""
+    return "no longer outlive it" in finished.errors
 
 
 def test_workers_start_while_copies_are_saved_for_more_than_8_s_and_load_the_result(
@@ -158,7 +158,7 @@ def test_workers_start_while_copies_are_saved_for_more_than_8_s_and_load_the_res
         assert from_memory == 400 << 20, "all of it from the memory of the attempt before"
         assert at - began > 2, "what was loaded was waited for"
     assert "saved the copy in memory of step 2, which is committed" in finished.errors
-    assert "what the next workers load or save waits for it" in finished.errors, "8 s were over"
+    assert "loads and saves of the next workers wait for that" in finished.errors, "8 s were over"
     assert "not waiting" not in finished.errors
     assert committed_in(robustrun, saves) == [2]
     robustrun.expect_nothing_left(10)

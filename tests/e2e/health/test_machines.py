@@ -215,7 +215,7 @@ def test_events_and_sensors_of_gpus_are_reported_once(robustrun, start, nvml):
     told(job, "GPU 0 is at 95 C")
     assert told(job, "hardware thermal slowdown")[2] == "GPU 0"
     assert len([one for one in findings(job) if one[4] == 48]) == 1
-    assert "told by NVML" in job.stop().errors
+    assert "reported by NVML" in job.stop().errors
     robustrun.expect_nothing_left()
 
 
