@@ -13,9 +13,9 @@
 #include "agent/staging/block_limits.h"
 #include "agent/staging/block_line.h"
 #include "base/io/log.h"
-#include "bootstrap/store/block_quest.h"
+#include "bootstrap/store/block_fetch.h"
 #include "bootstrap/store/block_tree.h"
-#include "bootstrap/store/peer_manners.h"
+#include "bootstrap/store/peer_latency.h"
 #include "wire/bulk/request.h"
 #include "wire/messages/limits.h"
 
@@ -23,17 +23,17 @@ namespace robustrun::agent {
 namespace {
 
 using base::NodeId;
-using bootstrap::BlockQuest;
+using bootstrap::BlockFetch;
 using bootstrap::BlockTree;
 using SharedLine = std::shared_ptr<BlockLine>;
 
 // One block that is sought.
 struct BlockHunt {
-  BlockHunt(const boost::asio::any_io_executor& executor, BlockQuest of)
-      : quest(std::move(of)), timer(executor) {}
+  BlockHunt(const boost::asio::any_io_executor& executor, BlockFetch of)
+      : fetch(std::move(of)), timer(executor) {}
   wire::BlockName name;
   wire::BlockScope scope = wire::BlockScope::kAny;
-  BlockQuest quest;
+  BlockFetch fetch;
   boost::asio::steady_timer timer;
   BlockAnswered answer;
   std::map<NodeId, SharedLine> lines;  // to those who were asked and have not ended
@@ -127,7 +127,7 @@ class BlockAskerImpl final : public BlockAsker,
   std::optional<BlockTree> tree_;  // none: there was no list yet
   std::map<NodeId, wire::BlockPeer> peers_;
   std::vector<std::pair<wire::BlockName, BlockAnswered>> waiting_;  // for the list
-  bootstrap::PeerManners manners_;
+  bootstrap::PeerLatency latency_;
   BlockTraffic traffic_;
   std::set<SharedBlockHunt> hunts_;
   std::vector<std::pair<NodeId, SharedLine>> idle_;  // the one used last at the end
@@ -162,7 +162,7 @@ void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
   }
   if (!tree_ || !keys_) return hunt(name, wire::BlockScope::kAny, {}, std::move(answer));
   const base::Nanos now = node_.clock.now();
-  const auto is_out = [&](NodeId node) { return manners_.is_out(node, now); };
+  const auto is_out = [&](NodeId node) { return latency_.is_out(node, now); };
   auto sources = tree_->sources(name.blob, name.block, node_.self, is_out);
   auto scope = wire::BlockScope::kAny;
   if (sources.empty()) {
@@ -190,7 +190,7 @@ void BlockAskerImpl::hunt(const wire::BlockName& name, wire::BlockScope scope,
   }
   if (!pool_) pool_.emplace(node_.executor, kBlockAskThreads, 4 * kBlockHuntsMax);
   auto made = std::make_shared<BlockHunt>(node_.executor,
-                                          BlockQuest(std::move(sources), manners_.patience()));
+                                          BlockFetch(std::move(sources), latency_.patience()));
   made->name = name;
   made->scope = scope;
   made->answer = std::move(answer);
@@ -200,13 +200,13 @@ void BlockAskerImpl::hunt(const wire::BlockName& name, wire::BlockScope scope,
 
 void BlockAskerImpl::go_on(const SharedBlockHunt& hunt) {
   const base::Nanos now = node_.clock.now();
-  const BlockQuest::Step step = hunt->quest.next(now);
+  const BlockFetch::Step step = hunt->fetch.next(now);
   for (const NodeId node : step.dropped) {
-    manners_.note_failure(node, now);
+    latency_.note_failure(node, now);
     ++traffic_.failed;
     drop_line(hunt, node);
   }
-  for (const NodeId node : step.late) manners_.note_late(node, now);
+  for (const NodeId node : step.late) latency_.note_late(node, now);
   if (step.is_over) return finish(hunt, nullptr);
   hunt->timer.expires_after(step.look_at - now);
   hunt->timer.async_wait([weak = weak_from_this(), hunt](const boost::system::error_code& error) {
@@ -255,7 +255,7 @@ void BlockAskerImpl::begin(const SharedBlockAsking& asking) {
         if (!self || !is_current(*asking)) return;
         if (!asking->status) return self->on_failed(asking);
         if (asking->is_fresh) {
-          asking->hunt->quest.on_life(asking->node, self->node_.clock.now());
+          asking->hunt->fetch.on_life(asking->node, self->node_.clock.now());
         }
         self->hear(asking);
       });
@@ -282,14 +282,14 @@ void BlockAskerImpl::on_heard(const SharedBlockAsking& asking) {
   const base::Nanos now = node_.clock.now();
   if (asking->said.verdict == wire::BlockVerdict::kComing) {
     asking->is_fresh = true;  // what was kept open still works
-    hunt->quest.on_sign(asking->node, now);
+    hunt->fetch.on_sign(asking->node, now);
     return hear(asking);
   }
   hunt->lines.erase(asking->node);
   keep_line(asking->node, asking->line);
-  hunt->quest.on_end(asking->node);
+  hunt->fetch.on_end(asking->node);
   if (!asking->block) return go_on(hunt);
-  manners_.note_block(asking->node, now - asking->since);
+  latency_.note_block(asking->node, now - asking->since);
   ++traffic_.blocks;
   finish(hunt, asking->block);
 }
@@ -310,8 +310,8 @@ void BlockAskerImpl::on_failed(const SharedBlockAsking& asking) {
     RR_LOG(kDebug, {}, "node {} gives no block: {}", asking->node.value,
            asking->status.error().what);
   }
-  manners_.note_failure(asking->node, node_.clock.now());
-  asking->hunt->quest.on_end(asking->node);
+  latency_.note_failure(asking->node, node_.clock.now());
+  asking->hunt->fetch.on_end(asking->node);
   // Not at once: whoever asks may be the one that calls us.
   boost::asio::post(node_.executor, [weak = weak_from_this(), hunt = asking->hunt] {
     const auto self = weak.lock();

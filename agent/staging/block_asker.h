@@ -1,6 +1,6 @@
 #pragma once
-// Asks peers for blocks: whom, bootstrap/store/block_tree.h says, and when somebody else as well,
-// bootstrap/store/block_quest.h.
+// Asks peers for blocks. bootstrap/store/block_tree.h chooses the peers,
+// bootstrap/store/block_fetch.h decides when to ask a second one.
 //
 // Owned by BlockPeers, on the agent's loop. A block counts when its bytes have the sum that came
 // with them: that is the sum of what its first holder read, so that what a node between corrupted

@@ -149,8 +149,8 @@ def test_the_image_is_read_ahead_at_the_next_start(run, packages_image):
 
 
 @pytest.mark.parametrize("make, said", [
-    (lambda path: path.write_bytes(b"x" * 8192), "it is no squashfs image"),
-    (lambda path: path.write_bytes(b"hsqs"), "it is no squashfs image"),
+    (lambda path: path.write_bytes(b"x" * 8192), "it is not a squashfs image"),
+    (lambda path: path.write_bytes(b"hsqs"), "it is not a squashfs image"),
     (None, "No such file or directory; check the path"),
 ])
 def test_what_is_no_image_is_said_and_not_tried_again(run, make, said):
