@@ -55,7 +55,7 @@ inline constexpr std::size_t kTreeResorts = 3;  // nodes asked besides the ances
 // Nodes that the root asks first, in case they have the block.
 inline constexpr std::size_t kTreeFirstAsked = 2;
 
-// block_fetch, peer_latency
+// fetch_plan, peer_latency
 inline constexpr std::chrono::milliseconds kPatienceMin{50};
 inline constexpr std::chrono::milliseconds kPatienceMax{2000};
 inline constexpr std::chrono::milliseconds kPatienceFirst{300};  // before the first block arrived

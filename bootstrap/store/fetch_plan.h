@@ -16,10 +16,10 @@
 
 namespace robustrun::bootstrap {
 
-class BlockFetch {
+class FetchPlan {
  public:
   // `sources`: the peers in the order to ask. `patience`: PeerLatency::patience().
-  BlockFetch(std::vector<base::NodeId> sources, base::Nanos patience)
+  FetchPlan(std::vector<base::NodeId> sources, base::Nanos patience)
       : sources_(std::move(sources)), patience_(patience) {}
 
   struct Step {

@@ -1,5 +1,5 @@
 // The fetch of one block from peers, with a clock that the test moves.
-#include "bootstrap/store/block_fetch.h"
+#include "bootstrap/store/fetch_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -8,12 +8,12 @@
 #include "bootstrap/store/limits.h"
 #include "bootstrap/store/peer_latency.h"
 
-namespace block_fetch_test {
+namespace fetch_plan_test {
 
 using namespace robustrun;
 using base::Nanos;
 using base::NodeId;
-using bootstrap::BlockFetch;
+using bootstrap::FetchPlan;
 using bootstrap::PeerLatency;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -26,62 +26,62 @@ const std::vector<NodeId> kThree{NodeId{1}, NodeId{2}, NodeId{3}};
 }  // namespace
 
 TEST_CASE("the second peer is asked when the first is silent, and not before") {
-  BlockFetch fetch(kThree, kPatience);
-  CHECK(fetch.next(Nanos(0)).ask == NodeId{1});
-  const auto early = fetch.next(milliseconds(49));
+  FetchPlan plan(kThree, kPatience);
+  CHECK(plan.next(Nanos(0)).ask == NodeId{1});
+  const auto early = plan.next(milliseconds(49));
   CHECK_FALSE(early.ask);
   CHECK(early.look_at == kPatience);
   CHECK(early.late.empty());
-  const auto late = fetch.next(milliseconds(50));
+  const auto late = plan.next(milliseconds(50));
   CHECK(late.ask == NodeId{2});
   CHECK(late.late == std::vector{NodeId{1}});
   CHECK_FALSE(late.is_over);
 }
 
 TEST_CASE("signs of life keep others from being asked") {
-  BlockFetch fetch(kThree, kPatience);
-  CHECK(fetch.next(Nanos(0)).ask == NodeId{1});
+  FetchPlan plan(kThree, kPatience);
+  CHECK(plan.next(Nanos(0)).ask == NodeId{1});
   Nanos now = milliseconds(30);
-  fetch.on_sign(NodeId{1}, now);
+  plan.on_sign(NodeId{1}, now);
   for (int i = 0; i < 100; ++i) {
     now += Nanos(bootstrap::kSignEvery) + milliseconds(30);  // a busy peer's delay
-    CHECK_FALSE(fetch.next(now).ask);
-    fetch.on_sign(NodeId{1}, now);
+    CHECK_FALSE(plan.next(now).ask);
+    plan.on_sign(NodeId{1}, now);
   }
   now += bootstrap::kSignPatience;
-  CHECK(fetch.next(now).ask == NodeId{2});
+  CHECK(plan.next(now).ask == NodeId{2});
 }
 
 TEST_CASE("a peer that only sends signs of life is given up") {
-  BlockFetch fetch({NodeId{1}}, kPatience);
-  CHECK(fetch.next(Nanos(0)).ask == NodeId{1});
+  FetchPlan plan({NodeId{1}}, kPatience);
+  CHECK(plan.next(Nanos(0)).ask == NodeId{1});
   for (Nanos now{}; now < Nanos(bootstrap::kSlowPeerMax); now += bootstrap::kSignEvery) {
-    fetch.on_sign(NodeId{1}, now);
-    CHECK_FALSE(fetch.next(now).is_over);
+    plan.on_sign(NodeId{1}, now);
+    CHECK_FALSE(plan.next(now).is_over);
   }
-  const auto step = fetch.next(bootstrap::kSlowPeerMax);
+  const auto step = plan.next(bootstrap::kSlowPeerMax);
   CHECK(step.is_over);
   CHECK(step.dropped == std::vector{NodeId{1}});
 }
 
 TEST_CASE(
     "if a peer lacks the block, the next is asked at once; after the last the fetch is over") {
-  BlockFetch fetch(kThree, kPatience);
+  FetchPlan plan(kThree, kPatience);
   for (const NodeId node : kThree) {
-    CHECK(fetch.next(Nanos(5)).ask == node);
-    fetch.on_end(node);
+    CHECK(plan.next(Nanos(5)).ask == node);
+    plan.on_end(node);
   }
-  CHECK(fetch.next(Nanos(5)).is_over);
-  CHECK(BlockFetch({}, kPatience).next(Nanos(0)).is_over);
+  CHECK(plan.next(Nanos(5)).is_over);
+  CHECK(FetchPlan({}, kPatience).next(Nanos(0)).is_over);
 }
 
 TEST_CASE("if all peers are silent, the fetch is over soon") {
-  BlockFetch fetch(kThree, kPatience);
+  FetchPlan plan(kThree, kPatience);
   Nanos now{};
   bool is_over = false;
   std::vector<NodeId> asked;
   while (!is_over) {
-    const auto step = fetch.next(now);
+    const auto step = plan.next(now);
     if (step.ask) asked.push_back(*step.ask);
     is_over = step.is_over;
     REQUIRE(step.look_at > now);
@@ -94,11 +94,11 @@ TEST_CASE("if all peers are silent, the fetch is over soon") {
 TEST_CASE("silent peers do not keep others from being asked forever") {
   std::vector<NodeId> many;
   for (std::uint32_t i = 0; i < 8; ++i) many.push_back(NodeId{i});
-  BlockFetch fetch(many, kPatience);
+  FetchPlan plan(many, kPatience);
   Nanos now{};
   std::size_t asked = 0, dropped = 0;
   while (true) {
-    const auto step = fetch.next(now);
+    const auto step = plan.next(now);
     asked += step.ask ? 1 : 0;
     dropped += step.dropped.size();
     CHECK(asked - dropped <= bootstrap::kAskedAtOnceMax);
@@ -138,4 +138,4 @@ TEST_CASE(
   CHECK_FALSE(latency.is_out(NodeId{3}, now));
 }
 
-}  // namespace block_fetch_test
+}  // namespace fetch_plan_test
