@@ -1,48 +1,26 @@
 #pragma once
-// All that a cache of one user holds, whatever its kind, for people: listed, checked, made smaller.
-// Blocks.
+// Lists, checks and shrinks the cache of one user, whatever it holds. Calls block.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/core/result.h"
+#include "bootstrap/store/cache_entry.h"
 
 namespace robustrun::bootstrap {
 
-enum class CacheKind : std::uint8_t {
-  kSnapshot,  // of dependencies: snapshot_store.h
-  kBlob,  // blocks of an image or a staged file: block_store.h
-  kCode,  // of --sync-code: code_store.h
-  kProfile,  // of hot files and blocks: profile_store.h
-};
-[[nodiscard]] const char* word_for(CacheKind kind);
-
-struct CacheEntry {
-  CacheKind kind = CacheKind::kSnapshot;
-  std::string name;  // its key
-  std::string what;  // what it was made from, if that is known
-  std::uint64_t bytes = 0;  // that it takes
-  std::int64_t made_s = 0;  // Unix times; 0: nobody knows
-  std::int64_t used_s = 0;
-  bool in_use = false;
-  std::string damage{};  // why it does not count; empty: it does
-  std::uint64_t here = 0;  // bytes of a blob's blocks
-  std::uint64_t length = 0;  // of a whole blob; 0: it is none, or nobody knows
-};
-
 struct CacheLimits {
-  std::uint64_t bytes_max = 0;  // of all snapshots, and of all blobs
+  std::uint64_t bytes_max = 0;  // limit for all snapshots together, and for all blobs together
   std::int64_t unused_s = 0;  // 0: no limit
 };
 
-// The last used first, kind by kind. A missing cache is an empty one.
+// Entries by kind, the last used first. A missing cache counts as empty.
 [[nodiscard]] std::vector<CacheEntry> list_cache(const std::string& cache, std::int64_t now_s);
-// The same with what reading all of it says; blocks that are wrong are forgotten, so that who needs
-// them fetches them again. Code is compared with what it was made from before each use, and not
-// here.
+// As list_cache(), but reads all snapshots and blobs and reports what is damaged. Damaged blocks
+// are dropped, so that they are fetched again. Code is not read: it is checked before each use.
 [[nodiscard]] std::vector<CacheEntry> verify_cache(const std::string& cache, std::int64_t now_s);
-// Returns what went; of code what nobody uses goes by its number (limits.h) and its age.
+// Removes snapshots, blobs and profiles beyond the limits, and unused code beyond its age and
+// number (store/limits.h). Returns what was removed.
 std::vector<CacheEntry> shrink_cache(const std::string& cache, const CacheLimits& limits,
                                      std::int64_t now_s);
 

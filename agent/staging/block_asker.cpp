@@ -13,9 +13,9 @@
 #include "agent/staging/block_connection.h"
 #include "agent/staging/limits.h"
 #include "base/io/log.h"
-#include "bootstrap/store/block_quest.h"
 #include "bootstrap/store/block_tree.h"
-#include "bootstrap/store/peer_manners.h"
+#include "bootstrap/store/fetch_plan.h"
+#include "bootstrap/store/peer_latency.h"
 #include "wire/bulk/request.h"
 #include "wire/messages/limits.h"
 
@@ -23,17 +23,17 @@ namespace robustrun::agent {
 namespace {
 
 using base::NodeId;
-using bootstrap::BlockQuest;
 using bootstrap::BlockTree;
+using bootstrap::FetchPlan;
 using SharedConnection = std::shared_ptr<BlockConnection>;
 
 // One block that is being fetched.
 struct BlockFetch {
-  BlockFetch(const boost::asio::any_io_executor& executor, BlockQuest of)
+  BlockFetch(const boost::asio::any_io_executor& executor, FetchPlan of)
       : plan(std::move(of)), timer(executor) {}
   wire::BlockName name;
   wire::BlockScope scope = wire::BlockScope::kAny;
-  BlockQuest plan;
+  FetchPlan plan;
   boost::asio::steady_timer timer;
   BlockAnswered answer;
   std::map<NodeId, SharedConnection> connections;  // to peers that were asked and have not answered
@@ -127,7 +127,7 @@ class BlockAskerImpl final : public BlockAsker,
   std::optional<BlockTree> tree_;  // none: no list yet
   std::map<NodeId, wire::BlockPeer> peers_;
   std::vector<std::pair<wire::BlockName, BlockAnswered>> waiting_;  // for the list
-  bootstrap::PeerManners manners_;
+  bootstrap::PeerLatency latency_;
   BlockTraffic traffic_;
   std::set<SharedBlockFetch> fetches_;
   std::vector<std::pair<NodeId, SharedConnection>> idle_;  // the last used one at the end
@@ -162,7 +162,7 @@ void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
   }
   if (!tree_ || !keys_) return fetch(name, wire::BlockScope::kAny, {}, std::move(answer));
   const base::Nanos now = node_.clock.now();
-  const auto is_out = [&](NodeId node) { return manners_.is_out(node, now); };
+  const auto is_out = [&](NodeId node) { return latency_.is_out(node, now); };
   auto sources = tree_->sources(name.blob, name.block, node_.self, is_out);
   auto scope = wire::BlockScope::kAny;
   if (sources.empty()) {
@@ -190,7 +190,7 @@ void BlockAskerImpl::fetch(const wire::BlockName& name, wire::BlockScope scope,
   }
   if (!pool_) pool_.emplace(node_.executor, kBlockAskThreads, 4 * kBlockFetchesMax);
   auto made = std::make_shared<BlockFetch>(node_.executor,
-                                           BlockQuest(std::move(sources), manners_.patience()));
+                                           FetchPlan(std::move(sources), latency_.patience()));
   made->name = name;
   made->scope = scope;
   made->answer = std::move(answer);
@@ -200,13 +200,13 @@ void BlockAskerImpl::fetch(const wire::BlockName& name, wire::BlockScope scope,
 
 void BlockAskerImpl::go_on(const SharedBlockFetch& fetch) {
   const base::Nanos now = node_.clock.now();
-  const BlockQuest::Step step = fetch->plan.next(now);
+  const FetchPlan::Step step = fetch->plan.next(now);
   for (const NodeId node : step.dropped) {
-    manners_.note_failure(node, now);
+    latency_.note_failure(node, now);
     ++traffic_.failed;
     drop_connection(fetch, node);
   }
-  for (const NodeId node : step.late) manners_.note_late(node, now);
+  for (const NodeId node : step.late) latency_.note_late(node, now);
   if (step.is_over) return finish(fetch, nullptr);
   fetch->timer.expires_after(step.look_at - now);
   fetch->timer.async_wait([weak = weak_from_this(), fetch](const boost::system::error_code& error) {
@@ -290,7 +290,7 @@ void BlockAskerImpl::on_reply(const SharedBlockRequest& request) {
   keep_connection(request->node, request->connection);
   fetch->plan.on_end(request->node);
   if (!request->block) return go_on(fetch);
-  manners_.note_block(request->node, now - request->since);
+  latency_.note_block(request->node, now - request->since);
   ++traffic_.blocks;
   finish(fetch, request->block);
 }
@@ -311,7 +311,7 @@ void BlockAskerImpl::on_failed(const SharedBlockRequest& request) {
     RR_LOG(kDebug, {}, "node {} gives no block: {}", request->node.value,
            request->status.error().what);
   }
-  manners_.note_failure(request->node, node_.clock.now());
+  latency_.note_failure(request->node, node_.clock.now());
   request->fetch->plan.on_end(request->node);
   // Not at once: this may be called from within the caller's own request.
   boost::asio::post(node_.executor, [weak = weak_from_this(), fetch = request->fetch] {

@@ -1,6 +1,6 @@
 #pragma once
 // Fetches blocks from peers. bootstrap/store/block_tree.h says which peers to ask, and
-// bootstrap/store/block_quest.h when to ask another peer as well.
+// bootstrap/store/fetch_plan.h when to ask another peer as well.
 //
 // Owned by BlockPeers, on the agent's loop. A block counts if its bytes match the checksum that
 // came with it, which was computed by the first node that read the block. So a block that was

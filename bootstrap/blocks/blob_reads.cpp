@@ -21,8 +21,8 @@ struct BlobReads::Read {
   std::uint64_t length = 0;  // not 0, within the blob
   std::uint64_t first = 0;   // blocks
   std::uint64_t last = 0;
-  std::mutex mutex;  // of all that follows
-  Answer answer;     // empty: it was answered
+  std::mutex mutex;            // guards the members below
+  Answer answer;               // empty: already answered
   std::uint64_t missing = 0;   // blocks
   std::vector<char> gathered;  // of more than one block
 
@@ -59,7 +59,7 @@ BlobReads::~BlobReads() {
   deadline_thread_.join();
   const auto left = std::exchange(waiting_, {});
   for (const auto& [number, read] : left) {
-    finish(read, base::fail(base::Errc::kCancelled, "the server ends"));
+    finish(read, base::fail(base::Errc::kCancelled, "the server is shutting down"));
   }
 }
 
@@ -95,7 +95,7 @@ bool BlobReads::is_verified(const Read& read) const {
   return true;
 }
 
-// Parts that are in the page cache, on the caller's thread: others cost it two changes of threads.
+// Serves parts that are in the page cache on the caller's thread, which saves two thread switches.
 bool BlobReads::is_served_at_once(const ReadPtr& read) {
   if (read->length > kReadBytesMax || read->is_of_whole_blocks(store_.length()) ||
       !is_verified(*read)) {
@@ -113,10 +113,11 @@ base::Status BlobReads::enter(const ReadPtr& read) {
   const std::lock_guard lock(mutex_);
   if (refusal_) return std::unexpected(*refusal_);
   if (read->length > kReadBytesMax || waiting_.size() >= kReadsWaitingMax) {
-    return base::fail(base::Errc::kLimit, "too many reads wait, or it is too long");
+    return base::fail(base::Errc::kLimit, "too many pending reads, or the read is too long");
   }
   read->number = next_number_++;
-  read->due = clock_.now() + budget_;  // of all the same, so that their order is theirs
+  // The same budget for all, so deadlines are in the order of numbers.
+  read->due = clock_.now() + budget_;
   if (waiting_.empty()) wake_.notify_one();
   waiting_.emplace(read->number, read);
   return {};
@@ -138,7 +139,7 @@ void BlobReads::serve_blocks(const ReadPtr& read) {
 void BlobReads::serve_part(const ReadPtr& read) {
   const std::span<char> bytes = thread_buffer().first(read->length);
   const auto found = store_.read_range(read->offset, bytes);
-  if (!found || !*found) return gather(read);  // the store has lost them: block by block
+  if (!found || !*found) return gather(read);  // the store has lost bytes: fetch block by block
   store_bytes_ += bytes.size();
   finish(read, std::span<const char>(bytes));
 }
@@ -188,7 +189,7 @@ void BlobReads::finish(const ReadPtr& read, base::Result<std::span<const char>> 
   }
   if (!result) {
     ++errors_;
-    tell_failure(*read, result.error());
+    report_failure(*read, result.error());
   }
   answer(std::move(result));
 }
@@ -199,7 +200,7 @@ std::optional<base::Error> BlobReads::failed_before(const Read& read) {
   for (std::uint64_t block = read.first; block <= read.last; ++block) {
     const auto found = failed_.find(block);
     const bool is_failed = found != failed_.end() && clock_.now() < found->second.until;
-    // It may have come meanwhile, to be read ahead.
+    // Prefetching may have fetched it meanwhile.
     if (is_failed && !store_.is_verified(block)) return found->second.error;
   }
   return std::nullopt;
@@ -228,14 +229,14 @@ void BlobReads::on_failure(std::function<void(const std::string&)> failure) {
   failure_ = std::move(failure);
 }
 
-// Whoever reads again and again would fill a disk with these lines.
-void BlobReads::tell_failure(const Read& read, const base::Error& error) {
+// Rate-limited: a program that reads again and again would fill a disk with these lines.
+void BlobReads::report_failure(const Read& read, const base::Error& error) {
   const Nanos now = clock_.now();
   std::function<void(const std::string&)> failure;
   {
     const std::lock_guard lock(mutex_);
-    if (now < tell_due_) return;
-    tell_due_ = now + kFailureLogEvery;
+    if (now < report_due_) return;
+    report_due_ = now + kFailureLogEvery;
     const bool is_our_own =
         error.code == base::Errc::kLimit || error.code == base::Errc::kCancelled;
     if (!is_our_own) failure = failure_;
@@ -259,8 +260,8 @@ void BlobReads::run_deadlines() {
     }
     lock.unlock();
     const base::Error error{base::Errc::kTimeout, 0,
-                            fmt::format("neither the store nor peers nor the source gave it in "
-                                        "{} s",
+                            fmt::format("neither the store nor peers nor the source delivered it "
+                                        "in {} s",
                                         budget_ / std::chrono::seconds(1))};
     note_failed(late->first, late->last, error);
     finish(late, std::unexpected(error));

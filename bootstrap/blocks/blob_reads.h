@@ -1,14 +1,14 @@
 #pragma once
-// Reads of a blob's bytes, whatever blocks they lie in: each is answered once, with the bytes or an
-// error, at the latest when its time is over. Thread-safe; callers never wait.
+// Reads byte ranges of a blob. Each read is answered exactly once, with the bytes or an error, at
+// the latest when its time budget is used up. Thread-safe; callers never wait.
 //
-// A read of whole blocks, which most are when the kernel reads far ahead, is checked against their
-// sums every time, and leaves nothing in the page cache: the kernel keeps the image's own pages.
-// Of a part, the whole block is read into the page cache and checked the first time; later parts
+// A read of whole blocks, the usual case when the kernel reads far ahead, is checked against their
+// sums every time and bypasses the page cache: the kernel keeps the image's own pages. For a part
+// of a block, the whole block is read into the page cache and checked the first time; later parts
 // come from there, or from the disk again, unchecked.
 //
-// Whoever reads an image through the kernel reads again what failed, page by page, before its
-// reader hears of it. So a block that could not be had is not waited for once more for kFailedFor.
+// After a failed read the kernel retries it page by page before it reports the error. So a block
+// that could not be fetched is not waited for again for kFailedFor.
 
 #include <atomic>
 #include <chrono>
@@ -33,23 +33,23 @@ namespace robustrun::bootstrap {
 
 class BlobReads {
  public:
-  // The bytes last as long as the call; fewer than were asked for only at the end of the blob.
+  // The bytes are valid during the call. Fewer than requested only at the end of the blob.
   using Answer = std::move_only_function<void(base::Result<std::span<const char>>)>;
 
   BlobReads(BlockStore& store, BlockSupply& supply, TouchRecorder& recorder,
             const base::Clock& clock, std::chrono::nanoseconds budget);
-  // Answers what still waits. No read may be asked for any more, and the supply must be gone, or
+  // Answers all pending reads. No read may begin any more, and the supply must be destroyed, or
   // never deliver again.
   ~BlobReads();
   BlobReads(const BlobReads&) = delete;
   BlobReads& operator=(const BlobReads&) = delete;
 
   void read(std::uint64_t offset, std::uint64_t length, Answer answer);
-  // Every read from now on fails so.
+  // Makes every read from now on fail with this error.
   void refuse(base::Error why);
-  // The source answers again: what failed is tried anew.
+  // To be called when the source answers again: blocks that failed are fetched again.
   void forget_failures();
-  // Called with why, before a read fails because its blocks cannot be had; at most once in
+  // `failure` is called with the cause before a read fails for lack of its blocks; at most once in
   // kFailureLogEvery.
   void on_failure(std::function<void(const std::string&)> failure);
   void fill_status(BlockServerStatus& status) const;
@@ -60,17 +60,17 @@ class BlobReads {
 
   [[nodiscard]] bool is_verified(const Read& read) const;
   bool is_served_at_once(const ReadPtr& read);
-  base::Status enter(const ReadPtr& read);  // kLimit: too many wait
+  base::Status enter(const ReadPtr& read);  // kLimit: too many pending reads
   void serve_blocks(const ReadPtr& read);
   void serve_part(const ReadPtr& read);
   void gather(const ReadPtr& read);
   void take_block(const ReadPtr& read, std::uint64_t block,
                   const base::Result<std::span<const char>>& bytes);
   void finish(const ReadPtr& read, base::Result<std::span<const char>> result);
-  // Why one of its blocks could not be had a moment ago.
+  // The error of one of the read's blocks that failed a moment ago.
   [[nodiscard]] std::optional<base::Error> failed_before(const Read& read);
   void note_failed(std::uint64_t first, std::uint64_t last, const base::Error& error);
-  void tell_failure(const Read& read, const base::Error& error);
+  void report_failure(const Read& read, const base::Error& error);
   void run_deadlines();
 
   BlockStore& store_;
@@ -91,9 +91,10 @@ class BlobReads {
   std::map<std::uint64_t, Failed> failed_;  // by block; at most kFailedMax
   std::function<void(const std::string&)> failure_;
   std::optional<base::Error> refusal_;
-  base::Nanos tell_due_{};
+  base::Nanos report_due_{};
   std::uint64_t next_number_ = 1;  // 0: none
-  std::map<std::uint64_t, ReadPtr> waiting_;  // by number: the first one's time is over first
+  // By number, which is also the order of their deadlines.
+  std::map<std::uint64_t, ReadPtr> waiting_;
   std::thread deadline_thread_;
 };
 

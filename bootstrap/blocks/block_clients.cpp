@@ -22,7 +22,7 @@ namespace robustrun::bootstrap {
 struct BlockClients::Client {
   explicit Client(base::Fd connection) : fd(std::move(connection)) {}
 
-  // False when too much waits for it already.
+  // Returns false if too much is queued already.
   bool send(std::string frame, bool is_wanted = true) {
     const std::lock_guard lock(mutex);
     if (is_closed || (!is_wanted && frames.size() >= kClientRepliesMax)) return false;
@@ -35,14 +35,14 @@ struct BlockClients::Client {
     send(encode_block_frame(
         {kind, question.id, question.block, std::string(payload.substr(0, kBlockPayloadMax))}));
   }
-  // False: too many wait already.
+  // Returns false if too many requests are pending.
   bool begin_get() {
     const std::lock_guard lock(mutex);
     if (gets >= kClientGetsMax) return false;
     ++gets;
     return true;
   }
-  // Until all is sent, but not for long.
+  // Waits a short time until all is sent.
   void flush() {
     std::unique_lock lock(mutex);
     wake.wait_for(lock, kClientFlush, [this] { return is_closed || unsent == 0; });
@@ -55,12 +55,12 @@ struct BlockClients::Client {
   }
 
   const base::Fd fd;
-  std::mutex mutex;  // of all that follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable wake;
   bool is_closed = false;
   std::deque<std::string> frames;
-  std::size_t unsent = 0;  // those, and the one that is being sent
-  std::size_t gets = 0;  // unanswered
+  std::size_t unsent = 0;  // frames queued, and the one being sent
+  std::size_t gets = 0;  // pending requests
 };
 
 namespace {
@@ -87,7 +87,7 @@ base::Result<base::Fd> listen_at(const std::string& path) {
   const sockaddr_un address = RR_TRY(address_of(path));
   if (is_answering(address)) {
     return base::fail(base::Errc::kConflict,
-                      fmt::format("cannot listen at '{}': a server answers there", path));
+                      fmt::format("cannot listen at '{}': another server answers there", path));
   }
   ::unlink(path.c_str());
   base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -146,7 +146,7 @@ void BlockClients::run_accepts() {
 void BlockClients::accept_one() {
   base::Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!fd) {
-    // Out of descriptors: what waits would make this loop spin.
+    // Out of descriptors: pending connections would make this loop spin.
     pollfd none{-1, 0, 0};
     ::poll(&none, 1, 100);
     return;
@@ -221,7 +221,7 @@ void BlockClients::run_writer(const ClientPtr& client) {
 
 bool BlockClients::take(const ClientPtr& client, BlockFrame frame) {
   {
-    // One that asks faster than it reads waits here, and with it only itself.
+    // A client that sends requests faster than it reads the replies is throttled here, and only it.
     std::unique_lock lock(client->mutex);
     client->wake.wait(
         lock, [&] { return client->is_closed || client->frames.size() < kClientRepliesMax; });
@@ -250,13 +250,13 @@ bool BlockClients::take(const ClientPtr& client, BlockFrame frame) {
     case BlockFrameKind::kWant:
     case BlockFrameKind::kEvent: break;
   }
-  client->reply(BlockFrameKind::kError, frame, "this is no question of a client");
+  client->reply(BlockFrameKind::kError, frame, "not a client's request");
   return false;
 }
 
 void BlockClients::get(const ClientPtr& client, const BlockFrame& frame) {
   if (frame.block >= store_.blocks() || frame.payload.size() != 1) {
-    return client->reply(BlockFrameKind::kError, frame, "there is no such block, or no flags");
+    return client->reply(BlockFrameKind::kError, frame, "no such block, or the flags are missing");
   }
   if ((frame.payload[0] & kGetMayAskOrigin) == 0) {
     std::string bytes(bytes_of_block(store_.length(), frame.block), '\0');
@@ -266,7 +266,7 @@ void BlockClients::get(const ClientPtr& client, const BlockFrame& frame) {
                          is_there ? bytes : std::string());
   }
   if (!client->begin_get()) {
-    return client->reply(BlockFrameKind::kError, frame, "too many questions wait for an answer");
+    return client->reply(BlockFrameKind::kError, frame, "too many pending requests");
   }
   supply_.want(frame.block, Urgency::kClient,
                [client, question = BlockFrame{frame.kind, frame.id, frame.block, {}}](
@@ -287,13 +287,13 @@ void BlockClients::get(const ClientPtr& client, const BlockFrame& frame) {
 void BlockClients::become_peers(const ClientPtr& client, const BlockFrame& frame) {
   {
     const std::lock_guard lock(mutex_);
-    if (peers_ != nullptr && peers_ != client) peers_->close();  // an agent that was restarted
+    if (peers_ != nullptr && peers_ != client) peers_->close();  // the agent was restarted
     peers_ = client;
     wants_.clear();
   }
   supply_.peers_gone();
   supply_.set_peers([this](std::uint64_t block) { return ask_peers(block); });
-  client->reply(BlockFrameKind::kOk, frame, "");  // from here on it is asked
+  client->reply(BlockFrameKind::kOk, frame, "");  // from here on it gets kWant frames
 }
 
 // Called by the supply, under its lock.
@@ -345,13 +345,13 @@ std::string event_frame(const std::string& text, BlockEvent about) {
 
 }  // namespace
 
-void BlockClients::tell_event(const std::string& text, BlockEvent about) {
+void BlockClients::send_event(const std::string& text, BlockEvent about) {
   const std::lock_guard lock(mutex_);
   event_ = event_frame(text, about);
   for (const ClientPtr& client : clients_) client->send(event_, false);
 }
 
-void BlockClients::tell_lasting(const std::string& text, BlockEvent about) {
+void BlockClients::send_lasting_event(const std::string& text, BlockEvent about) {
   const std::lock_guard lock(mutex_);
   lasting_ = event_frame(text, about);
   for (const ClientPtr& client : clients_) client->send(lasting_, false);

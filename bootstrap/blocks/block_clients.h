@@ -1,9 +1,9 @@
 #pragma once
-// The server's socket: who connects may ask for blocks and for the status, tell that the start is
-// over, end the server, or be the one that asks peers (docs/formats/block-server.md).
+// The server's socket. Clients may request blocks and the status, report that the start is over,
+// end the server, or become the client that asks peers (docs/formats/block-server.md).
 //
-// One thread reads and one writes per client, so that a slow client delays nobody else; what waits
-// for it is bounded. 0600: only this user connects.
+// One reader and one writer thread per client, so that a slow client delays only itself; what is
+// queued for it is bounded. The socket has mode 0600: only this user can connect.
 
 #include <atomic>
 #include <condition_variable>
@@ -34,21 +34,21 @@ class BlockClients {
     std::function<void()> quit;
   };
 
-  // Binds and listens at once. kConflict: a server answers there already.
+  // Binds and starts to listen. kConflict: another server answers there.
   static base::Result<std::unique_ptr<BlockClients>> listen(const std::string& path,
                                                             BlockStore& store, BlockSupply& supply,
                                                             const base::Clock& clock,
                                                             Handlers handlers);
   BlockClients(const BlockClients&) = delete;
   BlockClients& operator=(const BlockClients&) = delete;
-  // Waits for its threads; the supply must be gone, or never deliver again.
+  // Joins its threads. The supply must be destroyed, or never deliver again.
   ~BlockClients();
 
-  // To all that are connected, and to everybody who connects until the next one.
-  void tell_event(const std::string& text, BlockEvent about = BlockEvent::kNews);
-  // The same of what stays as it is: no event takes its place but another one of these.
-  void tell_lasting(const std::string& text, BlockEvent about = BlockEvent::kNews);
-  // Since when nobody has been connected; nothing: somebody is.
+  // Sends an event to all connected clients, and to later ones until the next event replaces it.
+  void send_event(const std::string& text, BlockEvent about = BlockEvent::kNews);
+  // As send_event(), for a lasting condition: only another lasting event replaces it.
+  void send_lasting_event(const std::string& text, BlockEvent about = BlockEvent::kNews);
+  // Since when no client has been connected; nullopt: a client is connected.
   [[nodiscard]] std::optional<base::Nanos> idle_since() const;
 
  private:
@@ -61,7 +61,7 @@ class BlockClients {
   void accept_one();
   void run_reader(const ClientPtr& client);
   static void run_writer(const ClientPtr& client);
-  // False: the connection is of no more use.
+  // Returns false if the connection must be closed.
   bool take(const ClientPtr& client, BlockFrame frame);
   void get(const ClientPtr& client, const BlockFrame& frame);
   void become_peers(const ClientPtr& client, const BlockFrame& frame);
@@ -77,15 +77,15 @@ class BlockClients {
   const Handlers handlers_;
   std::atomic<bool> is_over_{false};
 
-  mutable std::mutex mutex_;  // of all that follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable left_;
   std::list<ClientPtr> clients_;
   unsigned threads_ = 0;
   base::Nanos idle_since_{};
-  std::string event_, lasting_;  // the last one of each, as a frame
+  std::string event_, lasting_;  // the last event of each kind, as a frame
   ClientPtr peers_;
   std::uint64_t next_want_ = 1;
-  std::unordered_map<std::uint64_t, std::uint64_t> wants_;  // id of the question: block
+  std::unordered_map<std::uint64_t, std::uint64_t> wants_;  // request id -> block
   std::thread accept_thread_;
 };
 

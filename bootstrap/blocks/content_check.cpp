@@ -40,7 +40,8 @@ ContentCheck::State ContentCheck::tick(bool is_all_here) {
 }
 
 void ContentCheck::run() {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kCheckNice);  // of this thread alone
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()),
+                kCheckNice);  // affects only this thread
   const auto looked = look();
   if (!looked) RR_LOG(kWarn, ({}), "cannot check the image: {}", looked.error().what);
   if (!looked || !*looked) {
@@ -50,7 +51,7 @@ void ContentCheck::run() {
   }
 }
 
-// False: not all of it is here after all.
+// Returns false if a block is missing after all.
 base::Result<bool> ContentCheck::look() {
   rotten_ = store_.rotten();
   const std::string sums = RR_TRY(hash_of_sums(cache_, store_.key()));
@@ -72,12 +73,12 @@ base::Result<bool> ContentCheck::look() {
   found_ = base::to_hex(hash.finish());
   if (found_ != sha256_) return true;
   if (const auto saved = save_checked(cache_, store_.key(), sha256_, sums); !saved) {
-    RR_LOG(kDebug, ({}), "{}", saved.error().what);  // the next start checks it again
+    RR_LOG(kDebug, ({}), "{}", saved.error().what);  // the next start repeats the check
   }
   return true;
 }
 
-// Those of them that are whole are read from the store.
+// Blocks that are whole are then read from the store.
 void ContentCheck::fetch_again(std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t block = first; block < end; ++block) {
     supply_.want(block, Urgency::kCold, {});

@@ -1,9 +1,9 @@
 #pragma once
-// Whether an image is what was asked for: the SHA-256 of all its blocks, once all are in the store.
+// Checks an image's content: the SHA-256 of all its blocks, once all are in the store.
 //
-// Owned by the server, whose loop ticks it; the store is read on a thread of its own, past the page
-// cache and at the lowest priority. When a block is missing or rotten after all, or rots later, it
-// is fetched again and all of them are looked at anew. That it is the wrong content stays.
+// Owned by the server, whose loop calls tick(). The store is read on a thread of its own, bypassing
+// the page cache and at the lowest priority. If a block is missing or damaged, now or later, it is
+// fetched again and all blocks are read anew. The verdict "wrong content" is final.
 
 #include <atomic>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace robustrun::bootstrap {
 
 class ContentCheck {
  public:
-  // `sha256`: 64 hex digits. All last as long as the process.
+  // `sha256`: 64 hex digits. All references must outlive the process' threads.
   ContentCheck(BlockStore& store, BlockSupply& supply, const base::Clock& clock, std::string cache,
                std::string sha256);
 
@@ -27,7 +27,7 @@ class ContentCheck {
   // `is_all_here`: every block is in the store.
   State tick(bool is_all_here);
   [[nodiscard]] bool is_right() const { return state_ == State::kRight; }
-  // What it is, when it is the wrong one.
+  // The actual digest, if the content is wrong.
   [[nodiscard]] const std::string& found() const { return found_; }
 
  private:
@@ -39,9 +39,9 @@ class ContentCheck {
   BlockSupply& supply_;
   const base::Clock& clock_;
   const std::string cache_, sha256_;
-  std::string found_;  // before kRight or kWrong
+  std::string found_;  // set before kRight or kWrong
   base::Nanos due_{};
-  std::atomic<std::uint64_t> rotten_{0};  // of the store, when it was looked at
+  std::atomic<std::uint64_t> rotten_{0};  // the store's count when the check began
   std::atomic<State> state_{State::kOpen};
   std::thread thread_;
 };

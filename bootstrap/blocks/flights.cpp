@@ -28,7 +28,7 @@ void Flights::move_to(Flight& flight, FlightStage stage) {
   count(flight, false);
   flight.stage = stage;
   count(flight, true);
-  // A retry, or an answer of a peer on its way to the store, is no other fetch.
+  // A retry, or a peer's block on its way to the store, is not another fetch.
   if (!was_awaited && is_awaited(flight) && flight.tries == 0) ++demand_fetches_;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The blocks that are under way and where each of them is, without threads: block_supply.cpp moves
-// them. Callers hold a lock.
+// The blocks being fetched and the stage of each, without threads: block_supply.cpp moves them.
+// Callers hold a lock.
 
 #include <array>
 #include <cstdint>
@@ -16,38 +16,38 @@
 
 namespace robustrun::bootstrap {
 
-// Who waits for a block: reads through the mount, clients of the socket, nobody yet (blocks of the
-// profile, the rest).
+// What waits for a block: a read through the mount, a client of the socket, or nothing yet
+// (prefetches of blocks in the profile, and of the rest).
 enum class Urgency : std::uint8_t { kDemand, kClient, kHot, kCold };
 
-// All bytes of a block; they last as long as the call. Called once, on some thread.
+// Receives all bytes of a block, valid during the call, or an error. Called once, on any thread.
 using BlockReady = std::move_only_function<void(base::Result<std::span<const char>>)>;
 
 enum class FlightStage : std::uint8_t {
-  kLocalQueue,   // waits for a thread that looks into the store
-  kLocal,        // is read from the store, or written to it
+  kLocalQueue,   // waits for a thread that reads the store
+  kLocal,        // being read from the store, or written to it
   kPeerQueue,    // waits until a peer may be asked
   kPeers,        // a peer was asked
   kOriginQueue,  // waits for a thread that asks the origin
   kOrigin,       // the origin was asked
-  kPause,        // the origin failed, and is asked again
+  kPause,        // the origin failed; waits for the next try
 };
 
 struct Flight {
   Urgency urgency = Urgency::kCold;
   FlightStage stage = FlightStage::kLocalQueue;
-  base::Nanos since{};  // when its budget began
-  base::Nanos due{};    // kPeers: when the origin is asked instead; kPause: when again
-  unsigned tries = 0;   // requests to the origin that failed
+  base::Nanos since{};  // start of its budget
+  base::Nanos due{};    // kPeers: when to ask the origin instead; kPause: when to retry
+  unsigned tries = 0;   // failed requests to the origin
   std::vector<BlockReady> waiters;
 };
 
-// Blocks by urgency, in their order. What was raised since stays in its old place, and is passed
-// over there: an entry counts only when the flight waits in this queue with this urgency.
+// Queues of blocks by urgency. A block whose urgency was raised keeps its old entry, which is
+// skipped: an entry counts only if the flight waits in this queue with this urgency.
 class FlightQueue {
  public:
   void push(Urgency urgency, std::uint64_t block) { queues_[index(urgency)].push_back(block); }
-  // The first one of `urgency` for which `is_waiting(block)`.
+  // Removes and returns the first block of `urgency` for which `is_waiting(block)`.
   template <class IsWaiting>
   std::optional<std::uint64_t> pop(Urgency urgency, IsWaiting&& is_waiting) {
     auto& queue = queues_[index(urgency)];
@@ -69,7 +69,7 @@ class Flights {
   [[nodiscard]] Flight* find(std::uint64_t block);
   Flight& start(std::uint64_t block, Urgency urgency, base::Nanos now);
   void move_to(Flight& flight, FlightStage stage);
-  // More urgent from now on, with a budget of its own.
+  // Makes the flight more urgent and restarts its budget.
   void raise(Flight& flight, Urgency urgency, base::Nanos now);
   [[nodiscard]] std::vector<BlockReady> end(std::uint64_t block);
   // Blocks in kPeers or kPause whose time has come.
@@ -77,9 +77,9 @@ class Flights {
   [[nodiscard]] std::vector<std::uint64_t> in_stage(FlightStage stage) const;
 
   [[nodiscard]] bool empty() const { return flights_.empty(); }
-  // Of the profile and of the rest, which nobody waits for.
+  // Number of prefetches.
   [[nodiscard]] unsigned prefetching() const { return prefetching_; }
-  // Reads that were not served by the store: now, and since the beginning.
+  // Blocks that reads wait for beyond the store: now, and in total.
   [[nodiscard]] unsigned demand_waiting() const { return demand_waiting_; }
   [[nodiscard]] std::uint64_t demand_fetches() const { return demand_fetches_; }
 

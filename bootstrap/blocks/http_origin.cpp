@@ -25,7 +25,7 @@ struct CurlEnd {
 using CurlHandle = std::unique_ptr<CURL, CurlEnd>;
 using CurlList = std::unique_ptr<curl_slist, CurlEnd>;
 
-// One request and what came of it.
+// One request and its result.
 struct Exchange {
   WantedAnswer wanted;
   std::span<char> bytes;  // where the body goes
@@ -39,7 +39,7 @@ std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* 
   return size * count;
 }
 
-// Refuses a body that is not the wanted one before it is read.
+// Checks the headers before the body is read.
 std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* data) {
   auto& exchange = *static_cast<Exchange*>(data);
   const std::size_t length = size * count;
@@ -53,7 +53,7 @@ std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* da
   return length;
 }
 
-// The file of authorities that a site tells its programs of; empty: the system's.
+// The site's file of certificate authorities; empty: the system's.
 std::string authorities() {
   for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const path = std::getenv(name);
@@ -74,10 +74,11 @@ class HttpOrigin final : public Origin {
     RR_TRY(exchange(first, fmt::format("0-{}", kBlobEdgeBytes - 1), {}));
     const HttpRange range = RR_TRY(check_answer(first.answer, first.wanted, shown_));
     if (range.total > kBlobBytesMax || range.last + 1 != std::min(range.total, kBlobEdgeBytes)) {
-      return base::fail(base::Errc::kProtocol,
-                        fmt::format("cannot read '{}': it is too long, or the server gave a wrong "
-                                    "range ('{}')",
-                                    shown_, base::printable(first.answer.content_range)));
+      return base::fail(
+          base::Errc::kProtocol,
+          fmt::format("cannot read '{}': it is too long, or the server returned a wrong "
+                      "range ('{}')",
+                      shown_, base::printable(first.answer.content_range)));
     }
     head.resize(range.last + 1);
     if (first.got != head.size()) return ended_early();
@@ -99,7 +100,7 @@ class HttpOrigin final : public Origin {
   }
 
  private:
-  // The header that makes the server look whether the file is still the same.
+  // The header that makes the server check whether the file is still the same.
   [[nodiscard]] std::string condition() const {
     if (blob_.validator.empty()) return {};
     const std::string value = blob_.validator.substr(blob_.validator.find(' ') + 1);
@@ -118,7 +119,7 @@ class HttpOrigin final : public Origin {
     ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
     ::curl_easy_setopt(handle.get(), CURLOPT_HEADERDATA, &exchange);
     ::curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &exchange);
-    std::array<char, CURL_ERROR_SIZE> words{};  // more than the code says
+    std::array<char, CURL_ERROR_SIZE> words{};  // more detailed than the code
     ::curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, words.data());
     const CURLcode code = ::curl_easy_perform(handle.get());
     ::curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, nullptr);
@@ -135,11 +136,11 @@ class HttpOrigin final : public Origin {
     const bool is_redirect = exchange.answer.status >= 300 && exchange.answer.status < 400;
     if (code == CURLE_TOO_MANY_REDIRECTS || (is_redirect && code != CURLE_OK)) {
       return base::fail(base::Errc::kProtocol,
-                        fmt::format("cannot read '{}': the server redirects too often, or to what "
-                                    "is no http(s) address",
+                        fmt::format("cannot read '{}': the server redirects too often, or not to "
+                                    "an http(s) address",
                                     shown_));
     }
-    // What the server says counts before how its connection ended.
+    // The server's response takes precedence over how the connection ended.
     if (is_answered) {
       RR_TRY(check_answer(exchange.answer, exchange.wanted, shown_));
     }
@@ -214,7 +215,7 @@ class HttpOrigin final : public Origin {
   Blob blob_;
   bool is_etag_ = false;
   std::mutex mutex_;
-  std::vector<CurlHandle> idle_;  // with their connections; as many as there are threads
+  std::vector<CurlHandle> idle_;  // with their connections; at most one per thread
 };
 
 }  // namespace

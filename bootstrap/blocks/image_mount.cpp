@@ -161,7 +161,7 @@ bool is_mount_point(const std::string& folder) {
          status.st_dev != parent.st_dev;
 }
 
-// Where the kernel is told how far to read ahead; empty: it is not known.
+// The kernel's file for the read-ahead size; empty: unknown.
 std::string read_ahead_file(const std::string& folder) {
   struct stat status{};
   if (::stat(folder.c_str(), &status) != 0) return {};
@@ -172,23 +172,23 @@ std::string read_ahead_file(const std::string& folder) {
 }  // namespace
 
 base::Status detach_stale_mount(const std::string& folder) {
-  // Several servers may have been killed there, one after the other.
+  // Several servers may have been killed there in turn.
   constexpr int kStaleMax = 64;
   for (int i = 0; i < kStaleMax; ++i) {
-    // Not stat(): the kernel may still know what the dead server said.
+    // Not stat(): the kernel may have cached the dead server's reply.
     struct statvfs answer{};
     const bool is_answered = ::statvfs(folder.c_str(), &answer) == 0;
     if (!is_answered && errno != ENOTCONN) return {};
     if (is_answered && is_mount_point(folder)) {
       return base::fail(base::Errc::kConflict,
-                        fmt::format("cannot use '{}': something is mounted there", folder));
+                        fmt::format("cannot use '{}': a file system is mounted there", folder));
     }
     if (is_answered) return {};
     RR_TRY(detach(folder));
-    RR_LOG(kInfo, ({}), "detached the mount of a server that was killed: {}", folder);
+    RR_LOG(kInfo, ({}), "detached the mount of a killed server: {}", folder);
   }
   return base::fail(base::Errc::kConflict,
-                    fmt::format("cannot use '{}': too many dead mounts lie on it", folder));
+                    fmt::format("cannot use '{}': too many dead mounts are stacked on it", folder));
 }
 
 base::Result<std::unique_ptr<ImageMount>> ImageMount::mount(const std::string& folder,
@@ -210,7 +210,7 @@ base::Result<std::unique_ptr<ImageMount>> ImageMount::mount(const std::string& f
   ::fuse_opt_free_args(&arguments);
   if (mount->session_ == nullptr || ::fuse_session_mount(mount->session_, folder.c_str()) != 0) {
     return base::fail(base::Errc::kUnavailable,
-                      fmt::format("cannot mount at '{}': FUSE refuses (its own words are above); "
+                      fmt::format("cannot mount at '{}': FUSE refused (see its message above); "
                                   "it needs /dev/fuse, and root or fusermount3",
                                   folder));
   }
@@ -246,7 +246,7 @@ void ImageMount::unmount() {
 
 ImageMount::~ImageMount() {
   unmount();
-  // Threads that a reader keeps in the kernel end with the process.
+  // Threads blocked in the kernel by a reader end with the process.
   for (std::thread& thread : threads_) thread.join();
   if (session_ != nullptr) ::fuse_session_destroy(session_);
 }

@@ -1,8 +1,8 @@
 #pragma once
-// A FUSE file system with one file, `image`: a blob's bytes, read-only (libfuse's low level).
+// A FUSE file system with one file, `image`: a blob's bytes, read-only (libfuse's low-level API).
 //
-// Its threads take requests and hand reads on: one slow block delays nothing else. The kernel keeps
-// what it has read. As root it is mounted by mount(2), else by fusermount3.
+// Its threads only take requests and pass reads on, so one slow block delays nothing else. The
+// kernel caches what it has read. Mounted by mount(2) as root, else by fusermount3.
 
 #include <atomic>
 #include <cstdint>
@@ -18,33 +18,33 @@ struct fuse_session;
 
 namespace robustrun::bootstrap {
 
-// Detaches what a server left at `folder` that was killed. kConflict: something living is mounted
-// there.
+// Detaches the mount at `folder` of a server that was killed. kConflict: a live file system is
+// mounted there.
 base::Status detach_stale_mount(const std::string& folder);
 
 class ImageMount {
  public:
-  // Makes the folder when it is missing, and mounts. `reads` must outlive the process' last read.
+  // Creates the folder if missing, and mounts. `reads` must outlive the process' last read.
   static base::Result<std::unique_ptr<ImageMount>> mount(const std::string& folder,
                                                          BlobReads& reads, std::uint64_t length);
   ImageMount(const ImageMount&) = delete;
   ImageMount& operator=(const ImageMount&) = delete;
   ~ImageMount();
 
-  // Somebody has the image open.
+  // Whether a process has the image open.
   [[nodiscard]] bool is_busy() const { return opened_ > 0; }
-  // Takes it out of the tree of folders at once; who has the image open may read on until the
-  // process ends.
+  // Detaches the mount at once. Processes that have the image open can read until this process
+  // ends.
   void unmount();
-  // Somebody else unmounted it.
+  // Whether it was unmounted from outside.
   [[nodiscard]] bool is_gone() const { return is_gone_; }
 
-  // From now on the kernel reads kReadAheadKib ahead of who reads on and on, where this is root. It
-  // begins with 128 KiB: a start jumps about in its libraries, and each jump would read what nobody
-  // asked for, from an origin that is slow.
+  // From now on the kernel reads kReadAheadKib ahead of sequential readers, if this is root. It
+  // starts with 128 KiB: a start jumps around in its libraries, and each jump would fetch unneeded
+  // data from a slow origin.
   void read_far_ahead();
 
-  // What the kernel's requests are answered from.
+  // Serves the kernel's requests.
   [[nodiscard]] BlobReads& reads() { return reads_; }
   [[nodiscard]] std::uint64_t length() const { return length_; }
   void count_open(int change) { opened_ += change; }

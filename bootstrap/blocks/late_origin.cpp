@@ -34,14 +34,14 @@ class LateOrigin final : public Origin {
     const unsigned seen = tries_;
     const std::lock_guard lock(mutex_);
     if (origin_) return origin_.get();
-    // Somebody has tried it while we waited: that counts for us as well.
+    // Another thread tried meanwhile; its result counts for this call as well.
     if (tries_ != seen && failure_) return std::unexpected(*failure_);
     auto origin = open_();
     if (origin && !is_the_same((*origin)->blob())) {
       origin = base::fail(base::Errc::kConflict,
-                          fmt::format("cannot read '{}': it is another file than the one whose "
-                                      "blocks are kept here ({}, now {}); put a new image under a "
-                                      "new name, or start anew",
+                          fmt::format("cannot read '{}': it is not the file whose blocks are kept "
+                                      "here ({}, now {}); give a new image a new name, or start "
+                                      "again",
                                       shown_, known_.key, (*origin)->blob().key));
     }
     ++tries_;
@@ -59,9 +59,9 @@ class LateOrigin final : public Origin {
   const OpenOrigin open_;
   const bool is_checked_;
   std::atomic<unsigned> tries_{0};
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // guards the members below
   std::unique_ptr<Origin> origin_;  // set once
-  std::optional<base::Error> failure_;  // of the last try
+  std::optional<base::Error> failure_;  // error of the last try
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace robustrun::bootstrap {
 namespace {
 
-// What an option does with its value; false: it cannot be used.
+// Applies an option's value; returns false if it is invalid.
 using TakeOption = bool (*)(ServeOptions&, const std::string&);
 
 struct OptionRow {
@@ -40,37 +40,36 @@ bool take_count(ServeOptions& options, const std::string& value) {
 constexpr std::uint64_t kSecondsMax = 365 * 86400;
 constexpr std::array kOptionRows = {
     OptionRow{"--source", "PATH|URL",
-              "the image, or what else is served; URL#sha256=HEX: of that content (required)",
+              "the image or other file to serve; URL#sha256=HEX: with that content (required)",
               take_text<&ServeOptions::source>},
-    OptionRow{"--cache", "DIR", "the user's folder of caches (required)",
+    OptionRow{"--cache", "DIR", "the user's cache directory (required)",
               take_text<&ServeOptions::cache>},
-    OptionRow{"--mount", "DIR", "where it appears, as DIR/image (required)",
+    OptionRow{"--mount", "DIR", "where to mount it, as DIR/image (required)",
               take_text<&ServeOptions::mount>},
     OptionRow{"--socket", "PATH", "where clients connect (required)",
               take_text<&ServeOptions::socket>},
-    OptionRow{
-        "--folder", "DIR",
-        "both lie in it; removed when for --idle-exit nobody has its owner's lock, or connects",
-        take_text<&ServeOptions::folder>},
-    OptionRow{"--profile", "FILE", "which blocks are read ahead (CACHE/hot/KEY.blocks)",
+    OptionRow{"--folder", "DIR",
+              "contains both; removed after --idle-exit without an owner and without a client",
+              take_text<&ServeOptions::folder>},
+    OptionRow{"--profile", "FILE", "blocks to read ahead (CACHE/hot/KEY.blocks)",
               take_text<&ServeOptions::profile>},
     OptionRow{"--origin-rate", "MIB",
-              "blocks that no profile names are fetched at so many MiB/s; 0: not (32)",
+              "MiB/s at which to fetch blocks not in the profile; 0: never (32)",
               take_count<&ServeOptions::origin_rate_mib, 1U << 20>},
-    OptionRow{"--cache-max", "GIB", "of all blobs in the cache; 0: what the disk has (0)",
+    OptionRow{"--cache-max", "GIB", "limit for all blobs in the cache; 0: only the disk's (0)",
               take_count<&ServeOptions::cache_max_gib, 1U << 20>},
-    OptionRow{"--idle-exit", "SECONDS", "ends when so long nobody used it; 0: never (60)",
+    OptionRow{"--idle-exit", "SECONDS", "end after this time without use; 0: never (60)",
               take_count<&ServeOptions::idle_exit, kSecondsMax>},
     OptionRow{"--retry-budget", "SECONDS", "a read that waits longer fails with EIO (60)",
               take_count<&ServeOptions::retry_budget, kSecondsMax>},
-    OptionRow{"--record-limit", "SECONDS", "the recording ends then at the latest (900)",
+    OptionRow{"--record-limit", "SECONDS", "end the recording after this time at the latest (900)",
               take_count<&ServeOptions::record_limit, kSecondsMax>},
-    OptionRow{"--in-flight", "COUNT", "requests at once when reading ahead, 1 to 32 (24)",
+    OptionRow{"--in-flight", "COUNT", "concurrent requests when reading ahead, 1 to 32 (24)",
               take_count<&ServeOptions::in_flight, kHotInFlightMax>},
-    OptionRow{"--prefetch", "0|1", "read ahead what the profile names, then the rest (1)",
+    OptionRow{"--prefetch", "0|1", "read ahead the profile's blocks, then the rest (1)",
               take_count<&ServeOptions::is_prefetching, 1>},
     OptionRow{"--await-peers", "SECONDS",
-              "reading ahead waits so long for a client that asks peers (0)",
+              "how long reading ahead waits for a client that asks peers (0)",
               take_count<&ServeOptions::await_peers, kSecondsMax>},
 };
 
@@ -101,7 +100,7 @@ base::Result<ServeOptions> parse_serve_options(std::span<char* const> words) {
     }
     if (i + 1 == words.size() || !row->take(options, words[i + 1])) {
       return base::fail(base::Errc::kInvalidArgument,
-                        fmt::format("{} wants {}", row->name, row->value));
+                        fmt::format("{} expects {}", row->name, row->value));
     }
   }
   for (const auto& [name, value] :

@@ -1,9 +1,10 @@
 #pragma once
-// Where a blob comes from: a path on (slow, shared) storage, or a server that serves ranges.
+// Where a blob comes from: a path on (slow, shared) storage, or an HTTP server that supports
+// ranges.
 //
-// Calls are thread-safe and block: as long as the file system does, or until the server's
-// time-outs. kUnavailable, kTimeout and kOs may be tried again; everything else stays as it is:
-// kNotFound, kPermission, kConflict (the source is another one by now), kProtocol (no ranges).
+// Calls are thread-safe and block: as long as the file system does, or until the server times out.
+// kUnavailable, kTimeout and kOs are worth retrying; other errors are permanent: kNotFound,
+// kPermission, kConflict (the source has changed), kProtocol (no ranges).
 
 #include <cstdint>
 #include <memory>
@@ -20,13 +21,13 @@ class Origin {
  public:
   virtual ~Origin() = default;
   [[nodiscard]] virtual const Blob& blob() const = 0;
-  // Fills `bytes`, all of it within the blob. The time to the first byte.
+  // Fills `bytes`, a range within the blob. Returns the time to the first byte.
   virtual base::Result<base::Nanos> read(std::uint64_t offset, std::span<char> bytes) = 0;
 };
 
 [[nodiscard]] bool is_worth_retrying(const base::Error& error);
 
-// Looks at the source once: its length, its validator, its ends.
+// Opens the source and reads its length, validator and both ends.
 [[nodiscard]] base::Result<std::unique_ptr<Origin>> open_origin(const std::string& source,
                                                                 const base::Clock& clock);
 [[nodiscard]] base::Result<std::unique_ptr<Origin>> open_path_origin(const std::string& path,

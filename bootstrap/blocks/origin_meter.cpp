@@ -17,7 +17,7 @@ std::uint64_t OriginMeter::bytes_per_s() const {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < seconds_.size(); ++i) {
-    // The newest second has not gone by yet: it counts when it is all there is.
+    // The newest second is incomplete: it counts only if there is no other.
     if (seconds_[i].number < 0 || i == newest_) continue;
     bytes += seconds_[i].bytes;
     ++count;

@@ -1,6 +1,6 @@
 #pragma once
-// How fast the origin is: bytes per second over the last seconds in which it was asked, and the
-// usual time to the first byte. Pure.
+// Measures the origin: bytes per second over the last seconds with requests, and the typical time
+// to the first byte. Pure.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@ class OriginMeter {
     std::int64_t number = -1;
     std::uint64_t bytes = 0;
   };
-  std::array<Second, 8> seconds_{};  // the last ones in which something came, in a ring
+  std::array<Second, 8> seconds_{};  // the last seconds with data, in a ring
   std::size_t newest_ = 0;
   double latency_us_ = 0;
 };

@@ -51,8 +51,8 @@ class PathOrigin final : public Origin {
 
   [[nodiscard]] std::unexpected<base::Error> changed() const {
     return base::fail(base::Errc::kConflict,
-                      fmt::format("cannot read '{}': it was changed while it was served; put a "
-                                  "new image under a new name",
+                      fmt::format("cannot read '{}': it changed while it was served; give a new "
+                                  "image a new name",
                                   path_));
   }
 
@@ -79,7 +79,7 @@ base::Result<std::unique_ptr<Origin>> open_path_origin(const std::string& path,
   Blob blob = RR_TRY(blob_of_file(path));
   base::Fd fd(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC));
   if (!fd) return base::fail_errno(fmt::format("cannot open '{}'", path), errno);
-  // What is around a block, other nodes read: not a byte more than is asked for.
+  // Other nodes read the neighbouring blocks: no read-ahead here.
   static_cast<void>(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM));
   return std::make_unique<PathOrigin>(path, std::move(blob), std::move(fd), clock);
 }

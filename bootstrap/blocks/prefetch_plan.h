@@ -1,6 +1,6 @@
 #pragma once
-// Which block is fetched next although nobody waits for it: first those of the profile, in its
-// order, then all others. Pure; what has failed comes again in the next round.
+// Which block to prefetch next: first those of the profile, in its order, then all others. Pure. A
+// failed block comes again in the next round.
 
 #include <cstdint>
 #include <optional>
@@ -13,15 +13,15 @@ namespace robustrun::bootstrap {
 class PrefetchPlan {
  public:
   // `present`: blocks that are in the store. Those of the profile are read all the same: they may
-  // be damaged, and are in the page cache then.
+  // be damaged, and reading brings them into the page cache.
   PrefetchPlan(const BlockProfile& profile, const std::vector<bool>& present);
 
-  // The next one of this round; nothing: the round is over.
+  // The next block of this round; nullopt: the round is over.
   [[nodiscard]] std::optional<std::uint64_t> next_hot();
   [[nodiscard]] std::optional<std::uint64_t> next_cold();
-  // It was delivered, by whatever way.
+  // The block was delivered, by whatever way.
   void mark_there(std::uint64_t block);
-  // Begins both rounds anew, with what is not there.
+  // Restarts both rounds with the missing blocks.
   void start_round();
 
   [[nodiscard]] std::uint64_t hot_blocks() const { return hot_.size(); }
@@ -31,7 +31,7 @@ class PrefetchPlan {
 
  private:
   std::vector<std::uint32_t> hot_;
-  std::vector<bool> is_hot_missing_;  // by block: of the profile, and not delivered yet
+  std::vector<bool> is_hot_missing_;  // by block: in the profile and not delivered yet
   std::vector<bool> there_;
   std::uint64_t hot_missing_ = 0;
   std::uint64_t there_count_ = 0;

@@ -31,9 +31,9 @@
 namespace robustrun::bootstrap {
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery{1000};  // whether it is idle
+constexpr std::chrono::milliseconds kLookEvery{1000};  // how often to check whether it is idle
 
-// Before any thread is there: all of them leave these signals to serve().
+// Called before any thread exists, so that all threads leave these signals to serve().
 base::Result<base::Fd> take_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -52,11 +52,11 @@ struct Server {
   TouchRecorder& recorder;
   BlobReads& reads;
   ImageMount& mount;
-  ContentCheck* check;  // none: any content is right
-  BlockClients* clients = nullptr;  // set before anything is asked
-  std::mutex telling{};  // events go out in the order in which the flag changes
+  ContentCheck* check;  // null: any content is right
+  BlockClients* clients = nullptr;  // set before the first request
+  std::mutex event_mutex{};  // orders events like the changes of the flag
   bool are_reads_failing = false;
-  std::atomic<bool> is_wrong = false;  // its content is not what was asked for
+  std::atomic<bool> is_wrong = false;  // its content has the wrong digest
 
   [[nodiscard]] BlockServerStatus status() const {
     BlockServerStatus status;
@@ -77,39 +77,39 @@ struct Server {
            clock.now() - *since > options.idle_exit;
   }
 
-  // The agent whose folder this is mounted in is dead, and no other one has come: what it mounted
-  // of the image keeps that open for ever.
+  // Whether the agent that owns the folder is dead and no other one has come. Then unmounts what it
+  // mounted from the image, which would keep the image open forever.
   [[nodiscard]] bool is_abandoned() const {
     const auto since = clients->idle_since();
     if (options.folder.empty() || options.idle_exit.count() == 0 || !since ||
         clock.now() - *since <= options.idle_exit) {
       return false;
     }
-    auto folder = MountFolder::of_nobody(options.folder);
+    auto folder = MountFolder::take_abandoned(options.folder);
     if (!folder) return false;
-    RR_LOG(kInfo, ({}), "nobody uses '{}' any more", options.folder);
+    RR_LOG(kInfo, ({}), "'{}' is no longer used", options.folder);
     const auto removed = folder->remove({});
     if (!removed) RR_LOG(kWarn, ({}), "{}", removed.error().what);
     return true;
   }
 
-  // What is wrong from the beginning, for whoever connects.
-  void tell_troubles(const std::string& of_source) const {
+  // Reports faults known from the start, to every client that connects.
+  void report_troubles(const std::string& of_source) const {
     if (!store.obstacle().empty()) {
-      tell_of_cache("no block is kept on this machine, each is fetched when it is read: " +
-                    store.obstacle());
+      report_cache_trouble("no blocks are kept on this machine; each is fetched when it is read: " +
+                           store.obstacle());
     }
     if (of_source.empty()) return;
     supply.set_trouble(of_source);
     RR_LOG(kWarn, ({}), "{}", of_source);
-    clients->tell_event(of_source);
+    clients->send_event(of_source);
   }
 
-  void tell_of_cache(std::string text) const {
-    if (is_wrong) return;  // and so nothing is kept
-    if (check != nullptr) text += "; its content cannot be checked then";
+  void report_cache_trouble(std::string text) const {
+    if (is_wrong) return;  // then nothing is kept anyway
+    if (check != nullptr) text += "; so its content cannot be checked";
     RR_LOG(kWarn, ({}), "{}", text);
-    clients->tell_lasting(text);
+    clients->send_lasting_event(text);
   }
 
   void check_content() {
@@ -117,34 +117,34 @@ struct Server {
     if (check->tick(status().is_all_done) != ContentCheck::State::kWrong) return;
     is_wrong = true;
     const std::string text =
-        fmt::format("the SHA-256 of its content is {}, and {} was asked for; it came from {}",
+        fmt::format("the SHA-256 of its content is {} instead of {}; it came from {}",
                     check->found(), options.sha256, shown_source(options.source));
     RR_LOG(kError, ({}), "{}", text);
     reads.refuse({base::Errc::kConflict, 0, text});
     const auto forgotten = store.forget_all();
     if (!forgotten) RR_LOG(kWarn, ({}), "{}", forgotten.error().what);
-    clients->tell_lasting(text, BlockEvent::kWrongContent);
+    clients->send_lasting_event(text, BlockEvent::kWrongContent);
   }
 
   void on_source_event(const std::string& text, bool is_well) {
     RR_LOG(kWarn, ({}), "{}", text);
     if (is_well) reads.forget_failures();
-    const std::lock_guard lock(telling);
+    const std::lock_guard lock(event_mutex);
     const bool go_on = is_well && std::exchange(are_reads_failing, false);
-    // What fails is told as long as it does.
+    // While reads fail, that event stays in place.
     if (!go_on && are_reads_failing) return;
-    clients->tell_event(text, go_on ? BlockEvent::kReadsGoOn : BlockEvent::kNews);
+    clients->send_event(text, go_on ? BlockEvent::kReadsGoOn : BlockEvent::kNews);
   }
 
   void on_read_failure(const std::string& why) {
     if (is_wrong) return;
     {
-      const std::lock_guard lock(telling);
+      const std::lock_guard lock(event_mutex);
       if (!std::exchange(are_reads_failing, true)) {
-        clients->tell_event(why, BlockEvent::kReadsFail);
+        clients->send_event(why, BlockEvent::kReadsFail);
       }
     }
-    supply.note_silence(why);  // the next success is news from here on, and finds the flag
+    supply.note_silence(why);  // from here on, the next success is an event and clears the flag
   }
 
   void run(int signals, int quit) {
@@ -168,14 +168,14 @@ struct Server {
   }
 };
 
-// For a start without the source.
+// Lets a later server start without the source.
 void remember_name(const ServeOptions& options, const std::string& key, const base::Clock& clock) {
   const auto saved =
       save_source_name(options.cache, key, options.source, clock.wall_time().count());
   if (!saved) RR_LOG(kDebug, ({}), "{}", saved.error().what);
 }
 
-// Nothing is read ahead to where nothing is kept; where a digest is to be checked, all is.
+// Nothing is prefetched if nothing is kept; everything is if a digest must be checked.
 SupplyOptions supply_options(const ServeOptions& options, const BlockStore& store) {
   const bool is_wanted = options.is_prefetching || !options.sha256.empty();
   return {options.retry_budget, options.in_flight, options.origin_rate_mib << 20,
@@ -197,7 +197,7 @@ base::Result<std::unique_ptr<BlockStore>> open_store(const ServeOptions& options
 base::Status serve(const ServeOptions& options) {
   static const base::SystemClock clock;
   const base::Fd signals = RR_TRY(take_signals());
-  static_cast<void>(::setsid());  // refused where it is the leader of a group already
+  static_cast<void>(::setsid());  // fails if it already leads a process group
   const base::Fd quit(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!quit) return base::fail_errno("cannot make an event", errno);
 
@@ -223,8 +223,8 @@ base::Status serve(const ServeOptions& options) {
           ? nullptr
           : new ContentCheck(store, supply, clock, options.cache, options.sha256);
   auto& server = *new Server{options, clock, store, supply, recorder, reads, mount, check};
-  // A start whose blocks are all here need not be recorded, and what the kernel reads too far of
-  // them costs no source.
+  // If all blocks are present, the start need not be recorded, and reading too far ahead costs
+  // nothing.
   if (server.status().is_all_done) static_cast<void>(server.settle());
   auto clients = BlockClients::listen(
       options.socket, store, supply, clock,
@@ -235,11 +235,11 @@ base::Status serve(const ServeOptions& options) {
     return std::unexpected(clients.error());
   }
   server.clients = clients->release();
-  server.tell_troubles(source.trouble);
+  server.report_troubles(source.trouble);
   supply.on_event(
       [&server](const std::string& text, bool is_well) { server.on_source_event(text, is_well); });
   supply.on_unkept([&server](const std::string& why) {
-    server.tell_of_cache("blocks that come from now on may not be kept on this machine: " + why);
+    server.report_cache_trouble("from now on, blocks may not be kept on this machine: " + why);
   });
   reads.on_failure([&server](const std::string& why) { server.on_read_failure(why); });
   fmt::print("ready {}\n", blob.key);

@@ -31,7 +31,7 @@ struct KnownBlob {
   std::uint64_t kept = 0;  // blocks
 };
 
-// Of which there is a block.
+// The blob known to come from the source, if the store has at least one block of it.
 std::optional<KnownBlob> known_blob(const ServeOptions& options) {
   const auto named = find_named_blob(options.cache, options.source);
   if (!named) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<KnownBlob> known_blob(const ServeOptions& options) {
   return KnownBlob{*named, kept};
 }
 
-// On a thread that may hang in the source's file system, and is left to it then.
+// Opens the source on a separate thread, which is left behind if it hangs.
 OriginResult open_within(const std::string& source, const base::Clock& clock, Nanos patience) {
   std::packaged_task<OriginResult()> task([source, &clock] { return open_origin(source, clock); });
   auto answer = task.get_future();
@@ -66,7 +66,7 @@ OpenedSource open_named(const ServeOptions& options, const base::Clock& clock,
 OpenedSource open_late(const ServeOptions& options, const base::Clock& clock,
                        const KnownBlob& known, const std::string& why) {
   OpenedSource opened = open_named(options, clock, known.named, false);
-  opened.trouble = fmt::format("{}; goes on with what is kept of it: {} of {} blocks of {}", why,
+  opened.trouble = fmt::format("{}; continuing with the {} of {} blocks kept of {}", why,
                                known.kept, blocks_of(known.named.length), known.named.key);
   return opened;
 }
@@ -79,7 +79,7 @@ bool is_told_to_end(int signals) {
   return info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
 }
 
-// The storage may be slow to come back when everything starts at once.
+// Retries, because the storage may be slow when everything starts at once.
 base::Result<OpenedSource> open_source(const ServeOptions& options, const base::Clock& clock,
                                        int signals) {
   if (!options.sha256.empty()) {
@@ -103,7 +103,7 @@ base::Result<OpenedSource> open_source(const ServeOptions& options, const base::
     RR_LOG(kWarn, ({}), "{}; trying again", origin.error().what);
     pollfd wanted{signals, POLLIN, 0};
     if (::poll(&wanted, 1, static_cast<int>(pause.count())) > 0 && is_told_to_end(signals)) {
-      return base::fail(base::Errc::kCancelled, "told to end before the source answered");
+      return base::fail(base::Errc::kCancelled, "terminated before the source answered");
     }
     pause = std::min<std::chrono::milliseconds>(pause * 2, kRetryPauseMax);
   }

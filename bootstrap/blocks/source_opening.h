@@ -1,7 +1,7 @@
 #pragma once
-// Finds out at the server's start what its source is: from the source itself, or, when that cannot
-// be reached, from what it was when it was looked at last. Nobody asks the source when all of the
-// content that is wanted of it is in the store, whatever source that came from.
+// Identifies the source at the server's start: from the source itself, or, if it cannot be reached,
+// from what is remembered of it. The source is not contacted if a digest was given and all of that
+// content is in the store, whatever source it came from.
 
 #include <memory>
 #include <string>
@@ -15,16 +15,17 @@ namespace robustrun::bootstrap {
 
 struct OpenedSource {
   std::unique_ptr<Origin> origin;
-  std::string trouble;  // why the source did not answer, and it is a late origin (late_origin.h)
-  bool is_looked_at = true;  // what it is, it has said now
+  // Why the source did not answer; `origin` is then a late one (late_origin.h).
+  std::string trouble;
+  bool is_looked_at = true;  // whether the source was read now
 };
 
-// Asks again for options.retry_budget; for kNamedPatience only when the store knows a blob by this
-// name and has blocks of it. Ends early (kCancelled) when `signals` tells it to.
+// Retries for options.retry_budget, but only for kNamedPatience if the store has blocks of a blob
+// known to come from this source. Ends early (kCancelled) on a signal from `signals`.
 [[nodiscard]] base::Result<OpenedSource> open_source(const ServeOptions& options,
                                                      const base::Clock& clock, int signals);
 
-// Whether a signal that ends the server was taken from `signals`; SIGHUP and SIGPIPE do not.
+// Reads a signal from `signals`; returns whether it ends the server. SIGHUP and SIGPIPE do not.
 [[nodiscard]] bool is_told_to_end(int signals);
 
 }  // namespace robustrun::bootstrap

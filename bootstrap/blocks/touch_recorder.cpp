@@ -13,7 +13,7 @@ namespace robustrun::bootstrap {
 
 BlockProfile load_block_profile(const std::string& path, std::uint64_t length) {
   const BlockProfile none{length, 0, {}};
-  if (!open_store_file(path, O_RDONLY)) return none;  // it must be ours alone
+  if (!open_store_file(path, O_RDONLY)) return none;  // must be private to this user
   const auto text = base::read_file(path, kProfileBytesMax);
   if (!text) return none;
   auto profile = decode_block_profile(*text);
@@ -41,7 +41,7 @@ base::Status TouchRecorder::settle(const base::Clock& clock) {
     is_recording_ = false;
     newest.blocks = std::move(order_);
   }
-  // A start that found all of it in the page cache says nothing about what a start reads.
+  // If everything was in the page cache, this start tells nothing about what a start reads.
   if (newest.blocks.empty()) return {};
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   RR_TRY(base::make_directories(folder, 0700));

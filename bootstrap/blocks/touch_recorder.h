@@ -1,6 +1,6 @@
 #pragma once
-// The order in which the blocks of a blob are touched first, until the start is over; then it is
-// merged into the profile's file. Thread-safe.
+// Records the order in which the blocks of a blob are first touched, until the start is over, then
+// merges it into the profile's file. Thread-safe.
 
 #include <cstdint>
 #include <mutex>
@@ -13,7 +13,7 @@
 
 namespace robustrun::bootstrap {
 
-// Nothing (an empty profile) when the file is missing, not ours or not of this blob.
+// Returns an empty profile if the file is missing, not of this user or not for this blob.
 [[nodiscard]] BlockProfile load_block_profile(const std::string& path, std::uint64_t length);
 
 class TouchRecorder {
@@ -21,7 +21,7 @@ class TouchRecorder {
   TouchRecorder(std::string path, std::uint64_t length);
 
   void touch(std::uint64_t first, std::uint64_t last);
-  // Ends the recording and saves it, once; later calls do nothing. Blocks as the file system does.
+  // Ends the recording and saves it; later calls do nothing. Blocks as the file system does.
   base::Status settle(const base::Clock& clock);
   [[nodiscard]] bool is_recording() const;
   [[nodiscard]] std::uint64_t touched() const;

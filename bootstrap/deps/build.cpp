@@ -11,7 +11,7 @@ namespace {
 using base::Errc;
 using Steps = std::vector<BuildStep>;
 
-// What pip of any version understands of a pyproject.toml: its list, one a line.
+// Prints the dependencies of a pyproject.toml, one per line, for any version of pip.
 constexpr const char* kProjectList =
     "import sys, tomllib\n"
     "with open(sys.argv[1], 'rb') as file:\n"
@@ -24,8 +24,8 @@ BuildStep pip_step(const BuildPlan& plan, const BuildTools& tools) {
           {tools.interpreter, "-m", "pip", "install", "--target", plan.tree, "--no-input",
            "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off",
            "--requirement", plan.requirements},
-          // A --user or --prefix of the user's own settings would contradict --target, and modules
-          // of the job are not pip's.
+          // --user or --prefix in the user's pip settings would contradict --target, and modules of
+          // the job must not shadow pip's.
           {"PIP_USER=0", "PIP_PREFIX=", "PIP_REQUIRE_VIRTUALENV=0", "PYTHONSAFEPATH=1"}};
 }
 
@@ -33,11 +33,11 @@ BuildStep uv_step(const BuildPlan& plan, const BuildTools& tools, const std::str
   BuildStep step{"uv",
                  {tools.uv, "pip", "install", "--target", plan.tree, "--python", tools.interpreter,
                   "--no-progress", "--compile-bytecode", "--requirement", from},
-                 // What workers write must not reach uv's cache, and a snapshot that names a folder
-                 // outside of it is none.
+                 // Copies, because workers' writes must not reach uv's cache; nothing editable,
+                 // because a snapshot must not refer to folders outside of it.
                  {"UV_LINK_MODE=copy", "UV_NO_EDITABLE=1"},
                  {}};
-  // Which knows a local package by the time of its pyproject.toml, not by its content.
+  // uv identifies a local package by the time of its pyproject.toml, not by its content.
   if (plan.has_local) step.argv.emplace_back("--no-cache");
   return step;
 }
@@ -57,7 +57,7 @@ base::Result<Steps> project_steps(const BuildPlan& plan, const BuildTools& tools
 base::Result<Steps> lock_steps(const BuildPlan& plan, const BuildTools& tools) {
   if (tools.uv.empty()) {
     return base::fail(Errc::kNotFound, "cannot install " + plan.deps +
-                                           ": this takes uv, which is not on PATH; install it, or "
+                                           ": this needs uv, which is not on PATH; install it, or "
                                            "use `uv export` once and name its requirements.txt");
   }
   const std::string folder = plan.deps.substr(0, plan.deps.rfind('/'));
@@ -67,7 +67,7 @@ base::Result<Steps> lock_steps(const BuildPlan& plan, const BuildTools& tools) {
                   "--output-file", plan.requirements},
                  {}};
   BuildStep install = uv_step(plan, tools, plan.requirements);
-  install.working_directory = folder;  // to which the paths in that list are
+  install.working_directory = folder;  // the paths in the list are relative to it
   return Steps{std::move(list), std::move(install)};
 }
 
@@ -88,7 +88,7 @@ base::Result<Steps> conda_steps(const BuildPlan& plan, const BuildTools& tools) 
   return Steps{{"conda", std::move(argv), {}}};
 }
 
-// Whatever it installs with pip goes into the tree.
+// Everything that the command installs with pip goes into the tree.
 base::Result<Steps> command_steps(const BuildPlan& plan) {
   const base::TemplateValue values[] = {{"ROBUSTRUN_PREFIX", plan.tree}};
   BuildStep step{plan.command.front(), {}, {}};

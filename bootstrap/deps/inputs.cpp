@@ -38,7 +38,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// Half of the machine, or no files at all.
+// System folders: too large, or not files at all.
 bool is_of_system(const std::string& path) {
   constexpr std::array<std::string_view, 18> kOuter = {
       "/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/mnt",
@@ -48,7 +48,7 @@ bool is_of_system(const std::string& path) {
          path.starts_with("/dev/");
 }
 
-// Folders below `root` that fit a pattern like "packages/*".
+// Folders below `root` that match a pattern like "packages/*".
 std::vector<std::string> fitting_paths(const std::string& root, const std::string& pattern) {
   std::vector<std::string> found = {root};
   for (const std::string_view part : base::split(pattern, '/')) {
@@ -71,7 +71,8 @@ std::vector<std::string> fitting_paths(const std::string& root, const std::strin
   return found;
 }
 
-// What others have in their folders is not of a project, unless it is theirs.
+// Whether a parent folder may belong to the project: folders of other users do not, unless the
+// project is theirs too.
 bool is_trusted(const std::string& folder, const std::string& project) {
   struct stat status{}, own{};
   if (::stat(folder.c_str(), &status) != 0 || ::stat(project.c_str(), &own) != 0) return false;
@@ -83,12 +84,13 @@ class Gatherer {
   explicit Gatherer(std::string working_directory)
       : working_directory_(std::move(working_directory)) {}
 
-  // A file that counts as it is.
+  // Reads a file whose bytes count as they are.
   Result<std::string> file(const std::string& role, const std::string& path) {
     if (++files_ > kDepsFilesMax) {
-      return base::fail(Errc::kLimit, fmt::format("more than {} files name each other: {} is one "
-                                                  "too many",
-                                                  kDepsFilesMax, path));
+      return base::fail(Errc::kLimit,
+                        fmt::format("more than {} files include each other: {} is one "
+                                    "too many",
+                                    kDepsFilesMax, path));
     }
     auto text = base::read_regular_file(path, kDepsFileBytesMax, base::Links::kFollow);
     if (!text) return cannot_use_deps(path, text.error());
@@ -99,8 +101,8 @@ class Gatherer {
   base::Status requirements(const std::string& path, int depth) {
     if (depth > kDepsNestingMax) {
       return base::fail(Errc::kLimit,
-                        fmt::format("cannot use the dependencies of {}: files that name files are "
-                                    "more than {} deep, or name each other in a circle",
+                        fmt::format("cannot use the dependencies of {}: files include each other "
+                                    "more than {} levels deep, or in a circle",
                                     path, kDepsNestingMax));
     }
     const std::string text = RR_TRY(file("requirements", path));
@@ -115,9 +117,9 @@ class Gatherer {
     return {};
   }
 
-  // What a project takes from this machine, and what that takes in turn.
+  // Local sources of a project, and theirs in turn.
   base::Status project(std::string_view text, const std::string& folder, int depth) {
-    if (depth > kDepsNestingMax) return {};  // more of the same circle
+    if (depth > kDepsNestingMax) return {};  // a circle
     const ProjectSources sources = project_sources(text);
     for (const std::string& source : sources.paths) {
       const auto line = parse_requirements(source.starts_with("file:") ? "x @ " + source : source);
@@ -131,7 +133,7 @@ class Gatherer {
     return {};
   }
 
-  // What conda's file names for pip, which runs in its folder.
+  // Pip requirements in a conda file; pip runs in that file's folder.
   base::Status conda(std::string_view text, const std::string& path) {
     for (const std::string& line : conda_pip_lines(text)) RR_TRY(take_text(line, path));
     return {};
@@ -141,10 +143,10 @@ class Gatherer {
     const CommandSources sources = command_sources(words);
     needs_directory_ = !sources.is_known;
     for (const std::string& line : sources.lines) {
-      // What is missing or too much may be something else altogether, or made by the command.
+      // A missing or too large path may be unrelated, or made by the command itself.
       if (!take_text(line, working_directory_ + "/command")) needs_directory_ = true;
     }
-    // Files first: a folder of data may take all that is left of the budget.
+    // Files first: a data folder may use up the rest of the budget.
     for (const fs::file_type type : {fs::file_type::regular, fs::file_type::directory}) {
       for (const std::string& word : sources.candidates) {
         const std::string path = beside(word, working_directory_);
@@ -164,7 +166,7 @@ class Gatherer {
     return {base::to_hex(base::sha256(notes_)), pinned_, std::move(flat_), has_local_,
             needs_directory_};
   }
-  // Editable packages stay where they are, so that it counts where that is.
+  // Editable packages are used in place, so their location counts.
   void keep_editable() { keeps_editable_ = true; }
   void unpin() { pinned_ = false; }
 
@@ -193,12 +195,12 @@ class Gatherer {
     return {};
   }
 
-  // What is too much, or cannot be read, counts by where it is.
+  // If the content is too large or unreadable, the path counts instead.
   void content_or_place(const std::string& path) {
     if (!content(path)) note_place(path);
   }
 
-  // Who misses it is the installer; with pip alone nobody may.
+  // A missing path is the installer's to report; pip alone may not need it.
   base::Status project_content(const std::string& path, int depth) {
     if (std::ranges::find(projects_, path) != projects_.end()) return {};
     projects_.push_back(path);
@@ -217,7 +219,7 @@ class Gatherer {
     return project(text, package, depth + 1);
   }
 
-  // Of the workspace that `folder` belongs to: folders that fit its patterns.
+  // Members of the workspace that `folder` belongs to: folders that match its patterns.
   static std::vector<std::string> workspace_members(const std::string& folder) {
     for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
       if (!is_trusted(root.string(), folder)) return {};
@@ -284,7 +286,7 @@ class Gatherer {
   bool has_local_ = false;
   bool needs_directory_ = false;
   bool keeps_editable_ = false;
-  std::vector<std::string> projects_;  // that were followed
+  std::vector<std::string> projects_;  // projects already followed
   ContentBudget budget_;
 };
 
@@ -297,8 +299,8 @@ Result<DepsKind> deps_kind(std::string_view path) {
   if (name.ends_with(".yml") || name.ends_with(".yaml")) return DepsKind::kConda;
   if (name.ends_with(".txt") || name.ends_with(".in")) return DepsKind::kRequirements;
   return base::fail(Errc::kInvalidArgument,
-                    "its name tells no format: requirements.txt (any .txt or .in), uv.lock, "
-                    "pyproject.toml and environment.yml do");
+                    "unknown kind of file; expected requirements.txt (any .txt or .in), uv.lock, "
+                    "pyproject.toml or environment.yml");
 }
 
 std::string_view word_for(DepsKind kind) {

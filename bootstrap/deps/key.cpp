@@ -17,7 +17,7 @@ constexpr std::string_view kAbiHead = "robustrun-abi 1";
 constexpr std::size_t kAbiLines = 6;  // with the head
 constexpr std::size_t kKeyDigits = 32;
 
-// Lengths make two different lists two different texts.
+// Lengths make the texts of two different lists differ.
 void add_fact(std::string& text, std::string_view name, std::string_view value) {
   text += fmt::format("{} {}\n", name, value.size());
   text += value;
@@ -72,7 +72,7 @@ std::string_view abi_question() {
 base::Result<std::string> parse_abi(std::string_view answer) {
   const auto no_answer = [&] {
     return base::fail(base::Errc::kCorrupt,
-                      "cannot learn the interpreter's version: it answered '" +
+                      "cannot determine the interpreter's version: it answered '" +
                           base::printable(base::trim(answer).substr(0, 200)) + "'");
   };
   const std::string_view text = base::trim(answer);

@@ -20,7 +20,7 @@ using base::Errc;
 
 constexpr std::string_view kLeaseHead = "robustrun-lease 1";
 constexpr std::size_t kStatBytesMax = 4096;
-// Of /proc/PID/stat behind the name: the 22nd word of the line, proc_pid_stat(5).
+// The start time, the 22nd word of /proc/PID/stat, counted after the name (proc_pid_stat(5)).
 constexpr std::size_t kStartTimeWord = 19;
 
 std::uint64_t start_of_process(std::int64_t pid) {
@@ -52,13 +52,13 @@ base::Result<LeaseHolder> decode_lease(std::string_view text) {
   LeaseHolder holder;
   const auto lines = base::split(text, '\n');
   if (lines.size() != 7 || lines[0] != kLeaseHead || !lines[6].empty()) {
-    return base::fail(Errc::kCorrupt, "it is no lease");
+    return base::fail(Errc::kCorrupt, "not a lease");
   }
   std::string_view host = lines[1], pid = lines[2], started = lines[3], run = lines[4],
                    token = lines[5];
   if (!take_word(host, "host") || !take_word(pid, "pid") || !take_word(started, "started") ||
       !take_word(run, "run") || !take_word(token, "token")) {
-    return base::fail(Errc::kCorrupt, "it is no lease");
+    return base::fail(Errc::kCorrupt, "not a lease");
   }
   holder.host = host;
   holder.pid = RR_TRY(base::parse_int<std::int64_t>(pid));
@@ -108,7 +108,8 @@ std::optional<LeaseView> look_at_lease(const std::string& path) {
 }
 
 void break_lease(const std::string& path, const LeaseView& seen) {
-  // Moved first: between a look and an unlink somebody else may have put his own there.
+  // Renamed before it is checked: between a check and an unlink, another process might create its
+  // own lease there.
   const std::string aside = fmt::format("{}.stale.{}", path, ::getpid());
   if (std::rename(path.c_str(), aside.c_str()) != 0) return;
   const auto taken = look_at_lease(aside);

@@ -1,12 +1,13 @@
 #pragma once
-// Who builds a snapshot: one job at a time of all that share a cache, on whatever machine. Blocks
-// as long as the cache's file system does.
+// A lease for building a snapshot: of all jobs that share a cache, on whatever machine, one builds
+// at a time. Blocks as long as the cache's file system does.
 //
-// A lease is a file that its holder alone makes (O_EXCL) and gives a new time every kLeaseRenewal.
-// No lock of the kernel: on network file systems they may reach no other machine. A lease whose
-// time stands still for kLeaseStaleAfter by the observer's own clock is stale, at once if its
-// holder ran on the observer's machine and is gone. Two who take over at the same moment both
-// build, and the one who is done last wins: that costs time alone.
+// A lease is a file that its holder creates exclusively (O_EXCL) and gives a new modification time
+// every kLeaseRenewal. Kernel locks are not used, because on network file systems they may not
+// reach other machines. A lease is stale if its time has not changed for kLeaseStaleAfter by the
+// observer's own clock, or at once if its holder ran on the observer's machine and is dead. If two
+// jobs take over at the same moment, both build and the last one to finish wins, which only costs
+// time.
 
 #include <cstdint>
 #include <optional>
@@ -21,16 +22,16 @@ namespace robustrun::bootstrap {
 struct LeaseHolder {
   std::string host;
   std::int64_t pid = 0;
-  std::uint64_t started = 0;  // of the process, in ticks since the machine's start
-  std::string run;            // for people
-  std::string token;          // of this lease alone, hex
+  std::uint64_t started = 0;  // start of the process, in ticks since boot
+  std::string run;            // only for display
+  std::string token;          // unique to this lease, hex
   bool operator==(const LeaseHolder&) const = default;
 };
 
 [[nodiscard]] std::string encode_lease(const LeaseHolder& holder);
 [[nodiscard]] base::Result<LeaseHolder> decode_lease(std::string_view text);  // kCorrupt
 
-// This process, on this machine.
+// A holder for this process on this machine.
 [[nodiscard]] LeaseHolder this_holder(std::string run, std::string token);
 
 struct LeaseView {
@@ -38,23 +39,23 @@ struct LeaseView {
   std::int64_t renewed_ns = 0;  // by the file system's clock
 };
 
-// False: somebody else has it.
+// Creates the lease. Returns false if another process has it.
 [[nodiscard]] base::Result<bool> take_lease(const std::string& path, const LeaseHolder& holder);
 base::Status renew_lease(const std::string& path);
-// Of this holder alone.
+// Removes the lease if `holder` has it.
 void release_lease(const std::string& path, const LeaseHolder& holder);
-// Nothing: there is none. What cannot be read has an empty holder.
+// nullopt: no lease. An unreadable lease has an empty holder.
 [[nodiscard]] std::optional<LeaseView> look_at_lease(const std::string& path);
-// Takes away the lease that was seen, and no other; the next take_lease() may succeed.
+// Removes the lease if it is still the one seen; the next take_lease() may then succeed.
 void break_lease(const std::string& path, const LeaseView& seen);
 
-// Whether its holder was a process of this machine that is gone.
+// Whether the holder was a process of this machine that is dead.
 [[nodiscard]] bool is_holder_dead(const LeaseHolder& holder, const std::string& own_host);
 
-// What one observer makes of what it sees, time after time. Pure.
+// Detects stale leases from repeated observations. Pure.
 class LeaseWatch {
  public:
-  // True once it is stale. `now`: of any monotonic clock.
+  // Returns true once the lease is stale. `now`: from any monotonic clock.
   bool look(const LeaseView& view, base::Nanos now);
 
  private:

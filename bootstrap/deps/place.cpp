@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTmpName = "TMPDIR=";
 
-// Folders that an installer made read-only would keep us from removing what is in them.
+// Also removes folders that an installer made read-only.
 void remove_tree(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);

@@ -1,10 +1,10 @@
 #pragma once
-// A folder of this machine's own disk where a snapshot is built, or unpacked where nothing can be
-// mounted: TMP/robustrun-UID/deps/KEY-ID/tree. Blocks.
+// A local folder in which a snapshot is built, or unpacked if nothing can be mounted:
+// TMP/robustrun-UID/deps/KEY-ID/tree. Blocks.
 //
-// Held by a lock, which goes with its process: alone while it is written, together with others
-// while it is used. A tree counts once its mark is there; what has none was left by somebody who
-// died. Its path is the same on every machine with the same TMPDIR, as some installations need.
+// Protected by a lock that ends with its process: exclusive while the tree is written, shared while
+// it is used. A tree counts once its mark exists; one without a mark was left by a process that
+// died. The path is the same on every machine with the same TMPDIR, as some installations need.
 
 #include <string>
 #include <string_view>
@@ -15,21 +15,22 @@
 
 namespace robustrun::bootstrap {
 
-// `environment`: NAME=VALUE, where TMPDIR is looked for; /tmp without it.
+// `environment`: NAME=VALUE entries; TMPDIR is looked up in it, with the default /tmp.
 [[nodiscard]] std::string places_folder(const std::vector<std::string>& environment);
 
 class SnapshotPlace {
  public:
-  // Makes the folder; nobody is kept out yet.
+  // Creates the folder without locking it.
   static base::Result<SnapshotPlace> open(const std::string& places, const std::string& name);
 
   [[nodiscard]] std::string tree() const { return path_ + "/tree"; }
   [[nodiscard]] std::string file(std::string_view name) const;  // beside the tree
   [[nodiscard]] bool is_whole() const;
-  // For us alone, or for all who only read. False: somebody has it.
+  // Take the exclusive lock, or the shared one for reading. Return false if another process's lock
+  // excludes that.
   [[nodiscard]] bool lock_alone();
   [[nodiscard]] bool lock_shared();
-  // An empty tree; for who has it alone, as are the next two.
+  // Empties the tree. This and the next two calls require the exclusive lock.
   base::Status clear();
   base::Status mark_whole();
   void remove();
@@ -41,8 +42,8 @@ class SnapshotPlace {
   base::Fd lock_;
 };
 
-// Removes places that nobody uses: those without a mark, and of the others all but the newest
-// kPlacesKept. Those of other keys than `but_key` alone.
+// Removes unused places: those without a mark, and of the others all but the newest kPlacesKept.
+// Places of the key `but_key` are spared.
 void remove_unused_places(const std::string& places, const std::string& but_key);
 
 }  // namespace robustrun::bootstrap

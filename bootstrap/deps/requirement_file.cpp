@@ -63,7 +63,7 @@ std::string_view unquoted(std::string_view value) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-// "file:///a%20b", "file://localhost/a", "file:a" as a path; all else as it is.
+// Turns "file:///a%20b", "file://localhost/a" and "file:a" into paths; other text is unchanged.
 std::string without_file_url(std::string_view text) {
   if (!text.starts_with(kFileUrl)) return std::string(text);
   text.remove_prefix(kFileUrl.size());
@@ -87,7 +87,7 @@ bool has_archive_name(std::string_view text) {
   return std::ranges::any_of(kEndings, [&](std::string_view end) { return text.ends_with(end); });
 }
 
-// Hexadecimal, as many digits as git's names of commits have.
+// Hexadecimal, with as many digits as a git commit id.
 bool names_commit(std::string_view url) {
   const auto at = url.rfind('@');
   if (at == std::string_view::npos) return false;
@@ -100,7 +100,7 @@ bool is_pinned_url(std::string_view url) {
   return url.find("sha256=") != std::string_view::npos || names_commit(url);
 }
 
-// A requirement by name: one version, or bytes that are known.
+// Whether a requirement by name fixes one version or a hash.
 bool is_pinned_name(std::string_view text) {
   if (text.find("--hash=") != std::string_view::npos) return true;
   const std::string_view spec = text.substr(0, std::min(text.find(';'), text.find(" --")));
@@ -108,7 +108,7 @@ bool is_pinned_name(std::string_view text) {
   return equals != std::string_view::npos && spec.find('*', equals) == std::string_view::npos;
 }
 
-// "./package[extra] ; marker" as its path and what is behind it.
+// Splits "./package[extra] ; marker" into the path and the rest.
 void set_path(RequirementLine& line, std::string_view text) {
   std::string_view path = text.substr(0, std::min(text.find(" ;"), text.find(" --")));
   std::string_view rest = base::trim(text.substr(path.size()));
@@ -167,7 +167,7 @@ base::Result<RequirementLine> parse_line(std::string_view text) {
       line.path = std::move(inner.path);
       line.rest = std::move(inner.rest);
     } else if (value.find("://") == std::string_view::npos) {
-      set_path(line, value);  // a bare name is a folder here
+      set_path(line, value);  // here a bare name is a folder
     } else {
       line.kind = Kind::kOther;
       line.pinned = inner.pinned;
@@ -175,7 +175,7 @@ base::Result<RequirementLine> parse_line(std::string_view text) {
     return line;
   }
   line.path = without_file_url(value);
-  if (line.path.find("://") != std::string::npos) {  // from the network: nothing to hash here
+  if (line.path.find("://") != std::string::npos) {  // from the network: nothing local to hash
     line.pinned = option->kind == Kind::kFindLinks;
     line.kind = Kind::kOther;
     line.path.clear();
@@ -191,7 +191,7 @@ base::Result<std::vector<RequirementLine>> parse_requirements(std::string_view t
                       fmt::format("it is longer than {} MiB", kDepsFileBytesMax >> 20));
   }
   if (text.find('\0') != std::string_view::npos) {
-    return base::fail(Errc::kCorrupt, "it is no text: it has a NUL byte");
+    return base::fail(Errc::kCorrupt, "it is not text: it has a NUL byte");
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::vector<RequirementLine> lines;

@@ -1,9 +1,10 @@
 #pragma once
-// What a requirements file of pip asks for, as far as a snapshot must know: which other files are
-// read for it, and whether it names one version of everything. Pure.
+// Parses pip's requirements files as far as a snapshot needs it: which other files they read, and
+// whether they fix one version of everything. Pure.
 //
-// Syntax: pip's "Requirements File Format": lines that end with a backslash go on, a comment begins
-// at the line's start or behind a blank, and each line is one option or one requirement (PEP 508).
+// Syntax: pip's "Requirements File Format". A backslash at the end of a line continues it, a
+// comment starts at the beginning of the line or after a blank, and each line is one option or one
+// requirement (PEP 508).
 
 #include <cstdint>
 #include <string>
@@ -19,19 +20,20 @@ struct RequirementLine {
     kInclude,  // -r FILE
     kConstraint,  // -c FILE
     kEditable,  // -e PATH
-    kPath,  // a folder, a wheel or a source archive of this machine
+    kPath,  // a local folder, wheel or source archive
     kFindLinks,  // -f FOLDER
-    kOther,  // a requirement or an option that reads nothing here
+    kOther,  // a requirement or option that reads no local file
   };
   Kind kind = Kind::kOther;
-  std::string path{};  // but for kOther: as written, without file://, extras and markers
-  std::string rest{};  // of kEditable and kPath: extras and markers behind it
-  std::string text{};  // the whole line, joined, without its comment
-  bool pinned = true;  // it always asks for the same; a path's content is hashed
+  std::string path{};  // unless kOther: as written, without file://, extras and markers
+  std::string rest{};  // for kEditable and kPath: extras and markers after the path
+  std::string text{};  // the whole line, continuations joined, without its comment
+  // It always gives the same package; a path counts, because its content is hashed.
+  bool pinned = true;
 };
 
-// Paths and URLs are not looked at. Errors: kLimit (kDepsFileBytesMax, kDepsLinesMax), kCorrupt (a
-// NUL in it, an option without its value), with the number of the line.
+// Paths and URLs are not accessed. Errors, with the line number: kLimit (kDepsFileBytesMax,
+// kDepsLinesMax), kCorrupt (a NUL byte, an option without a value).
 [[nodiscard]] base::Result<std::vector<RequirementLine>> parse_requirements(std::string_view text);
 
 }  // namespace robustrun::bootstrap

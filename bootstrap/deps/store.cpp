@@ -32,7 +32,7 @@ std::string about_path(const std::string& cache, const std::string& key) {
   return snapshot_folder(cache) + "/" + key + std::string(kAboutEnding);
 }
 
-// Ours, and nobody else may write it.
+// Status of a regular file of this user that no other user may write; nullopt otherwise.
 std::optional<struct stat> own_file(const std::string& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -62,7 +62,7 @@ Result<std::uint64_t> sum_of_ends(int fd, std::uint64_t bytes) {
   return base::hash64(last, base::hash64(first));
 }
 
-// Each MiB with the sum of those before as its seed.
+// Hashes each MiB with the hash of those before it as its seed.
 Result<std::uint64_t> sum_of_all(int fd, std::uint64_t bytes) {
   std::uint64_t sum = 0;
   for (std::uint64_t at = 0; at < bytes; at += kPieceBytes) {
@@ -72,10 +72,10 @@ Result<std::uint64_t> sum_of_all(int fd, std::uint64_t bytes) {
   return sum;
 }
 
-// Why the file is not what its about says; empty: it is.
+// Why the file does not match its about file; empty: it does.
 std::string damage_of(const std::string& path, const Snapshot& snapshot) {
   const auto status = own_file(path);
-  if (!status) return "it is missing, or not ours alone";
+  if (!status) return "it is missing or not private to this user";
   if (static_cast<std::uint64_t>(status->st_size) != snapshot.bytes) {
     return fmt::format("it has {} bytes instead of {}", status->st_size, snapshot.bytes);
   }
@@ -83,11 +83,11 @@ std::string damage_of(const std::string& path, const Snapshot& snapshot) {
   if (!file) return "it cannot be opened";
   const auto ends = sum_of_ends(file.get(), snapshot.bytes);
   if (!ends) return ends.error().what;
-  return *ends == snapshot.ends ? "" : "its bytes are others than when it was made";
+  return *ends == snapshot.ends ? "" : "its bytes have changed since it was made";
 }
 
 Result<Snapshot> read_about(const std::string& path) {
-  if (!own_file(path)) return base::fail(Errc::kNotFound, "it has no about file of ours");
+  if (!own_file(path)) return base::fail(Errc::kNotFound, "it has no about file of this user");
   return decode_about(RR_TRY(base::read_file(path, kSnapshotAboutBytesMax)));
 }
 
@@ -201,7 +201,8 @@ Result<Snapshot> finish_snapshot(const std::string& cache, Snapshot snapshot) {
   snapshot.bytes = static_cast<std::uint64_t>(status.st_size);
   snapshot.sum = RR_TRY(sum_of_all(file.get(), snapshot.bytes));
   snapshot.ends = RR_TRY(sum_of_ends(file.get(), snapshot.bytes));
-  // The about first: a file that it does not fit does not count, whichever of both is old.
+  // The about file first: a file that does not match it does not count, whichever of the two is
+  // old.
   RR_TRY(
       base::write_file_atomically(about_path(cache, snapshot.key), encode_about(snapshot), 0600));
   const std::string path = snapshot_path(cache, snapshot.key);
@@ -228,7 +229,7 @@ base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot)
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return base::fail_errno("cannot open it", errno);
   if (RR_TRY(sum_of_all(file.get(), snapshot.bytes)) == snapshot.sum) return {};
-  return base::fail(Errc::kCorrupt, "its bytes are others than when it was made");
+  return base::fail(Errc::kCorrupt, "its bytes have changed since it was made");
 }
 
 base::Fd hold_snapshot(const std::string& cache, const std::string& key) {
@@ -242,23 +243,26 @@ void touch_snapshot(const std::string& cache, const std::string& key) {
       ::utimensat(AT_FDCWD, about_path(cache, key).c_str(), nullptr, AT_SYMLINK_NOFOLLOW));
 }
 
-std::vector<StoredSnapshot> list_snapshots(const std::string& cache, std::int64_t now_s) {
+std::vector<CacheEntry> list_snapshots(const std::string& cache, std::int64_t now_s) {
   const std::string folder = snapshot_folder(cache);
   const bool is_shared = file_system_of(folder) == FileSystem::kShared;
-  std::vector<StoredSnapshot> all;
+  std::vector<CacheEntry> all;
   for (const std::string& name : names_in(folder)) {
     if (!name.ends_with(kSnapshotEnding)) continue;
-    StoredSnapshot stored;
+    CacheEntry stored{.kind = CacheKind::kSnapshot};
     const std::string key = name.substr(0, name.size() - kSnapshotEnding.size());
     auto about = read_about(about_path(cache, key));
-    if (about) stored.snapshot = *std::move(about);
-    stored.damage = about ? damage_of(folder + "/" + name, stored.snapshot) : about.error().what;
-    stored.snapshot.key = key;
+    stored.name = key;
+    stored.damage = about ? damage_of(folder + "/" + name, *about) : about.error().what;
+    if (about) {
+      stored.what = about->what;
+      stored.made_s = about->made_s;
+    }
     struct stat status{};
     if (::lstat(about_path(cache, key).c_str(), &status) == 0) stored.used_s = status.st_mtime;
     struct stat file{};
     if (::lstat((folder + "/" + name).c_str(), &file) == 0) {
-      stored.snapshot.bytes = static_cast<std::uint64_t>(file.st_size);
+      stored.bytes = static_cast<std::uint64_t>(file.st_size);
       stored.used_s = std::max<std::int64_t>(stored.used_s, file.st_mtime);
     }
     stored.in_use = is_locked(about_path(cache, key)) ||
@@ -266,15 +270,15 @@ std::vector<StoredSnapshot> list_snapshots(const std::string& cache, std::int64_
     all.push_back(std::move(stored));
   }
   std::ranges::stable_sort(
-      all, [](const StoredSnapshot& a, const StoredSnapshot& b) { return a.used_s > b.used_s; });
+      all, [](const CacheEntry& a, const CacheEntry& b) { return a.used_s > b.used_s; });
   return all;
 }
 
-bool remove_snapshot(const std::string& cache, const StoredSnapshot& stored) {
-  const std::string about = about_path(cache, stored.snapshot.key);
+bool remove_snapshot(const std::string& cache, const CacheEntry& stored) {
+  const std::string about = about_path(cache, stored.name);
   if (stored.in_use || is_locked(about)) return false;
-  ::unlink(about.c_str());  // without it the other is no snapshot
-  ::unlink(snapshot_path(cache, stored.snapshot.key).c_str());
+  ::unlink(about.c_str());  // without it the other file does not count
+  ::unlink(snapshot_path(cache, stored.name).c_str());
   return true;
 }
 
@@ -289,13 +293,13 @@ SnapshotsRemoved collect_snapshots(const std::string& cache, std::uint64_t bytes
     if (now_s - status.st_mtime > day) ::unlink(path.c_str());
   }
   SnapshotsRemoved result;
-  std::vector<StoredSnapshot> all = list_snapshots(cache, now_s);
-  for (const StoredSnapshot& stored : all) result.bytes_left += stored.snapshot.bytes;
+  std::vector<CacheEntry> all = list_snapshots(cache, now_s);
+  for (const CacheEntry& stored : all) result.bytes_left += stored.bytes;
   for (auto stored = all.rbegin(); stored != all.rend(); ++stored) {
     const bool is_old = unused_s > 0 && now_s - stored->used_s > unused_s;
     if (stored->damage.empty() && !is_old && result.bytes_left <= bytes_max) continue;
     if (!remove_snapshot(cache, *stored)) continue;
-    result.bytes_left -= stored->snapshot.bytes;
+    result.bytes_left -= stored->bytes;
     result.removed.push_back(*stored);
   }
   return result;

@@ -30,7 +30,7 @@ std::optional<Number> named_number(std::string_view line, std::string_view name)
   return value ? std::optional<Number>(*value) : std::nullopt;
 }
 
-// "run FIRST COUNT MISSED": adds its blocks; false when it is none, or has a block twice.
+// Parses "run FIRST COUNT MISSED" and adds its blocks; false: malformed, or a block occurs twice.
 bool take_run(std::string_view line, std::vector<bool>& seen, BlockProfile& profile) {
   const auto words = base::split(line, ' ');
   if (words.size() != 4 || words[0] != "run") return false;
@@ -73,10 +73,10 @@ base::Result<BlockProfile> decode_block_profile(std::string_view text) {
   const auto tail = text.rfind("end ");
   if (!text.starts_with(kBlocksHead) || tail == std::string_view::npos || text[tail - 1] != '\n' ||
       text.substr(tail) != fmt::format("end {:016x}\n", base::hash64(text.substr(0, tail)))) {
-    return base::fail(base::Errc::kCorrupt, "this is no whole profile of blocks of format 1");
+    return base::fail(base::Errc::kCorrupt, "not a complete profile of blocks of format 1");
   }
   const auto lines = base::split(text.substr(kBlocksHead.size(), tail - kBlocksHead.size()), '\n');
-  // The last piece is what stands behind the last line end: nothing.
+  // The last piece is the empty text after the last line end.
   if (lines.size() < 3) return bad_line(lines.size() + 1);
   const auto length = named_number<std::uint64_t>(lines[0], "length ");
   const auto made = named_number<std::int64_t>(lines[1], "made ");

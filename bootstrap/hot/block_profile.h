@@ -1,6 +1,6 @@
 #pragma once
-// Which blocks of a blob a start reads, in the order in which it touches them first
-// (docs/formats/block-store.md). Pure, bounded, fuzzed; the idea is hot_profile.h's.
+// Which blocks of a blob a start reads, in the order of the first touch
+// (docs/formats/block-store.md). Pure, bounded, fuzzed. The same idea as hot_profile.h.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace robustrun::bootstrap {
 
 struct HotBlock {
   std::uint32_t block = 0;
-  std::uint32_t missed = 0;  // recordings in a row that did not see it
+  std::uint32_t missed = 0;  // consecutive recordings without it
   bool operator==(const HotBlock&) const = default;
 };
 
@@ -25,12 +25,12 @@ struct BlockProfile {
   bool operator==(const BlockProfile&) const = default;
 };
 
-// Text; runs of blocks that follow each other are one line.
+// Encodes as text; consecutive blocks share one line.
 [[nodiscard]] std::string encode_block_profile(const BlockProfile& profile);
 // Checks everything; kCorrupt or kLimit.
 [[nodiscard]] base::Result<BlockProfile> decode_block_profile(std::string_view text);
-// `newest`, then the blocks of `before` that it has not seen, until they were missed kMissedMax
-// times. Nothing of a profile of another length.
+// `newest`, followed by the blocks of `before` that it lacks, until they were missed kMissedMax
+// times. A `before` of another length is ignored.
 [[nodiscard]] BlockProfile merge_block_profiles(BlockProfile newest, const BlockProfile& before);
 
 // CACHE/hot/KEY.blocks.

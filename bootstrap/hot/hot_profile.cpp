@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kProfileHead = "robustrun-hot 1\n";
 
-// A text that is taken apart from its front; nothing: it does not go on like that.
+// A parser that consumes a text from its front; nullopt: unexpected text.
 class ProfileText {
  public:
   explicit ProfileText(std::string_view rest) : rest_(rest) {}
@@ -66,7 +66,7 @@ std::optional<std::vector<HotRange>> parse_ranges(std::string_view word, std::ui
   }
 }
 
-// What stands behind "file ".
+// The part of a line after "file ".
 std::optional<HotFile> parse_file(ProfileText& text) {
   HotFile file;
   const auto size = text.number<std::uint64_t>(' ');
@@ -127,12 +127,12 @@ base::Result<HotProfile> decode_profile(std::string_view text) {
   const auto tail = text.rfind("end ");
   if (!text.starts_with(kProfileHead) || tail == std::string_view::npos ||
       text.substr(tail) != fmt::format("end {:016x}\n", base::hash64(text.substr(0, tail)))) {
-    return base::fail(base::Errc::kCorrupt, "this is no whole profile of format 1");
+    return base::fail(base::Errc::kCorrupt, "not a complete profile of format 1");
   }
   ProfileText rest(text.substr(kProfileHead.size(), tail - kProfileHead.size()));
   HotProfile profile;
   const auto made = rest.take("made ") ? rest.number<std::int64_t>('\n') : std::nullopt;
-  if (!made) return base::fail(base::Errc::kCorrupt, "its second line does not say when");
+  if (!made) return base::fail(base::Errc::kCorrupt, "its second line has no time");
   profile.made_s = *made;
   while (!rest.empty()) {
     auto file = rest.take("file ") ? parse_file(rest) : std::nullopt;

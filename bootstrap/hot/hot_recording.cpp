@@ -31,7 +31,7 @@ class HotRecorder {
     const base::Fd open(::open(file.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!open) return {};
     if (auto ranges = resident_ranges(open.get(), file.size)) {
-      if (ranges->empty()) return {};  // read past the cache, or dropped since
+      if (ranges->empty()) return {};  // the reads bypassed the cache, or its pages were dropped
       const bool is_whole = ranges->front() == HotRange{0, file.size};
       if (!is_whole) file.ranges = *std::move(ranges);
       return file;

@@ -1,6 +1,6 @@
 #pragma once
-// Makes a profile of what workers read: which of these files are worth reading ahead, and which
-// parts. Blocks as long as their file systems do.
+// Makes a profile from what workers read: which of these files, and which parts, are worth reading
+// ahead. Blocks as long as their file systems do.
 
 #include <cstdint>
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace robustrun::bootstrap {
 
-// Regular files alone, each once whatever it is called, none that lies in memory. `shared_only`:
-// none on a disk of this machine either. Of files of kResidentFrom bytes and more only what is in
-// the page cache counts, where that can be asked; where it cannot, they count as a whole up to
-// kWholeMappedMax if they were mapped, and up to kWholeReadMax if not. `now_s`: Unix time.
+// Only regular files count, each once even under several names, and none in memory; with
+// `shared_only` none on local disks either. Of files of kResidentFrom bytes and more, only the
+// parts in the page cache count. If those cannot be queried, the whole file counts up to
+// kWholeMappedMax if it was mapped, up to kWholeReadMax if not. `now_s`: Unix time.
 [[nodiscard]] HotProfile record_profile(const std::vector<TouchedFile>& touched, bool shared_only,
                                         std::int64_t now_s);
 

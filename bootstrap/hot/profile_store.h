@@ -1,8 +1,8 @@
 #pragma once
-// The profiles of one user's cache: CACHE/hot/KEY.hot. Blocks as long as its file system does.
+// The profiles in one user's cache: CACHE/hot/KEY.hot. Blocks as long as the file system does.
 //
-// A key is one interpreter and one program. What is not ours, or open to others, is not read: a
-// profile names files that are then read in our name.
+// A key stands for one interpreter and one program. Profiles that belong to another user or are
+// open to others are not read: the files that a profile names are read with this user's rights.
 
 #include <optional>
 #include <string>
@@ -15,22 +15,22 @@ namespace robustrun::bootstrap {
 
 struct ProfileKey {
   std::string interpreter;  // absolute path
-  std::string program;      // script or module, as an absolute path or as it was written
+  std::string program;      // script or module, as an absolute path or as given
 };
 
 struct FoundProfile {
   HotProfile profile;
-  bool is_own = false;  // of this program; else of another one that the same interpreter ran last
+  bool is_own = false;  // of this program; else of the last other one of this interpreter
 };
 
-// `cache`: the user's folder of caches. Nothing: there is none yet, or none that is whole and ours.
+// `cache`: the user's cache directory. nullopt: there is no valid profile.
 [[nodiscard]] std::optional<FoundProfile> load_profile(const std::string& cache,
                                                        const ProfileKey& key);
-// Replaces it at once; the oldest beyond kProfilesMax go.
+// Replaces the profile atomically; the oldest profiles beyond kProfilesMax are removed.
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile);
 
-// Paths of all of them and of all profiles of blocks (block_profile.h), each the newest first.
+// Paths of all profiles, then of all profiles of blocks (block_profile.h), each newest first.
 [[nodiscard]] std::vector<std::string> list_profiles(const std::string& cache);
 [[nodiscard]] bool is_whole_profile(const std::string& path);
 

@@ -23,13 +23,13 @@
 namespace robustrun::bootstrap {
 namespace {
 
-// Where an import looks for it.
+// The folder in which an import looks for the file.
 std::string import_folder(const std::string& path) {
   const std::string source = source_of(path);
   return std::filesystem::path(source.empty() ? path : source).parent_path().string();
 }
 
-// So that the kernel knows these names: what of it fails, the program will find out itself.
+// Makes the kernel cache these names. Errors are ignored: the program will find them itself.
 void look_up(const std::string& path, bool whole_folder) {
   struct stat status{};
   if (const std::string source = source_of(path); !source.empty()) {
@@ -42,7 +42,7 @@ void look_up(const std::string& path, bool whole_folder) {
   }
 }
 
-// For each file, whether it is the first one of its folder.
+// For each file, whether it is the first of its folder.
 std::vector<bool> first_of_folders(const HotProfile& profile) {
   std::unordered_set<std::string> seen;
   std::vector<bool> is_first;
@@ -52,7 +52,7 @@ std::vector<bool> first_of_folders(const HotProfile& profile) {
   return is_first;
 }
 
-// What all threads read from; each piece is taken once. Owned by whoever still reads.
+// State shared by all reading threads, which keep it alive; each piece is taken once.
 struct Reading {
   explicit Reading(HotProfile wanted)
       : profile(std::move(wanted)),
@@ -68,7 +68,7 @@ struct Reading {
   std::atomic<bool> is_over{false};
 };
 
-// The file as it was recorded, or nothing.
+// Opens the file if it is unchanged since the recording.
 base::Fd open_unchanged(const HotFile& file) {
   base::Fd fd(::open(file.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status{};
@@ -79,7 +79,7 @@ base::Fd open_unchanged(const HotFile& file) {
   return is_same ? std::move(fd) : base::Fd{};
 }
 
-// False when the file ends, or fails, before the range does.
+// Returns false if the file ends or fails before the end of the range.
 bool read_through(int fd, HotRange range, std::vector<char>& buffer) {
   while (range.length > 0) {
     const ssize_t got = ::pread(fd, buffer.data(), static_cast<std::size_t>(range.length),
@@ -92,7 +92,7 @@ bool read_through(int fd, HotRange range, std::vector<char>& buffer) {
 }
 
 void read_pieces(Reading& reading) {
-  // This thread alone; where it is refused, the reads are as urgent as others.
+  // Only this thread's priority; if that is refused, its reads have the normal one.
   ::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7));
   std::vector<char> buffer(kPieceBytes);
   base::Fd fd;

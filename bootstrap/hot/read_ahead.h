@@ -1,12 +1,12 @@
 #pragma once
-// Brings what a profile names into the page cache, before the program asks for it.
+// Reads what a profile names into the page cache before the program needs it.
 //
-// Owned by the agent, on its loop; reads on threads of its own, kReadsInFlight at a time, in the
-// profile's order and with the lowest priority of I/O that still makes progress, so that what a
-// program asks for itself goes first where the disk's scheduler looks at that. By pread(2): a hint
-// (posix_fadvise, readahead) is cut short by the kernel without a word, and ignored by file systems
-// of networks; a read is neither, and says when it failed. Names are looked up as an import does:
-// a compiled module's source, and all of a folder the first time that something in it is wanted.
+// Owned by the agent, on its loop. Reads on threads of its own, kReadsInFlight at a time, in the
+// profile's order and with the lowest best-effort I/O priority, so that the program's own reads go
+// first if the disk's scheduler honours that. Uses pread(2): hints (posix_fadvise, readahead) are
+// silently cut short by the kernel and ignored by network file systems, whereas a read is complete
+// and reports errors. Looks up names as an import does: a compiled module's source, and a folder's
+// entries the first time that a file in it is read.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -19,23 +19,24 @@
 namespace robustrun::bootstrap {
 
 struct ReadAheadSummary {
-  std::uint64_t files = 0;  // of the profile
-  std::uint64_t changed = 0;  // of these: gone, unreadable, or others by now
-  std::uint64_t bytes = 0;  // that were read
+  std::uint64_t files = 0;  // files in the profile
+  std::uint64_t changed = 0;  // of these: missing, unreadable or changed
+  std::uint64_t bytes = 0;  // bytes read
   base::Nanos took{};
 };
 
-// So much of what it names has changed that a profile should be made anew.
+// Whether so many files have changed that a new profile should be recorded.
 [[nodiscard]] bool is_outdated(const ReadAheadSummary& summary);
 
 class ReadAhead {
  public:
   using Done = std::function<void(const ReadAheadSummary&)>;
 
-  // Begins at once; `done` is called on the loop when all is read, never after the destructor.
+  // Starts at once. `done` is called on the loop when everything is read, never after the
+  // destructor.
   ReadAhead(boost::asio::any_io_executor executor, const base::Clock& clock, HotProfile profile,
             Done done);
-  // Ends the reading; a read that hangs is left to its thread.
+  // Stops reading; a hanging read is left to its thread.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;

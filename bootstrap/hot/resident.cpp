@@ -11,7 +11,7 @@
 namespace robustrun::bootstrap {
 namespace {
 
-constexpr std::uint64_t kWindowBytes = std::uint64_t{256} << 20;  // 64 KiB of answer at a time
+constexpr std::uint64_t kWindowBytes = std::uint64_t{256} << 20;  // 64 KiB of results at a time
 
 class Mapping {
  public:

@@ -1,10 +1,11 @@
 #pragma once
-// Which parts of a file are in the page cache now: what a cold start has read of it. Blocks as long
-// as the file system does.
+// Which parts of a file are in the page cache now, that is, what a cold start has read of it.
+// Blocks as long as the file system does.
 //
-// By mincore(2) on a mapping that is never read. The kernel tells that truly of files alone that
-// the caller owns (of others it says that all is there), so others are not asked
-// about. The kernel reads around what a process touches, so this is somewhat more than it needs.
+// Uses mincore(2) on a mapping that is never read. The kernel gives true answers only for files
+// that the caller owns (for others it reports everything as resident), so it is not asked about
+// others. The kernel reads around what a process touches, so the result is somewhat more than the
+// process needs.
 
 #include <cstdint>
 #include <optional>
@@ -15,8 +16,8 @@
 
 namespace robustrun::bootstrap {
 
-// Of the open file `fd` with `size` bytes; runs with gaps up to kRangeGapMax are one. Nothing: it
-// cannot be said, or there are more than kHotRangesMax runs.
+// Resident ranges of the open file `fd` of `size` bytes; gaps up to kRangeGapMax are included.
+// nullopt: unknown, or more than kHotRangesMax ranges.
 [[nodiscard]] std::optional<std::vector<HotRange>> resident_ranges(int fd, std::uint64_t size);
 
 }  // namespace robustrun::bootstrap

@@ -19,7 +19,7 @@ base::Result<std::vector<TouchedFile>> parse_touched(std::string_view text) {
     return base::fail(base::Errc::kLimit, "the list of files is longer than 16 MiB");
   }
   if (!text.starts_with(kTouchedHead)) {
-    return base::fail(base::Errc::kCorrupt, "this is no list of files of format 1");
+    return base::fail(base::Errc::kCorrupt, "not a list of files of format 1");
   }
   std::vector<TouchedFile> files;
   std::string_view rest = text.substr(kTouchedHead.size());
@@ -34,7 +34,7 @@ base::Result<std::vector<TouchedFile>> parse_touched(std::string_view text) {
                         fmt::format("line {} of the list of files is wrong", files.size() + 2));
     }
     if (files.size() == kHotFilesMax) {
-      return base::fail(base::Errc::kLimit, "the list of files has too many");
+      return base::fail(base::Errc::kLimit, "the list has too many files");
     }
     files.push_back({std::string(path), mapped});
     rest.remove_prefix(end + 1);

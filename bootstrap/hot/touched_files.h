@@ -1,9 +1,10 @@
 #pragma once
-// What one worker says it read until its first step (python/robustrun/_record/hot_files.py). Pure.
+// Parses the list of files that a worker read before its first step
+// (python/robustrun/_record/hot_files.py). Pure.
 //
-// "robustrun-files 1", then a line each, in the order of the first touch: "read PATH" or "mapped
-// PATH" (a library, or a file that was mapped by other means). A worker may write anything: what is
-// not of that form is an error, and nobody believes that the files are there.
+// "robustrun-files 1", then one line per file, in the order of the first touch: "read PATH" or
+// "mapped PATH" (a library, or a file mapped by other means). A worker may write anything: a
+// malformed list is an error, and the files need not exist.
 
 #include <string>
 #include <string_view>
@@ -22,8 +23,8 @@ struct TouchedFile {
 // kCorrupt, or kLimit beyond kTouchedBytesMax or kHotFilesMax.
 [[nodiscard]] base::Result<std::vector<TouchedFile>> parse_touched(std::string_view text);
 
-// What several workers of a node read: the first one's order, and behind it what only others read.
-// A file that one of them mapped counts as mapped.
+// Joins the lists of a node's workers: the first one's order, then what only the others read. A
+// file that one of them mapped counts as mapped.
 [[nodiscard]] std::vector<TouchedFile> join_touched(std::vector<std::vector<TouchedFile>> lists);
 
 }  // namespace robustrun::bootstrap

@@ -1,6 +1,6 @@
 #pragma once
-// Where does a file lie: on this machine, on storage that many machines share, or nowhere? Blocks
-// as long as the file system does.
+// On what kind of file system is a file: local, shared by many machines, or in memory? Blocks as
+// long as the file system does.
 
 #include <cstdint>
 #include <string>
@@ -8,14 +8,14 @@
 namespace robustrun::bootstrap {
 
 enum class FileSystem : std::uint8_t {
-  kLocal,    // a disk of this machine, or a kind that is not known
-  kShared,   // over a network, through FUSE, or an image that may lie on such storage
+  kLocal,    // a disk of this machine, or an unknown kind
+  kShared,   // on a network, FUSE, or an image that may be on such storage
   kMemory,   // tmpfs, proc, sysfs …: nothing to read ahead
-  kMissing,  // there is no such file, or it cannot be looked at
+  kMissing,  // no such file, or not accessible
 };
 
-// By statfs(2) and the numbers of linux/magic.h; those of Lustre, GPFS and BeeGFS, whose headers
-// are not the kernel's, as coreutils' stat has them.
+// By statfs(2) and the magic numbers of linux/magic.h; those of Lustre, GPFS and BeeGFS, which the
+// kernel's headers lack, are taken from coreutils' stat.
 [[nodiscard]] FileSystem file_system_of(const std::string& path);
 
 }  // namespace robustrun::bootstrap

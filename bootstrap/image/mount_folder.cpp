@@ -20,8 +20,8 @@ namespace {
 std::string mounts_folder(const std::string& base) { return base + "/mounts"; }
 std::string owner_file(const std::string& folder) { return folder + "/owner"; }
 
-// The lock of a folder, if nobody has it and the file that was locked is still the folder's: a
-// clean-up may have removed it meanwhile. `flags`: O_CREAT for a folder that is to be ours.
+// Takes a folder's lock. Returns an invalid descriptor if another process holds it, or if a
+// clean-up has removed the locked file meanwhile. `flags`: O_CREAT to create the file.
 base::Fd lock_owner(const std::string& folder, int flags) {
   const std::string path = owner_file(folder);
   base::Fd fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
@@ -40,7 +40,7 @@ bool is_of_name(const std::string& entry, const std::string& name) {
          base::parse_int<unsigned>(std::string_view(entry).substr(name.size() + 1)).has_value();
 }
 
-// Nothing is removed through a mount: what could not be unmounted keeps its folder.
+// Never removes through a mount: a folder whose mount could not be undone stays.
 base::Status remove_unmounted(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -76,11 +76,11 @@ base::Result<MountFolder> MountFolder::take(const std::string& base, const std::
     return MountFolder(path, std::move(lock));
   }
   return base::fail(base::Errc::kLimit,
-                    fmt::format("cannot make a folder to mount at: others hold {}/{}-0 to -{}",
+                    fmt::format("cannot make a mount folder: other processes hold {}/{}-0 to -{}",
                                 mounts_folder(base), name, kMountFoldersMax - 1));
 }
 
-std::optional<MountFolder> MountFolder::of_nobody(const std::string& path) {
+std::optional<MountFolder> MountFolder::take_abandoned(const std::string& path) {
   base::Fd lock = lock_owner(path, 0);
   if (!lock) return std::nullopt;
   return MountFolder(path, std::move(lock));
@@ -88,7 +88,7 @@ std::optional<MountFolder> MountFolder::of_nobody(const std::string& path) {
 
 base::Result<std::string> MountFolder::make_inside(const std::string& name) const {
   std::string folder = path_ + "/" + name;
-  // What is mounted there already, perhaps by a server that is dead, answers instead of the folder.
+  // If something is mounted there, perhaps by a dead server, it would answer instead of the folder.
   if (!is_mounted(folder)) RR_TRY(base::make_private_directory(folder));
   return folder;
 }

@@ -1,12 +1,12 @@
 #pragma once
-// Folders of this user on this machine in which a process mounts something: BASE/mounts/NAME-N,
+// Folders of this user on this machine in which a process mounts file systems: BASE/mounts/NAME-N,
 // with BASE as in base/io/private_dir.h.
 //
-// Each is held by a lock (flock) on its file `owner`, which says for people who holds it. The lock
-// goes with its process, however that ends: what lies in a folder whose lock is free belongs to
-// nobody, and is unmounted and removed by the next one, or taken over by the one of the same name.
-// Locks, not pids: those of another container that shares /tmp mean nothing here. All of this
-// blocks; any thread will do.
+// The owner of a folder holds a lock (flock) on its file `owner`, which names the owner for people.
+// The lock ends with its process, however that ends. A folder whose lock is free is abandoned: the
+// next process unmounts and removes it, or takes it over if it has the same name. Locks are used
+// instead of pids, because pids of another container that shares /tmp mean nothing here. All calls
+// block and may be made by any thread.
 
 #include <optional>
 #include <string>
@@ -20,21 +20,21 @@ namespace robustrun::bootstrap {
 
 class MountFolder {
  public:
-  // NAME-0, or with the next number while others hold that. `about`: a line for people, such as
-  // the run. What a dead one of this name has left in it, mounts and sockets, is still there.
+  // Takes NAME-0, or the next number whose lock is free. `about`: a line for people, such as the
+  // run. Mounts and sockets that a dead owner left in the folder are still there.
   static base::Result<MountFolder> take(const std::string& base, const std::string& name,
                                         const std::string& about);
-  // The folder at `path`, for a process that lives on in it after its owner's death; nothing while
-  // somebody holds it.
-  static std::optional<MountFolder> of_nobody(const std::string& path);
-  // Without another word the folder stays, with all that is mounted, as one that nobody holds.
+  // Takes the folder at `path` if its owner is dead; nullopt if a process holds it. For a process
+  // that outlives the owner.
+  static std::optional<MountFolder> take_abandoned(const std::string& path);
+  // Destroying the object only releases the lock: the folder stays with all its mounts, abandoned.
   MountFolder(MountFolder&&) = default;
   MountFolder& operator=(MountFolder&&) = default;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // A folder in it to mount at, made if it is missing; its path.
+  // Returns the path of a mount point in the folder, created if missing.
   [[nodiscard]] base::Result<std::string> make_inside(const std::string& name) const;
-  // Unmounts and removes all of it. `search_path`: as in squash_mount.h.
+  // Unmounts everything in the folder and removes it. `search_path`: as in squash_mount.h.
   base::Status remove(const std::string& search_path);
 
  private:
@@ -47,8 +47,8 @@ class MountFolder {
   base::Fd lock_;
 };
 
-// Unmounts and removes what dead processes of this user left, but for folders of the name
-// `but_name` (empty: none), which their successor may take over. Returns what was removed.
+// Unmounts and removes the abandoned folders of this user, except those named `but_name` (empty: no
+// exception), which a successor may take over. Returns the folders removed.
 std::vector<std::string> remove_stale_mounts(const std::string& base,
                                              const std::string& search_path,
                                              const std::string& but_name = {});

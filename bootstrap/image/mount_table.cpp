@@ -7,7 +7,7 @@
 namespace robustrun::bootstrap {
 namespace {
 
-// Of a line's fields before the optional ones; behind "-" are the type and the source.
+// Indices of a line's fields before the optional ones; type and source follow the "-".
 constexpr std::size_t kDeviceField = 2;
 constexpr std::size_t kFolderField = 4;
 constexpr std::size_t kFirstOptionalField = 6;

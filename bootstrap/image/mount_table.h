@@ -1,5 +1,5 @@
 #pragma once
-// What is mounted where, as /proc/self/mountinfo tells it (proc_pid_mountinfo(5)). Pure.
+// Parses the mount table, /proc/self/mountinfo (proc_pid_mountinfo(5)). Pure.
 
 #include <cstdint>
 #include <string>
@@ -17,17 +17,16 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-// In the kernel's order, in which what was mounted later comes later. Lines that are none are left
-// out.
+// Mounts in the kernel's order, later ones last. Malformed lines are skipped.
 [[nodiscard]] std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
-// What is mounted at `folder` and below it, the newest first: the order in which it can be undone.
+// Mounts at and below `folder`, newest first: the order in which they can be undone.
 [[nodiscard]] std::vector<Mount> mounts_below(const std::vector<Mount>& mounts,
                                               std::string_view folder);
 
 [[nodiscard]] bool is_fuse(const Mount& mount);
 
-// A path of mountinfo as it is: there a space, tab, line break or backslash is a backslash and
+// Unescapes a path of mountinfo, in which a space, tab, line break or backslash is a backslash and
 // three octal digits. Anything else is unchanged.
 [[nodiscard]] std::string unescaped_mount_path(std::string_view text);
 

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 7> kCompressors = {"?",  "gzip", "lzma", 
                                                           "xz", "lz4",  "zstd"};
 constexpr const char* kMakeOne = "make one with mksquashfs, see docs/images.md";
 
-// The format is little-endian, as every machine that this is built for.
+// The format is little-endian, like every machine that this is built for.
 template <class T>
 T field_at(std::string_view head, std::size_t at) {
   T value{};
@@ -38,19 +38,19 @@ T field_at(std::string_view head, std::size_t at) {
 
 base::Result<SquashHead> read_squash_head(std::string_view head, std::uint64_t file_bytes) {
   if (head.size() < kSquashHeadBytes || !head.starts_with(kSquashMagic)) {
-    return base::fail(Errc::kCorrupt, "it is no squashfs image");
+    return base::fail(Errc::kCorrupt, "it is not a squashfs image");
   }
   const auto version = field_at<std::uint16_t>(head, kVersionAt);
   if (version != kSquashVersion) {
     return base::fail(Errc::kCorrupt,
-                      fmt::format("it is squashfs of version {}, and 4 is wanted", version));
+                      fmt::format("it has squashfs version {}, but version 4 is needed", version));
   }
   SquashHead found;
   found.bytes = field_at<std::uint64_t>(head, kBytesUsedAt);
   const auto compressor = field_at<std::uint16_t>(head, kCompressorAt);
   found.compressor = kCompressors[compressor < kCompressors.size() ? compressor : 0];
   if (found.bytes > file_bytes) {
-    return base::fail(Errc::kCorrupt, fmt::format("it is cut short: {} bytes of {} are there",
+    return base::fail(Errc::kCorrupt, fmt::format("it is cut short: {} of {} bytes are there",
                                                   file_bytes, found.bytes));
   }
   return found;
@@ -65,12 +65,13 @@ base::Result<SquashHead> look_at_squash_image(const std::string& path) {
     auto failed = base::fail_errno(what, cause);
     failed.error().code = cause == ENOENT || cause == ENOTDIR ? Errc::kNotFound : Errc::kOs;
     failed.error().what +=
-        cause == EACCES ? "; make it readable for this user"
-                        : "; put it on a file system that every machine sees, or copy it there";
+        cause == EACCES
+            ? "; make it readable for this user"
+            : "; put it on a file system that every machine sees, or copy it to each machine";
     return failed;
   }
   if (!S_ISREG(status.st_mode)) {
-    return base::fail(Errc::kInvalidArgument, what + ": it is no regular file; " + kMakeOne);
+    return base::fail(Errc::kInvalidArgument, what + ": it is not a regular file; " + kMakeOne);
   }
   std::array<char, kSquashHeadBytes> head{};
   const ssize_t got = ::pread(file.get(), head.data(), head.size(), 0);
@@ -78,7 +79,7 @@ base::Result<SquashHead> look_at_squash_image(const std::string& path) {
   auto found = read_squash_head({head.data(), static_cast<std::size_t>(got)},
                                 static_cast<std::uint64_t>(status.st_size));
   if (found) return found;
-  // ENOEXEC: as a program of no known format, it will be no other one the next time.
+  // ENOEXEC, as for a program of unknown format: a retry will not help.
   return std::unexpected(
       base::Error{found.error().code, ENOEXEC, what + ": " + found.error().what + "; " + kMakeOne});
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Is this file a squashfs image, and all of it? By its superblock, the 96 bytes at its beginning
+// Checks that a file is a complete squashfs image, by its superblock, the first 96 bytes
 // (Documentation/filesystems/squashfs.rst and squashfs_fs.h of the kernel).
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct SquashHead {
   std::string compressor;   // gzip, zstd …
 };
 
-// Pure. `head`: the first kSquashHeadBytes of a file of `file_bytes`. kCorrupt, with only the cause
-// as its sentence: it is none, of a version before 4, or cut short.
+// Parses `head`, the first kSquashHeadBytes of a file of `file_bytes`. kCorrupt, with only the
+// cause as its text: no squashfs, older than version 4, or cut short. Pure.
 [[nodiscard]] base::Result<SquashHead> read_squash_head(std::string_view head,
                                                         std::uint64_t file_bytes);
 
-// The same of a file, with a whole sentence and ENOEXEC; kNotFound or kOs as well. Blocks as long
-// as its file system does.
+// The same for the file at `path`; the error is a whole sentence with ENOEXEC, or kNotFound or kOs.
+// Blocks as long as the file system does.
 [[nodiscard]] base::Result<SquashHead> look_at_squash_image(const std::string& path);
 
 }  // namespace robustrun::bootstrap

@@ -46,7 +46,8 @@ base::Result<std::string> find_helper(std::initializer_list<const char*> names,
   return base::fail(Errc::kNotFound, fmt::format("{} is not installed", *names.begin()));
 }
 
-// Read-only, and free again with its last user. Before LOOP_CONFIGURE (Linux 5.8) in two steps.
+// Configures a read-only loop device that frees itself after its last use. Before LOOP_CONFIGURE
+// (Linux 5.8) in two steps.
 int configure_loop(int device, int image, const std::string& name) {
   loop_config config{};
   config.fd = static_cast<std::uint32_t>(image);
@@ -62,17 +63,17 @@ int configure_loop(int device, int image, const std::string& name) {
   return cause;
 }
 
-// A fault in a mapped library reads around itself as far as the device reads ahead, which for a
-// loop device may be megabytes; a start faults all over its libraries. Reading on and on through
-// squashfs is no faster with more.
+// Limits the device's read-ahead. A page fault in a mapped library reads around itself as far as
+// the device reads ahead, which may be megabytes for a loop device, and a start faults all over its
+// libraries. Sequential reads through squashfs do not gain from more.
 void read_little_ahead(int device) { ::ioctl(device, BLKRASET, kLoopReadAheadBytes / 512); }
 
 struct Loop {
-  base::Fd device;  // holds it until it is mounted
+  base::Fd device;  // keeps the device until the image is mounted
   std::string path;
 };
 
-// The kernel only says which device is free; others may take it before we do.
+// The kernel only tells which device is free; another process may take it first.
 base::Result<Loop> take_loop(const std::string& image) {
   const base::Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return base::fail_errno("/dev/loop-control", errno);
@@ -88,11 +89,11 @@ base::Result<Loop> take_loop(const std::string& image) {
     if (cause == 0) return loop;
     if (cause != EBUSY && cause != EAGAIN) return base::fail_errno(loop.path, cause);
   }
-  return base::fail(Errc::kLimit, "others take every free loop device");
+  return base::fail(Errc::kLimit, "other processes take every free loop device");
 }
 
 base::Status mount_by_kernel(const SquashMountPlan& plan) {
-  if (::geteuid() != 0) return base::fail(Errc::kPermission, "this is for root alone");
+  if (::geteuid() != 0) return base::fail(Errc::kPermission, "only root may do this");
   const Loop loop = RR_TRY(take_loop(plan.image));
   read_little_ahead(loop.device.get());
   if (::mount(loop.path.c_str(), plan.folder.c_str(), "squashfs", MS_RDONLY | MS_NOSUID | MS_NODEV,
@@ -102,8 +103,8 @@ base::Status mount_by_kernel(const SquashMountPlan& plan) {
   return {};
 }
 
-// Of what it wrote last; one line.
-std::string last_words(int fd) {
+// The last line that it wrote.
+std::string last_line(int fd) {
   std::string text(kHelperWordsMax, '\0');
   const off_t end = std::max<off_t>(0, ::lseek(fd, 0, SEEK_END));
   const off_t from = std::max<off_t>(0, end - static_cast<off_t>(text.size()));
@@ -114,13 +115,13 @@ std::string last_words(int fd) {
   return base::printable(line == std::string_view::npos ? trimmed : trimmed.substr(line + 1));
 }
 
-// The number of a connection is the minor number of its file system.
+// A connection's number is the minor device number of its file system.
 void abort_connection(const Mount& mount) {
   const std::string door = fmt::format("/sys/fs/fuse/connections/{}/abort", mount.minor);
   const base::Fd file(::open(door.c_str(), O_WRONLY | O_CLOEXEC));
   if (file && ::write(file.get(), "1", 1) == 1) return;
-  // Where that is not mounted: a forced unmount begins with the same, whether it then succeeds or
-  // not.
+  // If /sys/fs/fuse is not mounted, a forced unmount also aborts the connection first, whether or
+  // not it then succeeds.
   if (::geteuid() == 0) ::umount2(mount.folder.c_str(), MNT_FORCE | UMOUNT_NOFOLLOW);
 }
 
@@ -139,12 +140,12 @@ base::Status unmount_one(const Mount& mount, const std::string& path) {
 
 }  // namespace
 
-// In the foreground, so that it has a pid that is known: sweeps for orphans spare it (strays.h).
+// Runs in the foreground, so that its pid is known and sweeps for orphans spare it (strays.h).
 class SquashMount::Helper {
  public:
   base::Status start(const std::string& program, const SquashMountPlan& plan) {
     words_ = base::Fd(::memfd_create("squashfuse", MFD_CLOEXEC));
-    if (!words_) return base::fail_errno("cannot keep what " + program + " says", errno);
+    if (!words_) return base::fail_errno("cannot keep the output of " + program, errno);
     base::ChildOptions options;
     options.executable = program;
     options.argv = {program,    "-f",       "-o", "ro,nosuid,nodev,fsname=robustrun",
@@ -157,7 +158,7 @@ class SquashMount::Helper {
     return await_mount(program, plan);
   }
 
-  // Its file system is gone: so is it, in a moment.
+  // The file system is unmounted, so the helper ends in a moment.
   void end() {
     loop_.restart();
     if (!ended_) loop_.run_for(kUnmountMax);
@@ -180,7 +181,7 @@ class SquashMount::Helper {
       if (ended_) {
         return base::fail(Errc::kUnavailable,
                           fmt::format("{} ended ({}): {}", program, base::describe(*ended_),
-                                      last_words(words_.get())));
+                                      last_line(words_.get())));
       }
     }
     return {};

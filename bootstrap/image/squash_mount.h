@@ -1,9 +1,10 @@
 #pragma once
-// A squashfs image as a folder of this machine: read-only, nosuid, nodev.
+// Mounts a squashfs image on a folder: read-only, nosuid, nodev.
 //
-// By the kernel over a loop device where that is allowed and works (root, and a kernel that knows
-// the compressor), else by squashfuse_ll, or squashfuse, as a child of this process. All of this
-// blocks as long as the image's file system does, and so runs on a pool; any thread will do.
+// The kernel mounts it through a loop device if that is possible (root, and a kernel that supports
+// the compressor); otherwise squashfuse_ll or squashfuse does, as a child of this process. All
+// calls block as long as the image's file system does, so they run on a pool; any thread may make
+// them.
 
 #include <chrono>
 #include <memory>
@@ -15,19 +16,19 @@
 namespace robustrun::bootstrap {
 
 struct SquashMountPlan {
-  std::string image;   // a squashfs (squash_image.h)
-  std::string folder;  // empty, absolute, ours
-  std::string path;    // of the environment, where squashfuse and fusermount3 are looked for
-  std::chrono::milliseconds within = kMountMax;  // until squashfuse serves it
-  bool by_kernel = true;  // false: by squashfuse even where the kernel could
+  std::string image;   // a squashfs image (squash_image.h)
+  std::string folder;  // empty, absolute, owned by this user
+  std::string path;    // PATH on which to find squashfuse and fusermount3
+  std::chrono::milliseconds within = kMountMax;  // time limit for squashfuse
+  bool by_kernel = true;  // false: use squashfuse even if the kernel could
 };
 
-// One that is mounted. It stays so when the object goes: who forgets to unmount() it, or dies,
-// leaves that to the clean-up (mount_folder.h).
+// A mounted image. Destroying the object does not unmount it: without unmount(), the clean-up
+// (mount_folder.h) does that later.
 class SquashMount {
  public:
-  // kNotFound: neither way is possible here, and why; kTimeout, kUnavailable: squashfuse did not
-  // manage. All with a whole sentence.
+  // Mounts the image. kNotFound: neither way is possible here; kTimeout, kUnavailable: squashfuse
+  // failed. The error is a whole sentence with the cause.
   static base::Result<SquashMount> make(const SquashMountPlan& plan);
   SquashMount(SquashMount&&) noexcept;
   SquashMount& operator=(SquashMount&&) noexcept;
@@ -35,7 +36,7 @@ class SquashMount {
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] bool is_by_kernel() const { return helper_ == nullptr; }
-  // At once: who still has files of it open keeps them, where the kernel serves them.
+  // Unmounts at once. Processes with open files keep them if the kernel serves the image.
   base::Status unmount();
 
  private:
@@ -47,15 +48,15 @@ class SquashMount {
   std::unique_ptr<Helper> helper_;
 };
 
-// Undoes all that is mounted at `folder` and below it, lazily. FUSE connections are aborted first:
-// who waits for a server that is stopped or dead gets an error, and can then be killed.
-// `path`: as above. Nothing mounted there: fine.
+// Unmounts everything at and below `folder`, lazily. FUSE connections are aborted first, so that
+// processes waiting for a stopped or dead server get an error and can be killed. `path`: as above.
+// Succeeds if nothing is mounted there.
 base::Status unmount_all(const std::string& folder, const std::string& path);
 
-// The first half alone: nobody who reads there waits any longer.
+// Only aborts the FUSE connections, so that no reader waits any longer.
 void abort_fuse_below(const std::string& folder);
 
-// Something is mounted at exactly `folder`.
+// Whether something is mounted exactly at `folder`.
 [[nodiscard]] bool is_mounted(const std::string& folder);
 
 }  // namespace robustrun::bootstrap

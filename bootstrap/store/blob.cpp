@@ -27,7 +27,7 @@ base::Result<std::string> read_edge(int fd, const std::string& path, std::uint64
     if (got < 0) return base::fail_errno(fmt::format("cannot read '{}'", path), errno);
     if (got == 0) {
       return base::fail(base::Errc::kConflict,
-                        fmt::format("cannot use '{}': it became shorter meanwhile", path));
+                        fmt::format("cannot use '{}': it was truncated meanwhile", path));
     }
     have += static_cast<std::size_t>(got);
   }
@@ -38,7 +38,7 @@ base::Result<std::string> read_edge(int fd, const std::string& path, std::uint64
 
 std::string blob_key(std::uint64_t length, std::string_view validator, std::string_view head,
                      std::string_view tail) {
-  // Each part behind its length: no two different blobs have the same text.
+  // The lengths come first, so that no two different blobs give the same text.
   const std::string text = fmt::format("robustrun-blob 2\n{}\n{}\n{}\n{}{}{}", length,
                                        validator.size(), head.size(), validator, head, tail);
   return base::to_hex(base::sha256(text)).substr(0, kKeyDigits);
@@ -53,7 +53,7 @@ std::string path_validator(std::int64_t mtime_ns) { return fmt::format("mtime {}
 
 namespace {
 
-// With its time of change as the validator, or without one.
+// The validator is the modification time, or empty.
 base::Result<Blob> look_at_blob(const std::string& path, bool has_time) {
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd) return base::fail_errno(fmt::format("cannot open '{}'", path), errno);

@@ -44,7 +44,7 @@ bool is_known(std::uint32_t kind) {
   return false;
 }
 
-// Every value of a status under its name, in the order in which they are written.
+// Visits every value of a status with its name, in the order of the text.
 template <class Status, class Visit>
 void status_fields(Status& status, Visit&& visit) {
   visit("key", status.key);
@@ -115,11 +115,12 @@ base::Result<std::optional<BlockFrame>> BlockFrameReader::next() {
   const auto kind = number_at<std::uint32_t>(pending_, 4);
   const auto length = number_at<std::uint32_t>(pending_, 24);
   if (number_at<std::uint32_t>(pending_, 0) != kBlockMagic || !is_known(kind)) {
-    return base::fail(base::Errc::kProtocol, "cannot read the socket of blocks: this is no frame");
+    return base::fail(base::Errc::kProtocol,
+                      "cannot read the block server's socket: invalid frame");
   }
   if (length > kBlockPayloadMax) {
     return base::fail(base::Errc::kProtocol,
-                      "cannot read the socket of blocks: a frame is longer than a block");
+                      "cannot read the block server's socket: the frame is longer than a block");
   }
   const std::size_t whole = kBlockFrameHead + length;
   if (pending_.size() < whole) {
@@ -162,7 +163,7 @@ base::Result<BlockServerStatus> decode_block_status(std::string_view text) {
     });
     if (!is_right) {
       return base::fail(base::Errc::kProtocol,
-                        fmt::format("the status of a block server has the line '{}'",
+                        fmt::format("the status of a block server has the invalid line '{}'",
                                     base::printable(line.substr(0, 200))));
     }
   }

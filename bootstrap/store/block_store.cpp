@@ -42,11 +42,11 @@ Sum sum_of(std::span<const char> bytes) {
     sum[i] = static_cast<char>((hash.low >> (8 * i)) & 0xFF);
     sum[8 + i] = static_cast<char>((hash.high >> (8 * i)) & 0xFF);
   }
-  if (is_absent(sum)) sum[0] = 1;  // zero says that there is no block
+  if (is_absent(sum)) sum[0] = 1;  // a sum of zero means that there is no block
   return sum;
 }
 
-// All of `bytes`; false when the file ends before.
+// Reads all of `bytes`; false: the file ends earlier.
 base::Result<bool> read_at(int fd, std::uint64_t offset, std::span<char> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -59,7 +59,7 @@ base::Result<bool> read_at(int fd, std::uint64_t offset, std::span<char> bytes) 
   return true;
 }
 
-// False: there is no space for it.
+// Returns false if there is no space.
 base::Result<bool> write_at(int fd, std::uint64_t offset, std::span<const char> bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -85,7 +85,7 @@ base::Result<base::Fd> open_sized(const std::string& path, std::uint64_t length)
   return fd;
 }
 
-// The file system has no place for them, or no right to write is given.
+// Whether the file system has no space, or denies writing.
 bool is_for_want_of_room(const base::Error& error) {
   return error.os_errno == ENOSPC || error.os_errno == EDQUOT || error.os_errno == EROFS ||
          error.os_errno == EACCES;
@@ -163,7 +163,7 @@ base::Result<bool> BlockStore::read_past_cache(std::uint64_t first, std::span<ch
   for (std::size_t i = 0; i < wanted.size(); i += kSumBytes) {
     if (is_absent(sum_at(wanted, i))) return false;
   }
-  // What a file that was cut off has lost, read() finds out.
+  // If a file was truncated, read() detects the lost blocks.
   if (!files_->direct.read(offset, bytes) && !RR_TRY(read_at(files_->data.get(), offset, bytes)))
     return false;
   bool are_whole = true;
@@ -180,14 +180,13 @@ base::Result<bool> BlockStore::read_past_cache(std::uint64_t first, std::span<ch
   return are_whole;
 }
 
-// Another process may have been writing it just now: then the sum that was read is not its last
-// one.
+// Another process may have just rewritten the block, so that the sum read here is stale.
 void BlockStore::mark_damaged(std::uint64_t block) {
   ++rotten_;
   verified_[block] = 0;
-  // From now on it is absent, to other processes as well.
+  // Mark it absent, for other processes as well.
   static_cast<void>(write_at(files_->sums.get(), block * kSumBytes, Sum{}));
-  RR_LOG(kWarn, ({}), "block {} of {} in the store is damaged, and fetched again", block,
+  RR_LOG(kWarn, ({}), "block {} of {} in the store is damaged and is fetched again", block,
          options_.key);
 }
 
@@ -216,8 +215,8 @@ base::Result<bool> BlockStore::keep(std::uint64_t block, std::span<const char> b
   return true;
 }
 
-// The store is counted when what it had left is used up; between the counts of two processes it
-// may become longer than its quota by kQuotaStep each.
+// The store's size is computed again when the space left last time is used up. Between
+// computations, each process may exceed the quota by up to kQuotaStep.
 bool BlockStore::has_room(std::uint64_t bytes) {
   if (options_.quota_bytes == 0) return true;
   std::uint64_t left = quota_left_;
@@ -230,7 +229,7 @@ bool BlockStore::has_room(std::uint64_t bytes) {
   const auto stored = block_store_usage(options_.cache);
   if (!stored) return false;
   std::uint64_t used = 0;
-  for (const StoredBlob& each : *stored) used += each.kept_bytes;
+  for (const CacheEntry& each : *stored) used += each.bytes;
   if (used > keep_max) return false;
   quota_left_ = std::min(options_.quota_bytes - used - bytes, kQuotaStep);
   return true;
@@ -256,13 +255,13 @@ base::Result<std::vector<bool>> BlockStore::present() const {
   return blocks_with_sums(files_->sums.get(), blocks());
 }
 
-void count_here(const std::string& cache, StoredBlob& blob) {
-  blob.here_bytes = 0;
-  const auto sums = open_store_file(fmt::format("{}/blocks/{}/sums", cache, blob.key), O_RDONLY);
+void count_here(const std::string& cache, CacheEntry& blob) {
+  blob.here = 0;
+  const auto sums = open_store_file(fmt::format("{}/blocks/{}/sums", cache, blob.name), O_RDONLY);
   if (!sums) return;
   const auto found = blocks_with_sums(sums->get(), blocks_of(blob.length));
   for (std::uint64_t block = 0; found && block < found->size(); ++block) {
-    if ((*found)[block]) blob.here_bytes += bytes_of_block(blob.length, block);
+    if ((*found)[block]) blob.here += bytes_of_block(blob.length, block);
   }
 }
 
@@ -282,7 +281,7 @@ base::Result<BlobCheck> verify_blob(const std::string& cache, const std::string&
     check.blocks += end - first;
     const std::uint64_t bytes = std::min(end * kBlockBytes, about.length) - first * kBlockBytes;
     if (!RR_TRY(store->read_past_cache(first, buffer.bytes().first(bytes)))) {
-      // What it has found damaged is absent now; what it could not look at, it did not count.
+      // Damaged blocks are now marked absent; unreadable ones were not counted.
       for (std::uint64_t block = first; block < end; ++block) {
         RR_TRY(store->read(block, buffer.bytes().first(bytes_of_block(about.length, block))));
       }

@@ -11,7 +11,7 @@ namespace {
 
 using base::NodeId;
 
-// A finalizer of splitmix64: a hash of a node is spread over all 64 bits again for each block.
+// splitmix64's finalizer: spreads a node's hash over all 64 bits again for each block.
 std::uint64_t spread(std::uint64_t value) {
   value = (value ^ (value >> 30U)) * 0xBF58476D1CE4E5B9U;
   value = (value ^ (value >> 27U)) * 0x94D049BB133111EBU;
@@ -22,8 +22,8 @@ std::uint64_t place_of(std::uint64_t blob_hash, std::uint64_t block, NodeId node
   return spread(spread(blob_hash + block * 0x9E3779B97F4A7C15U) ^ spread(node.value + 1U));
 }
 
-// Its ancestors, then the first ones that are none of them: when the root is gone, its children
-// still do not all read for themselves.
+// Its ancestors, then the first nodes that are not ancestors: if the root has failed, its children
+// still do not all read from the storage.
 std::vector<std::size_t> positions_to_ask(std::size_t self) {
   std::vector<std::size_t> asked;
   for (std::size_t at = self; at > 0;) asked.push_back(at = (at - 1) / kTreeDegree);
@@ -81,12 +81,12 @@ std::vector<NodeId> BlockTree::sources(std::string_view blob, std::uint64_t bloc
     position = static_cast<std::size_t>(
         std::ranges::count_if(order, [&](const auto& other) { return other < own; }));
   } else {
-    // A leaf's child, whichever: as many of those as there are leaves' children.
+    // The place of a random child of a leaf; leaves have this many children.
     position = order.size() + own.first % ((kTreeDegree - 1) * order.size() + 1);
   }
   const std::vector<std::size_t> positions = positions_to_ask(position);
   if (positions.empty()) return {};
-  // Without itself everybody before it keeps its position.
+  // `self` is not in `order`, so all nodes before it keep their positions.
   std::ranges::sort(order);
   std::vector<NodeId> found;
   for (const std::size_t at : positions) {

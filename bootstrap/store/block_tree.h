@@ -1,13 +1,13 @@
 #pragma once
-// Whom does a node ask for a block? Pure.
+// Which peers does a node ask for a block? Pure.
 //
-// For each block the nodes of a run are put into an order of its own: by a hash of blob, block and
-// node (rendezvous hashing; Thaler and Ravishankar, IEEE/ACM Trans. Networking 6(1), 1998). The
-// order is read as a tree in which each node has kTreeDegree children: a node asks its parent, and
-// the first reads the block from where it comes from. So a block leaves the storage once, and as
-// every block has another order every node sends about as much as it gets. Nothing but the list of
-// nodes is shared. A node asks those before it alone: however much two nodes' lists differ, they
-// never wait for each other.
+// For each block, the nodes of a run are ordered by a hash of blob, block and node (rendezvous
+// hashing; Thaler and Ravishankar, IEEE/ACM Trans. Networking 6(1), 1998). The order is read as a
+// tree in which each node has kTreeDegree children: a node asks its parent, and the root reads the
+// block from the storage. So a block is read from the storage once, and since every block has a
+// different order, every node sends about as much as it receives. The nodes share nothing but the
+// list of nodes. A node asks only nodes before it, so nodes never wait for each other in a circle,
+// however much their lists differ.
 
 #include <cstdint>
 #include <functional>
@@ -19,31 +19,31 @@
 
 namespace robustrun::bootstrap {
 
-// Where the node stands for that block: the lower, the earlier. Ties are broken by the node's
-// number.
+// The node's place in the order for that block; lower is earlier. Ties are broken by node id.
 [[nodiscard]] std::uint64_t tree_place(std::string_view blob, std::uint64_t block,
                                        base::NodeId node);
 
 class BlockTree {
  public:
-  // `nodes`: of the run, in any order; what comes twice counts once.
+  // `nodes`: the run's nodes in any order; duplicates count once.
   explicit BlockTree(std::vector<base::NodeId> nodes);
 
   [[nodiscard]] const std::vector<base::NodeId>& nodes() const { return nodes_; }
-  // Whom `self` asks, in this order: its ancestors from its parent on, then some others before it.
-  // Empty: it stands first. Nodes that are `out` are passed over, as if they were no part of the
-  // run. One that is not of the list stands behind all that are.
+  // The nodes that `self` asks, in this order: its ancestors from its parent on, then some others
+  // before it. Empty: `self` is the root. Nodes that are out are skipped, as if they were not in
+  // the run. A node that is not in the list comes after all others.
   [[nodiscard]] std::vector<base::NodeId> sources(
       std::string_view blob, std::uint64_t block, base::NodeId self,
       const std::function<bool(base::NodeId)>& is_out) const;
-  // The first kTreeFirstAsked but `self`: they have the block if `self` has only come now.
+  // The first kTreeFirstAsked nodes other than `self`. If `self` has just joined and is now the
+  // root, these have the block already.
   [[nodiscard]] std::vector<base::NodeId> first_others(
       std::string_view blob, std::uint64_t block, base::NodeId self,
       const std::function<bool(base::NodeId)>& is_out) const;
 
  private:
   using Place = std::pair<std::uint64_t, base::NodeId>;
-  // Of all but `self` that are not out, in no order.
+  // Places of all nodes but `self` that are not out, unsorted.
   [[nodiscard]] std::vector<Place> places_of_others(
       std::string_view blob, std::uint64_t block, base::NodeId self,
       const std::function<bool(base::NodeId)>& is_out) const;

@@ -20,7 +20,7 @@ namespace robustrun::bootstrap {
 namespace {
 
 constexpr std::string_view kCheckedHead = "robustrun-checked 1";
-constexpr std::size_t kCheckedLines = 4;  // and what follows the last line feed: nothing
+constexpr std::size_t kCheckedLines = 4;  // including the empty text after the last line feed
 
 std::string blob_file(const std::string& cache, const std::string& key, std::string_view name) {
   return fmt::format("{}/blocks/{}/{}", cache, key, name);
@@ -54,7 +54,7 @@ base::Result<CheckedBlob> parse_checked(std::string_view text) {
     CheckedBlob checked{std::string(lines[1].substr(7)), std::string(lines[2].substr(5))};
     if (is_sha256(checked.sha256) && is_sha256(checked.sums)) return checked;
   }
-  return base::fail(base::Errc::kCorrupt, "cannot use a blob's 'checked': it is none of format 1");
+  return base::fail(base::Errc::kCorrupt, "cannot use a blob's 'checked': not of format 1");
 }
 
 base::Status save_checked(const std::string& cache, const std::string& key, std::string_view sha256,
@@ -64,7 +64,7 @@ base::Status save_checked(const std::string& cache, const std::string& key, std:
   const base::Fd fd = RR_TRY(open_store_file(path, O_RDWR | O_CREAT));
   const std::string text = checked_text({std::string(sha256), std::string(sums)});
   const auto size = static_cast<off_t>(text.size());
-  // Half of it is none, which its reader finds out.
+  // An incomplete file is rejected by its reader.
   if (::pwrite(fd.get(), text.data(), text.size(), 0) != size || ::ftruncate(fd.get(), size) != 0) {
     return base::fail_errno(fmt::format("cannot write '{}'", path), errno);
   }

@@ -1,9 +1,9 @@
 #pragma once
-// Which blobs of the store are known to have which SHA-256 as a whole: CACHE/blocks/KEY/checked
-// (docs/formats/block-store.md).
+// Records which blobs of the store are known to have which SHA-256 as a whole:
+// CACHE/blocks/KEY/checked (docs/formats/block-store.md).
 //
-// It says of which sums of blocks that was true: when one is missing, or another one, it says
-// nothing any more. So whoever wants that content may take the blob, whatever source it came from.
+// The record names the block sums for which it was true; when a sum is cleared or changed, it no
+// longer counts. So a job that needs this content may use the blob, whatever source it came from.
 
 #include <optional>
 #include <string>
@@ -14,15 +14,16 @@
 
 namespace robustrun::bootstrap {
 
-// SHA-256, in hex as all here, of the list of a blob's sums.
+// SHA-256 of the list of a blob's sums, in hex like all hashes here.
 [[nodiscard]] base::Result<std::string> hash_of_sums(const std::string& cache,
                                                      const std::string& key);
-// `sums`: hash_of_sums() before and after all blocks were read, and their bytes had them.
+// `sums`: the value of hash_of_sums() both before and after all blocks were read and found to
+// match.
 base::Status save_checked(const std::string& cache, const std::string& key, std::string_view sha256,
                           std::string_view sums);
 [[nodiscard]] bool is_checked_blob(const std::string& cache, const std::string& key,
                                    std::string_view sha256);
-// A blob of that content, all of which is here.
+// A blob with that content, all of which is in the store.
 [[nodiscard]] std::optional<NamedBlob> find_checked_blob(const std::string& cache,
                                                          std::string_view sha256);
 

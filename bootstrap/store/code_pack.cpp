@@ -30,11 +30,11 @@ constexpr unsigned kPackModeBits = 0700;
 constexpr unsigned kPackFolderMode = 0700;
 
 std::unexpected<base::Error> bad_pack(std::string_view why) {
-  return base::fail(Errc::kProtocol, fmt::format("this is no packed code: {}", why));
+  return base::fail(Errc::kProtocol, fmt::format("invalid code pack: {}", why));
 }
 
-// A plain relative path that cannot lead out of the root, from a folder `depth` below it. Up it may
-// go at its beginning alone: behind a name that is a link, ".." is not where it seems to be.
+// Whether this is a plain relative path that cannot lead out of the root, from a folder `depth`
+// below it. ".." is allowed only at the beginning: after a name that is a link it leads elsewhere.
 bool stays_below(std::string_view path, std::size_t depth, bool may_go_up) {
   if (path.empty() || path.size() > kPathBytesMax || path.front() == '/') return false;
   bool is_name_seen = false;
@@ -55,7 +55,7 @@ std::size_t folders_above(std::string_view path) {
   return static_cast<std::size_t>(std::ranges::count(path, '/'));
 }
 
-// "MODE SHA256 PATH"; the sum is for whoever looks at the folder later.
+// "MODE SHA256 PATH"; the sum is used when the folder is checked later.
 std::optional<PackedFile> file_of_line(std::string_view line) {
   const std::size_t mode_end = line.find(' ');
   if (mode_end == std::string_view::npos) return {};
@@ -82,7 +82,7 @@ std::optional<PackedFile> link_of_line(std::string_view line) {
 }
 
 Result<std::string_view> manifest_of(std::string_view pack) {
-  if (!pack.starts_with(kPackMagic)) return bad_pack("it does not begin as one");
+  if (!pack.starts_with(kPackMagic)) return bad_pack("its first line is wrong");
   const std::size_t end = pack.substr(0, kPackHeadMax).find('\n');
   if (end == std::string_view::npos) return bad_pack("its first line is too long");
   std::uint64_t bytes = 0;
@@ -94,11 +94,11 @@ Result<std::string_view> manifest_of(std::string_view pack) {
   return pack.substr(end + 1, bytes);
 }
 
-// No name is used twice, and what is above a name is a folder.
+// No name may occur twice, and every parent of a name must be a folder.
 Status check_names(const std::vector<PackedFile>& files) {
   std::set<std::string_view> names;
   for (const PackedFile& file : files) {
-    if (!names.insert(file.path).second) return bad_pack("a name comes twice");
+    if (!names.insert(file.path).second) return bad_pack("a name occurs twice");
   }
   for (const PackedFile& file : files) {
     for (std::size_t at = file.path.find('/'); at != std::string_view::npos;
@@ -109,7 +109,7 @@ Status check_names(const std::vector<PackedFile>& files) {
   return {};
 }
 
-// A length before each file's bytes, in the manifest's order.
+// Each file's bytes follow their length, in the manifest's order.
 Status take_bytes(std::string_view rest, std::vector<PackedFile>& files) {
   for (PackedFile& file : files) {
     if (!file.target.empty()) continue;
@@ -123,7 +123,7 @@ Status take_bytes(std::string_view rest, std::vector<PackedFile>& files) {
     file.bytes = rest.substr(0, bytes);
     rest.remove_prefix(bytes);
   }
-  return rest.empty() ? Status() : bad_pack("something follows it");
+  return rest.empty() ? Status() : bad_pack("there are bytes after its end");
 }
 
 Status make_folders(const std::string& root, std::string_view path, std::set<std::string>& made) {
@@ -155,8 +155,8 @@ Result<std::string> pack_code(const std::string& folder, std::string_view manife
     if (line.starts_with("l ") && !link_of_line(line.substr(2))) {
       const std::size_t end = std::min(line.find('\0'), line.size() - 1);
       return base::fail(Errc::kInvalidArgument,
-                        fmt::format("cannot send the link {} -> {}: it goes up behind a name; "
-                                    "write where it leads without that",
+                        fmt::format("cannot send the link {} -> {}: '..' follows a name; "
+                                    "write the target without that",
                                     base::printable(line.substr(end + 1)),
                                     base::printable(line.substr(2, end - 2))));
     }
@@ -181,7 +181,7 @@ Result<std::vector<PackedFile>> parse_code_pack(std::string_view pack) {
     std::optional<PackedFile> file;
     if (line.starts_with("f ")) file = file_of_line(line.substr(2));
     if (line.starts_with("l ")) file = link_of_line(line.substr(2));
-    if (!file) return bad_pack("it names what must not be written");
+    if (!file) return bad_pack("it names a path that must not be written");
     if (files.size() == base::kCodeFilesMax) return bad_pack("it has too many files");
     files.push_back(*file);
   }
@@ -204,7 +204,7 @@ Status unpack_code(const std::vector<PackedFile>& files, const std::string& fold
     RR_TRY(make_folders(folder, file.path, made));
     if (file.target.empty()) RR_TRY(write_packed(folder + "/" + std::string(file.path), file));
   }
-  // Last: no file is written by way of a link.
+  // Links come last, so that no file is written through a link.
   for (const PackedFile& file : files) {
     if (file.target.empty()) continue;
     const std::string path = folder + "/" + std::string(file.path);

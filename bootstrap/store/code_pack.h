@@ -1,9 +1,10 @@
 #pragma once
-// A folder of code as one blob, the same bytes for the same content, and the folder again from it
-// (docs/formats/code-pack.md). What is packed is a copy with its manifest (base/io/code_tree.h).
+// Packs a folder of code into one blob, with the same bytes for the same content, and unpacks it
+// again (docs/formats/code-pack.md). What is packed is a copy with its manifest
+// (base/io/code_tree.h).
 //
-// A pack comes from another machine: nothing of it is written before all of it is checked, nothing
-// of it is written but files, folders and links below the new folder, and no link in it leads out.
+// A pack comes from another machine. Nothing is written before all of it is checked; only files,
+// folders and links below the new folder are written; and no link leads out of it.
 
 #include <cstdint>
 #include <string>
@@ -16,22 +17,22 @@ namespace robustrun::bootstrap {
 
 struct PackedFile {
   std::string_view path;  // below the folder
-  unsigned mode = 0;  // of a file: 0400 and what more of 0700 it has
+  unsigned mode = 0;  // of a file: 0400, and possibly more bits of 0700
   std::string_view bytes;  // of a file
-  std::string_view target;  // of a link; empty: it is a file
+  std::string_view target;  // of a link; empty: a file
 };
 
-// Reads the files that the manifest names below `folder`: blocks.
+// Reads the files below `folder` that the manifest names; blocks.
 [[nodiscard]] base::Result<std::string> pack_code(const std::string& folder,
                                                   std::string_view manifest);
 
-// What is in a pack, in its order; views into it. kProtocol: it is none, or names what must not be
-// written. Pure.
+// The contents of a pack, in its order; views into `pack`. kProtocol: not a valid pack, or it names
+// a path that must not be written. Pure.
 [[nodiscard]] base::Result<std::vector<PackedFile>> parse_code_pack(std::string_view pack);
 [[nodiscard]] base::Result<std::string> code_manifest(std::string_view pack);
 
-// Makes the folder, which must not be there, with all of it. Blocks. What was made before an error
-// stays.
+// Creates `folder`, which must not exist, with all the files. Blocks. After an error, what was
+// created remains.
 base::Status unpack_code(const std::vector<PackedFile>& files, const std::string& folder);
 
 }  // namespace robustrun::bootstrap

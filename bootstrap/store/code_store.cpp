@@ -41,7 +41,7 @@ constexpr std::string_view kLockSuffix = ".lock";
 
 std::string code_root(const std::string& cache) { return cache + "/code"; }
 
-// A name that nobody else makes, beside the folder.
+// A unique name beside the folder.
 std::string beside(const std::string& folder, std::string_view what) {
   return fmt::format("{}.{}-{:016x}", folder, what, base::system_seed());
 }
@@ -50,7 +50,8 @@ std::string lock_of(const std::string& cache, const std::string& key) {
   return fmt::format("{}/{}{}", code_root(cache), key, kLockSuffix);
 }
 
-// What somebody uses is locked; an invalid one, too, where that cannot be known.
+// Takes the lock if no process uses the code. Returns an invalid descriptor if one does, or if that
+// cannot be known.
 base::Fd lock_unused(const std::string& cache, const std::string& key) {
   base::Fd fd(::open(lock_of(cache, key).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
@@ -70,7 +71,7 @@ std::uint64_t bytes_in(const std::string& folder) {
   return bytes;
 }
 
-// Names of all that is in the folder of codes, if that is ours alone.
+// Names of everything in the code folder, if that is private.
 std::vector<std::string> names_of_code(const std::string& cache) {
   std::vector<std::string> names;
   if (!check_private_folder(code_root(cache))) return names;
@@ -111,64 +112,64 @@ bool has_code_folder(const std::string& cache, const std::string& key) {
   return ::lstat((code_root(cache) + "/" + key).c_str(), &status) == 0;
 }
 
-StoredCode look_at_code(const std::string& cache, const std::string& key, std::int64_t now_s) {
-  StoredCode code;
-  code.key = key;
+CacheEntry look_at_code(const std::string& cache, const std::string& key, std::int64_t now_s) {
+  CacheEntry code{.kind = CacheKind::kCode};
+  code.name = key;
   struct stat status{};
   if (::lstat((code_root(cache) + "/" + key).c_str(), &status) == 0) {
     code.used_s = status.st_mtim.tv_sec;
     const bool is_ours = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
-    if (!is_ours) code.damage = "it is not our folder";
+    if (!is_ours) code.damage = "not a folder of this user";
   }
-  // One without a lock is of a machine where there are none: nobody knows who uses it.
+  // Without a lock file, the code was used where locks do not work, so its users are unknown.
   const bool has_lock = ::lstat(lock_of(cache, key).c_str(), &status) == 0;
   if (has_lock) code.used_s = status.st_mtim.tv_sec;
   const bool is_recent = std::chrono::seconds(now_s - code.used_s) <= kCodeUsedElsewhereFor;
-  code.is_in_use = is_recent || (has_lock && !lock_unused(cache, key));
+  code.in_use = is_recent || (has_lock && !lock_unused(cache, key));
   return code;
 }
 
-// The last used first; their sizes are not known yet. Some are a lock alone.
-std::vector<StoredCode> look_at_codes(const std::string& cache, std::int64_t now_s) {
+// The last used first, without sizes. Some entries are only a lock file.
+std::vector<CacheEntry> look_at_codes(const std::string& cache, std::int64_t now_s) {
   std::set<std::string> keys;
   for (std::string name : names_of_code(cache)) {
     if (name.ends_with(kLockSuffix)) name.resize(name.size() - kLockSuffix.size());
     if (is_blob_key(name)) keys.insert(std::move(name));
   }
-  std::vector<StoredCode> all;
+  std::vector<CacheEntry> all;
   for (const std::string& key : keys) all.push_back(look_at_code(cache, key, now_s));
-  std::ranges::stable_sort(all, std::greater<>(), &StoredCode::used_s);
+  std::ranges::stable_sort(all, std::greater<>(), &CacheEntry::used_s);
   return all;
 }
 
-std::vector<StoredCode> evict_code(const std::string& cache, const std::string& own,
+std::vector<CacheEntry> evict_code(const std::string& cache, const std::string& own,
                                    std::int64_t unused_s, std::int64_t now_s) {
   remove_code_leftovers(cache, now_s);
-  std::vector<StoredCode> removed;
+  std::vector<CacheEntry> removed;
   std::size_t kept = 0;
-  for (StoredCode& code : look_at_codes(cache, now_s)) {
-    if (code.key == own || code.is_in_use || !code.damage.empty()) continue;
-    const bool has_folder = has_code_folder(cache, code.key);
+  for (CacheEntry& code : look_at_codes(cache, now_s)) {
+    if (code.name == own || code.in_use || !code.damage.empty()) continue;
+    const bool has_folder = has_code_folder(cache, code.name);
     const bool is_old = unused_s > 0 && now_s - code.used_s > unused_s;
     if (has_folder && !is_old && ++kept <= kCodeFoldersKept) continue;
-    code.bytes = bytes_in(code_root(cache) + "/" + code.key);
-    if (remove_code(cache, code.key) && has_folder) removed.push_back(std::move(code));
+    code.bytes = bytes_in(code_root(cache) + "/" + code.name);
+    if (remove_code(cache, code.name) && has_folder) removed.push_back(std::move(code));
   }
   return removed;
 }
 
-// Shared by all who use the folder. Its time says when the last one came.
+// Takes the lock that all users of the folder share. The lock file's time is that of the last use.
 base::Fd lock_code(const std::string& folder) {
   const std::string path = folder + std::string(kLockSuffix);
   for (int tries = 0; tries < kCodeLockTries; ++tries) {
     base::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) return {};
-    // Waits for somebody who just looks, or removes it.
+    // Waits while another process checks or removes the folder.
     if (::flock(fd.get(), LOCK_SH) != 0) return {};
     struct stat held{}, named{};
     const bool is_there = ::fstat(fd.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
                           held.st_ino == named.st_ino;
-    if (!is_there) continue;  // it was being removed
+    if (!is_there) continue;  // removed meanwhile
     static_cast<void>(::futimens(fd.get(), nullptr));
     return fd;
   }
@@ -178,7 +179,7 @@ base::Fd lock_code(const std::string& folder) {
 Result<std::string> read_pack(const std::string& pack, const std::string& digest) {
   std::string bytes = RR_TRY(base::read_file(pack, kCodePackBytesMax));
   if (base::to_hex(base::sha256(bytes)) == digest) return bytes;
-  return base::fail(Errc::kCorrupt, pack + " is not the code that the run was started with");
+  return base::fail(Errc::kCorrupt, pack + " is not the code that this run was started with");
 }
 
 }  // namespace
@@ -197,12 +198,13 @@ Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
   const std::vector<PackedFile> files = RR_TRY(parse_code_pack(bytes));
   struct stat status{};
   if (::lstat(folder.c_str(), &status) == 0) {
-    const Status whole = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()
-                             ? base::check_code(folder, RR_TRY(code_manifest(bytes)))
-                             : base::fail(Errc::kPermission, folder + " is not our folder");
+    const Status whole =
+        S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()
+            ? base::check_code(folder, RR_TRY(code_manifest(bytes)))
+            : base::fail(Errc::kPermission, folder + " does not belong to this user");
     if (whole) return lock;
-    // Others may be at work in it.
-    RR_LOG(kWarn, {}, "{}; it is made anew", whole.error().what);
+    // Other workers may be using it.
+    RR_LOG(kWarn, {}, "{}; it is unpacked again", whole.error().what);
     static_cast<void>(::rename(folder.c_str(), beside(folder, "old").c_str()));
   }
   const std::string fresh = beside(folder, "new");
@@ -212,22 +214,22 @@ Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
     made = base::fail_errno("cannot make the folder " + folder, errno);
   }
   std::error_code error;
-  fs::remove_all(fresh, error);  // another one was quicker, or it failed
+  fs::remove_all(fresh, error);  // another process was faster, or unpacking failed
   if (!made) return std::unexpected(made.error());
   evict_code(cache, code_key(digest), 0, now_s);
   return lock;
 }
 
-std::vector<StoredCode> list_code(const std::string& cache, std::int64_t now_s) {
-  std::vector<StoredCode> all = look_at_codes(cache, now_s);
-  std::erase_if(all, [&](const StoredCode& code) { return !has_code_folder(cache, code.key); });
-  for (StoredCode& code : all) {
-    if (code.damage.empty()) code.bytes = bytes_in(code_root(cache) + "/" + code.key);
+std::vector<CacheEntry> list_code(const std::string& cache, std::int64_t now_s) {
+  std::vector<CacheEntry> all = look_at_codes(cache, now_s);
+  std::erase_if(all, [&](const CacheEntry& code) { return !has_code_folder(cache, code.name); });
+  for (CacheEntry& code : all) {
+    if (code.damage.empty()) code.bytes = bytes_in(code_root(cache) + "/" + code.name);
   }
   return all;
 }
 
-std::vector<StoredCode> collect_code(const std::string& cache, std::int64_t unused_s,
+std::vector<CacheEntry> collect_code(const std::string& cache, std::int64_t unused_s,
                                      std::int64_t now_s) {
   return evict_code(cache, "", unused_s, now_s);
 }

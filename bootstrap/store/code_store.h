@@ -1,9 +1,9 @@
 #pragma once
-// Code that was brought to this machine: CACHE/code/KEY, made once from its pack and shared by jobs
-// and restarts. Beside it KEY.lock, held by whoever starts workers there. Blocks.
+// Code copied to this machine: CACHE/code/KEY, unpacked once and shared by jobs and restarts.
+// Beside it is KEY.lock, which every process that starts workers there holds. Blocks.
 //
-// A folder gets its name when it is complete, and is looked through before each use: one that a
-// crash tore, or that somebody changed, is put aside and made anew.
+// A folder gets its name when it is complete, and is checked before each use: one that a crash tore
+// or that was modified is moved aside and made again.
 
 #include <cstdint>
 #include <string>
@@ -11,34 +11,27 @@
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
+#include "bootstrap/store/cache_entry.h"
 
 namespace robustrun::bootstrap {
 
-// A code's name in caches and between nodes, from the SHA-256 of its pack, in hex.
+// The name of code in caches and between nodes, from the SHA-256 of its pack, in hex.
 [[nodiscard]] std::string code_key(const std::string& digest);
 [[nodiscard]] std::string code_folder(const std::string& cache, const std::string& digest);
 
-// Makes the folder unless it is there, from the pack in the file `pack`, which must have that
-// SHA-256 (kCorrupt). Nobody removes it while the descriptor is open; an invalid one where locks do
-// not work. Removes the folders that nobody has used for longest, beyond kCodeFoldersKept. `now_s`:
-// Unix time.
+// Creates the folder, unless it exists, from the pack in the file `pack`, which must have that
+// SHA-256 (kCorrupt). The folder is not removed while the descriptor is open; the descriptor is
+// invalid where locks do not work. Removes the longest unused folders beyond kCodeFoldersKept.
+// `now_s`: Unix time.
 [[nodiscard]] base::Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
                                                const std::string& pack, std::int64_t now_s);
 
-struct StoredCode {
-  std::string key;
-  std::uint64_t bytes = 0;  // of its files
-  std::int64_t used_s = 0;  // Unix time of its last start
-  bool is_in_use = false;  // by somebody here, or so lately that somebody elsewhere may
-  std::string damage{};  // why nobody uses it; empty: they may
-};
-
-// The last used first.
-[[nodiscard]] std::vector<StoredCode> list_code(const std::string& cache, std::int64_t now_s);
-// Removes what crashes left and what nobody uses: those of which nobody has started workers for
-// `unused_s` (0: no limit), and of the others all but the kCodeFoldersKept last used. What went,
-// less what crashes left.
-std::vector<StoredCode> collect_code(const std::string& cache, std::int64_t unused_s,
+// All code in the cache, the last used first. Code counts as in use if it is locked, or was used so
+// recently that another machine may be using it.
+[[nodiscard]] std::vector<CacheEntry> list_code(const std::string& cache, std::int64_t now_s);
+// Removes leftovers of crashes and unused code: that not used for `unused_s` (0: no limit), and of
+// the rest all but the kCodeFoldersKept last used. Returns what was removed, without the leftovers.
+std::vector<CacheEntry> collect_code(const std::string& cache, std::int64_t unused_s,
                                      std::int64_t now_s);
 
 }  // namespace robustrun::bootstrap

@@ -13,7 +13,7 @@ namespace {
 
 bool is_aligned(std::uint64_t value) { return value % kDirectAlignment == 0; }
 
-// All of it. Not to be told: it is not.
+// Whether all of it is in the page cache; false if unknown.
 bool is_in_page_cache(int fd, std::uint64_t offset, std::size_t length) {
   void* const start =
       ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset));

@@ -1,6 +1,7 @@
 #pragma once
-// Reads past the page cache (O_DIRECT), for somebody who keeps the bytes itself: in memory they
-// would lie twice, and be copied once more. What is in the page cache already is taken from there.
+// Reads that bypass the page cache (O_DIRECT), for callers that keep the bytes themselves:
+// otherwise they would be in memory twice and be copied once more. Bytes already in the page cache
+// are left to ordinary reads.
 //
 // Thread-safe; blocks as long as the file system does.
 
@@ -18,19 +19,20 @@ inline constexpr std::size_t kDirectAlignment = 4096;
 
 class DirectFile {
  public:
-  // Of a file that is there and ours. Where the file system has no such reads, none is tried.
+  // Opens an existing file of this user. If the file system does not support O_DIRECT, read()
+  // returns false.
   explicit DirectFile(const std::string& path);
 
-  // All of `bytes`. False: nothing was read, or not all of it; read it in the ordinary way, which
-  // knows why. So it is where the offset, the length or the memory is no multiple of
-  // kDirectAlignment, and where all of it is in the page cache.
+  // Fills `bytes`. Returns false if some bytes were not read; then use ordinary reads, which report
+  // the cause. It also returns false if offset, length or memory is not a multiple of
+  // kDirectAlignment, or if all bytes are in the page cache.
   bool read(std::uint64_t offset, std::span<char> bytes) const;
 
  private:
   base::Fd fd_;
 };
 
-// Memory for such reads, of `size` bytes that are not set to anything.
+// Uninitialized memory of `size` bytes for such reads.
 class DirectBuffer {
  public:
   explicit DirectBuffer(std::size_t size);
@@ -38,7 +40,7 @@ class DirectBuffer {
 
  private:
   std::unique_ptr<char[]> space_;
-  std::span<char> bytes_;  // of it
+  std::span<char> bytes_;  // the aligned part of it
 };
 
 }  // namespace robustrun::bootstrap

@@ -19,7 +19,7 @@ bool same_name(std::string_view a, std::string_view b) {
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// Why a status other than 206 is none to read from.
+// The error for a status other than 206.
 std::unexpected<base::Error> refuse_status(const HttpAnswer& answer, std::string_view what) {
   switch (answer.status) {
     case 200:
@@ -37,7 +37,7 @@ std::unexpected<base::Error> refuse_status(const HttpAnswer& answer, std::string
                                                what, answer.status));
     case 412:
       return fail(Errc::kConflict,
-                  fmt::format("cannot read '{}': it was changed while it was served (412)", what));
+                  fmt::format("cannot read '{}': it changed while it was served (412)", what));
     case 416:
       return fail(Errc::kConflict,
                   fmt::format("cannot read '{}': it is shorter than it was, or empty (416)", what));
@@ -55,8 +55,8 @@ std::unexpected<base::Error> refuse_status(const HttpAnswer& answer, std::string
 std::unexpected<base::Error> changed_answer(std::string_view what, std::string_view before,
                                             std::string_view now) {
   return fail(Errc::kConflict,
-              fmt::format("cannot read '{}': it was changed while it was served (it was '{}', it "
-                          "is '{}'); put a new image under a new name",
+              fmt::format("cannot read '{}': it changed while it was served (was '{}', now "
+                          "'{}'); give a new image a new name",
                           what, base::printable(before), base::printable(now)));
 }
 
@@ -81,7 +81,7 @@ void HttpAnswer::take_line(std::string_view line) {
 }
 
 std::string HttpAnswer::validator() const {
-  // A weak one (W/"…") says that two files mean the same, not that their bytes are equal.
+  // A weak ETag (W/"…") means equivalent content, not equal bytes.
   if (etag.starts_with('"')) return "etag " + etag;
   return last_modified.empty() ? std::string() : "last-modified " + last_modified;
 }
@@ -103,7 +103,7 @@ std::optional<HttpRange> parse_content_range(std::string_view value) {
 
 base::Result<HttpRange> check_answer(const HttpAnswer& answer, const WantedAnswer& wanted,
                                      std::string_view what) {
-  // A server that honours If-Match says 412; one that does not says by its validator.
+  // A server that honours If-Match answers 412; with any other, compare the validator.
   const bool has_content = answer.status == 200 || answer.status == 206;
   if (has_content && wanted.validator && answer.validator() != *wanted.validator) {
     return changed_answer(what, *wanted.validator, answer.validator());

@@ -1,6 +1,6 @@
 #pragma once
-// What a server's answer to a range request says, and whether it is the answer that was wanted.
-// Pure: without libcurl, so that tests can play servers of all kinds.
+// Parses a server's response to a range request and checks that it is the one that was wanted. Pure
+// and without libcurl, so that tests can play all kinds of servers.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,8 @@ struct HttpAnswer {
   std::string last_modified;
   std::string content_range;
 
-  // A header line, or the status line of the next answer (of a redirect, say), which clears it.
+  // Takes a header line, or the status line of the next response (after a redirect, say), which
+  // clears the fields.
   void take_line(std::string_view line);
   // A strong ETag, else Last-Modified, else nothing.
   [[nodiscard]] std::string validator() const;
@@ -29,17 +30,17 @@ struct HttpRange {
   std::uint64_t total = 0;
   bool operator==(const HttpRange&) const = default;
 };
-// "bytes 0-9/100" (RFC 9110, 14.4); nothing when it is something else or the total is unknown.
+// Parses "bytes 0-9/100" (RFC 9110, 14.4); nullopt: something else, or the total is unknown.
 [[nodiscard]] std::optional<HttpRange> parse_content_range(std::string_view value);
 
-// `what` names the source in the error. kConflict when the validator or the length is not
-// `wanted`'s; nothing is compared that is not given.
+// The response that is wanted; unset members are not compared.
 struct WantedAnswer {
   std::uint64_t first = 0;
-  std::optional<std::uint64_t> last;    // nothing: as far as the server has bytes
-  std::optional<std::uint64_t> length;  // of the whole
+  std::optional<std::uint64_t> last;  // nullopt: up to the end
+  std::optional<std::uint64_t> length;  // of the whole file
   std::optional<std::string> validator;
 };
+// Checks `answer`; `what` names the source in errors. kConflict: validator or length differ.
 [[nodiscard]] base::Result<HttpRange> check_answer(const HttpAnswer& answer,
                                                    const WantedAnswer& wanted,
                                                    std::string_view what);

@@ -43,7 +43,7 @@ class ContentHasher {
  public:
   explicit ContentHasher(ContentBudget& budget) : budget_(budget) {}
 
-  // Pieces of 1 MiB, each hashed behind the hash of those before.
+  // Hashes pieces of 1 MiB, each together with the hash of those before it.
   Result<std::string> file(const std::string& path) {
     const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!fd) return cannot_hash(path, errno);
@@ -122,7 +122,7 @@ Result<std::string> content_hash(const std::string& path, ContentBudget& budget)
   ContentHasher hasher(budget);
   if (fs::is_directory(status)) return hasher.folder(path, 0);
   if (!fs::is_regular_file(status)) return cannot_hash(path, EINVAL);
-  // A wheel's name tells what it is for.
+  // A wheel's name identifies its content.
   const std::string hash = RR_TRY(hasher.file(path));
   return base::to_hex(base::sha256(fs::path(path).filename().string() + '\0' + hash));
 }

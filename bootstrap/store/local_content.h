@@ -1,5 +1,5 @@
 #pragma once
-// What a file or folder of this machine holds, as one hash. Reads all of it: blocks.
+// The content of a local file or folder as one hash. Reads everything: blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,19 +9,18 @@
 
 namespace robustrun::bootstrap {
 
-// What several calls may read together.
+// What several calls have read together; bounded by limits.h.
 struct ContentBudget {
   std::size_t files = 0;
   std::uint64_t bytes = 0;
 };
 
-// SHA-256 in hex, of names and bytes, neither of times nor of where it lies. Of a folder what
-// version control, builds and interpreters leave there does not count, and links count by where
-// they lead. Errors, whole sentences: kNotFound; kLimit beyond kLocalFilesMax, kLocalBytesMax or
-// kLocalDepthMax.
+// SHA-256 in hex of names and bytes, independent of times and location. In folders, the leftovers
+// of version control, builds and interpreters are skipped; links count by their targets. Errors are
+// whole sentences: kNotFound; kLimit beyond kLocalFilesMax, kLocalBytesMax or kLocalDepthMax.
 [[nodiscard]] base::Result<std::string> content_hash(const std::string& path,
                                                      ContentBudget& budget);
-// Of the names and sizes of the files in a folder alone: a wheel's name tells its version.
+// SHA-256 of only the names and sizes of the files in a folder: a wheel's name has its version.
 [[nodiscard]] base::Result<std::string> names_hash(const std::string& folder);
 
 }  // namespace robustrun::bootstrap

@@ -17,7 +17,7 @@ bool is_word(char c) {
          c == '-' || c == '.';
 }
 
-// A string of TOML from its opening quote: what is in it, and where it ends.
+// A TOML string from its opening quote: its content and its end.
 std::string toml_string(std::string_view text, std::size_t& at) {
   const char quote = text[at];
   const std::string three(3, quote);
@@ -36,7 +36,7 @@ std::string toml_string(std::string_view text, std::size_t& at) {
   return value;
 }
 
-// Goes through the values of a TOML, each with its table and the last key before it.
+// Visits the values of a TOML text, each with its table and the last key before it.
 class ProjectReader {
  public:
   explicit ProjectReader(std::string_view text) : text_(text) {}
@@ -113,7 +113,7 @@ class ProjectReader {
   const std::string_view text_;
   std::size_t at_ = 0;
   std::string table_, key_, last_;
-  std::string name_;  // of the value of this line, with its table
+  std::string name_;  // full key of this line's value
   int depth_ = 0;
   bool is_line_start_ = true;
   ProjectSources found_;
@@ -136,7 +136,7 @@ bool is_named(std::string_view word, std::string_view name) {
          file.find_first_not_of("0123456789.", name.size()) == std::string_view::npos;
 }
 
-// Behind "pip install", which "python -m" or "uv" may precede; nothing: it is another command.
+// The words after "pip install", which may follow "python -m" or "uv"; nullopt: another command.
 std::optional<std::size_t> behind_pip_install(const std::vector<std::string>& words) {
   std::size_t at = 0;
   if (at < words.size() && is_named(words[at], "uv")) {
@@ -151,7 +151,7 @@ std::optional<std::size_t> behind_pip_install(const std::vector<std::string>& wo
   return at + 2;
 }
 
-// Words, and what is in those that hold several, as for `sh -c`.
+// The words, and the words inside those that hold several, as for `sh -c`.
 std::vector<std::string> pieces_of(const std::vector<std::string>& words) {
   constexpr std::string_view kBetween = " \t\n;&|()<>'\"`";
   std::vector<std::string> pieces;
@@ -167,7 +167,7 @@ std::vector<std::string> pieces_of(const std::vector<std::string>& words) {
   return pieces;
 }
 
-// "-r FILE" and its like from words; an option whose value is the next word takes that as well.
+// Makes "-r FILE" and similar lines from words; an option's value may be the next word.
 std::string pip_line(const std::vector<std::string>& words, std::size_t& at) {
   constexpr std::array<std::string_view, 10> kOptions = {
       "-r",          "--requirement", "--requirements",
@@ -197,7 +197,7 @@ void add_candidate(CommandSources& found, const std::string& word) {
 
 ProjectSources project_sources(std::string_view text) { return ProjectReader(text).read(); }
 
-// Written by uv alone, with one source a line.
+// Lock files are written only by uv, with one source per line.
 std::vector<std::string> lock_sources(std::string_view text) {
   constexpr std::array<std::string_view, 3> kWords = {"{ editable = \"", "{ directory = \"",
                                                       "{ path = \""};
@@ -216,7 +216,7 @@ std::vector<std::string> lock_sources(std::string_view text) {
 
 std::vector<std::string> conda_pip_lines(std::string_view text) {
   std::vector<std::string> lines;
-  std::optional<std::size_t> indent;  // of the "- pip:" whose list this is
+  std::optional<std::size_t> indent;  // of the "- pip:" that the list belongs to
   for (const std::string_view line : base::split(text, '\n')) {
     const std::size_t begin = line.find_first_not_of(kBlanks);
     if (begin == line.npos || line[begin] == '#') continue;

@@ -1,9 +1,9 @@
 #pragma once
-// Which files and folders of this machine a project, a lock, a file of conda or a command names, so
-// that their content can be part of a snapshot's key. Pure: what is there, nobody looks.
+// Finds the local files and folders that a project, a lock file, a conda file or a command names,
+// so that their content becomes part of a snapshot's key. Pure: it does not check that they exist.
 //
-// No whole parsers of TOML and YAML: too much that is taken for a file costs a key that changes too
-// often, and nothing else. Paths are as written, relative to the folder of the file.
+// These are not complete parsers of TOML and YAML: a text wrongly taken for a path only makes the
+// key change too often. Paths are as written, relative to the folder of the file.
 
 #include <string>
 #include <string_view>
@@ -11,25 +11,25 @@
 
 namespace robustrun::bootstrap {
 
-// Of a pyproject.toml.
+// Sources in a pyproject.toml.
 struct ProjectSources {
   std::vector<std::string> paths;  // [tool.uv.sources], and "name @ file:…" anywhere
-  std::vector<std::string> members;  // patterns of [tool.uv.workspace]
-  bool needs_workspace = false;  // a source is another member of its workspace
+  std::vector<std::string> members;  // patterns in [tool.uv.workspace]
+  bool needs_workspace = false;  // a source is another member of the workspace
 };
 [[nodiscard]] ProjectSources project_sources(std::string_view text);
 
-// Of a uv.lock, but for the project itself.
+// Sources in a uv.lock, without the project itself.
 [[nodiscard]] std::vector<std::string> lock_sources(std::string_view text);
 
-// What an environment.yml has below "pip:": lines of requirements.
+// Requirement lines below "pip:" in an environment.yml.
 [[nodiscard]] std::vector<std::string> conda_pip_lines(std::string_view text);
 
-// Of the words of a command.
+// Sources among the words of a command.
 struct CommandSources {
-  std::vector<std::string> lines;  // as in a list of requirements: what it tells pip or uv
-  std::vector<std::string> candidates;  // may be files or folders, if there are such
-  bool is_known = false;  // it is pip or uv alone, and all that it installs is in `lines`
+  std::vector<std::string> lines;  // requirement lines: what the command passes to pip or uv
+  std::vector<std::string> candidates;  // words that may name files or folders
+  bool is_known = false;  // the command is only pip or uv, and `lines` has all that it installs
 };
 [[nodiscard]] CommandSources command_sources(const std::vector<std::string>& words);
 

@@ -26,8 +26,9 @@ base::Result<DigestedSource> split_digest(std::string_view source) {
     if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
   }
   if (!is_sha256(digest)) {
-    return base::fail(base::Errc::kInvalidArgument,
-                      "behind #sha256= stand 64 hexadecimal digits, as sha256sum prints them");
+    return base::fail(
+        base::Errc::kInvalidArgument,
+        "#sha256= must be followed by 64 hexadecimal digits, as sha256sum prints them");
   }
   return DigestedSource{std::string(source.substr(0, at)), std::move(digest)};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// URL#sha256=HEX: a source, and what its content must be. Pure.
+// Splits URL#sha256=HEX into a source and the digest that its content must have. Pure.
 //
 // The fragment never reaches a server, and shown_source() leaves it out.
 
@@ -12,10 +12,10 @@ namespace robustrun::bootstrap {
 
 struct DigestedSource {
   std::string source;
-  std::string sha256;  // 64 lower-case hex digits; empty: none was given
+  std::string sha256;  // 64 lower-case hex digits; empty: not given
 };
 
-// kInvalidArgument: a digest that is none. A path has none, whatever its name is.
+// kInvalidArgument: an invalid digest. A path never has one, whatever its name.
 [[nodiscard]] base::Result<DigestedSource> split_digest(std::string_view source);
 [[nodiscard]] bool is_sha256(std::string_view text);
 

@@ -19,7 +19,7 @@ namespace robustrun::bootstrap {
 namespace {
 
 constexpr std::string_view kNameHead = "robustrun-name 1";
-constexpr std::size_t kNameLines = 4;  // and what follows the last line feed: nothing
+constexpr std::size_t kNameLines = 4;  // including the empty text after the last line feed
 
 std::string hash_of_source(std::string_view source) { return base::to_hex(base::sha256(source)); }
 
@@ -27,7 +27,7 @@ std::string name_path(const std::string& cache, const std::string& key) {
   return fmt::format("{}/blocks/{}/name", cache, key);
 }
 
-// Of the blob `key`, if it was `hash`'s.
+// The blob `key`, if it came from the source with this hash.
 std::optional<NamedBlob> look_at_name(const std::string& cache, const std::string& key,
                                       const std::string& hash) {
   const std::string path = name_path(cache, key);
@@ -54,7 +54,7 @@ base::Result<SourceName> parse_source_name(std::string_view text) {
     const auto seen_ns = base::parse_int<std::int64_t>(lines[2].substr(5));
     if (seen_ns) return SourceName{std::string(lines[1].substr(7)), *seen_ns};
   }
-  return base::fail(base::Errc::kCorrupt, "cannot use a blob's 'name': it is none of format 1");
+  return base::fail(base::Errc::kCorrupt, "cannot use a blob's 'name': not of format 1");
 }
 
 base::Status save_source_name(const std::string& cache, const std::string& key,
@@ -64,7 +64,7 @@ base::Status save_source_name(const std::string& cache, const std::string& key,
   const base::Fd fd = RR_TRY(open_store_file(path, O_RDWR | O_CREAT));
   const std::string text = source_name_text(source, now_ns);
   const auto size = static_cast<off_t>(text.size());
-  // Half of it is no name, which its reader finds out.
+  // An incomplete file is rejected by its reader.
   if (::pwrite(fd.get(), text.data(), text.size(), 0) != size || ::ftruncate(fd.get(), size) != 0) {
     return base::fail_errno(fmt::format("cannot write '{}'", path), errno);
   }

@@ -1,9 +1,9 @@
 #pragma once
-// Which blob a source had when it was looked at last: CACHE/blocks/KEY/name
+// Remembers which blob a source had when it was last read: CACHE/blocks/KEY/name
 // (docs/formats/block-store.md).
 //
-// Only a hint: a file may be another one by now under the same path or URL. It counts when the
-// source cannot be reached, and what comes from there later is checked against the key.
+// Only a hint: the file at this path or URL may have changed. It is used when the source cannot be
+// reached, and what comes from there later is checked against the key.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace robustrun::bootstrap {
 
-// Unix time in nanoseconds. The blob's folder must be there.
+// `now_ns`: Unix time in nanoseconds. The blob's folder must exist.
 base::Status save_source_name(const std::string& cache, const std::string& key,
                               std::string_view source, std::int64_t now_ns);
 
@@ -23,11 +23,11 @@ struct NamedBlob {
   std::uint64_t length = 0;
   std::int64_t seen_ns = 0;
 };
-// Nothing: no blob of the store is known to be this source's.
+// Returns nullopt if no blob of the store is known to come from this source.
 [[nodiscard]] std::optional<NamedBlob> find_named_blob(const std::string& cache,
                                                        std::string_view source);
 
-// The file's text: a source is there as its hash, for URLs may hold secrets.
+// The file's text. It has only a hash of the source, as URLs may hold secrets.
 struct SourceName {
   std::string source_hash;
   std::int64_t seen_ns = 0;

@@ -37,7 +37,7 @@ std::vector<std::string_view> split_words(std::string_view text) {
     words.push_back(text.substr(0, space));
     text.remove_prefix(space + 1);
   }
-  words.push_back(text);  // the last may have spaces
+  words.push_back(text);  // the last word may contain spaces
   return words;
 }
 
@@ -62,7 +62,7 @@ base::Result<StagedAbout> parse_staged_about(std::string_view text) {
                       read_whole(words[3], about.reader.value) && !words[4].empty() &&
                       words[4].size() <= kValidatorBytesMax;
   if (!is_one || about.blob.length == 0 || about.blob.length > kBlobBytesMax) {
-    return fail(Errc::kProtocol, "a peer describes a staged file as nobody does");
+    return fail(Errc::kProtocol, "a peer sent an invalid description of a staged file");
   }
   about.blob.key = words[1];
   about.blob.validator = words[4];
@@ -85,7 +85,7 @@ base::Result<std::string> read_staged_block(const std::string& path, const Blob&
                                      " is not what another node of the run saw: it was changed "
                                      "during the start, or the nodes have different files");
   }
-  // Other nodes read what is around it: not a byte more than the block.
+  // Other nodes read the neighbouring blocks: no read-ahead here.
   static_cast<void>(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM));
   std::string bytes(bytes_of_block(blob.length, block), '\0');
   std::size_t have = 0;
@@ -94,7 +94,7 @@ base::Result<std::string> read_staged_block(const std::string& path, const Blob&
                                 static_cast<off_t>(block * kBlockBytes + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno("cannot read " + path, errno);
-    if (got == 0) return fail(Errc::kConflict, path + " has become shorter");
+    if (got == 0) return fail(Errc::kConflict, path + " was truncated");
     have += static_cast<std::size_t>(got);
   }
   return bytes;

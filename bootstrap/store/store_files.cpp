@@ -32,7 +32,7 @@ std::uint64_t disk_bytes(const std::string& path) {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
-// Still under its name: nobody removed it between our open() and our lock.
+// Whether the file still has its name, that is, it was not removed between open() and the lock.
 bool is_linked(int fd, const std::string& path) {
   struct stat opened{};
   struct stat named{};
@@ -40,7 +40,7 @@ bool is_linked(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// False: somebody has it open, or it is not ours to remove.
+// Returns false if a process has it open, or it may not be removed.
 bool remove_blob(const std::string& folder) {
   if (!check_private_folder(folder)) return false;
   const std::string about = folder + "/about";
@@ -48,7 +48,8 @@ bool remove_blob(const std::string& folder) {
   if (!fd || ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0 || !is_linked(fd->get(), about)) {
     return false;
   }
-  // `about` last: whoever opens the blob meanwhile waits for its lock, and then finds it gone.
+  // `about` goes last: a process that opens the blob meanwhile waits for its lock and then finds it
+  // removed.
   ::unlink((folder + "/name").c_str());
   ::unlink((folder + "/checked").c_str());
   ::unlink((folder + "/sums").c_str());
@@ -64,33 +65,33 @@ bool has_length(const std::string& path, std::uint64_t length) {
          static_cast<std::uint64_t>(status.st_size) == length;
 }
 
-// Whether somebody else has a lock; true where that cannot be known.
+// Whether another process holds a lock; true if that cannot be known.
 bool is_locked(int fd) {
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return true;
   ::flock(fd, LOCK_UN);
   return false;
 }
 
-// Fills in what its files say. An error: why they cannot be used as they are.
-base::Status look_at_stored(const std::string& cache, const std::string& folder, StoredBlob& blob) {
+// Fills in `blob` from its files. An error says why they cannot be used as they are.
+base::Status look_at_stored(const std::string& cache, const std::string& folder, CacheEntry& blob) {
   struct stat status{};
   if (::lstat(folder.c_str(), &status) == 0) blob.used_s = status.st_mtim.tv_sec;
   RR_TRY(check_private_folder(folder));
-  blob.kept_bytes = disk_bytes(folder + "/data") + disk_bytes(folder + "/sums");
-  // For writing: some file systems give exclusive locks to such descriptors alone.
+  blob.bytes = disk_bytes(folder + "/data") + disk_bytes(folder + "/sums");
+  // Opened for writing: some file systems require that for exclusive locks.
   const base::Fd about = RR_TRY(open_store_file(folder + "/about", O_RDWR));
   if (::fstat(about.get(), &status) == 0) blob.used_s = status.st_mtim.tv_sec;
-  blob.is_in_use = is_locked(about.get());
-  const StoredAbout said = RR_TRY(bootstrap::read_about(cache, blob.key));
-  blob.about = said.source;
-  blob.length = said.length;
-  // Who opens it is just making them, perhaps.
-  if (blob.is_in_use) return {};
-  if (has_length(folder + "/data", said.length) &&
-      has_length(folder + "/sums", blocks_of(said.length) * kSumBytes)) {
+  blob.in_use = is_locked(about.get());
+  const StoredAbout stored = RR_TRY(bootstrap::read_about(cache, blob.name));
+  blob.what = stored.source;
+  blob.length = stored.length;
+  // The process that has it open may just be creating the other files.
+  if (blob.in_use) return {};
+  if (has_length(folder + "/data", stored.length) &&
+      has_length(folder + "/sums", blocks_of(stored.length) * kSumBytes)) {
     return {};
   }
-  return base::fail(base::Errc::kCorrupt, "its files have other lengths than they should");
+  return base::fail(base::Errc::kCorrupt, "its files have wrong lengths");
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ base::Result<StoredAbout> parse_about(std::string_view text) {
       return StoredAbout{*length, std::string(lines[2].substr(7))};
     }
   }
-  return base::fail(base::Errc::kCorrupt, "cannot use a blob's 'about': it is none of format 1");
+  return base::fail(base::Errc::kCorrupt, "cannot use a blob's 'about': not of format 1");
 }
 
 base::Result<StoredAbout> read_about(const std::string& cache, const std::string& key) {
@@ -138,7 +139,7 @@ base::Status check_private_folder(const std::string& path) {
   }
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
     return base::fail(base::Errc::kPermission,
-                      fmt::format("cannot use '{}': it is not ours alone", path));
+                      fmt::format("cannot use '{}': it is not private to this user", path));
   }
   return {};
 }
@@ -152,7 +153,7 @@ base::Result<base::Fd> open_store_file(const std::string& path, int flags) {
   const bool is_open_to_others = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || is_open_to_others) {
     return base::fail(base::Errc::kPermission,
-                      fmt::format("cannot use '{}': it is not ours alone", path));
+                      fmt::format("cannot use '{}': it is not private to this user", path));
   }
   return fd;
 }
@@ -163,7 +164,7 @@ base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& 
   for (int i = 0; i < kClaimTries; ++i) {
     RR_TRY(base::make_private_directory(folder));
     auto fd = open_store_file(path, O_RDWR | O_CREAT);
-    // The folder may have gone between these two lines.
+    // The folder may have been removed between these two lines.
     if (!fd && fd.error().os_errno == ENOENT) continue;
     if (!fd) return fd;
     if (::flock(fd->get(), LOCK_SH) != 0) {
@@ -171,8 +172,8 @@ base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& 
     }
     if (!is_linked(fd->get(), path)) continue;
     if (!marks_use && base::read_file(path, kAboutBytesMax) == text) return fd;
-    // Everybody writes the same: its length belongs to the key. The time of change says when it
-    // was last used. A disk without space for it does not keep the blob from being used.
+    // All processes write the same text, because the key determines the length. The modification
+    // time is the time of last use. If the disk has no space for it, the blob can still be used.
     const auto size = static_cast<off_t>(text.size());
     const bool is_written = ::pwrite(fd->get(), text.data(), text.size(), 0) == size &&
                             ::ftruncate(fd->get(), size) == 0;
@@ -180,18 +181,18 @@ base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& 
     return fd;
   }
   return base::fail(base::Errc::kUnavailable,
-                    fmt::format("cannot use '{}': it is removed again and again", folder));
+                    fmt::format("cannot use '{}': it keeps being removed", folder));
 }
 
-base::Result<std::vector<StoredBlob>> block_store_usage(const std::string& cache) {
-  std::vector<StoredBlob> found;
+base::Result<std::vector<CacheEntry>> block_store_usage(const std::string& cache) {
+  std::vector<CacheEntry> found;
   std::error_code error;
   std::filesystem::directory_iterator entry(store_folder(cache), error);
   if (!error) RR_TRY(check_private_folder(store_folder(cache)));
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    StoredBlob blob;
-    blob.key = entry->path().filename().string();
-    if (!is_blob_key(blob.key)) continue;
+    CacheEntry blob{.kind = CacheKind::kBlob};
+    blob.name = entry->path().filename().string();
+    if (!is_blob_key(blob.name)) continue;
     const auto sound = look_at_stored(cache, entry->path().string(), blob);
     if (!sound) blob.damage = sound.error().what;
     found.push_back(std::move(blob));
@@ -199,26 +200,26 @@ base::Result<std::vector<StoredBlob>> block_store_usage(const std::string& cache
   if (error && error != std::errc::no_such_file_or_directory) {
     return base::fail_errno(fmt::format("cannot list '{}'", store_folder(cache)), error.value());
   }
-  std::ranges::sort(found, [](const StoredBlob& a, const StoredBlob& b) {
-    return std::pair(a.used_s, a.key) < std::pair(b.used_s, b.key);
+  std::ranges::sort(found, [](const CacheEntry& a, const CacheEntry& b) {
+    return std::pair(a.used_s, a.name) < std::pair(b.used_s, b.name);
   });
   return found;
 }
 
-base::Result<std::vector<StoredBlob>> collect_blobs(const std::string& cache,
+base::Result<std::vector<CacheEntry>> collect_blobs(const std::string& cache,
                                                     std::uint64_t keep_bytes, std::int64_t unused_s,
                                                     std::int64_t now_s) {
-  std::vector<StoredBlob> blobs = RR_TRY(block_store_usage(cache));
+  std::vector<CacheEntry> blobs = RR_TRY(block_store_usage(cache));
   std::uint64_t left = 0;
-  std::vector<StoredBlob> removed;
-  for (const StoredBlob& each : blobs) left += each.kept_bytes;
-  for (StoredBlob& each : blobs) {
+  std::vector<CacheEntry> removed;
+  for (const CacheEntry& each : blobs) left += each.bytes;
+  for (CacheEntry& each : blobs) {
     const bool is_old = unused_s > 0 && now_s - each.used_s > unused_s;
     if (each.damage.empty() && !is_old && left <= keep_bytes) continue;
-    if (each.is_in_use) continue;
+    if (each.in_use) continue;
     count_here(cache, each);
-    if (!remove_blob(store_folder(cache) + "/" + each.key)) continue;
-    left -= each.kept_bytes;
+    if (!remove_blob(store_folder(cache) + "/" + each.name)) continue;
+    left -= each.bytes;
     removed.push_back(std::move(each));
   }
   return removed;

@@ -1,6 +1,6 @@
 #pragma once
-// The folders and files of the block store, without what is in the blocks: who may use them, which
-// blobs there are, which go first. Used by block_store.cpp alone.
+// The block store's folders and files, without the blocks' contents: access checks, the list of
+// blobs, and eviction. Used only by block_store.cpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace robustrun::bootstrap {
 
-inline constexpr std::size_t kSumBytes = 16;  // of one block, in `sums`
+inline constexpr std::size_t kSumBytes = 16;  // of one block in `sums`
 
 struct StoredAbout {
   std::uint64_t length = 0;
@@ -24,16 +24,17 @@ struct StoredAbout {
 [[nodiscard]] base::Result<StoredAbout> read_about(const std::string& cache,
                                                    const std::string& key);
 
-// CACHE/blocks/KEY, all of it ours alone.
+// Creates CACHE/blocks/KEY, all of it private.
 [[nodiscard]] base::Result<std::string> make_blob_folder(const std::string& cache,
                                                          const std::string& key);
-// A folder of ours, not a link, that nobody else may look into; kPermission otherwise. Makes none.
+// Checks that `path` is a folder of this user, not a link, and closed to others; kPermission
+// otherwise.
 base::Status check_private_folder(const std::string& path);
-// A regular file of ours, not a link, that others cannot write; kPermission otherwise.
+// Opens a regular file of this user, not a link, that others cannot write; kPermission otherwise.
 [[nodiscard]] base::Result<base::Fd> open_store_file(const std::string& path, int flags);
-// Writes `about` and locks it: nobody evicts the blob while the descriptor is open. The folder may
-// have been evicted just before, then it is made again. Without `marks_use` a file with that text
-// is left as it is, and so is its time of change.
+// Writes `about` and locks it: the blob is not evicted while the descriptor is open. Recreates the
+// folder if it was evicted just before. Without `marks_use`, an `about` that already has this text
+// is left untouched, including its modification time.
 [[nodiscard]] base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& text,
                                                 bool marks_use);
 

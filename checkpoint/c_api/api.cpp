@@ -55,7 +55,7 @@ extern "C" {
 uint32_t rr_abi_version(void) { return RR_ABI_VERSION; }
 
 const char* rr_error(void) {
-  return last_error.empty() ? "cannot go on: there is no memory" : last_error.c_str();
+  return last_error.empty() ? "cannot go on: out of memory" : last_error.c_str();
 }
 
 void rr_blob_free(rr_blob* blob) {
@@ -125,14 +125,14 @@ int rr_save_begin(rr_store* store, uint64_t step, uint64_t saves_before, const c
     if (store->generation == 0) {
       return fail(Errc::kInvalidArgument, "cannot save: the directories were not claimed");
     }
-    ck::Participants who =
+    ck::Participants decoded =
         RR_TRY(ck::decode_participants(blob_view(participants, participants_size)));
     auto made = std::make_unique<rr_save>();
     made->owner = store;
     made->attempt = {step, store->generation,
                      ck::attempt_token(store->session, step, saves_before)};
     made->name = ck::attempt_folder(made->attempt);
-    RR_TRY(store->store.join(made->attempt, who.layout, std::move(who.writers)));
+    RR_TRY(store->store.join(made->attempt, decoded.layout, std::move(decoded.writers)));
     *save = made.release();
     return {};
   });
@@ -155,7 +155,7 @@ int rr_save_recheck(const rr_save* save, const uint64_t* shards, size_t count, r
     std::vector<std::string> names;
     for (size_t i = 0; i < count; ++i) {
       if (!save->written || shards[i] >= save->sources.size()) {
-        return fail(Errc::kInvalidArgument, "cannot check what was not written");
+        return fail(Errc::kInvalidArgument, "cannot check a save that was not written");
       }
       const ck::Shard& shard = save->written->part.shards[shards[i]];
       if (ck::crc32c(save->sources[shards[i]]) != shard.crc) names.push_back(shard.name);
@@ -237,7 +237,7 @@ int rr_checkpoint_read(rr_checkpoint* checkpoint, const rr_read* reads, size_t c
 
 int rr_checkpoint_verify(rr_checkpoint* checkpoint, rr_blob* faults) {
   return guarded([&]() -> Status {
-    // From shared storage first: that is what is marked.
+    // Reads from shared storage first, because that is what gets marked.
     const ck::FoundAttempt& all = checkpoint->found;
     ck::ReadOptions options = checkpoint->options;
     options.local_first = false;
@@ -260,7 +260,7 @@ int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blo
              rr_blob* notes) {
   return guarded([&]() -> Status {
     if (keep == 0) {
-      return fail(Errc::kInvalidArgument, "cannot remove checkpoints: one at least is kept");
+      return fail(Errc::kInvalidArgument, "cannot remove checkpoints: at least one must be kept");
     }
     const auto paths = RR_TRY(ck::directories_from(directories, count));
     const auto pruned = RR_TRY(ck::prune(ck::posix_disk(), paths, keep));

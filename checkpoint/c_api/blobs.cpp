@@ -12,11 +12,11 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kDtypeBytesMax = 64;
-constexpr std::size_t kShardFixedBytes = 24;  // of a shard without name, type and dimensions
+constexpr std::size_t kShardFixedBytes = 24;  // of a shard, besides name, type and dimensions
 
 std::unexpected<base::Error> bad_blob(std::string_view what) {
   return fail(Errc::kInvalidArgument, "cannot understand " + std::string(what) +
-                                          ": it is cut off, too long or says more than there is");
+                                          ": it is cut off, too long or contradicts itself");
 }
 
 void sizes_from(ByteReader& in, std::vector<std::uint64_t>& sizes) {
@@ -33,11 +33,11 @@ void put_box(ByteWriter& out, const Shard& shard) {
 
 Result<Participants> decode_participants(std::string_view blob) {
   ByteReader in(blob);
-  Participants who;
-  who.layout = layout_from(in);
-  who.writers = names_from(in, kWritersMax);
-  if (!in.ended()) return bad_blob("who takes part in a checkpoint");
-  return who;
+  Participants participants;
+  participants.layout = layout_from(in);
+  participants.writers = names_from(in, kWritersMax);
+  if (!in.ended()) return bad_blob("the participants");
+  return participants;
 }
 
 Result<std::vector<Shard>> decode_structure(std::string_view blob) {

@@ -1,7 +1,7 @@
 #pragma once
-// What goes over the C interface as bytes: descriptions in, catalogues out. Fields as in
-// docs/checkpoint-format.md (`text`, `list of X`), little endian. Bounded: a caller that says more
-// than there is gets kInvalidArgument.
+// Blobs of the C interface: descriptions in, catalogues out. Fields are as in
+// docs/checkpoint-format.md (`text`, `list of X`), little endian. Decoding is bounded: malformed
+// blobs give kInvalidArgument.
 
 #include <span>
 #include <string>
@@ -28,8 +28,8 @@ base::Result<std::vector<Shard>> decode_structure(std::string_view blob);
 base::Result<std::vector<RankState>> decode_states(std::string_view blob);
 
 // list of (u64 step, u64 generation, text token, u32 state, u32 flags, text poisoned, u64 sequence,
-// u64 wall time, u64 bytes of data, text digest); flags: 1 verified, 2 pinned, 4 on disks of single
-// machines alone; states as AttemptState.
+// u64 wall time, u64 bytes of data, text digest); flags: 1 verified, 2 pinned, 4 only on disks of
+// single machines; states as AttemptState.
 [[nodiscard]] std::string encode_catalogue(std::span<const FoundAttempt> all);
 // u64 step, u64 generation, text token, u64 sequence, u64 wall time, text digest, u32 world size,
 // axes, list of text mounts, list of text writers, the structure (as above), states.

@@ -22,7 +22,7 @@ Status give_blob(std::string_view bytes, rr_blob* blob) {
   if (blob == nullptr) return {};
   blob->data = static_cast<char*>(std::malloc(std::max<std::size_t>(bytes.size(), 1)));
   blob->size = blob->data == nullptr ? 0 : bytes.size();
-  if (blob->data == nullptr) return fail(Errc::kLimit, "cannot answer: there is no memory");
+  if (blob->data == nullptr) return fail(Errc::kLimit, "cannot return a result: out of memory");
   std::memcpy(blob->data, bytes.data(), bytes.size());
   return {};
 }
@@ -42,7 +42,7 @@ Result<IoWay> io_way_from(rr_io_way io) {
     case RR_IO_DIRECT: return IoWay::kDirect;
     case RR_IO_BUFFERED: return IoWay::kBuffered;
   }
-  return fail(Errc::kInvalidArgument, "cannot use checkpoints: no such way to read and write");
+  return fail(Errc::kInvalidArgument, "cannot use checkpoints: unknown I/O method");
 }
 
 Result<std::chrono::milliseconds> patience_from(uint64_t ms) {

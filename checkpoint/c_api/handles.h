@@ -1,6 +1,5 @@
 #pragma once
-// What is behind the handles of the C interface, and what its functions share. Of this room's
-// c_*.cpp alone.
+// The handles of the C interface, and helpers that its functions share. Private to c_api/.
 
 #include <chrono>
 #include <new>
@@ -18,8 +17,8 @@
 
 struct rr_store {
   robustrun::checkpoint::Store store;
-  robustrun::checkpoint::Session session;  // claimed
-  std::uint64_t generation = 0;            // 0: not claimed
+  robustrun::checkpoint::Session session;  // the claimed one
+  std::uint64_t generation = 0;            // 0: nothing claimed
 };
 
 struct rr_save {
@@ -31,7 +30,7 @@ struct rr_save {
 };
 
 struct rr_checkpoint {
-  robustrun::checkpoint::FoundAttempt found;  // its manifest is the reader's
+  robustrun::checkpoint::FoundAttempt found;  // its manifest was moved to the reader
   robustrun::checkpoint::CheckpointReader reader;
   robustrun::checkpoint::ReadOptions options;
 };
@@ -40,7 +39,8 @@ namespace robustrun::checkpoint {
 
 inline thread_local std::string last_error;
 
-// Nothing of C++ goes over the border: what is caught here is a lack of memory.
+// Runs `body` and stores its error. No exception crosses the C interface; the only one expected is
+// a lack of memory.
 template <class Body>
 int guarded(Body body) noexcept {
   try {
@@ -60,14 +60,14 @@ int guarded(Body body) noexcept {
 [[nodiscard]] inline std::string_view blob_view(const char* data, size_t size) {
   return data == nullptr ? std::string_view() : std::string_view(data, size);
 }
-// To be freed by rr_blob_free(); null: nobody wants it.
+// Copies `bytes` to `blob`, which the caller frees by rr_blob_free(); null: not wanted.
 base::Status give_blob(std::string_view bytes, rr_blob* blob);
-// kInvalidArgument: none, or too many.
+// kInvalidArgument: no directory, or too many.
 base::Result<std::vector<std::string>> directories_from(const char* const* directories,
                                                         size_t count);
 base::Result<IoWay> io_way_from(rr_io_way io);
 base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);  // 0: the default
-// What rr_save_write() is given.
+// Contents from the arguments of rr_save_write().
 base::Result<PartContents> contents_from(std::string_view structure, const void* const* addresses,
                                          size_t count, std::string_view states);
 

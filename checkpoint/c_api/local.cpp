@@ -30,7 +30,7 @@ Result<ck::AttemptId> attempt_from(std::string_view name) {
       return *std::move(attempt);
     }
   }
-  return fail(Errc::kInvalidArgument, "no attempt has the name " + std::string(name));
+  return fail(Errc::kInvalidArgument, "'" + std::string(name) + "' is not the name of an attempt");
 }
 
 Status give_drained(Result<ck::Drained> done, int* complete, rr_blob* notes) {
@@ -54,9 +54,9 @@ int rr_store_local(rr_store* store, const char* const* directories, size_t count
 int rr_checkpoint_present(rr_checkpoint* checkpoint, uint8_t* present, size_t count) {
   return guarded([&]() -> Status {
     if (count != checkpoint->reader.manifest().shards.size()) {
-      return fail(Errc::kInvalidArgument, "there is another number of shards");
+      return fail(Errc::kInvalidArgument, "the number of shards does not match");
     }
-    // All of it is on shared storage: nobody needs to look.
+    // Everything is on shared storage; no lookup is needed.
     if (!checkpoint->found.is_local()) {
       std::fill(present, present + count, uint8_t{1});
       return {};
@@ -109,7 +109,8 @@ int rr_drain_rest(rr_drain* drain, const char* attempt, uint64_t turn, uint64_t 
                   int* complete, rr_blob* notes) {
   return guarded([&]() -> Status {
     const ck::AttemptId id = RR_TRY(attempt_from(attempt));
-    if (turn >= turns) return fail(Errc::kInvalidArgument, "there are not so many turns");
+    if (turn >= turns)
+      return fail(Errc::kInvalidArgument, "the turn must be below the number of turns");
     return give_drained(drain->drain.rest(id, {turn, turns}), complete, notes);
   });
 }

@@ -5,6 +5,7 @@
 #include "checkpoint/c_api/blobs.h"
 #include "checkpoint/c_api/handles.h"
 #include "checkpoint/format/paths.h"
+#include "checkpoint/memory/copies_kept.h"
 #include "checkpoint/memory/staging.h"
 
 namespace ck = robustrun::checkpoint;
@@ -33,12 +34,12 @@ Result<Ordered> ordered_from(const rr_store& store, const rr_order& from) {
     return fail(Errc::kInvalidArgument, "cannot save: the directories were not claimed");
   }
   Ordered ordered;
-  ck::Participants who =
+  ck::Participants participants =
       RR_TRY(ck::decode_participants(blob_view(from.participants, from.participants_size)));
   ordered.order.attempt = {from.step, store.generation,
                            ck::attempt_token(store.session, from.step, from.saves_before)};
-  ordered.order.layout = std::move(who.layout);
-  ordered.order.writers = std::move(who.writers);
+  ordered.order.layout = std::move(participants.layout);
+  ordered.order.writers = std::move(participants.writers);
   ordered.order.writer = from.writer;
   ordered.order.directories = store.store.directories();
   ordered.contents =
@@ -47,7 +48,7 @@ Result<Ordered> ordered_from(const rr_store& store, const rr_order& from) {
   return ordered;
 }
 
-// Whole shards that the copy has are taken away from `requests`.
+// Removes from `requests` the whole shards that the copy has.
 Status read_from_memory(ck::Staging& staging, const ck::Manifest& committed,
                         std::vector<ck::ReadRequest>& requests, std::uint64_t& bytes) {
   const ck::FoundCopy found = RR_TRY(ck::find_copy(staging.area(), committed.head.attempt));
@@ -78,7 +79,7 @@ extern "C" {
 int rr_memory_open(uint32_t threads, rr_memory** memory) {
   return guarded([&]() -> Status {
     if (threads == 0 || threads > kCopyThreadsMax) {
-      return fail(Errc::kInvalidArgument, "between 1 and 64 threads copy");
+      return fail(Errc::kInvalidArgument, "cannot copy with fewer than 1 or more than 64 threads");
     }
     *memory = new rr_memory{ck::Staging(threads)};
     return {};
@@ -89,7 +90,7 @@ void rr_memory_close(rr_memory* memory) { delete memory; }
 
 int rr_memory_use(rr_memory* memory, int fd, uint64_t slot_bytes) {
   return guarded([&]() -> Status {
-    // What there was is given back first: both together may be more than there is.
+    // Free the old memory first: both together may exceed what is free.
     RR_TRY(memory->staging.use(ck::MemoryArea()));
     ck::MemoryArea area = RR_TRY(fd >= 0 ? ck::MemoryArea::shared(robustrun::base::Fd(fd))
                                          : ck::MemoryArea::own(slot_bytes));
@@ -126,7 +127,7 @@ void rr_memory_discard(rr_memory* memory, uint32_t slot) {
 }
 
 void rr_memory_hold(rr_memory* memory, uint32_t slot, int held) {
-  if (slot >= ck::MemoryArea::kSlotsMax) return;
+  if (slot >= ck::kCopiesMax) return;
   held != 0 ? memory->staging.hold(slot) : memory->staging.release(slot);
 }
 
@@ -150,14 +151,14 @@ int rr_memory_read(rr_memory* memory, rr_checkpoint* checkpoint, const rr_read* 
     for (size_t i = 0; i < count; ++i) {
       if (reads[i].shard >= committed.shards.size() ||
           (reads[i].bytes > 0 && reads[i].destination == nullptr)) {
-        return fail(Errc::kInvalidArgument, "cannot read that: no such shard, or no destination");
+        return fail(Errc::kInvalidArgument, "cannot read: no such shard, or no destination");
       }
       requests.push_back({reads[i].shard,
                           reads[i].begin,
                           {static_cast<char*>(reads[i].destination), reads[i].bytes}});
     }
     std::uint64_t bytes = 0;
-    // A copy that is damaged is as good as none: the disk has all of it.
+    // A damaged copy counts as none: the disk has all data.
     const Status read = read_from_memory(memory->staging, committed, requests, bytes);
     *from_memory = read ? bytes : 0;
     return checkpoint->reader.read(requests);

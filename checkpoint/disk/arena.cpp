@@ -19,9 +19,9 @@ base::Result<Arena> Arena::make(std::size_t bytes) {
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) {
     arena.bytes_ = 0;
-    return base::fail_errno("cannot get " + std::to_string(bytes) + " bytes of memory", errno);
+    return base::fail_errno("cannot allocate " + std::to_string(bytes) + " bytes of memory", errno);
   }
-  // What lies before and behind the aligned part goes back.
+  // Unmap what lies before and after the aligned part.
   char* const all = static_cast<char*>(start);
   const std::size_t skip =
       (kHugePageBytes - reinterpret_cast<std::uintptr_t>(all) % kHugePageBytes) % kHugePageBytes;

@@ -1,6 +1,6 @@
 #pragma once
-// Memory through which data goes to disk: aligned for O_DIRECT, in huge pages where there are some,
-// touched once and then used again and again (a page's first touch costs more than a disk's write).
+// Memory through which data goes to disk: aligned for O_DIRECT, in huge pages where available. Kept
+// and reused, because touching a new page costs more than writing it to disk.
 
 #include <cstddef>
 #include <utility>
@@ -11,7 +11,7 @@ namespace robustrun::checkpoint {
 
 class Arena {
  public:
-  // `bytes` is rounded up to whole pages, huge ones (2 MiB) when it is as much as one.
+  // `bytes` is rounded up to whole pages, to huge pages (2 MiB) from the size of one on.
   static base::Result<Arena> make(std::size_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept

@@ -23,7 +23,8 @@ using base::Result;
 using base::Status;
 using std::chrono::milliseconds;
 
-// Between two tries. Processes that save together take turns of a millisecond or two.
+// Pause between two tries. Processes that save together hold the lock for a millisecond or two
+// each.
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{100};
 
@@ -35,7 +36,7 @@ std::string own_host() {
   return name.data();
 }
 
-// On a full disk the lock is as good without it.
+// On a full disk the lock works without the name.
 void leave_name(int file) {
   const std::string line = control_line(fmt::format("held {} {}", ::getpid(), own_host()));
   const ssize_t written = ::pwrite(file, line.data(), line.size(), 0);
@@ -46,13 +47,13 @@ void leave_name(int file) {
 std::string last_holder(const std::string& path) {
   const auto words = read_control_line(path);
   if (!words || words->size() != 3 || words->front() != "held") {
-    return "a process that left no name there";
+    return "an unknown process";
   }
   return fmt::format("process {} on {}", base::printable((*words)[1]),
                      base::printable((*words)[2]));
 }
 
-// Nothing: somebody else has it.
+// Returns nullopt if another process holds it.
 Result<std::optional<base::Fd>> try_to_lock(const std::string& path) {
   base::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return base::fail_errno("cannot open " + path, errno);
@@ -82,10 +83,11 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& home, MountThreads&
       threads.call(mount, [path]() -> Result<std::string> { return last_holder(path); });
   return base::fail(
       Errc::kTimeout,
-      fmt::format("cannot lock {}: it was still held after {:g} s, last by {}; try again when that "
-                  "is done, or end that process if it hangs: the lock goes with it",
-                  path, std::chrono::duration<double>(patience).count(),
-                  holder ? *holder : "nobody knows whom"));
+      fmt::format(
+          "cannot lock {}: still held after {:g} s, last by {}; try again when that process "
+          "is done, or end it if it hangs: that releases the lock",
+          path, std::chrono::duration<double>(patience).count(),
+          holder ? *holder : "an unknown process"));
 }
 
 DirectoryLock::~DirectoryLock() {

@@ -1,7 +1,8 @@
 #pragma once
-// Held while it is decided who may commit: an flock on `.lock` in the home directory, which the
-// kernel lets go when its holder dies. Who gets it writes its process id and host there, for those
-// who wait in vain. Used by the thread that uses the home's MountThreads.
+// The lock of a home directory, held for every decision about which attempt may commit. It is an
+// flock on `.lock`, which the kernel releases when its holder dies. The holder writes its process
+// id and host into the file, so that a process that times out can name it. Used by the thread that
+// uses the home's MountThreads.
 
 #include <chrono>
 #include <string>
@@ -12,19 +13,20 @@
 
 namespace robustrun::checkpoint {
 
-// Holders write small files. The longest is a claim that reads back what a job before it left
-// complete, a whole checkpoint; who comes meanwhile must not give up.
+// Most holders only write small files. A claim holds the lock longest: it reads back a whole
+// checkpoint that an earlier job left complete, and waiting processes must not give up meanwhile.
 inline constexpr std::chrono::milliseconds kLockPatience{30 * 60'000};
 
 class DirectoryLock {
  public:
-  // kTimeout: others have had it for all of `patience`; names the last of them. ETIMEDOUT: the home
-  // does not answer. `threads`: those of the home among others; not owned.
+  // Takes the lock of `home`. `threads` includes the home's mount and is not owned. kTimeout: the
+  // lock was held for all of `patience`; the text names the last holder. ETIMEDOUT: the home does
+  // not answer.
   static base::Result<DirectoryLock> take(const std::string& home, MountThreads& threads,
                                           std::chrono::milliseconds patience);
   DirectoryLock(DirectoryLock&&) = default;
   DirectoryLock& operator=(DirectoryLock&&) = delete;
-  // Lets go also where a child of this process has inherited the open file.
+  // Releases the lock even if a child process has inherited the open file.
   ~DirectoryLock();
 
  private:

@@ -22,13 +22,13 @@ using base::Fd;
 using base::Result;
 using base::Status;
 
-// What failed, and what the user can do about it.
+// The failure, and what the user can do about it.
 std::unexpected<base::Error> refused_write(const std::string& what, int cause) {
   auto failure = base::fail_errno(what, cause);
   if (cause == ENOSPC || cause == EDQUOT) {
     failure.error().what += "; remove old checkpoints there, or save elsewhere";
   } else if (cause == EIO) {
-    failure.error().what += "; look at that disk, and leave it out until then";
+    failure.error().what += "; check that disk, and leave it out until it is repaired";
   }
   return failure;
 }
@@ -38,7 +38,8 @@ bool aligned(std::uint64_t offset, const char* memory, std::size_t bytes) {
          reinterpret_cast<std::uintptr_t>(memory) % kAlignment == 0;
 }
 
-// One request, or several at once by the thread's ring: as pwrite and pread answer.
+// Transfers through the thread's ring in several requests at once, or else in one. Returns what
+// pwrite and pread return.
 ssize_t write_some(int fd, std::uint64_t offset, std::string_view bytes, Ring* ring) {
   if (ring == nullptr) {
     return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -68,7 +69,7 @@ Status write_at(int fd, std::uint64_t offset, std::string_view bytes, const std:
   return {};
 }
 
-// EIO: the medium does not give it, though it may be there.
+// EIO: the medium cannot deliver data that may well be there.
 std::unexpected<base::Error> read_failure(const std::string& what, int cause) {
   auto failure = base::fail_errno(what, cause);
   if (cause == EIO) failure.error().code = base::Errc::kUnavailable;
@@ -91,8 +92,8 @@ Status read_at(int fd, std::uint64_t offset, std::span<char> into, const std::st
   return {};
 }
 
-// Room for so many bytes, or why not. posix_fallocate() would write a byte into each block where a
-// file system cannot do that.
+// Reserves space and returns 0 or an errno. posix_fallocate() is no alternative: if the file system
+// cannot reserve, it writes a byte into each block.
 int reserve(int fd, std::uint64_t bytes) {
   while (::fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0) {
     if (errno != EINTR) return errno;
@@ -110,8 +111,8 @@ class PosixFile final : public OutputFile {
         direct_(std::move(direct)),
         ring_(ring) {}
 
-  // A file system may take O_DIRECT when a file is opened and refuse it with EINVAL at the first
-  // write: from then on all goes through the page cache.
+  // A file system may accept O_DIRECT at open and refuse it with EINVAL at the first write. From
+  // then on everything goes through the page cache.
   Status write(std::uint64_t offset, std::string_view bytes) override {
     if (direct_ && !refused_ && aligned(offset, bytes.data(), bytes.size())) {
       Status status =
@@ -143,7 +144,7 @@ class PosixDisk final : public Disk {
                                              std::uint64_t bytes) override {
     Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file) return refused_write("cannot make " + path, errno);
-    // Reserved now: no write behind this can run out of space (or, in /dev/shm, end in SIGBUS).
+    // Reserved now, so that no later write runs out of space (or, in /dev/shm, ends in SIGBUS).
     if (bytes > 0) {
       const int cause = reserve(file.get(), bytes);
       if (cause != 0 && cause != EOPNOTSUPP && cause != EINVAL) {

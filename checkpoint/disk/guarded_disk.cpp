@@ -14,7 +14,7 @@ class GuardedFile final : public OutputFile {
       : file_(std::move(file)), threads_(threads), mount_(mount) {}
   GuardedFile(const GuardedFile&) = delete;
   GuardedFile& operator=(const GuardedFile&) = delete;
-  // To close it is a call, too.
+  // Closing may hang as well.
   ~GuardedFile() override {
     (void)threads_.call(mount_, [file = std::move(file_)]() mutable -> Status {
       file.reset();

@@ -1,6 +1,6 @@
 #pragma once
-// A disk of which no call takes longer than the patience of its mount's threads: it ends with
-// ETIMEDOUT then. For what is small: what is written is copied. Used by one thread.
+// A disk whose calls end with ETIMEDOUT when they exceed the patience of the mount's threads. For
+// small files: it copies what it writes. Used by one thread.
 
 #include "checkpoint/disk/disk.h"
 #include "checkpoint/disk/mount_threads.h"
@@ -9,7 +9,7 @@ namespace robustrun::checkpoint {
 
 class GuardedDisk final : public Disk {
  public:
-  // Neither is owned.
+  // Owns neither argument.
   GuardedDisk(Disk& disk, MountThreads& threads) : disk_(disk), threads_(threads) {}
 
   base::Result<std::unique_ptr<OutputFile>> create(const std::string& path,

@@ -1,6 +1,6 @@
 #pragma once
-// One file of a mount while the mount's lanes write it: made, written, synced by the last of them,
-// or given up. Shared by all who may still be at it, because a call that hangs is left behind.
+// One file that the lanes of a mount write: created, written, and synced by the last lane, or given
+// up. Shared by all lanes, because a call that hangs outlives the save.
 
 #include <atomic>
 #include <cstdint>
@@ -18,31 +18,32 @@ struct MountFile {
   std::uint32_t mount = 0;
   std::string name;
   std::string path;
-  std::shared_ptr<Arena> arena;  // what the lanes write from
+  std::shared_ptr<Arena> arena;  // memory that the lanes write from
   bool made = false;
   std::unique_ptr<OutputFile> output;
-  std::atomic<std::uint32_t> at_work = 0;  // lanes
-  std::atomic<bool> failed = false;        // a lane has: the file is no good
-  base::Status synced = base::fail(base::Errc::kCancelled, "it was not synced");
-  base::Status status;  // of all of it
+  std::atomic<std::uint32_t> at_work = 0;  // lanes that are still writing
+  std::atomic<bool> failed = false;  // a lane failed, so the file is unusable
+  base::Status synced = base::fail(base::Errc::kCancelled, "not synced");
+  base::Status status;  // of the whole file
 };
 
-// `stem`-m1.end, or `stem`-m1-N.end with N from `round` on, where somebody died who had begun to
-// write the same.
+// "STEM-m1END", or "STEM-m1-NEND" with N counted from `round`, if a writer that died had begun a
+// file of the same name.
 struct MountFileName {
   std::string folder;
   std::string stem;
   std::string end;
   std::size_t round = 0;
 };
-// Makes it, for every lane to write; what goes wrong is its status.
+// Creates the file for all lanes. A failure is stored in its status.
 void make_file(MountThreads& threads, Disk& disk, MountFile& file, const MountFileName& name,
                std::uint64_t bytes);
 
-// A lane is done with it. True: it was the last one and has tried to sync the file.
+// Called when a lane has finished. Returns true if it was the last one, which tries to sync the
+// file.
 bool end_lane(MountFile& file, Disk& disk, LifeSign& sign);
 
-// Its space, if it can be had.
+// Removes the file to free its space, if the mount answers.
 void give_up_file(MountThreads& threads, Disk& disk, std::shared_ptr<MountFile> file);
 
 }  // namespace robustrun::checkpoint

@@ -9,13 +9,13 @@
 
 namespace robustrun::checkpoint {
 
-constexpr std::uint64_t kFullBytes = 64U << 20U;   // from here on a reading counts in full
-constexpr std::uint64_t kTellingBytes = 4U << 20U;  // below that it is the latency alone
+constexpr std::uint64_t kFullBytes = 64U << 20U;    // from this size on a reading counts in full
+constexpr std::uint64_t kTellingBytes = 4U << 20U;  // below this size latency dominates
 constexpr double kFollows = 0.5;
-constexpr double kForgets = 1.0 / 128;  // of what a mount lacks, by a save that did not measure it
-constexpr double kDrainedBelow = 0.5;
-constexpr double kKnownBelow = 0.25;  // to be slow: to say so again little is enough
-constexpr double kPaceMin = 0.02;  // so that it is seen when a mount is fast again
+constexpr double kForgets = 1.0 / 128;  // recovery per save in which the mount was not measured
+constexpr double kSlowBelow = 0.5;
+constexpr double kKnownBelow = 0.25;  // below this pace few bytes are enough to confirm it
+constexpr double kPaceMin = 0.02;  // lowest pace, so that a recovery is noticed
 
 namespace {
 
@@ -23,7 +23,7 @@ bool is_telling(const MountReading& reading) {
   return reading.bytes >= kTellingBytes && reading.took > base::Nanos(0);
 }
 
-// Bytes a second and unit of weight.
+// Bytes per second and unit of weight.
 double speed_of(const MountReading& reading) {
   const double seconds = std::chrono::duration<double>(reading.took).count();
   return static_cast<double>(reading.bytes) / seconds / reading.weight;
@@ -44,26 +44,26 @@ std::vector<std::pair<std::size_t, std::string>> MountPace::learn(
     best = speed_of(reading);
     best_bytes = reading.bytes;
   }
-  std::vector<std::pair<std::size_t, std::string>> drained;
+  std::vector<std::pair<std::size_t, std::string>> slow;
   for (const MountReading& reading : readings) {
     if (!is_telling(reading)) continue;
     double& pace = pace_[reading.mount];
     const double now = speed_of(reading) / best;
     const bool is_known = pace < kKnownBelow && now < pace;
-    // A comparison is worth as much as the smaller one of the two.
+    // A comparison counts as much as the smaller reading.
     const auto bytes = is_known ? kFullBytes : std::min({reading.bytes, best_bytes, kFullBytes});
     const double share = kFollows * static_cast<double>(bytes) / static_cast<double>(kFullBytes);
     pace = std::clamp(pace + (now - pace) * share, kPaceMin, 1.0);
-    if (pace >= kDrainedBelow) continue;
-    drained.emplace_back(reading.mount,
-                         fmt::format("it wrote {:.0f} MB/s, {:.0f} % of what the others do by "
-                                     "their weights: it gets less",
-                                     speed_of(reading) * reading.weight / 1e6, now * 100));
+    if (pace >= kSlowBelow) continue;
+    slow.emplace_back(reading.mount,
+                      fmt::format("it wrote {:.0f} MB/s, {:.0f} % of the others' speed by "
+                                  "weight; it gets less data",
+                                  speed_of(reading) * reading.weight / 1e6, now * 100));
   }
   for (std::size_t i = 0; i < pace_.size(); ++i) {
     if (!measured[i]) pace_[i] += (1 - pace_[i]) * kForgets;
   }
-  return drained;
+  return slow;
 }
 
 }  // namespace robustrun::checkpoint

@@ -1,12 +1,12 @@
 #pragma once
-// How fast the mounts really are, so that each gets what it can take: learned from every save.
-// Plain data in, plain data out.
+// Learns from every save how fast each mount really is, so that it gets a fitting share of the
+// data. Plain data in, plain data out.
 //
-// A mount's pace is its measured speed in units of its weight, relative to the best of them: 1
-// when it keeps up with its weight. It follows the measurements by half of the difference, so that
-// one slow save alone is no news, and by less where little was written: then the latency has its
-// say. A mount whose pace is below one half is drained, which is said. One that gets too little to
-// be measured slowly gets more, until it is.
+// A mount's pace is its measured speed divided by its weight, relative to the best mount: 1 if it
+// keeps up with its weight. Each measurement moves the pace by half of the difference, so that one
+// slow save does not count for much, and by less if little was written, because then latency
+// dominates. A mount whose pace falls below one half is reported as slow. A mount that gets too
+// little data to be measured slowly gets more again.
 
 #include <cstdint>
 #include <span>
@@ -19,7 +19,7 @@ namespace robustrun::checkpoint {
 
 struct MountReading {
   std::size_t mount = 0;
-  double weight = 1;        // as given by the user, above 0
+  double weight = 1;        // from the user; above 0
   std::uint64_t bytes = 0;  // written and synced
   base::Nanos took{0};
 };
@@ -29,8 +29,8 @@ class MountPace {
   explicit MountPace(std::size_t mounts) : pace_(mounts, 1) {}
 
   [[nodiscard]] double of(std::size_t mount) const { return pace_[mount]; }
-  // Of one save; what wrote too little says nothing. Answers which mounts are
-  // drained, by index and a sentence without its name.
+  // Learns from the readings of one save; readings of too few bytes are ignored. Returns the mounts
+  // that are slow at present, by index, with a sentence that does not name them.
   std::vector<std::pair<std::size_t, std::string>> learn(std::span<const MountReading> readings);
 
  private:

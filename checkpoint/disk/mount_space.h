@@ -1,5 +1,5 @@
 #pragma once
-// What may be written to which mount, now.
+// How many bytes each mount can take at present.
 
 #include <span>
 #include <string>
@@ -11,13 +11,13 @@
 namespace robustrun::checkpoint {
 
 struct MountFolder {
-  std::string folder;  // where files go; empty: the mount is not to be used
+  std::string folder;  // where files go; empty: do not use this mount
   double weight = 1;
 };
 
-// Weights and free bytes (statvfs), as many as `mounts`; a mount not to be used has weight 0.
+// Weight and free bytes (statvfs) of each mount. A mount that must not be used has weight 0.
 [[nodiscard]] std::vector<MountSpace> spaces_of(std::span<const MountFolder> mounts);
-// The same, where `mounts` are those of `threads`: one that does not answer has weight 0, too.
+// As above; `mounts` are those of `threads`. A mount that does not answer also has weight 0.
 [[nodiscard]] std::vector<MountSpace> spaces_of(MountThreads& threads,
                                                 std::span<const MountFolder> mounts);
 

@@ -17,12 +17,12 @@ using base::Status;
 
 constexpr int kLooksPerPatience = 8;
 
-// What the waiting side knows of one job.
+// The waiting side's view of one job.
 struct Watched {
   std::shared_ptr<LifeSign> sign;
   std::size_t mount = 0;
   std::uint64_t seen = 0;
-  Nanos waited{0};  // for the call that it is in
+  Nanos waited{0};  // for the current call
   bool ended = false;
   bool given_up = false;
 };
@@ -35,7 +35,7 @@ struct MountThreads::State {
   std::chrono::milliseconds patience;
   base::SystemClock clock;
   Nanos looked{0};
-  std::vector<std::size_t> stuck;  // calls of each mount that have not come back
+  std::vector<std::size_t> stuck;  // calls of each mount that have not returned
   boost::asio::io_context loop;
   base::BlockingPool pool;
 
@@ -52,7 +52,7 @@ struct MountThreads::State {
     auto work = [sign = (*round)[index].sign, work = std::move(job.work)]() mutable {
       work(*sign);
     };
-    // Posted to the loop, also when it comes back in a later round.
+    // Posted to the loop even if the call returns during a later round.
     auto done = [this, round, index] {
       Watched& watched = (*round)[index];
       watched.ended = true;
@@ -64,9 +64,9 @@ struct MountThreads::State {
 
   [[nodiscard]] Nanos between_looks() const { return Nanos(patience) / kLooksPerPatience; }
 
-  // Gives up what has been in one call for too long. False: nobody is waited for any more. However
-  // long it took to come here, it counts as one look's time: a process that was stopped, or found
-  // no processor, has learned nothing about its mounts.
+  // Gives up jobs whose current call has taken too long. Returns false when no job is left to wait
+  // for. However late this runs, it counts as one interval: a waiting process that was itself
+  // stopped, or got no processor, has learned nothing about its mounts.
   bool look(std::vector<Watched>& round) {
     bool waiting = false;
     const Nanos now = clock.now();
@@ -104,7 +104,7 @@ std::vector<Status> MountThreads::run(std::vector<Job> jobs) {
     (*round)[i] = {std::make_shared<LifeSign>(), jobs[i].mount, 0, Nanos(0), false, false};
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    (*round)[i].given_up = stuck(jobs[i].mount);  // and it is not started
+    (*round)[i].given_up = stuck(jobs[i].mount);  // so it is not started
     if (!(*round)[i].given_up) state_->start(std::move(jobs[i]), round, i);
   }
   state_->loop.restart();

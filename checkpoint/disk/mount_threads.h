@@ -1,11 +1,11 @@
 #pragma once
-// The threads that touch mounts. A dead NFS server or a stopped FUSE process holds whoever touches
-// it for ever; so each mount has threads of its own, and whoever waits for one gives up when a call
-// has not come back within the patience. The thread is left behind, and with it the memory and the
-// file of its call; the mount counts as stuck, and is not touched, until the call comes back.
+// The threads that access mounts. A dead NFS server or a stopped FUSE process blocks every caller
+// forever. Therefore each mount has threads of its own, and a waiting caller gives up a call that
+// has not returned within the patience. The thread stays behind with the memory and the file of its
+// call; the mount counts as stuck and is not accessed until the call returns.
 //
-// Used by one thread. A job owns what its calls use; what belongs to others (a caller's buffers) it
-// touches only between calls, when it cannot be given up.
+// Used by one thread. A job owns everything that its calls use. Memory of others (a caller's
+// buffers) it may touch only between calls, when it cannot be given up.
 
 #include <atomic>
 #include <chrono>
@@ -22,11 +22,11 @@ namespace robustrun::checkpoint {
 
 inline constexpr std::chrono::milliseconds kPatience{60'000};  // for one call; see StoreOptions
 
-// How a job stands: between calls (even) or in one (odd); it changes with every call.
+// State of a job: between calls (even) or in a call (odd); it changes with every call.
 class LifeSign {
  public:
-  // Around each call that may hang. leave() is false when the job was given up: then it ends at
-  // once and touches only what it owns.
+  // Called before and after each call that may hang. leave() returns false if the job was given up:
+  // it must then end at once and touch only what it owns.
   void enter() { own_ = state_.fetch_add(1) + 1; }
   bool leave() { return state_.compare_exchange_strong(own_, own_ + 1); }
 
@@ -43,7 +43,7 @@ class LifeSign {
 
 class MountThreads {
  public:
-  // `lanes`: threads for each of the mounts.
+  // `lanes`: number of threads for each mount.
   MountThreads(std::vector<std::string> mounts, std::uint32_t lanes,
                std::chrono::milliseconds patience);
   MountThreads(const MountThreads&) = delete;
@@ -52,14 +52,15 @@ class MountThreads {
 
   struct Job {
     std::size_t mount = 0;
-    std::uint32_t lane = 0;  // no two of one run() have the same mount and lane
+    std::uint32_t lane = 0;  // no two jobs of one run() share mount and lane
     std::move_only_function<void(LifeSign&)> work;
   };
-  // Runs them side by side; returns when each has ended or was given up. For each job whether it
-  // ended; if not: ETIMEDOUT, and the mount is named.
+  // Runs the jobs in parallel and returns when each has ended or was given up. The result has one
+  // status per job: success, or ETIMEDOUT with the mount's name.
   std::vector<base::Status> run(std::vector<Job> jobs);
 
-  // One call: its answer, or ETIMEDOUT. `work` owns all that it uses and answers a Result.
+  // Makes one call and returns its result, or ETIMEDOUT. `work` owns everything it uses and returns
+  // a Result.
   template <class Work>
   auto call(std::size_t mount, Work work) -> decltype(work()) {
     auto answer = std::make_shared<std::optional<decltype(work())>>();
@@ -69,7 +70,7 @@ class MountThreads {
     if (!ended) return std::unexpected(std::move(ended).error());
     return std::move(**answer);
   }
-  // One call for each mount, side by side: together they take no longer than one that hangs.
+  // Makes one call for each mount in parallel; together they take no longer than one that hangs.
   template <class Work>
   auto call_each(std::vector<Work> works) {
     using Answer = decltype(works.front()());
@@ -87,14 +88,14 @@ class MountThreads {
     return answers;
   }
 
-  // From the next run() on. What was stuck stays so.
+  // Takes effect with the next run(). Stuck mounts stay stuck.
   void set_patience(std::chrono::milliseconds patience);
   [[nodiscard]] std::uint32_t lanes() const;
-  // Whether a call of an earlier run() has still not come back.
+  // Whether a call of an earlier run() has not returned yet.
   [[nodiscard]] bool stuck(std::size_t mount);
-  // Another name for a mount: what it is really called.
+  // Replaces a mount's path, for example by its canonical form.
   void rename(std::size_t mount, std::string path);
-  // The mount that a path lies on, by its name.
+  // Index of the mount whose path is the longest prefix of `path`.
   [[nodiscard]] std::size_t mount_of(const std::string& path) const;
 
  private:

@@ -28,7 +28,7 @@ struct Ring::State {
   std::size_t registered_bytes = 0;
   bool may_register = true;
   bool usable = false;
-  std::array<Part, kDepth> parts{};  // not on the stack: the kernel's answers lead to them
+  std::array<Part, kDepth> parts{};  // not on the stack: completions point to them
 
   State() { usable = io_uring_queue_init(kDepth, &ring, 0) == 0; }
   State(const State&) = delete;
@@ -64,12 +64,12 @@ struct Ring::State {
     part.wanted = bytes;
   }
 
-  // All requests come back, also when one fails: their memory is used until then.
+  // All requests complete, even after one fails: the kernel uses their memory until then.
   int await(unsigned count) {
     while (count > 0) {
       const int submitted = io_uring_submit_and_wait(&ring, 1);
       if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) {
-        usable = false;  // some may still be under way: it is left alone from now on
+        usable = false;  // some may still be in flight: the ring is not used again
         return submitted;
       }
       io_uring_cqe* answer = nullptr;

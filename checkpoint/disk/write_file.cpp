@@ -9,8 +9,8 @@
 namespace robustrun::checkpoint {
 namespace {
 
-// Fills one block of the file's data and returns its CRC, by those of the pieces in it: each byte
-// is looked at once, however many pieces there are.
+// Fills one block of the file's data and returns its CRC, joined from those of the pieces in it:
+// each byte is read once, however many pieces there are.
 class BlockGatherer {
  public:
   BlockGatherer(const WriteShare& share, WorkerResult& result) : share_(share), result_(result) {}
@@ -50,7 +50,7 @@ class BlockGatherer {
   WorkerResult& result_;
 };
 
-// False: it failed, or nobody waits for it any more.
+// Returns false if the write failed or was given up.
 bool write_extent(const WriteShare& share, std::uint64_t offset, std::size_t bytes,
                   WorkerResult& result) {
   if (share.rate != nullptr) share.rate->take(bytes);

@@ -1,7 +1,7 @@
 #pragma once
-// Writes one planned file: gathers its pieces in memory of the arena, takes their CRCs on the way
-// and writes extent by extent. Several workers share a file; each writes every n-th extent with
-// memory of its own, so that one computes while another waits for the disk.
+// Writes one planned file: gathers its pieces in arena memory, computes their CRCs and writes
+// extent by extent. Several workers share a file: each writes every n-th extent from memory of its
+// own, so that one computes while another waits for the disk.
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace robustrun::checkpoint {
 
-// CRCs that a worker found, to be joined when all are done.
+// A CRC that a worker computed; the CRCs are joined when all workers are done.
 struct PieceCrc {
   std::uint32_t piece = 0;  // index into PlannedFile::pieces
   std::uint64_t begin = 0;  // within the piece
@@ -26,7 +26,7 @@ struct PieceCrc {
 };
 
 struct WorkerResult {
-  bool given_up = false;  // then the rest says nothing, and nobody wants it
+  bool given_up = false;  // the other members are then meaningless
   base::Status status;
   std::vector<PieceCrc> pieces;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> blocks;  // index of block, CRC
@@ -36,19 +36,20 @@ struct WriteShare {
   const PlannedFile* file = nullptr;
   std::span<const std::string_view> sources;  // by shard
   OutputFile* output = nullptr;
-  std::uint32_t worker = 0;   // of `workers`
+  std::uint32_t worker = 0;   // index, below `workers`
   std::uint32_t workers = 1;
-  char* memory = nullptr;     // kExtentBytes of it, aligned
+  char* memory = nullptr;     // kExtentBytes, aligned
   LifeSign* sign = nullptr;
-  const std::atomic<bool>* failed = nullptr;  // another worker's write has: the file is no good
+  // Another worker's write failed, so the file is unusable.
+  const std::atomic<bool>* failed = nullptr;
   WriteRate* rate = nullptr;
 };
 
-// The extents worker, worker + workers, ... of the file's data; the first worker also its header.
-// Sources are looked at between the writes alone, never behind one that was given up.
+// Writes the extents worker, worker + workers, ... of the file's data; worker 0 also writes the
+// header. Sources are read only between writes, never after a write that was given up.
 [[nodiscard]] WorkerResult write_share(const WriteShare& share);
 
-// The file and the CRC of each of its pieces (by index), from what all workers found.
+// The file and the CRC of each of its pieces (by index), joined from the results of all workers.
 struct WrittenFile {
   DataFile file;
   std::vector<std::uint32_t> piece_crcs;

@@ -8,7 +8,8 @@
 namespace robustrun::checkpoint {
 namespace {
 
-constexpr base::Nanos kLook = std::chrono::milliseconds(20);  // for a new limit
+// How often a waiting thread checks for a new limit.
+constexpr base::Nanos kLook = std::chrono::milliseconds(20);
 
 void wait_for(base::Nanos time) {
   boost::asio::io_context loop;

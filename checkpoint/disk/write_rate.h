@@ -1,9 +1,9 @@
 #pragma once
-// How fast data may go to the disks, for all threads of a store together: a token bucket without
-// room for more than what is being asked for. No limit at first. Counts what was asked for.
+// Limits how fast all threads of a store together write data: a token bucket that holds no more
+// than the current request. At first there is no limit. Counts the requested bytes.
 //
-// Thread-safe. A new limit counts at once, also for those who wait. Whoever waits is between calls
-// that touch a mount (mount_threads.h), so that no patience is used up.
+// Thread-safe. A new limit takes effect at once, also for waiting threads. A thread waits between
+// calls that touch a mount (mount_threads.h), so waiting uses up no patience.
 
 #include <atomic>
 #include <cstdint>
@@ -16,22 +16,22 @@ namespace robustrun::checkpoint {
 
 class WriteRate {
  public:
-  // `asked`: where all bytes are added up; null: nobody wants to know. The clock is not owned.
+  // `asked`: a counter to which all bytes are added; may be null. The clock is not owned.
   explicit WriteRate(const base::Clock& clock,
                      std::shared_ptr<std::atomic<std::uint64_t>> asked = nullptr)
       : clock_(clock), asked_(std::move(asked)) {}
 
-  void limit(std::uint64_t bytes_per_s);  // 0: none
+  void limit(std::uint64_t bytes_per_s);  // 0: no limit
   [[nodiscard]] bool is_limited() const { return bytes_per_s_.load() > 0; }
-  // Waits until `bytes` more may be written: as long as they take at this rate, behind what others
-  // were given before.
+  // Waits until `bytes` more may be written: as long as they take at this rate, after all earlier
+  // requests.
   void take(std::uint64_t bytes);
 
  private:
   const base::Clock& clock_;
   std::shared_ptr<std::atomic<std::uint64_t>> asked_;
   std::atomic<std::uint64_t> bytes_per_s_ = 0;
-  std::atomic<std::int64_t> over_ns_ = 0;  // when all that was given is over
+  std::atomic<std::int64_t> over_ns_ = 0;  // when all granted bytes are written at this rate
 };
 
 }  // namespace robustrun::checkpoint

@@ -1,7 +1,7 @@
 #pragma once
-// Little-endian fields in and out of bytes. A reader never goes beyond its bytes: after the first
-// field that is cut it gives zeros and says so (`ok`), so that a decoder may check once per record.
-// Lengths are checked against what is left before anything is allocated.
+// Writes and reads little-endian fields. A reader never goes beyond its bytes: after the first
+// field that is cut short, every read returns zeros and ok() is false, so a decoder needs only one
+// check per record. Lengths are checked against the remaining bytes before anything is allocated.
 
 #include <array>
 #include <concepts>
@@ -62,7 +62,8 @@ class ByteReader {
     if (size > bytes_max) ok_ = false;
     return std::string(raw(size));
   }
-  // A count of records of at least `record_bytes` each; 0 and not ok when they cannot be there.
+  // Reads a u32 count of records of at least `record_bytes` each. Returns 0 and makes ok() false if
+  // the count exceeds `max` or the remaining bytes cannot hold that many records.
   std::size_t count(std::size_t max, std::size_t record_bytes) {
     const auto value = number<std::uint32_t>();
     if (value > max || value > left_.size() / record_bytes) ok_ = false;

@@ -30,7 +30,8 @@ constexpr Table kTable = [] {
   return table;
 }();
 
-constexpr std::size_t kCachedBytes = 16U << 10U;  // copied, and then looked at while in the cache
+// Copied, then checksummed while still in the cache.
+constexpr std::size_t kCachedBytes = 16U << 10U;
 
 }  // namespace
 

@@ -15,18 +15,18 @@ namespace robustrun::checkpoint {
 
 #if defined(__x86_64__)
 
-// Four products are under way at a time: one waits for itself of the round before.
+// Four products at a time, because each depends on its own result from the previous round.
 constexpr std::size_t kFoldedLines = 4;
 constexpr std::size_t kFoldedLineBytes = 64;
 constexpr std::size_t kFoldRoundBytes = kFoldedLines * kFoldedLineBytes;
-constexpr std::size_t kAheadBytes = 1024;  // asked for before they are needed
+constexpr std::size_t kAheadBytes = 1024;  // prefetch distance
 constexpr std::size_t kWorthBytes = 4 * kFoldRoundBytes;
 
 #define RR_FOLD __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
 
-// What 16 bytes count for when they are `bytes` further from the end: their first half is
-// multiplied by x^(8 bytes + 32), the second by x^(8 bytes - 32). Shifted, because the product of
-// two reflected polynomials is one bit short.
+// Factors that move 16 bytes `bytes` further from the end: their first half is multiplied by x^(8
+// bytes + 32), the second by x^(8 bytes - 32). Shifted, because the product of two reflected
+// polynomials is one bit short.
 constexpr std::uint64_t kFirstHalf = std::uint64_t{power(8 * kFoldRoundBytes + 32)} << 1U;
 constexpr std::uint64_t kSecondHalf = std::uint64_t{power(8 * kFoldRoundBytes - 32)} << 1U;
 
@@ -57,11 +57,11 @@ RR_FOLD static std::size_t fold(std::string_view from, char* to, std::uint32_t& 
       _mm_prefetch(from.data() + std::min(place + kAheadBytes, bytes - 1), _MM_HINT_NTA);
       const __m512i first = _mm512_clmulepi64_epi128(lanes[i].bits, by, 0x00);
       const __m512i second = _mm512_clmulepi64_epi128(lanes[i].bits, by, 0x11);
-      lanes[i].bits =
-          _mm512_ternarylogic_epi64(first, second, take(place), 0x96);  // all three, XORed
+      // All three, XORed.
+      lanes[i].bits = _mm512_ternarylogic_epi64(first, second, take(place), 0x96);
     }
   }
-  // What is left is as good as the bytes of one round, at the end of zeros.
+  // The remainder is equivalent to the bytes of one round that follow zeros.
   std::array<std::uint64_t, kFoldRoundBytes / sizeof(std::uint64_t)> words;
   std::memcpy(words.data(), lanes.data(), sizeof words);
   std::uint64_t left = 0;

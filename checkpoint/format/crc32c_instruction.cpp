@@ -17,7 +17,7 @@ constexpr std::size_t kStreamBytes = 4096;  // of each of the three streams
 
 namespace {
 
-// A product with x^(8 kStreamBytes), byte by byte of the other factor.
+// Multiplies by x^(8 kStreamBytes), one byte of the other factor at a time.
 constexpr auto kStreamShift = [] {
   std::array<std::array<std::uint32_t, 256>, 4> shift{};
   const std::uint32_t power = shift_of_bytes(kStreamBytes);

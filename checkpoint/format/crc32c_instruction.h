@@ -1,6 +1,6 @@
 #pragma once
-// CRC32C by SSE4.2's instruction, three streams at a time, since one waits three cycles for the one
-// before.
+// CRC32C by SSE4.2's instruction. Three streams are computed at a time, because the instruction has
+// a latency of three cycles.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,11 @@ namespace robustrun::checkpoint {
 
 [[nodiscard]] bool crc32c_in_hardware();
 
-// As crc32c(). Only if crc32c_in_hardware(), like the next one.
+// crc32c() by the instruction. Both functions require crc32c_in_hardware().
 [[nodiscard]] std::uint32_t crc32c_by_instruction(std::string_view bytes, std::uint32_t crc);
-// Copies as many bytes as it is good at past the processor's caches, and answers with how many; 0
-// unless `to` is aligned to 16. `crc` is that of what came before, and then of these, too.
+// Copies as many bytes from the front of `from` as suit the method, past the processor's caches,
+// updates `crc` (of the preceding bytes) to include them, and returns their number: 0 unless `to`
+// is aligned to 16.
 std::size_t crc32c_copy_by_instruction(std::string_view from, char* to, std::uint32_t& crc);
 
 }  // namespace robustrun::checkpoint

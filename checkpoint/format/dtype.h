@@ -1,6 +1,6 @@
 #pragma once
-// Types of elements as safetensors names them. A dtype that it does not know is stored as U8 in the
-// extent files, under its own name in the manifest.
+// Element types as safetensors names them. Extent files store a dtype unknown to safetensors as U8;
+// the manifest keeps its own name.
 
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace robustrun::checkpoint {
 
-// Bytes of one element; 0: not one of safetensors.
+// Bytes of one element; 0 if safetensors does not know `dtype`.
 [[nodiscard]] constexpr std::uint64_t element_bytes(std::string_view dtype) {
   for (const std::string_view name : {"F64", "I64", "U64", "C64"}) {
     if (dtype == name) return 8;
@@ -25,7 +25,7 @@ namespace robustrun::checkpoint {
   return 0;
 }
 
-// Product of the dimensions; false on overflow.
+// Sets `elements` to the product of the dimensions. Returns false on overflow.
 [[nodiscard]] constexpr bool product(std::span<const std::uint64_t> shape,
                                      std::uint64_t& elements) {
   elements = 1;

@@ -52,7 +52,7 @@ void pass_metadata(JsonScan& in) {
   in.expect('}');
 }
 
-// The value behind an entry's name; false: it is malformed.
+// Reads the value of an entry. Returns false if it is malformed.
 bool read_entry(JsonScan& in, HeaderEntry& entry) {
   bool has_dtype = false;
   bool has_shape = false;
@@ -91,13 +91,13 @@ Status check_entries(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes
     const std::string name = "'" + base::printable(entry.name) + "'";
     if (!names.insert(entry.name).second) return bad_header("two entries are called " + name);
     if (entry.begin != covered || entry.end < entry.begin || entry.end > data_bytes) {
-      return bad_header("the place of " + name);
+      return bad_header("invalid offsets of " + name);
     }
     std::uint64_t size = 0;
     const std::uint64_t each = element_bytes(entry.dtype);
     if (each == 0 || entry.shape.size() > kDimensionsMax || !product(entry.shape, size) ||
         __builtin_mul_overflow(size, each, &size) || size != entry.end - entry.begin) {
-      return bad_header("type, shape and size of " + name + " do not go together");
+      return bad_header("type, shape and size of " + name + " do not match");
     }
     covered = entry.end;
   }
@@ -130,11 +130,11 @@ Result<std::vector<HeaderEntry>> decode_header(std::string_view bytes, std::uint
   ByteReader start(bytes);
   const auto size = start.number<std::uint64_t>();
   if (!start.ok() || size > kHeaderBytesMax || size > file_bytes || file_bytes - size < 8) {
-    return bad_header("its length");
+    return bad_header("invalid length");
   }
   const std::string_view json = start.raw(size);
   if (!start.ok()) return bad_header("it is cut off");
-  if (!json.starts_with('{')) return bad_header("it is no JSON object");
+  if (!json.starts_with('{')) return bad_header("it is not a JSON object");
   JsonScan in(json);
   std::vector<HeaderEntry> entries;
   bool metadata = false;
@@ -145,18 +145,18 @@ Result<std::vector<HeaderEntry>> decode_header(std::string_view bytes, std::uint
       entry.name = in.string(2 * kNameBytesMax);
       in.expect(':');
       if (entry.name == "__metadata__") {
-        if (metadata) return bad_header("__metadata__ is there twice");
+        if (metadata) return bad_header("duplicate __metadata__");
         metadata = true;
         pass_metadata(in);
       } else if (read_entry(in, entry)) {
         entries.push_back(std::move(entry));
       } else {
-        return bad_header("the entry '" + base::printable(entry.name) + "'");
+        return bad_header("invalid entry '" + base::printable(entry.name) + "'");
       }
     } while (in.ok() && in.accept(','));
     in.expect('}');
   }
-  if (!in.ended()) return bad_header("it is no JSON as safetensors writes it");
+  if (!in.ended()) return bad_header("it is not the JSON that safetensors writes");
   RR_TRY(check_entries(entries, file_bytes - 8 - size));
   return entries;
 }

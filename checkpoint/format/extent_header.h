@@ -1,10 +1,10 @@
 #pragma once
-// The header of a file of extents, which is a valid safetensors file: u64 length, that many bytes
-// of JSON (padded with spaces), then the data without gaps (github.com/huggingface/safetensors).
+// The header of an extent file, which is a valid safetensors file: u64 length, that many bytes of
+// JSON (padded with spaces), then the data without gaps (github.com/huggingface/safetensors).
 //
-// Ours is padded so that the data begins at a multiple of kAlignment, and holes between pieces are
-// entries `__pad_N` of U8. Reading is bounded and strict: what safetensors refuses is refused.
-// Pure.
+// Our headers are padded so that the data begins at a multiple of kAlignment, and gaps between
+// pieces are U8 entries named `__pad_N`. Reading is bounded and strict: it refuses what safetensors
+// refuses. Pure.
 
 #include <cstdint>
 #include <span>
@@ -20,16 +20,17 @@ struct HeaderEntry {
   std::string name;
   std::string dtype;
   std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0;  // bytes from the beginning of the data
+  std::uint64_t begin = 0;  // bytes from the start of the data
   std::uint64_t end = 0;
   friend bool operator==(const HeaderEntry&, const HeaderEntry&) = default;
 };
 
-// `entries` in the order of their data, which they cover without gap. Names: UTF-8.
+// Encodes `entries`, which are in the order of their data and cover it without gaps. Names are
+// UTF-8.
 [[nodiscard]] std::string encode_header(std::span<const HeaderEntry> entries);
 
-// Entries in the order of their data, from the first bytes of a file of `file_bytes` bytes; at
-// least the whole header. kCorrupt says what is wrong.
+// Decodes the header from `bytes`, which begin a file of `file_bytes` bytes and hold at least the
+// whole header. Returns the entries in the order of their data. kCorrupt: the text names the fault.
 base::Result<std::vector<HeaderEntry>> decode_header(std::string_view bytes,
                                                      std::uint64_t file_bytes);
 

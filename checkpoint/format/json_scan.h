@@ -1,7 +1,7 @@
 #pragma once
-// As much of JSON as the header of a safetensors file needs: strings, whole numbers and single
-// characters, one after the other. Strict; the first error ends it (`ok`). No recursion: the header
-// has a fixed depth. Pure.
+// The part of JSON that a safetensors header needs: strings, unsigned integers and single
+// characters, read one after the other. Strict: after the first error, ok() is false. There is no
+// recursion, because the header has a fixed depth. Pure.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,12 @@ class JsonScan {
  public:
   explicit JsonScan(std::string_view text) : left_(text) {}
 
-  // Takes `wanted` if it comes next; spaces before it are passed over.
+  // Skips spaces; consumes `wanted` and returns true if it comes next.
   bool accept(char wanted);
   void expect(char wanted) { ok_ = accept(wanted) && ok_; }
-  // A string's value in UTF-8; escapes that are no characters are errors.
+  // The value of a string in UTF-8. Escapes that encode no character are errors.
   std::string string(std::size_t bytes_max);
-  std::uint64_t number();  // without sign, fraction and exponent
+  std::uint64_t number();  // no sign, fraction or exponent
   // Only spaces are left.
   [[nodiscard]] bool ended();
   [[nodiscard]] bool ok() const { return ok_; }

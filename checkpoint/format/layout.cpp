@@ -26,7 +26,7 @@ std::uint64_t row_bytes(const Shard& shard) {
   return row == 0 || row > kExtentBytes ? each : row;
 }
 
-// Greedy: where would this be done first?
+// Greedy: which mount would finish this first?
 class Spread {
  public:
   Spread(std::span<const MountSpace> mounts, std::size_t slices)
@@ -35,7 +35,7 @@ class Spread {
     header_ = rounded_up(slices * 256 + kAlignment, kAlignment);
   }
 
-  // The mount, and the place in its data; false when there is room on none.
+  // Chooses the mount and the offset in its data. Returns false if no mount has room.
   bool place(const Slice& slice, std::size_t name_bytes, std::uint32_t& mount,
              std::uint64_t& offset) {
     header_ += name_bytes * 4;
@@ -63,7 +63,8 @@ class Spread {
   std::uint64_t header_ = 0;
 };
 
-// A whole tensor keeps its name; a part is NAME@SHARD+BEGIN, which no whole one can be called.
+// A whole tensor keeps its name; a part is called NAME@SHARD+BEGIN, a name that no whole tensor
+// has.
 HeaderEntry entry_of(const Shard& shard, const PlannedPiece& piece, bool only_one) {
   HeaderEntry entry{shard.name, shard.dtype, {}, piece.offset, piece.offset + piece.slice.bytes};
   const bool whole = piece.slice.bytes == shard.bytes && shard.shape == shard.global_shape;

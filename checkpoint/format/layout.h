@@ -1,11 +1,12 @@
 #pragma once
-// Which bytes of which shard go where: pieces of at most kExtentBytes, spread over the mounts by
-// their weights, within their free space. Plan only: plain data in, plain data out.
+// Plans which bytes of which shard go to which mount: pieces of at most kExtentBytes are spread
+// over the mounts according to their weights, within their free space. Pure planning: plain data
+// in, plain data out.
 //
-// Each piece goes to the mount that would be done with it first (bytes / weight, greedy list
-// scheduling). Pieces of a block or more begin at a multiple of kAlignment, smaller ones of
-// kSmallAlignment; every file is a multiple of kAlignment, so that all of it can be written past
-// the page cache. Shards are cut between rows where a row fits, else between elements.
+// Each piece goes to the mount that would finish it first (bytes / weight, greedy list scheduling).
+// Pieces of at least a block begin at a multiple of kAlignment, smaller ones of kSmallAlignment.
+// Every file is a multiple of kAlignment long, so that all of it can bypass the page cache. Shards
+// are cut between rows if a row fits, else between elements.
 
 #include <cstdint>
 #include <span>
@@ -19,11 +20,11 @@
 namespace robustrun::checkpoint {
 
 struct MountSpace {
-  double weight = 1;             // bytes a second, or any measure of speed; 0: not used
-  std::uint64_t free_bytes = 0;  // what may be taken
+  double weight = 1;  // relative speed, in any unit; 0: not used
+  std::uint64_t free_bytes = 0;  // bytes that may be used
 };
 
-// Bytes of one shard, to be placed.
+// A byte range of one shard that must be placed.
 struct Slice {
   std::uint32_t shard = 0;
   std::uint64_t begin = 0;
@@ -32,7 +33,7 @@ struct Slice {
 
 struct PlannedPiece {
   Slice slice;
-  std::uint64_t offset = 0;  // from the beginning of the data of its file
+  std::uint64_t offset = 0;  // from the start of the file's data
 };
 
 struct PlannedFile {
@@ -42,9 +43,9 @@ struct PlannedFile {
   std::uint64_t data_bytes = 0;
 };
 
-// All slices of `shards`, in their order.
+// Cuts all `shards` into slices, in order.
 [[nodiscard]] std::vector<Slice> slices_of(std::span<const Shard> shards);
-// At most one file for each mount. kLimit when the mounts together have no room.
+// Returns at most one file per mount. kLimit: the mounts together have too little room.
 base::Result<std::vector<PlannedFile>> plan_files(std::span<const Shard> shards,
                                                   std::span<const Slice> slices,
                                                   std::span<const MountSpace> mounts);

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include "checkpoint/format/byte_codec.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/layout_codec.h"
 #include "checkpoint/format/limits.h"
-#include "checkpoint/format/manifest_sections.h"
+#include "checkpoint/format/manifest_check.h"
 
 namespace robustrun::checkpoint {
 namespace {
@@ -27,10 +28,10 @@ constexpr std::string_view kEndMagic = "RRCK-END";
 constexpr std::size_t kStartBytes = 16;
 constexpr std::size_t kIndexRowBytes = 24;
 constexpr std::size_t kEndBytes = 16;
-// A reader that does not know a kind refuses the document, unless this bit allows to pass over it.
+// A reader refuses a document that has a section of unknown kind, unless the kind has this bit.
 constexpr std::uint32_t kMayBeSkipped = 1U << 31U;
 
-// 5 and 7 are kept for references to extents of older checkpoints and for compression.
+// 5 and 7 are reserved for references to extents of older checkpoints and for compression.
 enum SectionKind : std::uint32_t {
   kHead = 1,
   kFiles = 2,
@@ -193,7 +194,84 @@ bool decode_states(std::string_view bytes, std::vector<RankState>& states) {
   return in.ended();
 }
 
-constexpr std::uint64_t kTailBytes = 4096;  // with the index in it, which has a row for each kind
+// Parity groups and the nodes of files are optional sections (bit 31 of their kinds).
+std::string encode_groups(const std::vector<ParityGroup>& groups) {
+  ByteWriter out;
+  out.number(static_cast<std::uint32_t>(groups.size()));
+  for (const ParityGroup& group : groups) {
+    for (const auto* members : {&group.data, &group.parity}) {
+      out.number(static_cast<std::uint32_t>(members->size()));
+      for (const ParityMember& member : *members) {
+        out.number(member.file);
+        out.number(member.offset);
+        out.number(member.bytes);
+      }
+    }
+  }
+  return out.take();
+}
+
+bool decode_groups(std::string_view bytes, std::vector<ParityGroup>& groups) {
+  ByteReader in(bytes);
+  groups.resize(in.count(UINT32_MAX, 48));
+  for (ParityGroup& group : groups) {
+    for (auto* members : {&group.data, &group.parity}) {
+      members->resize(in.count(kGroupMembersMax, 20));
+      for (ParityMember& member : *members) {
+        member.file = in.number<std::uint32_t>();
+        member.offset = in.number<std::uint64_t>();
+        member.bytes = in.number<std::uint64_t>();
+      }
+    }
+    if (!in.ok()) return false;
+  }
+  return in.ended();
+}
+
+bool has_nodes(const std::vector<DataFile>& files) {
+  return std::ranges::any_of(files, [](const DataFile& file) { return !file.node.empty(); });
+}
+
+// list of (text node, list of u32 files)
+std::string encode_nodes(const std::vector<DataFile>& files) {
+  std::map<std::string_view, std::vector<std::uint32_t>> nodes;
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    if (!files[i].node.empty()) nodes[files[i].node].push_back(i);
+  }
+  ByteWriter out;
+  out.number(static_cast<std::uint32_t>(nodes.size()));
+  for (const auto& [node, held] : nodes) {
+    out.text(node);
+    out.number(static_cast<std::uint32_t>(held.size()));
+    for (const std::uint32_t file : held) out.number(file);
+  }
+  return out.take();
+}
+
+// Sets the node of files that were decoded before. Returns false if malformed or out of range.
+bool decode_nodes(std::string_view bytes, std::vector<DataFile>& files) {
+  ByteReader in(bytes);
+  for (std::size_t left = in.count(kWritersMax, 8); left > 0 && in.ok(); --left) {
+    const std::string node = in.text(kNodeNameBytesMax);
+    for (std::size_t held = in.count(kFilesMax, 4); held > 0 && in.ok(); --held) {
+      const auto file = in.number<std::uint32_t>();
+      if (node.empty() || file >= files.size()) return false;
+      files[file].node = node;
+    }
+  }
+  return in.ended();
+}
+
+bool names_of_nodes(std::string_view bytes, std::vector<std::string>& nodes) {
+  ByteReader in(bytes);
+  for (std::size_t left = in.count(kWritersMax, 8); left > 0 && in.ok(); --left) {
+    nodes.push_back(in.text(kNodeNameBytesMax));
+    in.raw(4 * in.count(kFilesMax, 4));
+  }
+  return in.ended();
+}
+
+constexpr std::uint64_t kTailBytes = 4096;  // it contains the index, which has a row for each kind
 
 struct IndexRow {
   std::uint32_t kind = 0;
@@ -208,16 +286,16 @@ Status check_size(std::uint64_t bytes) {
   return {};
 }
 
-// From the first kStartBytes of `all` bytes, and the last ones.
+// Reads the index from the first kStartBytes of a document of `all` bytes and from its last bytes.
 Result<std::vector<IndexRow>> read_index(Document document, std::string_view start,
                                          std::string_view bytes, std::uint64_t all) {
   if (start.substr(0, 8) != kMagic[static_cast<std::size_t>(document)]) {
-    return damaged("it does not begin as one");
+    return damaged("its magic number is wrong");
   }
   if (const auto version = ByteReader(start.substr(8)).number<std::uint32_t>();
       version != kFormatVersion) {
-    return fail(Errc::kUnavailable, "the document has version " + std::to_string(version) +
-                                        " of the format; this robustrun reads version " +
+    return fail(Errc::kUnavailable, "the document has format version " + std::to_string(version) +
+                                        "; this robustrun reads version " +
                                         std::to_string(kFormatVersion));
   }
   ByteReader end(bytes.substr(bytes.size() - kEndBytes));
@@ -241,7 +319,7 @@ Result<std::vector<IndexRow>> read_index(Document document, std::string_view sta
     row.bytes = in.number<std::uint64_t>();
     row.crc = in.number<std::uint32_t>();
     if (row.offset != expected || row.bytes > index_at - expected)
-      return damaged("a section's place");
+      return damaged("a section is out of place");
     expected += row.bytes;
   }
   if (expected != index_at) return damaged("bytes that belong to no section");
@@ -273,7 +351,7 @@ Status decode_section(const IndexRow& row, std::string_view bytes, Manifest& man
   return {};
 }
 
-// Of a whole document: the head first, then the others in order.
+// Index of a whole document: the head first, then the other sections in order.
 Result<std::vector<IndexRow>> sections_of(Document document, std::string_view bytes) {
   RR_TRY(check_size(bytes.size()));
   std::vector<IndexRow> rows =
@@ -334,8 +412,10 @@ Result<Summary> summarize(Document document, std::string_view bytes) {
     const bool is_table =
         (row.kind >= kFiles && row.kind <= kStates) || row.kind == kGroups || row.kind == kNodes;
     RR_TRY(is_table ? check_section(row, section) : decode_section(row, section, manifest));
-    if (row.kind == kShards && !sum_shards(section, summary)) return damaged("its shards");
-    if (row.kind == kNodes && !names_of_nodes(section, summary.nodes)) return damaged("its nodes");
+    if (row.kind == kShards && !sum_shards(section, summary))
+      return damaged("its shards are malformed");
+    if (row.kind == kNodes && !names_of_nodes(section, summary.nodes))
+      return damaged("its nodes are malformed");
   }
   summary.head = std::move(manifest.head);
   return summary;

@@ -29,7 +29,7 @@ std::optional<AttemptId> parse_attempt(std::string_view step_name, std::string_v
   const auto generation = base::parse_int<std::uint64_t>(attempt_name.substr(1, dash - 1));
   if (!step || !generation) return std::nullopt;
   AttemptId attempt{*step, *generation, std::string(attempt_name.substr(dash + 1))};
-  // Only the one way of writing it: no attempt has two names.
+  // Only the canonical spelling counts, so that no attempt has two names.
   if (attempt_folder(attempt) != std::string(step_name) + '/' + std::string(attempt_name)) {
     return std::nullopt;
   }

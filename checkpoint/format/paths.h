@@ -1,5 +1,6 @@
 #pragma once
-// Names of what lies in a directory of checkpoints, and the lines of its small control files.
+// Names of the files and folders in a checkpoint directory, and the lines of its small control
+// files.
 
 #include <optional>
 #include <string>
@@ -23,17 +24,17 @@ inline constexpr std::string_view kFenceName = "FENCE";
 
 // "step-000000001000" and "g7-3f9c...".
 [[nodiscard]] std::string step_folder(std::uint64_t step);
-[[nodiscard]] std::string attempt_folder(const AttemptId& attempt);  // both, with a slash
+[[nodiscard]] std::string attempt_folder(const AttemptId& attempt);  // "STEP/ATTEMPT"
 [[nodiscard]] std::optional<AttemptId> parse_attempt(std::string_view step_name,
                                                      std::string_view attempt_name);
 [[nodiscard]] std::string part_name(std::string_view writer);
-// Of a writer all of whose files are on shared storage now.
+// Marks that all files of `writer` are on shared storage.
 [[nodiscard]] std::string drained_name(std::string_view writer);
 [[nodiscard]] std::string digest_of(std::string_view manifest_bytes);  // XXH3-64 in hex
 
-// Whether it may be a word of a control line: printable ASCII without spaces, not empty.
+// Whether `text` may be a word of a control line: printable ASCII without spaces, not empty.
 [[nodiscard]] bool is_control_word(std::string_view text);
-// Words with a CRC of their own: "word word crc\n".
+// `words` with a CRC appended: "word word crc\n".
 [[nodiscard]] std::string control_line(std::string_view words);
 base::Result<std::vector<std::string>> read_control_line(const std::string& path);
 

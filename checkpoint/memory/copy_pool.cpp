@@ -10,7 +10,7 @@
 
 namespace robustrun::checkpoint {
 
-// A thread takes the next few units that nobody has taken: small ones cost less than taking one.
+// A thread takes several units at a time, because taking one costs more than copying a small one.
 constexpr std::uint64_t kTakenBytes = 1U << 20U;
 
 struct CopyPool::State {
@@ -25,7 +25,7 @@ struct CopyPool::State {
 
   void work() {
     while (true) {
-      // Nobody waits for anybody: what two would take is given to the one who is first.
+      // Threads do not wait for each other; the units go to the first thread that takes them.
       std::size_t first = next.load(std::memory_order_relaxed);
       std::size_t last = first;
       do {
@@ -55,7 +55,7 @@ void CopyPool::copy(std::span<CopyUnit> units) {
   for (const CopyUnit& unit : units) bytes += unit.bytes;
   const auto helpers = std::min<std::uint64_t>(state.threads - 1, bytes / kTakenBytes);
   state.loop.restart();
-  // What the last one posts ends run(); with no helper there is nothing to wait for.
+  // The last thread's post ends run(); without helper threads there is nothing to wait for.
   for (std::uint32_t lane = 0; lane < helpers; ++lane) {
     base::Status submitted = state.pool.submit(lane, [&state] { state.work(); }, [] {});
     RR_ASSERT(submitted);  // the queue has room for every thread

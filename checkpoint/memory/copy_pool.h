@@ -1,6 +1,6 @@
 #pragma once
-// Copies many pieces of memory side by side and gives the CRC of each. Owns its threads; the
-// caller's is one more of them. One call at a time.
+// Copies many pieces of memory in parallel and computes the CRC of each. Owns its threads; the
+// calling thread copies as well. One call at a time.
 
 #include <cstdint>
 #include <memory>
@@ -12,12 +12,12 @@ struct CopyUnit {
   const char* from = nullptr;
   char* to = nullptr;      // does not overlap `from`
   std::uint64_t bytes = 0;
-  std::uint32_t crc = 0;   // of what was copied, when it was
+  std::uint32_t crc = 0;   // set by copy(): CRC of the copied bytes
 };
 
 class CopyPool {
  public:
-  // `threads`: the caller's among them.
+  // `threads`: number of threads, including the caller's.
   explicit CopyPool(unsigned threads);
   CopyPool(CopyPool&&) noexcept;
   CopyPool& operator=(CopyPool&&) noexcept;

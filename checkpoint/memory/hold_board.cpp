@@ -1,8 +1,8 @@
-// Words: u64 wish, a step + 1, or 0; from 64 on 64 bytes for each slot: u32 state, u32 zero, u64
-// step + 1 of its copy, or 0.
+// Layout: u64 wish, a step + 1, or 0. From byte 64 on, 64 bytes for each slot: u32 state, u32 zero,
+// u64 step + 1 of its copy, or 0.
 //
-// Every access is sequentially consistent: the worker frees its slot and then looks for a wish, the
-// agent writes the wish and then looks for free slots, so at least one of them sees the other.
+// Every access is sequentially consistent. The worker frees its slot and then checks for a wish;
+// the agent writes the wish and then checks for free slots. So at least one of them sees the other.
 
 #include "checkpoint/memory/hold_board.h"
 
@@ -47,7 +47,7 @@ std::uint64_t& HoldBoard::step_of(std::size_t slot) const {
 
 void HoldBoard::begin_writer() {
   for (std::size_t slot = 0; slot < slots_; ++slot) {
-    replaces(state_of(slot), kSlotFilling, kSlotFree);  // of a worker that died at it
+    replaces(state_of(slot), kSlotFilling, kSlotFree);  // of a worker that died while filling it
     std::atomic_ref(step_of(slot)).store(0);
   }
 }
@@ -77,7 +77,7 @@ void HoldBoard::wish(std::uint64_t from_step) {
 
 void HoldBoard::wish_nothing() { std::atomic_ref(word<std::uint64_t>(kWishAt)).store(0); }
 
-// The oldest of those that will do: every rank finds the same one, if it came in time.
+// Takes the oldest matching copy, so that all ranks choose the same step if the wish came in time.
 void HoldBoard::hold_what_is_there() {
   const std::uint64_t wish = std::atomic_ref(word<std::uint64_t>(kWishAt)).load();
   if (wish == 0) return;
@@ -92,7 +92,7 @@ void HoldBoard::hold_what_is_there() {
   if (!replaces(state_of(*oldest), kSlotFree, kSlotHeld)) return this->wish(wish - 1);
   const auto held = step(*oldest);
   if (held && *held >= wish - 1) return;
-  release(*oldest);  // filled anew between the two looks
+  release(*oldest);  // the worker refilled it meanwhile
   this->wish(wish - 1);
 }
 

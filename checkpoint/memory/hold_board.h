@@ -1,13 +1,13 @@
 #pragma once
-// Which slots of a memory stay as they are, agreed on by the worker that fills them and the agent
-// that reads them, in words that both have mapped (docs/formats/memory-copy.md).
+// Which slots of a memory area must stay unchanged. The worker that fills the slots and the agent
+// that reads them agree on it through words in memory that both have mapped
+// (docs/formats/memory-copy.md).
 //
-// The agent wishes for the first copy of a step or later. The wish is one word, and whoever takes
-// it out holds the slot: the worker when it has completed such a copy, or the agent when one is
-// there already. So no copy is missed between two looks, and never more than one is held for a
-// wish. A slot that is held is not filled, and one that is being filled is not held. Neither waits
-// for the other. Nothing of it is trusted: whoever writes nonsense there harms its own rank's
-// copies.
+// The agent wishes for the first copy of a given step or later. The wish is one word, and the side
+// that clears it also holds the slot: the worker when it has completed such a copy, or the agent
+// when one exists already. So no copy is missed between two looks, and at most one slot is held per
+// wish. A held slot is not filled, and a slot that is being filled is not held. Neither side waits
+// for the other. A worker that writes nonsense here harms only its own rank's copies.
 
 #include <cstdint>
 #include <optional>
@@ -22,30 +22,32 @@ class HoldBoard {
  public:
   static constexpr std::size_t kBytes = 4096;
 
-  // `words`: aligned to pages, kBytes of them, all zero when the memory is new.
+  // `words`: kBytes of page-aligned memory, all zero at first.
   HoldBoard(std::span<char> words, std::size_t slots);
   [[nodiscard]] std::size_t slots() const { return slots_; }
 
-  // The worker's. Another one wrote what is there; its copies are not of this worker's steps.
+  // The worker's side. Called by a new worker: earlier copies do not count as its own steps.
   void begin_writer();
-  // False: it is held.
+  // Returns false if the slot is held.
   bool begin_filling(std::size_t slot);
-  // What is wished for, too, if the copy is complete: `step` is its step.
+  // Ends filling. `step` is the step of the copy, nullopt if it is not complete. If the agent
+  // wished for it, the slot is held.
   void end_filling(std::size_t slot, std::optional<std::uint64_t> step);
-  // What is there is no copy any more, held or not.
+  // The slot's copy is no longer valid, whether held or not.
   void forget(std::size_t slot);
 
-  // The agent's. Replaces the wish before, if that is still there.
+  // The agent's side. Wishes for a copy of `from_step` or later; replaces an earlier wish.
   void wish(std::uint64_t from_step);
   void wish_nothing();
-  // Holds what is wished for, if it is there. Otherwise again later: the worker may hold it.
+  // Holds the oldest copy that fulfils the wish, if there is one. To be called again later, because
+  // the worker may hold it meanwhile.
   void hold_what_is_there();
   void release(std::size_t slot);
-  // No worker lives: nothing is held or wished for, and no slot has a step.
+  // Resets everything; only when no worker is alive.
   void clear();
 
   [[nodiscard]] bool is_held(std::size_t slot) const;
-  // Of the copy there, if the worker of today made it.
+  // Step of the slot's copy, if the current worker made it.
   [[nodiscard]] std::optional<std::uint64_t> step(std::size_t slot) const;
   [[nodiscard]] std::optional<std::uint64_t> newest_step() const;
 
@@ -62,10 +64,10 @@ class HoldBoard {
   std::size_t slots_;
 };
 
-// The board of an area that another process has, mapped on its own.
+// The board of an area that belongs to another process, mapped separately.
 class MappedBoard {
  public:
-  // nullopt: that memory has none, or cannot be mapped.
+  // Returns nullopt if `memory` of `bytes` has no board or cannot be mapped.
   static std::optional<MappedBoard> of(const base::Fd& memory, std::uint64_t bytes);
   MappedBoard(MappedBoard&& other) noexcept;
   MappedBoard& operator=(MappedBoard&&) = delete;

@@ -11,6 +11,7 @@
 
 #include "base/core/text.h"
 #include "checkpoint/format/limits.h"
+#include "checkpoint/memory/copies_kept.h"
 
 namespace robustrun::checkpoint {
 
@@ -23,25 +24,23 @@ using base::Result;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr std::uint64_t kSlotGrain = 2U << 20U;  // a huge page
 
-constexpr std::size_t kPlainSlots = 2;
-
-// A board has a grain of its own, which makes the number of grains odd.
+// A board takes one grain more, which makes the number of grains odd.
 std::optional<AreaShape> area_shape(std::uint64_t bytes) {
   const std::uint64_t grains = bytes / kSlotGrain;
   if (bytes == 0 || bytes > kMemoryBytesMax || bytes % kSlotGrain != 0) return std::nullopt;
   const bool has_board = grains % 2 == 1;
-  const std::size_t slots = has_board ? MemoryArea::kSlotsMax : kPlainSlots;
+  const std::size_t slots = has_board ? kCopiesWithBoard : kCopiesWithoutBoard;
   const std::uint64_t each = (grains - (has_board ? 1 : 0)) / slots;
   if (each == 0 || each * slots + (has_board ? 1 : 0) != grains) return std::nullopt;
   return AreaShape{slots, each * kSlotGrain, has_board};
 }
 
 Result<std::uint64_t> area_bytes(std::uint64_t slot_bytes, bool with_board) {
-  if (slot_bytes == 0 || slot_bytes > kMemoryBytesMax / MemoryArea::kSlotsMax - 2 * kSlotGrain) {
+  if (slot_bytes == 0 || slot_bytes > kMemoryBytesMax / kCopiesMax - 2 * kSlotGrain) {
     return fail(Errc::kLimit, fmt::format("cannot keep copies of {} bytes in memory", slot_bytes));
   }
   const std::uint64_t each = (slot_bytes + kSlotGrain - 1) / kSlotGrain * kSlotGrain;
-  return with_board ? each * MemoryArea::kSlotsMax + kSlotGrain : each * kPlainSlots;
+  return with_board ? each * kCopiesWithBoard + kSlotGrain : each * kCopiesWithoutBoard;
 }
 
 std::uint64_t available_memory() {
@@ -56,11 +55,11 @@ std::uint64_t available_memory() {
   return base::parse_int<std::uint64_t>(text->substr(first, end - first)).value_or(0) * 1024;
 }
 
-// Reserving more than there is would end some other process before it is refused.
+// Checked first: reserving more than is free may get another process killed before it fails.
 static base::Status check_available(std::uint64_t bytes) {
   const std::uint64_t there = available_memory();
   if (there == 0 || bytes <= there) return {};
-  return fail(Errc::kLimit, fmt::format("cannot keep copies in memory: {} bytes are wanted, "
+  return fail(Errc::kLimit, fmt::format("cannot keep copies in memory: {} bytes are needed, "
                                         "and {} are free",
                                         bytes, there));
 }
@@ -97,7 +96,7 @@ Result<MemoryArea> MemoryArea::shared(Fd memory) {
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   const auto shape = area_shape(bytes);
   if (seals < 0 || (seals & kSeals) != kSeals || !shape) {
-    return fail(Errc::kInvalidArgument, "cannot use shared memory: it is not a place for copies");
+    return fail(Errc::kInvalidArgument, "cannot use shared memory: it was not made for copies");
   }
   void* start =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory.get(), 0);

@@ -1,10 +1,11 @@
 #pragma once
-// Memory for two copies of a rank's state, so that one is whole while the other is being written:
-// this process's own, or a memfd that another process keeps when this one dies. Such a memfd may
-// have room for four, and a board (hold_board.h) by which that process holds up to two of them.
+// Memory for several copies of a rank's state (copies_kept.h says how many), so that one is
+// complete while another is written. It belongs to this process or is a memfd that another process
+// keeps when this one dies. A memfd may have a board (hold_board.h), by which that process holds
+// copies.
 //
-// All of it is there before it is used: a page that the machine does not have is an error here,
-// never a SIGBUS later. A memfd is sealed: nobody can shorten it under a reader.
+// All memory is allocated before use: if the machine lacks a page, that is an error here and never
+// a SIGBUS later. A memfd is sealed, so no process can shorten it under a reader.
 
 #include <array>
 #include <cstdint>
@@ -14,26 +15,25 @@
 #include "base/core/result.h"
 #include "base/io/fd.h"
 #include "checkpoint/disk/arena.h"
+#include "checkpoint/memory/copies_kept.h"
 #include "checkpoint/memory/hold_board.h"
 
 namespace robustrun::checkpoint {
 
-// What a memory of some length is divided into.
+// How a memory area is divided, which follows from its length.
 struct AreaShape {
   std::size_t slots = 0;
   std::uint64_t slot_bytes = 0;
   bool has_board = false;
 };
-// nullopt: no area is as long.
+// Returns nullopt if no area has this length.
 [[nodiscard]] std::optional<AreaShape> area_shape(std::uint64_t bytes);
 
 class MemoryArea {
  public:
-  static constexpr std::size_t kSlotsMax = 4;
-
-  // With room for two slots of `slot_bytes`.
+  // Allocates kCopiesWithoutBoard slots of at least `slot_bytes` in this process.
   static base::Result<MemoryArea> own(std::uint64_t slot_bytes);
-  // kInvalidArgument when `memory` is not as make_sealed_memory() makes it.
+  // Maps `memory`. kInvalidArgument: make_sealed_memory() did not make it.
   static base::Result<MemoryArea> shared(base::Fd memory);
   MemoryArea() = default;
   MemoryArea(MemoryArea&& other) noexcept { swap(other); }
@@ -45,7 +45,7 @@ class MemoryArea {
   MemoryArea& operator=(const MemoryArea&) = delete;
   ~MemoryArea();
 
-  // Aligned to pages; `index` below slots(). All are as long.
+  // A slot, aligned to pages; `index` is below slots(). All slots have slot_bytes() bytes.
   [[nodiscard]] std::span<char> slot(std::size_t index) const;
   [[nodiscard]] std::size_t slots() const { return shape_.slots; }
   [[nodiscard]] std::uint64_t slot_bytes() const { return shape_.slot_bytes; }
@@ -55,19 +55,18 @@ class MemoryArea {
  private:
   void swap(MemoryArea& other) noexcept;
 
-  Arena arena_;              // of this process's own
-  char* mapped_ = nullptr;   // of a memfd
+  Arena arena_;             // if the memory is this process's own
+  char* mapped_ = nullptr;  // else: the mapped memfd
   std::uint64_t bytes_ = 0;
   AreaShape shape_;
 };
 
-// Bytes of an area with slots of `slot_bytes`: two, or four and a board. kLimit beyond
-// kMemoryBytesMax.
+// Length of an area with slots of at least `slot_bytes`. kLimit: more than kMemoryBytesMax.
 base::Result<std::uint64_t> area_bytes(std::uint64_t slot_bytes, bool with_board = false);
-// A memfd of `bytes`, all of them reserved and zero, which can neither shrink nor grow. kLimit,
-// ENOMEM or ENOSPC when the machine has no room. May take a second for each GiB.
+// Makes a memfd of `bytes`, all reserved and zero, which can neither shrink nor grow. kLimit,
+// ENOMEM or ENOSPC: the machine has too little memory. May take a second per GiB.
 base::Result<base::Fd> make_sealed_memory(std::uint64_t bytes);
-// How much memory the machine could give to somebody new, in bytes; 0: unknown.
+// Bytes of memory that the machine could give to a new process; 0: unknown.
 [[nodiscard]] std::uint64_t available_memory();
 
 }  // namespace robustrun::checkpoint

@@ -1,5 +1,5 @@
 // Header of kSlotHeaderBytes: magic (8) | u32 version | u32 state | u64 sequence | u64 bytes of the
-// description | u32 CRC of it | u32 CRC of what is in front of this, without the state.
+// description | u32 CRC of the description | u32 CRC of the fields before it, without the state.
 
 #include "checkpoint/memory/memory_slot.h"
 
@@ -23,7 +23,7 @@ constexpr std::size_t kStateAt = 12;
 constexpr std::size_t kSlotFieldsBytes = 40;
 
 std::uint32_t* state_of(std::span<const char> slot) {
-  // The mapping is aligned to pages, and what it points to is only changed through a writable one.
+  // The mapping is page-aligned, and its target is changed only through a writable mapping.
   return reinterpret_cast<std::uint32_t*>(const_cast<char*>(slot.data()) + kStateAt);
 }
 
@@ -43,7 +43,7 @@ std::string describe_copy(const MemoryCopy& copy) {
   return out.take();
 }
 
-// Everything but the checksum of the header.
+// All header fields but the checksum.
 std::string slot_fields(const MemoryCopy& copy, std::string_view description) {
   ByteWriter out;
   out.raw(kSlotMagic);
@@ -59,7 +59,7 @@ std::unexpected<base::Error> damaged_copy(std::string_view cause) {
   return fail(Errc::kCorrupt, "the copy in memory is damaged: " + std::string(cause));
 }
 
-// False when the places of the shards are beyond what can be counted.
+// Returns false if the shards' offsets overflow.
 bool place_shards(MemoryCopy& copy, std::uint64_t at, std::uint64_t& end) {
   copy.offsets.clear();
   for (const Shard& shard : copy.manifest.shards) {
@@ -86,10 +86,10 @@ Result<MemoryCopy> read_slot(std::span<const char> slot) {
   if (copy.state != SlotState::kComplete && copy.state != SlotState::kDrained) {
     return fail(Errc::kNotFound, "there is no complete copy in memory");
   }
-  std::string fields(slot.data(), kSlotFieldsBytes);  // nobody changes it under us from here on
+  std::string fields(slot.data(), kSlotFieldsBytes);  // a private copy, which no process changes
   std::memset(fields.data() + kStateAt, 0, sizeof(std::uint32_t));
   ByteReader in(fields);
-  if (in.raw(kSlotMagic.size()) != kSlotMagic) return damaged_copy("it does not begin as one");
+  if (in.raw(kSlotMagic.size()) != kSlotMagic) return damaged_copy("its magic number is wrong");
   const auto version = in.number<std::uint32_t>();
   (void)in.number<std::uint32_t>();
   copy.sequence = in.number<std::uint64_t>();
@@ -100,28 +100,28 @@ Result<MemoryCopy> read_slot(std::span<const char> slot) {
     return damaged_copy("the checksum of its header is wrong");
   }
   if (version != kSlotVersion) {
-    return fail(Errc::kUnavailable, "the copy in memory is of another version of robustrun");
+    return fail(Errc::kUnavailable, "the copy in memory was made by another version of robustrun");
   }
   if (bytes > kManifestBytesMax || bytes > slot.size() - kSlotHeaderBytes) {
-    return damaged_copy("its description is longer than its place");
+    return damaged_copy("its description is longer than the slot");
   }
   const std::string description(slot.data() + kSlotHeaderBytes, bytes);
   if (crc32c(description) != crc) return damaged_copy("the checksum of its description is wrong");
   ByteReader words(description);
   copy.writer = words.text(kNameBytesMax);
-  if (!words.ok()) return damaged_copy("nobody wrote it");
+  if (!words.ok()) return damaged_copy("it names no writer");
   copy.manifest = RR_TRY(
       decode(Document::kMemory, std::string_view(description).substr(4 + copy.writer.size())));
   std::uint64_t end = 0;
   if (!place_shards(copy, slot_rounded(kSlotHeaderBytes + bytes, kAlignment), end) ||
       end > slot.size()) {
-    return damaged_copy("its tensors are longer than its place");
+    return damaged_copy("its tensors are longer than the slot");
   }
   return copy;
 }
 
 Result<std::uint64_t> plan_slot(MemoryCopy& copy) {
-  const std::uint64_t bytes = describe_copy(copy).size();  // CRCs do not change it
+  const std::uint64_t bytes = describe_copy(copy).size();  // CRCs do not change its length
   std::uint64_t end = 0;
   if (bytes > kManifestBytesMax ||
       !place_shards(copy, slot_rounded(kSlotHeaderBytes + bytes, kAlignment), end) ||
@@ -133,7 +133,7 @@ Result<std::uint64_t> plan_slot(MemoryCopy& copy) {
 
 void open_slot(std::span<char> slot) {
   set_state(slot, SlotState::kFilling);
-  // No byte of the new copy may be seen before that.
+  // No byte of the new copy may become visible before this.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
@@ -144,7 +144,7 @@ void write_slot(std::span<char> slot, const MemoryCopy& copy) {
   const std::string fields = slot_fields(copy, description);
   ByteWriter crc;
   crc.number(crc32c(fields));
-  // The state is in the middle, and a word of its own: it stays what it is.
+  // The state is a separate word within the header; it stays unchanged.
   std::memcpy(slot.data(), fields.data(), kStateAt);
   std::memcpy(slot.data() + kStateAt + 4, fields.data() + kStateAt + 4,
               fields.size() - kStateAt - 4);

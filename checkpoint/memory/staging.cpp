@@ -9,6 +9,8 @@
 #include "base/core/text.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/limits.h"
+#include "checkpoint/format/manifest_check.h"
+#include "checkpoint/memory/copies_kept.h"
 
 namespace robustrun::checkpoint {
 namespace {
@@ -35,14 +37,14 @@ MemoryCopy described(const StageOrder& order, const PartContents& contents) {
   return copy;
 }
 
-// The units of a shard follow each other.
+// Units of the same shard are consecutive.
 void add_units(std::vector<CopyUnit>& units, const char* from, char* to, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += kCopyUnitBytes) {
     units.push_back({from + at, to + at, std::min(kCopyUnitBytes, bytes - at), 0});
   }
 }
 
-// Takes the units of one shard away from the front.
+// Removes the units of one shard from the front of `units` and returns the shard's CRC.
 std::uint32_t joined_crc(std::span<const CopyUnit>& units, std::uint64_t bytes) {
   std::uint32_t crc = 0;
   for (; bytes > 0; units = units.subspan(1)) {
@@ -52,8 +54,8 @@ std::uint32_t joined_crc(std::span<const CopyUnit>& units, std::uint64_t bytes) 
   return crc;
 }
 
-// A tensor that somebody changes while it is copied is changed in most of its places, so a look at
-// few of them, once all is copied, is enough, and costs next to nothing.
+// A tensor that is modified during the copy changes in most places, so comparing a few samples
+// afterwards is enough and costs almost nothing.
 Status check_unchanged(const PartContents& contents, const MemoryCopy& copy,
                        std::span<const char> slot) {
   std::uint64_t since = 0;
@@ -84,7 +86,7 @@ Result<std::uint64_t> Staging::slot_bytes_for(const StageOrder& order,
 }
 
 Status Staging::use(MemoryArea area) {
-  for (std::size_t slot = 0; slot < MemoryArea::kSlotsMax; ++slot) {
+  for (std::size_t slot = 0; slot < kCopiesMax; ++slot) {
     if (is_held(slot)) return fail(Errc::kConflict, "cannot change memory that is being saved");
   }
   area_ = std::move(area);
@@ -110,19 +112,20 @@ Result<std::size_t> Staging::begin_filling() {
   for (const std::size_t slot : oldest_first) {
     if (!is_held(slot) && (!board_ || board_->begin_filling(slot))) return slot;
   }
-  return fail(Errc::kConflict, "cannot keep a copy: two are being saved");
+  return fail(Errc::kConflict, "cannot keep a copy: every slot is held");
 }
 
 Result<std::size_t> Staging::stage(const StageOrder& order, const PartContents& contents) {
   RR_TRY(check_contents(contents));
   MemoryCopy copy = described(order, contents);
   if (auto good = check_memory_copy(copy.manifest); !good) {
-    good.error().code = Errc::kInvalidArgument;  // nothing is damaged: it was described so
+    good.error().code =
+        Errc::kInvalidArgument;  // the caller described it wrongly; nothing is damaged
     return std::unexpected(std::move(good).error());
   }
   const std::uint64_t bytes = RR_TRY(plan_slot(copy));
   if (bytes > area_.slot_bytes()) {
-    return fail(Errc::kLimit, fmt::format("cannot keep a copy of {} bytes: its place has {}", bytes,
+    return fail(Errc::kLimit, fmt::format("cannot keep a copy of {} bytes: a slot has {}", bytes,
                                           area_.slot_bytes()));
   }
   const std::size_t index = RR_TRY(begin_filling());
@@ -172,7 +175,7 @@ Result<FoundCopy> find_copy(const MemoryArea& area, const AttemptId& attempt) {
 
 std::optional<std::size_t> first_shard_of(const MemoryCopy& copy, const Manifest& committed) {
   if (copy.manifest.head.attempt != committed.head.attempt) return std::nullopt;
-  // A writer's shards are next to each other, in its own order.
+  // A writer's shards are consecutive and in the writer's order.
   const auto is_same = [](const Shard& a, const Shard& b) {
     return a.name == b.name && a.dtype == b.dtype && a.rank == b.rank && a.shape == b.shape &&
            a.offsets == b.offsets && a.global_shape == b.global_shape && a.bytes == b.bytes &&

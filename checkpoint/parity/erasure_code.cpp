@@ -10,7 +10,7 @@ namespace {
 
 using GaloisMatrix = std::vector<std::vector<std::uint8_t>>;
 
-// Gauss and Jordan; `matrix` can be inverted.
+// Inverts `matrix` (Gauss-Jordan), which must be invertible.
 GaloisMatrix inverse_of(GaloisMatrix matrix) {
   const std::size_t size = matrix.size();
   GaloisMatrix inverse(size, std::vector<std::uint8_t>(size, 0));
@@ -54,8 +54,8 @@ std::vector<std::uint8_t> code_row(const CodeShape& shape, std::size_t row) {
   return coefficients;
 }
 
-// Each used parity says: sum over lost columns = parity + sum over columns that are there. The
-// row of the inverse for `wanted` solves that.
+// Each parity member that is used gives an equation: sum over lost columns = parity + sum over
+// surviving columns. The row of the inverse for `wanted` solves them.
 std::optional<RecoveryPlan> plan_recovery(const CodeShape& shape, const std::vector<bool>& has_data,
                                           const std::vector<bool>& has_parity, std::size_t wanted) {
   RR_ASSERT(has_data.size() == shape.data && has_parity.size() == shape.parity &&

@@ -1,9 +1,9 @@
 #pragma once
-// Sums of multiples of blocks of bytes in GF(2^8) with the polynomial x^8+x^4+x^3+x^2+1 (0x11d):
-// all that Reed-Solomon codes need.
+// Linear combinations of byte blocks in GF(2^8) with the polynomial x^8+x^4+x^3+x^2+1 (0x11d), all
+// that Reed-Solomon codes need.
 //
-// Long blocks go through ISA-L (libisal.so.2, loaded when first used), which picks the best vector
-// instructions; without that library tables do the same, slower. Thread-safe, cannot fail.
+// Long blocks go through ISA-L (libisal.so.2, loaded on first use), which picks the best vector
+// instructions. Without that library, tables do the same more slowly. Thread-safe, cannot fail.
 
 #include <cstdint>
 #include <span>
@@ -13,18 +13,18 @@
 namespace robustrun::checkpoint {
 
 [[nodiscard]] std::uint8_t galois_product(std::uint8_t a, std::uint8_t b);
-// `a` is not 0.
+// `a` must not be 0.
 [[nodiscard]] std::uint8_t galois_inverse(std::uint8_t a);
-[[nodiscard]] bool galois_in_hardware();  // ISA-L is there
+[[nodiscard]] bool galois_in_hardware();  // whether ISA-L was loaded
 
 // outputs[row] = sum over columns of coefficients[row][column] * input[column], column by column.
 class GaloisSum {
  public:
-  // `coefficients`: row by row; rows * columns of them, at most 255 each way.
+  // `coefficients`: row by row, rows * columns in all. At most 255 rows and 255 columns.
   GaloisSum(std::size_t rows, std::size_t columns, std::vector<std::uint8_t> coefficients);
-  // Adds one column's part to the outputs, each of which has room for as many bytes as `input`.
+  // Adds one column's contribution to the outputs, each of which must be as long as `input`.
   void add(std::size_t column, std::string_view input, std::span<char* const> outputs) const;
-  // The same by tables alone.
+  // add() by tables alone.
   void add_by_table(std::size_t column, std::string_view input,
                     std::span<char* const> outputs) const;
 

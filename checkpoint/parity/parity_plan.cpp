@@ -44,7 +44,7 @@ class GroupPlanner {
   Result<PlannedParity> plan() {
     if (usable_.size() <= parity_) {
       return fail(Errc::kLimit,
-                  fmt::format("parity of {} needs {} directories or more; {} can be used", parity_,
+                  fmt::format("parity of {} needs at least {} directories; {} are usable", parity_,
                               parity_ + 1, usable_.size()));
     }
     while (true) {
@@ -59,7 +59,7 @@ class GroupPlanner {
       for (std::size_t i = 0; i < parity_; ++i) {
         const auto mount = place(members, group, longest);
         if (!mount) {
-          return fail(Errc::kLimit, "there is no room for parity; use less of it or free some");
+          return fail(Errc::kLimit, "no room for parity; choose less parity or free some space");
         }
         append(*mount, longest, group);
       }
@@ -71,10 +71,10 @@ class GroupPlanner {
     std::vector<ParityMember> extents;
     std::size_t taken = 0;
     std::uint64_t load = 0;             // bytes of data and parity
-    std::optional<std::uint32_t> file;  // of parity, index into plan_.files
+    std::optional<std::uint32_t> file;  // index into plan_.files of its parity file
   };
 
-  // Mounts with the most extents left, at most all but `parity_`; ties go round from group to
+  // The mounts with the most extents left, at most all but `parity_`. Ties rotate from group to
   // group.
   std::vector<std::uint32_t> fullest() {
     std::vector<std::uint32_t> order;
@@ -128,7 +128,7 @@ class GroupPlanner {
   std::size_t parity_;
   std::vector<Lane> lanes_;  // by mount
   std::vector<std::uint32_t> usable_;
-  std::uint32_t next_file_ = 0;  // number of the first file of parity
+  std::uint32_t next_file_ = 0;  // index of the next parity file
   PlannedParity plan_;
 };
 

@@ -1,12 +1,12 @@
 #pragma once
-// Which extents share parity, and on which mount it goes: the members of a group lie on mounts of
-// their own, so that a lost mount takes one member of each group at most. Plan only.
+// Plans which extents share parity and which mount stores it. The members of a group lie on
+// different mounts, so a lost mount takes at most one member of each group. Pure planning.
 //
-// Extents are kExtentBytes of a file (its header apart), cut in the order of their size, so that
-// extents of one size meet and parity is no longer than it need be. Each group takes the next
-// extent of those mounts that have the most left, all but `parity` of them; its parity goes to the
-// others, to the one first that would be done first. On mounts of one speed this is RAID's
-// rotation.
+// Extents are kExtentBytes of a file (without its header), grouped by descending size, so that
+// extents of equal size meet and parity is no longer than necessary. Each group takes the next
+// extent from the mounts with the most extents left, all but `parity` of them. Its parity goes to
+// the remaining mounts, first to the one that would finish it first. On mounts of equal speed this
+// is RAID's rotation.
 
 #include <cstdint>
 #include <span>
@@ -19,16 +19,17 @@
 namespace robustrun::checkpoint {
 
 struct PlannedParity {
-  // Files of parity are numbered behind the data files.
+  // File indices of parity follow those of the data files.
   std::vector<ParityGroup> groups;
   struct File {
     std::uint32_t mount = 0;
     std::uint64_t bytes = 0;
   };
-  std::vector<File> files;  // at most one for each mount
+  std::vector<File> files;  // at most one per mount
 };
 
-// `files`: what was written to the mounts. kLimit: fewer mounts than `parity` + 1, or no room.
+// `files`: the data files that were written. kLimit: there are fewer than `parity` + 1 mounts, or
+// too little room.
 base::Result<PlannedParity> plan_parity(std::span<const DataFile> files,
                                         std::span<const MountSpace> mounts, std::size_t parity);
 

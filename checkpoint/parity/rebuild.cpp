@@ -1,5 +1,5 @@
-// A range of a lost member is the same range of the others, put together as erasure_code.h says;
-// a member that is shorter counts as followed by zeros, which need no reading.
+// A range of a lost member is computed from the same range of the others, as erasure_code.h
+// describes. A shorter member counts as padded with zeros, which need not be read.
 
 #include "checkpoint/parity/rebuild.h"
 
@@ -17,7 +17,7 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-// A range of each member, relative to its beginning; lost members have no value.
+// The same range of each member, relative to its start; nullopt for lost members.
 struct MemberBytes {
   std::vector<std::optional<std::string>> data;
   std::vector<std::optional<std::string>> parity;
@@ -101,7 +101,7 @@ Result<std::string> Rebuilder::rebuild_within(const Manifest& manifest, const Pl
     std::vector<std::uint8_t> coefficients;
     for (std::size_t i = 0; i < shape.data; ++i) {
       if (!found.data[i]) {
-        return fail(Errc::kCorrupt, fmt::format("{} is lost, of which it is the parity",
+        return fail(Errc::kCorrupt, fmt::format("{} is lost, from which this parity is computed",
                                                 manifest.files[group.data[i].file].name));
       }
       inputs.push_back(&*found.data[i]);
@@ -116,7 +116,7 @@ Result<std::string> Rebuilder::rebuild_within(const Manifest& manifest, const Pl
   if (!plan) {
     const auto lost = std::ranges::count(present(found.data), false);
     return fail(Errc::kCorrupt,
-                fmt::format("{} of {} parts that belong together are lost, and {} of their parity",
+                fmt::format("{} of {} members of the parity group are lost, and {} of their parity",
                             lost, shape.data, std::ranges::count(present(found.parity), false)));
   }
   for (const std::size_t column : plan->columns) inputs.push_back(&*found.data[column]);

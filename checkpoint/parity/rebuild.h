@@ -1,6 +1,6 @@
 #pragma once
-// Finds bytes again that a disk lost, from the other members of their parity group. Pure but for
-// the reading, which is the caller's: it hands out bytes only if their CRC was right.
+// Recovers lost bytes from the other members of their parity group. Pure, except that the caller's
+// `read` function does the reading; it returns only bytes with a correct CRC.
 
 #include <cstdint>
 #include <functional>
@@ -15,14 +15,15 @@ namespace robustrun::checkpoint {
 
 class Rebuilder {
  public:
-  // Bytes [begin, begin + bytes) of a file, verified.
+  // Reads bytes [begin, begin + bytes) of a file and verifies them.
   using VerifiedRead = std::function<base::Result<std::string>(
       std::uint32_t file, std::uint64_t begin, std::uint64_t bytes)>;
 
-  // `manifest` is consistent, and the same in all calls.
+  // `manifest` must be consistent, and the same in all calls.
   explicit Rebuilder(const Manifest& manifest);
-  // The same bytes from those of others; what `read` cannot give counts as lost. kCorrupt: they
-  // have no parity, or too much of their group is lost. The answer is not checked yet.
+  // Computes bytes [begin, begin + bytes) of `file` from other members of their group. Members that
+  // `read` cannot deliver count as lost. kCorrupt: the bytes have no parity, or too many members of
+  // the group are lost. The caller must check the CRC of the result.
   [[nodiscard]] base::Result<std::string> rebuild(const Manifest& manifest, std::uint32_t file,
                                                   std::uint64_t begin, std::uint64_t bytes,
                                                   const VerifiedRead& read) const;

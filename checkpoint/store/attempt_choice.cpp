@@ -17,8 +17,8 @@ void AttemptMarks::add_marks(const AttemptMarks& of_one_directory) {
   if (poisoned.empty()) poisoned = of_one_directory.poisoned;
 }
 
-// Step and token: that the order is the same every time. Two of one generation have the same number
-// only if one was not to be seen when the other was committed.
+// Step and token only make the order total. Two attempts of one generation have the same sequence
+// only if one was not visible when the other was committed.
 bool is_newer(const AttemptFacts& one, const AttemptFacts& other) {
   const auto key = [](const AttemptFacts& facts) {
     return std::tuple(facts.state == AttemptState::kCommitted, facts.generation, facts.sequence,

@@ -1,10 +1,12 @@
 #pragma once
-// What the directories hold of an attempt, and what follows: its state, which one is the newer,
-// which may be started from, and the numbers of what comes next. Pure: catalog.h, store.h and
-// retention.h look and act; tests/sim plays the same choices on disks that come and go.
+// Decisions about attempts, given what the directories hold of them: an attempt's state, which of
+// two is newer, which one a job may start from, and the next sequence and generation numbers. Pure;
+// catalog.h, store.h and retention.h read and act, and tests/sim plays the same choices on disks
+// that come and go.
 //
-// Order: generation, then the number of the commit. Clocks of nodes may be wrong by years, and a
-// step says nothing: a job that was set back counts the same steps again.
+// Attempts are ordered by generation, then by the commit's sequence number. Clocks of nodes may be
+// wrong by years, and steps do not order attempts: a job that was rolled back counts the same steps
+// again.
 
 #include <cstdint>
 #include <span>
@@ -15,15 +17,15 @@ namespace robustrun::checkpoint {
 
 enum class AttemptState : std::uint8_t {
   kCommitted,
-  kIncomplete,  // being written, or left behind by a crash
-  kDamaged,  // it was committed, but no copy of its manifest can be read
-  kDeleted,  // given up by retention; some of its files are still there
+  kIncomplete,  // being written, or left by a crash
+  kDamaged,  // committed, but no copy of its manifest is readable
+  kDeleted,  // removed by retention; some files are left
 };
 
-// kDamaged: it cannot be read, or is of another attempt.
+// kDamaged: unreadable, or of another attempt.
 enum class ManifestCopy : std::uint8_t { kNone, kSound, kDamaged };
 
-// Of an attempt's manifest, in all directories together. One sound copy is enough.
+// The copies of an attempt's manifest in all directories. One sound copy is enough.
 class ManifestCopies {
  public:
   void add(ManifestCopy copy, bool is_deleted) {
@@ -37,34 +39,37 @@ class ManifestCopies {
   bool any_sound_ = false, any_damaged_ = false, any_deleted_ = false;
 };
 
-// A mark in any directory counts: the others may not have been there when it was made.
+// Marks of an attempt. A mark in any directory counts: the others may have been missing when it was
+// made.
 struct AttemptMarks {
-  bool verified = false;  // all was read back and was right
+  bool verified = false;  // everything was read back and found sound
   bool pinned = false;  // never removed by retention
-  std::string poisoned{};  // why nobody should start from it; empty: one may
+  std::string poisoned{};  // why no job should start from it; empty: not poisoned
   void add_marks(const AttemptMarks& of_one_directory);
 };
 
-// What the choices go by. `token` is whoever's the attempt is.
+// What the decisions depend on. `token` refers to the AttemptId, which must outlive this.
 struct AttemptFacts {
   AttemptState state = AttemptState::kIncomplete;
   std::uint64_t step = 0, generation = 0;
   std::string_view token;
-  std::uint64_t sequence = 0;  // of its commit; 0: none
+  std::uint64_t sequence = 0;  // of its commit; 0: not committed
   bool verified = false, pinned = false, poisoned = false;
-  bool is_local = false;  // some of it is on disks of single machines alone, which may be lost
+  bool is_local = false;  // some data is only on disks of single machines, which may be lost
 };
 
-// What is not committed is behind what is.
+// Committed attempts are newer than all others.
 [[nodiscard]] bool is_newer(const AttemptFacts& one, const AttemptFacts& other);
 [[nodiscard]] bool may_start_from(const AttemptFacts& one);
-// Whether one that is complete and only lacks its MANIFEST may get it from a later generation: it
-// would be the newest of its own, so not behind a later save that can be started from.
+// Whether a later generation may commit an attempt that is complete but lacks its MANIFEST. The
+// commit would make it the newest of its generation, so this is false if a later save of its
+// generation can be started from.
 [[nodiscard]] bool may_salvage(const AttemptFacts& one, std::span<const AttemptFacts> all);
-// Of the next commit. `all`: that are there.
+// Sequence number of the next commit; `all`: the attempts found.
 [[nodiscard]] std::uint64_t next_sequence(std::span<const AttemptFacts> all);
-// Of the next session. Higher than that of any attempt, too: the fence may be lost with its
-// directory, and its successor's commits would be behind all that the others still have.
+// Generation of the next session; 0: there is no higher one. It exceeds that of every attempt as
+// well as `fence`: if the fence was lost with its directory, the new session's commits would
+// otherwise be older than those still present.
 [[nodiscard]] std::uint64_t next_generation(std::uint64_t fence, std::span<const AttemptFacts> all);
 
 }  // namespace robustrun::checkpoint

@@ -20,7 +20,7 @@ struct QueuedRun {
   std::uint64_t file_bytes = 0;
 };
 
-// The runs of one mount; all of its lanes take from it.
+// The runs of one mount; all its lanes take from them.
 struct MountQueue {
   std::vector<QueuedRun> runs;
   std::atomic<std::size_t> next = 0;
@@ -31,8 +31,8 @@ struct LaneResult {
   std::vector<ReadFault> faults;
 };
 
-// Owned by the lane are the queue, its result and the memory; the rest is the caller's, which is
-// looked at between reads alone.
+// A lane owns the queue, its result and the memory. The rest is the caller's, which it accesses
+// only between reads.
 struct Lane {
   const Manifest* manifest = nullptr;
   std::span<const ReadRun> runs;
@@ -43,7 +43,7 @@ struct Lane {
   char* memory = nullptr;
 };
 
-// Copies come in the order of their offsets.
+// Copies are sorted by offset.
 void hand_out(const ReadRun& run, std::uint64_t offset, std::span<const char> block) {
   const std::uint64_t end = offset + block.size();
   for (const ReadCopy& copy : run.copies) {
@@ -160,7 +160,7 @@ Result<std::vector<ReadFault>> BulkReader::read(const Manifest& manifest,
     }
   }
   for (const auto& [mount, error] : stuck) {
-    arena_.reset();  // the reads that hang have it
+    arena_.reset();  // hanging reads still use it
     for (const QueuedRun& queued : queues.at(mount)->runs) {
       if (done[queued.run]) continue;
       faults.push_back({queued.run, runs[queued.run].offset, runs[queued.run].bytes, false, error});

@@ -1,9 +1,9 @@
 #pragma once
-// Reads planned runs with several threads for each mount: past the page cache into memory of the
-// reader's own, CRC by block while the bytes are hot, then to where they are wanted. Bytes whose
-// block was not right are not handed out.
+// Reads planned runs with several threads per mount: bypassing the page cache into the reader's own
+// memory, where each block's CRC is checked while the bytes are in the processor's cache, then to
+// their destinations. Bytes of a block with a wrong CRC are not copied.
 //
-// A read that hangs is given up. The callers' memory is never the target of a disk's transfer, so
+// A read that hangs is given up. The caller's memory is never the target of a disk transfer, so
 // that nothing is written there afterwards.
 
 #include <memory>
@@ -19,18 +19,18 @@
 
 namespace robustrun::checkpoint {
 
-// What could not be had: of a run, or of one block of it.
+// A run, or one block of it, that could not be read.
 struct ReadFault {
   std::size_t run = 0;
-  std::uint64_t offset = 0;  // from the beginning of the file
+  std::uint64_t offset = 0;  // from the start of the file
   std::uint64_t bytes = 0;
-  bool damaged = false;      // it was read, and its CRC is not right
-  base::Error error;         // else: why it could not be read
+  bool damaged = false;  // it was read, but its CRC is wrong
+  base::Error error;  // why it could not be read, if not damaged
 };
 
-// Where a file is, and the mount whose threads read it.
+// The path of a file, and the mount whose threads read it.
 struct ReadSource {
-  std::string path;  // empty: its runs are left out
+  std::string path;  // empty: its runs are skipped
   std::size_t mount = 0;
 };
 
@@ -38,7 +38,7 @@ class BulkReader {
  public:
   BulkReader(MountThreads& threads, IoWay io) : threads_(threads), io_(io) {}  // not owned
 
-  // `sources` by the manifest's files. Answers what failed, by run and offset.
+  // `sources`: one per file of the manifest. Returns what failed, by run and offset.
   base::Result<std::vector<ReadFault>> read(const Manifest& manifest, std::span<const ReadRun> runs,
                                             std::span<const ReadSource> sources);
 

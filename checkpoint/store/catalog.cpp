@@ -42,13 +42,13 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// VERIFIED and DRAINED are of one manifest.
+// VERIFIED and DRAINED count only for the manifest whose digest they name.
 bool says(std::string_view name, const std::string& folder, const std::string& digest) {
   const auto words = read_control_line(folder + "/" + std::string(name));
   return words && words->size() == 2 && words->back() == digest;
 }
 
-// Whoever wrote it knew why: one that is damaged still says that something was wrong.
+// A damaged mark still counts as poisoned.
 std::string poison_in(const std::string& folder) {
   const auto words = read_control_line(folder + "/" + std::string(kPoisonedName));
   if (words) return words->size() == 2 && words->front() == "poisoned" ? words->back() : "unknown";
@@ -74,7 +74,7 @@ bool is_deleted(const std::string& folder) {
   return exists(folder + "/" + std::string(kDeletedName));
 }
 
-// Up to the first sound one.
+// Reads the folders' manifests up to the first sound one.
 void read_heads(FoundAttempt& found) {
   ManifestCopies copies;
   for (const std::string& folder : found.folders) {
@@ -92,7 +92,7 @@ void read_heads(FoundAttempt& found) {
   found.state = copies.state();
 }
 
-// As base::read_file, but into memory that is used again: of thousands of manifests.
+// Like base::read_file, but reuses the memory, for thousands of manifests.
 Status read_whole(const std::string& path, std::string& into) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status{};
@@ -109,7 +109,7 @@ Status read_whole(const std::string& path, std::string& into) {
     const ssize_t got = ::pread(file.get(), into.data() + at, bytes - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno("cannot read " + path, errno);
-    if (got == 0) into.resize(bytes = at);  // it was cut off just now
+    if (got == 0) into.resize(bytes = at);  // truncated meanwhile
     at += static_cast<std::uint64_t>(got);
   }
   return {};
@@ -153,8 +153,8 @@ void add_note(FoundAttempt& found, std::string text) {
   }
 }
 
-// The first sound copy of the manifest counts; the others are looked at all the same, so that
-// damage is said while there still is a sound one.
+// The first sound copy of the manifest counts. The others are still checked, so that damage is
+// reported while a sound copy exists.
 void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
   ManifestCopies copies;
   bool any_sound = false;
@@ -166,7 +166,7 @@ void read_manifests(FoundAttempt& found, Look look, std::string& bytes) {
     if (read && !found.digest.empty() && found.digest == digest_of(bytes)) continue;
     auto copy = read ? count_in(bytes, look) : std::unexpected(read.error());
     if (copy && copy->manifest.head.attempt != found.attempt) {
-      copy = fail(Errc::kCorrupt, "it is of another attempt");
+      copy = fail(Errc::kCorrupt, "it belongs to another attempt");
     }
     copies.add(copy ? ManifestCopy::kSound : ManifestCopy::kDamaged, false);
     if (!copy) {
@@ -286,7 +286,7 @@ Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> dir
     return base::fail_errno("cannot look for checkpoints: " + notes.front(), ETIMEDOUT);
   }
   if (answering.empty()) return list_those(answering, look);
-  // One that stops answering just now is an error, and nobody hangs.
+  // A directory that stops answering at this point is an error, not a hang.
   auto all = threads->call(first, [answering, look] { return list_those(answering, look); });
   if (!all) return all;
   for (FoundAttempt& found : *all) {

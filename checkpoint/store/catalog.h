@@ -1,8 +1,9 @@
 #pragma once
-// Which checkpoints lie in some directories? Found by looking, never by LATEST. Only reads.
+// Which checkpoints are in a set of directories? Found by listing them, never by LATEST. Reads
+// only.
 //
-// A checkpoint is committed when any of the directories has a sound MANIFEST of it: copies are made
-// after the commit alone. Which one is the newest: attempt_choice.h.
+// A checkpoint is committed if any of the directories has a sound MANIFEST of it: copies are made
+// only after the commit. Which one is newest: attempt_choice.h.
 
 #include <chrono>
 #include <cstdint>
@@ -20,35 +21,35 @@ namespace robustrun::checkpoint {
 struct FoundAttempt : AttemptMarks {
   AttemptId attempt;
   AttemptState state = AttemptState::kIncomplete;
-  std::vector<std::string> folders;  // of the attempt, in the order of the directories
-  Manifest manifest;  // when committed; by kSums and kHeads its head alone
-  std::uint64_t tensors = 0;  // when committed, not by kHeads
-  std::uint64_t data_bytes = 0;  // of all tensors; as above
-  std::string digest;  // of the manifest's bytes, when committed
-  std::vector<std::string> nodes;  // on whose own disks it was saved; as above
-  bool drained = false;  // all of that is on shared storage, too
+  std::vector<std::string> folders;  // the attempt's folders, in the order of the directories
+  Manifest manifest;  // if committed; with kSums and kHeads only its head
+  std::uint64_t tensors = 0;  // if committed; not with kHeads
+  std::uint64_t data_bytes = 0;  // of all tensors; likewise
+  std::string digest;  // of the manifest's bytes; likewise
+  std::vector<std::string> nodes;  // machines whose local disks it was saved to; likewise
+  bool drained = false;  // all data on local disks is also on shared storage
   std::vector<std::string> notes;  // damaged copies; directories that do not answer
 
   [[nodiscard]] bool is_local() const { return !nodes.empty() && !drained; }
-  [[nodiscard]] AttemptFacts facts() const;  // it outlives them
+  [[nodiscard]] AttemptFacts facts() const;  // refer to this object
 };
 
-// How closely each is looked at. With kHeads a manifest is its head, whatever else of it may be
-// damaged; digest, `verified`, `nodes` and `drained` are not known, and a commit among thousands
-// stays cheap. With kSums all of its bytes are read and their checksums looked at, but its tables
-// are not kept: for lists.
+// How much of each attempt is read. kHeads: only the manifest's head, even if the rest is damaged;
+// digest, `verified`, `nodes` and `drained` stay unknown. This keeps a commit among thousands of
+// attempts cheap. kSums: the whole manifest is read and its checksums are checked, but its tables
+// are not kept; for lists. kAll: the whole manifest is kept.
 enum class Look : std::uint8_t { kHeads, kSums, kAll };
 
-// Newest first; what is not committed is behind what is. kNotFound: none of the directories is one.
-// A directory that does not answer is left out, which is a note of each. `threads`: of these
-// directories as mounts; null: own ones.
+// Lists all attempts, newest first; uncommitted ones come last. kNotFound: none of `directories`
+// exists. A directory that does not answer is skipped, with a note in every attempt. `threads`:
+// those of the directories; null: temporary ones.
 base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
                                                       MountThreads* threads = nullptr,
                                                       Look look = Look::kAll);
-// Finds out the rest about one of which less than all is known; it may turn out to be damaged.
+// Reads the rest of an attempt that was listed with kHeads or kSums; it may turn out to be damaged.
 base::Status look_closer(FoundAttempt& found, MountThreads& threads);
 
-// The newest committed one that is not poisoned; kNotFound when there is none.
+// The newest attempt that is committed and not poisoned, else kNotFound.
 base::Result<FoundAttempt> newest_committed(std::span<const std::string> directories,
                                             std::chrono::milliseconds patience = kPatience);
 

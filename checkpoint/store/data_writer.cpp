@@ -26,7 +26,7 @@ struct Writing : MountFile {
 };
 using SharedWriting = std::shared_ptr<Writing>;
 
-// Shard by shard, the pieces in the order of their bytes.
+// Pieces by shard, in the order of their bytes.
 struct Placed {
   std::uint64_t begin = 0;
   Piece piece;
@@ -84,7 +84,8 @@ struct DataWriter::State {
     for (std::size_t i = 0; i < ended.size(); ++i) {
       Writing& file = *of_job[i];
       if (!ended[i]) {
-        file.status = std::move(ended[i]);  // before all else: its results are still being made
+        // Checked first: the lane may still be writing its results.
+        file.status = std::move(ended[i]);
       } else if (WorkerResult& result = file.results[i % threads.lanes()];
                  file.status && !result.status) {
         file.status = std::move(result.status);
@@ -198,7 +199,7 @@ Result<DataSaved> DataWriter::save(const DataRequest& request) {
       give_up_file(state_->threads, state_->disk, std::move(file));
     }
   }
-  // What waited for its turn says nothing about a mount.
+  // Time spent waiting for the rate limit says nothing about a mount.
   if (!is_limited) state_->learn(request, readings, saved.notes);
   fill_pieces(placed, saved.shards);
   return saved;

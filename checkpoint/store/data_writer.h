@@ -1,10 +1,10 @@
 #pragma once
-// Writes the data of one writer's shards over its mounts and syncs it. Owns the memory for that,
-// kept from save to save. One call at a time.
+// Writes the data of one writer's shards across its mounts and syncs it. Owns the memory for that
+// and keeps it between saves. One call at a time.
 //
-// A mount that fails (ENOSPC, EIO) or does not answer (mount_threads.h) loses its file; what it
-// should have held is planned again over the others, until none is left. How fast each mount was is
-// learned for the next save. The callers' buffers are read once, never changed.
+// A mount that fails (ENOSPC, EIO) or does not answer (mount_threads.h) loses its file; its share
+// is planned again over the other mounts, until none is left. Each mount's speed is learned for the
+// next save. The caller's buffers are read once and never changed.
 
 #include <memory>
 #include <span>
@@ -23,8 +23,8 @@
 namespace robustrun::checkpoint {
 
 struct DataRequest {
-  std::span<const Shard> shards;  // pieces and CRCs are filled in the answer
-  std::span<const std::string_view> sources;  // as many; each as long as its shard says
+  std::span<const Shard> shards;  // without pieces and CRCs, which the result has
+  std::span<const std::string_view> sources;  // one per shard, of its length
   std::span<const MountFolder> mounts;
   std::string file_prefix;  // "d-node0": names are "d-node0-m1.safetensors"
   WriteRate* rate = nullptr;
@@ -32,14 +32,14 @@ struct DataRequest {
 
 struct DataSaved {
   std::vector<DataFile> files;
-  std::vector<std::string> headers;  // of the files
+  std::vector<std::string> headers;  // of `files`
   std::vector<Shard> shards;
   std::vector<std::string> notes;  // which mounts failed or are slow, and how
 };
 
 class DataWriter {
  public:
-  // Neither is owned; `threads` has a lane for each worker of a mount.
+  // Owns neither argument; `threads` has a lane for each worker of a mount.
   static base::Result<DataWriter> make(Disk& disk, MountThreads& threads, std::size_t mounts);
   DataWriter(DataWriter&&) noexcept;
   DataWriter& operator=(DataWriter&&) noexcept;
@@ -47,7 +47,7 @@ class DataWriter {
 
   base::Result<DataSaved> save(const DataRequest& request);
 
-  // kExtentBytes for each lane of each mount, mount by mount; not to be used while save() runs.
+  // kExtentBytes for each lane of each mount, mount by mount. Must not be used while save() runs.
   [[nodiscard]] std::shared_ptr<Arena> arena() const;
 
  private:

@@ -51,7 +51,7 @@ Result<Fence> read_fence(const std::string& home) {
   return fail(Errc::kCorrupt, wrong + "; remove it if no other job saves here");
 }
 
-// Without an incarnation as it was before there were any.
+// Without an incarnation, the line has the older format.
 std::string fence_line(const Fence& fence) {
   if (fence.session.run.empty()) return control_line(fmt::format("fence {}", fence.generation));
   return control_line(fmt::format("fence {} {}", fence.generation, words_of(fence.session)));

@@ -32,7 +32,7 @@ std::string half_name(const std::string& path, std::uint64_t generation, std::ui
   return fmt::format("{}{}{}-{:016x}{}", path, kHalf, generation, token, kHalfEnd);
 }
 
-// Whether this is the name of half a file, of an earlier generation than this.
+// Whether this is the name of a partial file of a generation before `generation`.
 bool is_half_before(std::string_view name, std::uint64_t generation) {
   const auto begin = name.rfind(kHalf);
   if (begin == std::string_view::npos || !name.ends_with(kHalfEnd)) return false;
@@ -49,7 +49,7 @@ std::vector<std::string> both_lists(std::vector<std::string> one,
   return one;
 }
 
-// The one that is surely enough: of those that were read back, on shared storage, the newest.
+// The newest attempt that can replace all older ones: verified, and on shared storage.
 Result<const FoundAttempt*> newest_sure(std::vector<FoundAttempt>& all, MountThreads& threads) {
   for (FoundAttempt& found : all) {
     if (!may_start_from(found.facts())) continue;
@@ -77,7 +77,7 @@ Result<bool> LocalDrain::exists(const std::string& path) {
   });
 }
 
-// A file of another size was not left by a drain; it is replaced.
+// A file of another size is not from a drain; it is replaced.
 bool LocalDrain::is_whole(const std::string& path, std::uint64_t bytes) {
   const auto size = threads_.call(threads_.mount_of(path), [path]() -> Result<std::uintmax_t> {
     std::error_code error;
@@ -110,11 +110,11 @@ Result<Drained> LocalDrain::drain(const AttemptId& attempt, const std::string& w
     if (!RR_TRY(exists(folder + std::string(kIntentName)))) return drained;
     RR_TRY(copy_file(reader, part, i, drained));
   }
-  drained.complete = RR_TRY(say_drained(attempt, writer));
+  drained.complete = RR_TRY(record_drained(attempt, writer));
   return drained;
 }
 
-// By names alone: what is damaged the copying finds out.
+// Checks names only; copying detects damage.
 bool LocalDrain::sees_all(const Manifest& part) {
   std::vector<std::string> folders;
   for (const std::string& directory : options_.directories) {
@@ -149,7 +149,7 @@ Result<Drained> LocalDrain::rest(const AttemptId& attempt, Turn turn) {
   return all;
 }
 
-// Writers begin with different directories; one that fails is followed by the next.
+// Different files start with different directories; if one fails, the next is used.
 Status LocalDrain::copy_file(CheckpointReader& reader, const Manifest& part, std::size_t index,
                              Drained& drained) {
   const DataFile& file = part.files[index];
@@ -184,7 +184,7 @@ Status LocalDrain::copy_to(const std::string& path, CheckpointReader& reader, st
   if (done && refused) refused = check_fence();
   if (done && refused) done = disk_.rename(half, path);
   if (done && refused) return disk_.sync_folder(folder_of(path));
-  (void)disk_.remove(half);  // a full disk is to be left as it was
+  (void)disk_.remove(half);  // leave a full disk as it was
   return done;
 }
 
@@ -203,16 +203,16 @@ Status LocalDrain::write_half(const std::string& path, CheckpointReader& reader,
   return output->sync();
 }
 
-// Under the lock, as for a commit: of two writers that are done at once the second sees the other's
-// word, and no later generation is admitted meanwhile.
-Result<bool> LocalDrain::say_drained(const AttemptId& attempt, const std::string& writer) {
+// Under the lock, as for a commit: if two writers finish at once, the second one sees the first
+// one's record, and no later generation is admitted meanwhile.
+Result<bool> LocalDrain::record_drained(const AttemptId& attempt, const std::string& writer) {
   const std::string& home = options_.directories.front();
   const std::string folder = home + "/" + attempt_folder(attempt) + "/";
   const DirectoryLock lock = RR_TRY(DirectoryLock::take(home, threads_, kLockPatience));
   RR_TRY(check_fence());
-  const auto said = replace_file(disk_, folder + drained_name(writer), control_line("drained"));
-  if (!said && said.error().os_errno == ENOENT) return false;  // retention has removed it
-  if (!said) return std::unexpected(said.error());
+  const auto recorded = replace_file(disk_, folder + drained_name(writer), control_line("drained"));
+  if (!recorded && recorded.error().os_errno == ENOENT) return false;  // retention has removed it
+  if (!recorded) return std::unexpected(recorded.error());
   const Manifest intent = RR_TRY(threads_.call(0, [path = folder + std::string(kIntentName)] {
     return read_document(Document::kIntent, path);
   }));
@@ -233,7 +233,7 @@ Result<bool> LocalDrain::say_drained(const AttemptId& attempt, const std::string
   return true;
 }
 
-// Whoever made them is behind the fence, or dead.
+// The processes that made them are behind the fence or dead.
 Status LocalDrain::remove_halves() {
   RR_TRY(check_fence());
   const auto all = RR_TRY(list_attempts(options_.directories, &threads_, Look::kHeads));
@@ -259,7 +259,7 @@ Result<std::vector<AttemptId>> LocalDrain::clean() {
   auto all = RR_TRY(list_attempts(options_.directories, &threads_, Look::kHeads));
   const FoundAttempt* sure = RR_TRY(newest_sure(all, threads_));
   for (std::size_t i = 0; i < options_.directories.size(); ++i) {
-    if (threads_.stuck(i)) return removed;  // what it has is not known
+    if (threads_.stuck(i)) return removed;  // its contents are unknown
   }
   const auto here = list_attempts(options_.local, nullptr, Look::kHeads);
   if (!here || sure == nullptr) return removed;
@@ -280,7 +280,7 @@ Result<std::vector<AttemptId>> LocalDrain::clean() {
   return removed;
 }
 
-// Several ranks of a machine may be at it.
+// Several ranks of a machine may run this at once.
 Status LocalDrain::remove_local(const FoundAttempt& found) {
   for (const std::string& folder : found.folders) {
     const auto names =

@@ -1,20 +1,20 @@
 #pragma once
-// From the disks of one machine to shared storage, while the training goes on: copies of the files
-// of a writer's part, under their names, into the same attempt's folders. The manifest stays what
-// it is, because files are found by name in any of the attempt's folders. Every byte is verified
-// on the way; a file is there as a whole or not at all.
+// Copies the files of a writer's part from local disks to shared storage while training goes on.
+// They keep their names and go into the folders of the same attempt. The manifest stays unchanged,
+// because files are found by name in any of the attempt's folders. Every byte is verified on the
+// way; a file appears either whole or not at all.
 //
-// Each writer copies its own files and then says so (`drained-WRITER` in the home); whoever is the
-// last says for all that the checkpoint needs no local disk any more (DRAINED). What a writer has
-// on shared storage already it need not copy. Nothing here is needed for the commit, so a machine
-// that is lost meanwhile loses nothing that was not on its disks alone.
+// Each writer copies its own files and then records that in the home (`drained-WRITER`). The last
+// one records that the checkpoint needs no local disk any more (DRAINED). Files that are already on
+// shared storage are not copied. The commit does not depend on the drain, so if a machine is lost
+// meanwhile, only data that was on its local disks alone is lost.
 //
-// A process that dies leaves files of which all is there and that nobody copies again, and halves
-// under names of their own (NAME.drain-gGENERATION-TOKEN.tmp). A later generation finishes what it
-// finds: rest() copies what is missing. Behind the fence nobody gives a file its name, or says that
-// a writer's are there.
+// A process that dies leaves complete files, which are not copied again, and partial ones under
+// names of their own (NAME.drain-gGENERATION-TOKEN.tmp). A later generation finishes the drain:
+// rest() copies what is missing. A generation behind the fence neither gives a file its final name
+// nor records that a writer's files are drained.
 //
-// Used by one thread, but for limit_writes().
+// Used by one thread, except limit_writes().
 
 #include <chrono>
 #include <cstddef>
@@ -42,16 +42,17 @@ struct LocalDrainOptions {
   const base::Clock* clock = nullptr;  // null: the system's
 };
 
-// Ranks of one machine see the same files: each copies those of every `of`-th writer.
+// Ranks of one machine see the same files. The rank with `number` copies those of every `of`-th
+// writer.
 struct Turn {
   std::size_t number = 0;
   std::size_t of = 1;
 };
 
 struct Drained {
-  bool complete = false;  // by this call: no writer's files are on local disks alone any more
-  std::uint64_t bytes = 0;  // that were written
-  std::vector<std::string> notes;  // directories that were done without
+  bool complete = false;  // this call drained the last writer's files
+  std::uint64_t bytes = 0;  // bytes written
+  std::vector<std::string> notes;  // directories that could not be used
 };
 
 class LocalDrain {
@@ -60,24 +61,26 @@ class LocalDrain {
   LocalDrain(const LocalDrain&) = delete;
   LocalDrain& operator=(const LocalDrain&) = delete;
 
-  // From now on in the name of this generation, which the fence has to admit; 0, as at first: of
-  // nobody, where no generation was admitted yet.
+  // From now on, acts for this generation, which the fence must admit. 0, the initial value, is
+  // valid only while no generation was admitted.
   void act_for(std::uint64_t generation) { generation_ = generation; }
-  // Of an attempt for which this writer has published its part. One that retention has removed
-  // meanwhile is none to copy, and no error. kCorrupt, kUnavailable: of the local disk; kConflict:
-  // a later generation was admitted; else what is wrong with every one of the directories.
+  // Drains the files of `writer`, whose part of the attempt is published. An attempt that retention
+  // has removed meanwhile is not an error. kCorrupt, kUnavailable: the local disk failed.
+  // kConflict: a later generation was admitted. Else: the error of the last directory, after all
+  // have failed.
   base::Result<Drained> drain(const AttemptId& attempt, const std::string& writer);
-  // Of an attempt that others have committed: the same for each writer all of whose files are to be
-  // seen here, where it is this one's turn.
+  // Drains an attempt that other processes have committed: in turn, the part of each writer all of
+  // whose files are visible here.
   base::Result<Drained> rest(const AttemptId& attempt, Turn turn);
-  // Removes from the directories the halves of files that earlier generations have left.
+  // Removes the partial files that earlier generations left in the directories.
   base::Status remove_halves();
-  // Removes from the local disks what retention has removed from the directories, and what is there
-  // and older than the newest that is; nothing that is not older than a verified one on shared
-  // storage. Answers which.
+  // Removes attempts from the local disks: those that retention has removed from the directories,
+  // and drained ones. An attempt goes only if it is older than a verified one on shared storage.
+  // Returns the attempts removed.
   base::Result<std::vector<AttemptId>> clean();
 
-  // From now on, also of a drain that goes on; 0, as at first: no limit. By any thread.
+  // Limits the write rate, also of a running drain; 0, the initial value: no limit. May be called
+  // by any thread.
   void limit_writes(std::uint64_t bytes_per_s) { rate_.limit(bytes_per_s); }
 
  private:
@@ -85,23 +88,23 @@ class LocalDrain {
   bool sees_all(const Manifest& part);
   base::Status copy_file(CheckpointReader& reader, const Manifest& part, std::size_t index,
                          Drained& drained);
-  // `refused`: why no other directory would do either.
+  // `refused` is set if no other directory would do either, with the cause.
   base::Status copy_to(const std::string& path, CheckpointReader& reader, std::size_t index,
                        base::Status& refused);
   base::Status write_half(const std::string& path, CheckpointReader& reader, std::size_t index,
                           base::Status& refused);
-  base::Result<bool> say_drained(const AttemptId& attempt, const std::string& writer);
+  base::Result<bool> record_drained(const AttemptId& attempt, const std::string& writer);
   base::Result<bool> exists(const std::string& path);
   bool is_whole(const std::string& path, std::uint64_t bytes);
   base::Status remove_halves_in(const std::string& folder);
   base::Status remove_local(const FoundAttempt& found);
 
   LocalDrainOptions options_;
-  MountThreads threads_;  // of the directories, then of the local ones
+  MountThreads threads_;  // of the directories, then of the local disks
   GuardedDisk disk_;
   WriteRate rate_;
   std::uint64_t generation_ = 0;
-  std::uint64_t token_;  // of the halves' names
+  std::uint64_t token_;  // in the names of partial files
 };
 
 }  // namespace robustrun::checkpoint

@@ -1,6 +1,7 @@
-// File by file: each lane of a mount adds up every n-th range of parity there in its memory,
-// straight from the sources, and writes it, while another lane does the next. A group's rows are
-// computed each for itself, so that no thread ever waits for a mount but its own.
+// Parity is written file by file. Each lane of a mount computes every n-th range of the parity in
+// its memory, directly from the sources, and writes it while another lane computes the next. The
+// rows of a group are computed independently, so that no thread waits for a mount other than its
+// own.
 
 #include "checkpoint/store/parity_writer.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 using base::Status;
 
-// The CRC of a part of a block.
+// CRC of a part of a block.
 struct BlockPart {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -37,16 +38,17 @@ struct ParityRow {
 
 struct ParityFile : MountFile {
   std::uint64_t bytes = 0;
-  std::vector<ParityRow> rows;  // of the plan: not to be looked at by who was given up
+  // Point into the plan; a lane that was given up must not access them.
+  std::vector<ParityRow> rows;
   std::vector<std::vector<BlockPart>> parts;  // by lane
   std::vector<Status> wrote;                  // by lane
 };
 using SharedParityFile = std::shared_ptr<ParityFile>;
 
 struct ParityLane {
-  std::uint32_t number = 0;  // of `count`
+  std::uint32_t number = 0;  // index, below `count`
   std::uint32_t count = 1;
-  char* memory = nullptr;  // kExtentBytes of it
+  char* memory = nullptr;  // kExtentBytes
   const WrittenBytes* contents = nullptr;
   WriteRate* rate = nullptr;
 };
@@ -71,7 +73,7 @@ std::vector<std::uint32_t> block_crcs(std::vector<BlockPart> parts, std::uint64_
   return crcs;
 }
 
-// What that range of parity is, in the lane's memory.
+// Computes that range of parity in the lane's memory.
 std::string_view sum_row(const ParityRow& wanted, const ParityLane& lane) {
   const ParityGroup& group = *wanted.group;
   const CodeShape shape{group.data.size(), group.parity.size()};
@@ -147,7 +149,8 @@ void write_files(std::span<const SharedParityFile> files, const WrittenBytes& co
   for (std::size_t i = 0; i < ended.size(); ++i) {
     ParityFile& file = *of_job[i];
     if (!ended[i]) {
-      file.status = std::move(ended[i]);  // before all else: what it found is still being made
+      // Checked first: the lane may still be writing its results.
+      file.status = std::move(ended[i]);
     } else if (Status& wrote = file.wrote[i % threads.lanes()]; file.status && !wrote) {
       file.status = std::move(wrote);
     }

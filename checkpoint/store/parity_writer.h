@@ -1,10 +1,10 @@
 #pragma once
-// Computes the parity of files that have been written, from the same sources, and writes and syncs
+// Computes the parity of data files from the sources they were written from, writes it and syncs
 // it. One call at a time.
 //
-// A mount that fails or does not answer (mount_threads.h) is done without: all parity is planned
-// again over the others. Where that does not go there is no parity, which is said: data is never
-// given up for want of it.
+// A mount that fails or does not answer (mount_threads.h) is skipped: all parity is planned again
+// over the others. If that fails too, the save has no parity, and a note says so: data is never
+// given up for lack of parity.
 
 #include <memory>
 #include <span>
@@ -22,24 +22,24 @@ namespace robustrun::checkpoint {
 
 struct ParityRequest {
   std::span<const DataFile> files;
-  std::span<const std::string> headers;       // as many as files
+  std::span<const std::string> headers;       // one per file
   std::span<const Shard> shards;              // with their pieces
-  std::span<const std::string_view> sources;  // as many as shards; what was written
+  std::span<const std::string_view> sources;  // one per shard
   std::span<const MountFolder> mounts;
   std::string file_prefix;  // "p-node0": names are "p-node0-m1.rrparity"
   WriteRate* rate = nullptr;
 };
 
 struct ParitySaved {
-  std::vector<DataFile> files;  // numbered behind the data files
+  std::vector<DataFile> files;  // indices follow those of the data files
   std::vector<ParityGroup> groups;
   std::vector<std::string> notes;
 };
 
 class ParityWriter {
  public:
-  // `parity`: how many mounts may be lost. `arena`: as DataWriter::arena(). The others are not
-  // owned.
+  // `parity`: how many mounts may be lost. `arena`: from DataWriter::arena(). Owns neither `disk`
+  // nor `threads`.
   ParityWriter(Disk& disk, MountThreads& threads, std::shared_ptr<Arena> arena, std::size_t parity);
 
   ParitySaved save(const ParityRequest& request);

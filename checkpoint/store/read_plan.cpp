@@ -20,7 +20,7 @@ std::vector<FileCopy> copies_of(const Manifest& manifest, std::span<const ReadRe
     const Shard& shard = manifest.shards[request.shard];
     const std::uint64_t end = request.begin + request.destination.size();
     RR_ASSERT(request.begin <= shard.bytes && end >= request.begin && end <= shard.bytes);
-    std::uint64_t at = 0;  // of the piece within the shard
+    std::uint64_t at = 0;  // offset of the piece within the shard
     for (std::size_t i = 0; i < shard.pieces.size() && at < end; ++i) {
       const Piece& piece = shard.pieces[i];
       const std::uint64_t from = std::max(at, request.begin);
@@ -50,8 +50,7 @@ std::vector<ReadRun> plan_reads(const Manifest& manifest, std::span<const ReadRe
   for (auto& [file, whole] : copies_of(manifest, requests)) {
     const DataFile& data = manifest.files[file];
     ReadCopy copy = whole;
-    // Runs before the last one do not come into question but for a copy that overlaps an earlier
-    // one: that is read again.
+    // Only the last run can be extended. A copy that overlaps an earlier run is read again.
     while (!copy.destination.empty()) {
       const std::size_t block = (copy.offset - data.header_bytes) / kBlockBytes;
       const bool follows = !runs.empty() && runs.back().file == file &&

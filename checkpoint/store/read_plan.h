@@ -1,7 +1,7 @@
 #pragma once
-// Which parts of which files are read for some ranges of shards. A CRC is of a block, so whole
-// blocks are read, each once, those that follow each other together; what is wanted of them is
-// copied out of the reader's own memory. Plan only: plain data in, plain data out.
+// Plans which parts of which files to read for a set of shard ranges. A CRC covers a block, so
+// whole blocks are read, each once, and consecutive ones together; the wanted bytes are copied out
+// of the reader's own memory. Pure planning: plain data in, plain data out.
 
 #include <cstdint>
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace robustrun::checkpoint {
 
-// Bytes of a shard, and where they go: as many as `destination` has room for.
+// Bytes of a shard from `begin` on, as many as `destination` holds.
 struct ReadRequest {
   std::size_t shard = 0;
   std::uint64_t begin = 0;
   std::span<char> destination;
 };
 
-// Wanted bytes within one piece, or a part of them within one run.
+// Requested bytes within one piece and one run.
 struct ReadCopy {
   std::size_t shard = 0;
   std::size_t piece = 0;     // within the shard
@@ -26,7 +26,7 @@ struct ReadCopy {
   std::span<char> destination;
 };
 
-// Whole blocks of a file that follow each other, kExtentBytes at most.
+// Consecutive whole blocks of a file, at most kExtentBytes.
 struct ReadRun {
   std::uint32_t file = 0;
   std::uint64_t offset = 0;  // from the beginning of the file
@@ -35,7 +35,7 @@ struct ReadRun {
   std::vector<ReadCopy> copies;
 };
 
-// By file and offset. Requests lie within their shards.
+// Returns the runs by file and offset. Requests must lie within their shards.
 [[nodiscard]] std::vector<ReadRun> plan_reads(const Manifest& manifest,
                                               std::span<const ReadRequest> requests);
 // All blocks of all files.

@@ -22,17 +22,17 @@ using base::Result;
 using base::Status;
 
 constexpr std::size_t kTensorsNamedMax = 3;
-constexpr std::size_t kReadLanes = 4;        // for each mount, while there are few
+constexpr std::size_t kReadLanes = 4;        // per mount, while there are few mounts
 constexpr std::size_t kReadThreadsMax = 64;
 
-// Bytes of a file, or ENOENT: there is none. One that is no plain file has none.
+// Size of a regular file, else 0; ENOENT: no such file.
 Result<std::uint64_t> size_of(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return base::fail_errno("cannot look at " + path, errno);
   return S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-// The mount's directory, from that of the attempt.
+// The mount's directory, given the attempt's folder.
 std::string mount_of_attempt(const std::string& folder) { return folder_of(folder_of(folder)); }
 
 }  // namespace
@@ -76,7 +76,7 @@ Result<ReadSource> CheckpointReader::source(std::size_t file) {
                    wanted.name + " is missing; it was on " + manifest_.head.mounts[wanted.mount]};
   if (!wanted.node.empty()) {
     seen.code = Errc::kUnavailable;
-    seen.what = wanted.name + " is not to be seen here; it is in " +
+    seen.what = wanted.name + " is not visible here; it is in " +
                 manifest_.head.mounts[wanted.mount] + " of " + base::printable(wanted.node);
   }
   for (const std::size_t i : places_of(wanted)) {
@@ -100,7 +100,7 @@ Result<ReadSource> CheckpointReader::source(std::size_t file) {
   return std::unexpected(std::move(seen));
 }
 
-// The folder of its own mount comes first or last.
+// All folders, that of the file's own mount first if local disks are preferred.
 std::vector<std::size_t> CheckpointReader::places_of(const DataFile& file) const {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < folders_.size(); ++i) places.push_back(i);
@@ -178,7 +178,7 @@ Status CheckpointReader::read_piece(std::size_t shard, std::size_t piece,
   return {};
 }
 
-// Pieces have CRCs of their own: a damaged neighbour in the same block does no harm.
+// Pieces have their own CRCs, so a damaged neighbour in the same block does no harm.
 Status CheckpointReader::read_again(const ReadRun& run, const ReadFault& fault) {
   for (const ReadCopy& copy : run.copies) {
     const std::uint64_t end = copy.offset + copy.destination.size();
@@ -224,7 +224,7 @@ Status CheckpointReader::read_shard(std::size_t shard, std::span<char> destinati
   return read({&all, 1});
 }
 
-// The header, or a block: what one CRC is of.
+// Reads the header or one block, the units that a CRC covers.
 Result<std::string> CheckpointReader::read_unit(std::size_t index, std::uint64_t begin,
                                                 std::uint64_t end, std::uint32_t crc,
                                                 bool rebuild) {
@@ -247,10 +247,10 @@ Result<std::string> CheckpointReader::read_unit(std::size_t index, std::uint64_t
     return bytes;
   }
   if (crc32c(*again) != crc) {
-    bytes.error().what += "; what its parity says is wrong, too";
+    bytes.error().what += "; its parity is wrong, too";
     return bytes;
   }
-  rescued_.push_back(bytes.error().what + ": put together again from parity");
+  rescued_.push_back(bytes.error().what + ": rebuilt from parity");
   return again;
 }
 

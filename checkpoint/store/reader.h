@@ -1,6 +1,6 @@
 #pragma once
-// Reads a checkpoint. No byte is handed out whose CRC was not right; what is damaged or missing is
-// put together again from parity where there is some. Only reads; one call at a time.
+// Reads a checkpoint. Only bytes with a correct CRC are returned; damaged or missing ones are
+// rebuilt from parity if there is any. Changes nothing on disk. One call at a time.
 
 #include <chrono>
 #include <cstdint>
@@ -25,53 +25,53 @@ namespace robustrun::checkpoint {
 struct ReadOptions {
   IoWay io = IoWay::kAuto;
   std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
-  bool local_first = false;  // what is on a disk of this machine and elsewhere, too
+  bool local_first = false;  // prefer local disks for files that are elsewhere too
 };
 
 class CheckpointReader {
  public:
-  // `folders`: of the attempt, on all its mounts; files are looked for by name in each of them. The
-  // folders where they were when it was saved are looked at last. A file on another machine's own
-  // disk is kUnavailable; no file of that name is on a disk of this one (a writer of an attempt is
-  // on one machine, and the attempt's token is its own).
+  // `folders`: the attempt's folders on all its mounts. Files are looked up by name in each of
+  // them; the mounts where they were saved come last. A file that is only on another machine's
+  // local disk gives kUnavailable. Names are unambiguous: a writer runs on one machine, and the
+  // attempt's token is unique.
   static CheckpointReader open(Manifest manifest, std::vector<std::string> folders,
                                ReadOptions options = {});
 
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // Any bytes of shards, all at once: every block of a file is read once, however many want bytes
-  // of it. kInvalidArgument: a request beyond its shard, found before anything is read. kCorrupt
-  // names tensor, file and place, as kUnavailable does (EIO); ETIMEDOUT the mount that does not
-  // answer. On failure no destination holds anything to be used.
+  // Reads any bytes of shards at once; each block of a file is read only once. kInvalidArgument: a
+  // request exceeds its shard (checked before anything is read). kCorrupt and kUnavailable (EIO)
+  // name tensor, file and range; ETIMEDOUT names the mount that does not answer. After an error no
+  // destination may be used.
   base::Status read(std::span<const ReadRequest> requests);
-  // All of one shard, into Shard::bytes of room.
+  // Reads a whole shard; `destination` has Shard::bytes.
   base::Status read_shard(std::size_t shard, std::span<char> destination);
-  // All of one piece of a shard, by the piece's own CRC: what lies beside it does not matter.
+  // Reads a whole piece and checks its own CRC; damage elsewhere in its blocks does not matter.
   base::Status read_piece(std::size_t shard, std::size_t piece, std::span<char> destination);
-  // Reads everything, headers, padding and parity too; a sentence for each fault, none when all is
-  // right. Parity is not used. `away`: files on other machines' own disks are told there, and are
-  // no faults; null: they are.
+  // Reads everything, including headers, padding and parity. Returns one sentence per fault; empty
+  // if everything is sound. Does not rebuild from parity. `away`: receives the files on local disks
+  // of other machines; if null, these count as faults.
   std::vector<std::string> verify(std::vector<std::string>* away = nullptr);
-  // For each shard whether its files can be found here, going by their names alone.
+  // For each shard, whether its files can be found here, judged by their names only.
   std::vector<bool> present_shards();
-  // Bytes of a file, verified by the CRCs of its header and blocks, from parity where `rebuild`
-  // allows it.
+  // Reads bytes of a file, verified by the CRCs of its header and blocks; rebuilds them from parity
+  // if `rebuild` is true.
   base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
                                       bool rebuild);
-  // Files were written anew, or are elsewhere now.
+  // Forgets where files are, after files were rewritten or moved.
   void look_again() { found_.assign(found_.size(), {}); }
-  // What had to be put together from parity so far, a sentence each.
+  // What had to be rebuilt from parity so far, one sentence each.
   [[nodiscard]] const std::vector<std::string>& rescued() const { return rescued_; }
 
  private:
   CheckpointReader(Manifest manifest, std::vector<std::string> folders, ReadOptions options);
   MountThreads& threads();
-  // Where the file is; kNotFound and kCorrupt (another size) say what was found instead.
+  // Finds the file. kNotFound and kCorrupt (wrong size) describe what was found instead.
   base::Result<ReadSource> source(std::size_t file);
   base::Result<std::string> read_bytes(std::size_t file, std::uint64_t offset, std::uint64_t bytes);
   base::Result<std::string> read_unit(std::size_t file, std::uint64_t begin, std::uint64_t end,
                                       std::uint32_t crc, bool rebuild);
   base::Status read_again(const ReadRun& run, const ReadFault& fault);
-  // From now on the file is read from another place than so far; false: there is none.
+  // Switches to another place of the file; false: there is no other.
   bool look_elsewhere(std::size_t file);
   [[nodiscard]] std::vector<std::size_t> places_of(const DataFile& file) const;
   void verify_header(std::size_t file, std::vector<std::string>& faults);
@@ -81,11 +81,11 @@ class CheckpointReader {
   Manifest manifest_;
   std::vector<std::string> folders_;
   ReadOptions options_;
-  std::vector<ReadSource> found_;  // by the manifest's files; path is empty: not yet
-  std::set<std::pair<std::size_t, std::size_t>> bad_;  // file, and the folder where it is damaged
-  std::unique_ptr<MountThreads> threads_;  // made when first wanted
+  std::vector<ReadSource> found_;  // one per file of the manifest; path is empty: not located yet
+  std::set<std::pair<std::size_t, std::size_t>> bad_;  // (file, folder in which it is damaged)
+  std::unique_ptr<MountThreads> threads_;  // created on first use
   std::unique_ptr<BulkReader> bulk_;
-  std::optional<Rebuilder> rebuilder_;  // made when first needed
+  std::optional<Rebuilder> rebuilder_;  // created on first use
   std::vector<std::string> rescued_;
 };
 

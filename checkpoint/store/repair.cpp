@@ -17,7 +17,7 @@ using base::Errc;
 using base::Result;
 using base::Status;
 
-// Where each of its files may be, or may be put.
+// The folders in which the checkpoint's files may be, or may be put.
 std::vector<std::string> folders_for(const FoundAttempt& found,
                                      std::span<const std::string> directories) {
   std::vector<std::string> folders = found.folders;
@@ -62,14 +62,15 @@ class Repairer {
     });
   }
 
-  // Once a mount is seen not to answer, its threads say so at once.
+  // Finds the first directory that does not answer. Once a mount is stuck, its threads report that
+  // at once.
   void look_for_silence() {
     for (const std::string& directory : directories_) {
       if (!exists(directory) && silent_.empty()) silent_ = directory;
     }
   }
 
-  // Reads all of a file: what is wrong with it.
+  // Reads all of a file and returns the first fault.
   Status look_at(std::size_t index) {
     const std::uint64_t bytes = found_.manifest.files[index].bytes;
     for (std::uint64_t at = 0; at < bytes; at += kExtentBytes) {
@@ -78,7 +79,7 @@ class Repairer {
     return {};
   }
 
-  // Empty: it is nowhere where it can be seen.
+  // Path of the file; empty if it is in no folder that answers.
   std::string present(const DataFile& file) {
     for (const std::string& folder : folders_) {
       std::string path = folder + "/" + file.name;
@@ -88,7 +89,7 @@ class Repairer {
     return {};
   }
 
-  // Where one that is missing is to be.
+  // Where to put a missing file.
   Result<std::string> new_place(const DataFile& file) {
     const std::string& mount = found_.manifest.head.mounts[file.mount];
     auto directory = std::ranges::find(directories_, mount);
@@ -116,7 +117,7 @@ class Repairer {
     std::string path = present(file);
     if (path.empty() && !silent_.empty()) {
       repaired_.lost.push_back(file.name + " may be in " + silent_ +
-                               ", which does not answer; mount it anew, or leave it out");
+                               ", which does not answer; remount it, or leave it out");
       return {};
     }
     if (path.empty()) path = RR_TRY(new_place(file));
@@ -137,7 +138,7 @@ class Repairer {
     RR_TRY(disk_.rename(temporary, path));
     RR_TRY(disk_.sync_folder(folder_of(path)));
     reader_.look_again();
-    repaired_.done.push_back(path + " was written anew: " + sound.error().what);
+    repaired_.done.push_back(path + " was rewritten: " + sound.error().what);
     return {};
   }
 
@@ -150,17 +151,17 @@ class Repairer {
                                       [path] { return read_document(Document::kManifest, path); });
       if (copy && *copy == found_.manifest) continue;
       if (!copy && copy.error().os_errno == ETIMEDOUT) {
-        repaired_.lost.push_back(copy.error().what + "; mount it anew, or leave it out");
+        repaired_.lost.push_back(copy.error().what + "; remount it, or leave it out");
         continue;
       }
       RR_TRY(replace_file(disk_, path, bytes));
-      repaired_.done.push_back(path + " was written anew" +
+      repaired_.done.push_back(path + " was rewritten" +
                                (copy ? std::string() : ": " + copy.error().what));
     }
     return {};
   }
 
-  MountThreads threads_;  // one each for the directories
+  MountThreads threads_;  // one per directory
   GuardedDisk disk_;
   const FoundAttempt& found_;
   std::span<const std::string> directories_;

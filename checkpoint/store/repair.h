@@ -1,9 +1,9 @@
 #pragma once
-// Brings a committed checkpoint back to what its manifest says: files that are damaged or missing
-// are put together again from parity, copies of the manifest are written anew.
+// Repairs a committed checkpoint: damaged or missing files are rebuilt from parity, and copies of
+// the manifest are rewritten.
 //
-// A file is written beside the damaged one and renamed over it, so a crash loses nothing. Nothing
-// that is sound is touched; nothing is written that was not verified.
+// A file is written beside the damaged one and renamed over it, so a crash loses nothing. Sound
+// files are not touched, and only verified bytes are written.
 
 #include <chrono>
 #include <span>
@@ -18,14 +18,14 @@
 namespace robustrun::checkpoint {
 
 struct Repaired {
-  std::vector<std::string> done;  // a sentence for each file
-  std::vector<std::string> lost;  // what cannot be brought back, and why
+  std::vector<std::string> done;  // one sentence per file
+  std::vector<std::string> lost;  // what cannot be repaired, and why
 };
 
-// `directories`: those of the store. A missing file goes to the directory where it was if that is
-// among them, else to the one with the most room. While one of them does not answer within the
-// patience nothing is written in its stead: what may lie there counts as lost, and that is said.
-// Errors: those of the disk.
+// `directories`: the store's. A missing file goes to its original directory if that is among them,
+// else to the one with the most room. If a directory does not answer within the patience, no
+// replacement is written for files that may be there: they count as lost and are reported. Errors
+// are those of the disk.
 base::Result<Repaired> repair(Disk& disk, const FoundAttempt& found,
                               std::span<const std::string> directories,
                               std::chrono::milliseconds patience = kPatience);

@@ -23,7 +23,7 @@ using base::fail;
 using base::Result;
 using base::Status;
 
-// All of the directories, with one thread each; every call ends within the patience.
+// Access to all directories, with one thread each; every call ends within the patience.
 struct Guard {
   MountThreads threads;
   GuardedDisk disk;
@@ -53,7 +53,7 @@ Status rename_manifest(Disk& disk, const std::string& folder) {
   return disk.sync_folder(folder);
 }
 
-// Data first, what says that it was deleted last.
+// Lists the data first and the file that marks the deletion last.
 Result<std::vector<std::string>> files_in(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -81,7 +81,7 @@ Status remove_attempt(Guard& guard, const FoundAttempt& found) {
   return {};
 }
 
-// Another process has removed it meanwhile.
+// Whether another process has removed it meanwhile.
 bool is_gone(Guard& guard, const FoundAttempt& found) {
   return std::ranges::none_of(found.folders, [&](const std::string& folder) {
     const auto exists = guard.call(folder, [folder]() -> Result<bool> {
@@ -99,7 +99,7 @@ Status verify_with(const FoundAttempt& found, std::chrono::milliseconds patience
   return fail(Errc::kCorrupt,
               faults.front() + (faults.size() == 1 ? std::string()
                                                    : ", and " + std::to_string(faults.size() - 1) +
-                                                         " faults more"));
+                                                         " more faults"));
 }
 
 Status write_verified(Disk& disk, const FoundAttempt& found) {
@@ -107,8 +107,9 @@ Status write_verified(Disk& disk, const FoundAttempt& found) {
                              control_line("verified " + found.digest));
 }
 
-// Without the lock: reading everything takes long, and who commits waits for it. `sound`: those
-// that are; that this cannot be written down, on a full disk, must not keep it full.
+// Runs without the lock, because reading everything takes long and commits wait for the lock.
+// `sound` receives the verified attempts, even if a full disk cannot store the mark: removal must
+// be able to free it.
 Status verify_newest(Guard& guard, std::span<const std::string> directories, std::size_t keep,
                      std::chrono::milliseconds patience, std::set<AttemptId>& sound,
                      std::vector<std::string>& notes) {
@@ -141,7 +142,7 @@ Status remove_old(Guard& guard, std::span<const std::string> directories, std::s
   for (FoundAttempt& found : RR_TRY(list_attempts(directories, &guard.threads, Look::kHeads))) {
     if (const auto silent = guard.silent(directories.size())) {
       pruned.notes.push_back("no more is removed while " + directories[*silent] +
-                             " does not answer; mount it anew, or leave it out");
+                             " does not answer; remount it, or leave it out");
       break;
     }
     if (found.state == AttemptState::kCommitted) RR_TRY(look_closer(found, guard.threads));
@@ -158,7 +159,7 @@ Status remove_old(Guard& guard, std::span<const std::string> directories, std::s
 
 constexpr std::array kHomeSigns = {kFenceName, kLatestName};  // the better one first
 
-// The best that is there; as many as there are: none.
+// Index of the best sign present, else kHomeSigns.size().
 std::size_t sign_in(const std::string& directory) {
   std::size_t sign = 0;
   std::error_code error;
@@ -181,11 +182,12 @@ Status mark_verified(Disk& disk, const FoundAttempt& found) {
   return write_verified(guard.disk, found);
 }
 
-// In every folder, because a mount may be lost; in one of them at least.
+// Writes the mark to every folder, because a mount may be lost; one success is enough.
 Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view reason) {
   if (reason.size() > kReasonBytesMax || !is_control_word(reason)) {
     return fail(Errc::kInvalidArgument, "cannot mark a checkpoint as poisoned by '" +
-                                            base::printable(reason) + "': one word is wanted");
+                                            base::printable(reason) +
+                                            "': the reason must be one word");
   }
   if (found.folders.empty()) {
     return fail(Errc::kNotFound, "cannot mark a checkpoint that has no folder");
@@ -202,7 +204,7 @@ Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view rea
   return any ? Status() : first;
 }
 
-// In every folder, so that each mount alone knows.
+// Writes the mark to every folder, so that each mount has it.
 Status set_pinned(Disk& disk, const FoundAttempt& found, bool pinned) {
   Guard guard(disk, found.folders, kPatience);
   for (const std::string& folder : found.folders) {

@@ -1,11 +1,11 @@
 #pragma once
-// Which checkpoints may go, and how one goes.
+// Removes old checkpoints.
 //
-// Nothing is removed unless a newer one was read back whole (VERIFIED) and is on shared storage:
-// one on disks of single machines is lost with any of them, and counts for none. One goes by
-// renaming every copy of its MANIFEST and syncing that, before any of its data is unlinked: a crash
-// leaves one that is not there, never one that is broken. A directory that does not answer is
-// waited for as long as the patience (mount_threads.h) alone.
+// A checkpoint is removed only if a newer one was read back whole (VERIFIED) and is on shared
+// storage; one on disks of single machines does not count, because it is lost with any of them.
+// Removal first renames every copy of the MANIFEST and syncs that, then unlinks the data. So a
+// crash leaves a checkpoint that is gone, never one that is broken. A directory that does not
+// answer is waited for only as long as the patience (mount_threads.h).
 
 #include <chrono>
 #include <cstdint>
@@ -23,14 +23,16 @@
 
 namespace robustrun::checkpoint {
 
-// Reads all of it and writes down that it was right. kCorrupt: the first fault, and how many.
+// Reads the whole checkpoint and marks it as verified. kCorrupt: the first fault, and how many
+// there are.
 base::Status verify_and_mark(Disk& disk, const FoundAttempt& found);
 
-// Writes down that all of it was read back and was right.
+// Marks as verified a checkpoint that was read back and found sound.
 base::Status mark_verified(Disk& disk, const FoundAttempt& found);
-// Nobody starts from it any more, from the next look on. `reason`: one word (kInvalidArgument).
+// Marks the checkpoint as poisoned: no job starts from it any more. `reason`: one word
+// (kInvalidArgument).
 base::Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view reason);
-// Retention never removes it, or again does.
+// Protects the checkpoint from retention, or ends that.
 base::Status set_pinned(Disk& disk, const FoundAttempt& found, bool pinned);
 
 struct Pruned {
@@ -38,20 +40,20 @@ struct Pruned {
   std::vector<std::string> notes;  // why nothing, or less than expected, was removed
 };
 
-// Keeps the `keep` (at least 1) newest verified ones, everything newer than those, and pinned ones.
-// Of those that it keeps, the ones that nobody verified yet are verified first; the first of them
-// that is damaged ends that, and so the removing. Folders of attempts that never were committed go
-// when they are older than generation `fence` (null: what FENCE says). Poisoned ones do not count
-// as kept. While a directory does not answer nothing is removed: what it has of one would come back
-// without the rest. kTimeout: others have held the home's lock for all of `lock_patience`.
+// Keeps the `keep` (at least 1) newest verified checkpoints, everything newer than those, and
+// pinned ones; poisoned ones do not count. Unverified ones among those to keep are verified first;
+// if one of them is damaged, verification stops, and no more are counted as verified. Folders of
+// uncommitted attempts are removed if older than generation `fence` (nullopt: the one in FENCE).
+// While a directory does not answer, nothing is removed: its part of an attempt would come back
+// without the rest. kTimeout: the home's lock was held for all of `lock_patience`.
 // directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},
                            std::chrono::milliseconds patience = kPatience,
                            std::chrono::milliseconds lock_patience = kLockPatience);
 
-// The same directories with the home first: the one where somebody was admitted or has committed.
-// As they are when none of them is one. What does not answer is none.
+// The directories with the home first: the one in which a generation was admitted or a checkpoint
+// committed. Unchanged if no directory shows that; a directory that does not answer shows nothing.
 [[nodiscard]] std::vector<std::string> home_first(std::span<const std::string> directories,
                                                   std::chrono::milliseconds patience = kPatience);
 

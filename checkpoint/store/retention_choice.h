@@ -1,5 +1,6 @@
 #pragma once
-// Which attempts retention may remove. Pure: retention.h looks and acts, tests/sim plays the same.
+// Decides which attempts retention may remove. Pure: retention.h reads and acts, tests/sim plays
+// the same choice.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +11,15 @@ namespace robustrun::checkpoint {
 
 class RetentionChoice {
  public:
-  // `oldest`: the lowest generation that may still commit.
+  // `keep`: how many verified attempts to keep. `oldest`: the lowest generation that may still
+  // commit.
   RetentionChoice(std::size_t keep, std::uint64_t oldest) : keep_(keep), oldest_(oldest) {}
 
-  // To be asked of all, the newest first (is_newer). `is_whole`: it was read back and was right;
-  // what is older than `keep` such ones, which one may start from, may go. One on disks of single
-  // machines never lets another go: it is lost with any of them. It goes behind the first that
-  // does.
+  // Call this for all attempts, newest first (is_newer). Returns whether `one` may be removed.
+  // `is_whole`: it was read back and found sound. An attempt may go if `keep` newer ones are whole
+  // and may be started from. Attempts on disks of single machines never count among these, because
+  // they are lost with any of the machines; they may themselves go after the first newer one that
+  // counts.
   [[nodiscard]] bool may_go(const AttemptFacts& one, bool is_whole);
 
  private:

@@ -9,13 +9,16 @@
 #include <functional>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "checkpoint/format/dtype.h"
 #include "checkpoint/format/limits.h"
+#include "checkpoint/format/manifest_check.h"
 #include "checkpoint/format/paths.h"
 #include "checkpoint/store/catalog.h"
+#include "checkpoint/store/reader.h"
 
 namespace robustrun::checkpoint {
 namespace {
@@ -46,7 +49,7 @@ Status check_shard_source(const Shard& shard, std::string_view source) {
   return {};
 }
 
-// What was known of them before is still so.
+// Checks that the shards still have the CRCs known before.
 Status check_unchanged_since(const PartContents& contents, const std::vector<Shard>& saved) {
   for (std::size_t i = 0; contents.crcs_known && i < saved.size(); ++i) {
     if (saved[i].crc != contents.shards[i].crc) {
@@ -75,7 +78,8 @@ Result<std::string> real_path(const std::string& path) {
   return fail(Errc::kNotFound, name + ": no such directory");
 }
 
-// A mount that hangs, is dead or missing keeps its name, but for the home: the saves find out.
+// A mount that hangs, is dead or missing keeps its path as given, except the home: the saves deal
+// with it.
 Result<std::vector<std::string>> real_paths(MountThreads& threads, std::span<const Mount> mounts) {
   std::vector<std::move_only_function<Result<std::string>()>> looks;
   for (const Mount& mount : mounts) {
@@ -89,6 +93,35 @@ Result<std::vector<std::string>> real_paths(MountThreads& threads, std::span<con
                          : std::filesystem::absolute(mounts[i].path).lexically_normal().string());
   }
   return paths;
+}
+
+// Appends the mounts, files, shards and states of `parts`, in this order, to `intent`.
+Manifest merged(Manifest intent, std::vector<Manifest> parts) {
+  for (Manifest& part : parts) {
+    std::vector<std::uint32_t> mounts;
+    for (const std::string& mount : part.head.mounts) {
+      const auto known = std::ranges::find(intent.head.mounts, mount);
+      mounts.push_back(static_cast<std::uint32_t>(known - intent.head.mounts.begin()));
+      if (known == intent.head.mounts.end()) intent.head.mounts.push_back(mount);
+    }
+    const auto first_file = static_cast<std::uint32_t>(intent.files.size());
+    for (DataFile& file : part.files) {
+      file.mount = mounts[file.mount];
+      intent.files.push_back(std::move(file));
+    }
+    for (Shard& shard : part.shards) {
+      for (Piece& piece : shard.pieces) piece.file += first_file;
+      intent.shards.push_back(std::move(shard));
+    }
+    for (ParityGroup& group : part.groups) {
+      for (auto* members : {&group.data, &group.parity}) {
+        for (ParityMember& member : *members) member.file += first_file;
+      }
+      intent.groups.push_back(std::move(group));
+    }
+    for (RankState& state : part.states) intent.states.push_back(std::move(state));
+  }
+  return intent;
 }
 
 }  // namespace
@@ -161,6 +194,25 @@ Status Store::use_parity(std::uint32_t parity) {
   rows_ = 0;
   if (parity > 0) parity_.emplace(*unguarded_, *threads_, writer_.arena(), parity);
   rows_ = parity;
+  return {};
+}
+
+Status Store::use_local(LocalDisks local) {
+  if (rows_ > 0) {
+    return fail(Errc::kInvalidArgument, "cannot save with parity on local disks");
+  }
+  if (local.node.empty()) local.node = "unnamed";
+  if (local.node.size() > kNodeNameBytesMax) local.node.resize(kNodeNameBytesMax);
+  StoreOptions options = options_;
+  options.disk = unguarded_;
+  options.local = std::move(local);
+  Store opened = RR_TRY(open(std::move(options)));
+  // All but rate_, which another thread may be changing.
+  std::swap(options_, opened.options_);
+  std::swap(threads_, opened.threads_);
+  std::swap(unguarded_, opened.unguarded_);
+  std::swap(guarded_, opened.guarded_);
+  std::swap(writer_, opened.writer_);
   return {};
 }
 
@@ -239,7 +291,7 @@ Result<AttemptId> Store::begin(std::uint64_t step, std::uint64_t generation,
   return intent.head.attempt;
 }
 
-// kNotFound: there is none yet.
+// kNotFound: there is no INTENT yet.
 Status Store::check_same_intent(const Manifest& wanted) const {
   const std::string folder = at_home(wanted.head.attempt) + "/";
   for (const std::string_view name : {kManifestName, kDeletedName}) {
@@ -258,7 +310,7 @@ Status Store::check_same_intent(const Manifest& wanted) const {
   }
   return fail(Errc::kConflict,
               fmt::format("cannot save into {}: it was begun for {} ranks and {} writers, not {} "
-                          "and {}, or for others",
+                          "and {}, or for other ones",
                           folder, intent.head.layout.world_size, intent.head.writers.size(),
                           wanted.head.layout.world_size, wanted.head.writers.size()));
 }
@@ -284,8 +336,8 @@ bool Store::has_part(const AttemptId& attempt, const std::string& writer) const 
   return std::filesystem::exists(at_home(attempt) + "/" + part_name(writer), error);
 }
 
-// On every mount, so that all of them have a place for copies of the manifest and for what is
-// drained to them.
+// Makes the attempt's folders on every mount, so that each can hold a copy of the manifest and
+// files drained to it.
 std::vector<MountFolder> Store::make_folders(Manifest& part, std::vector<std::string>& notes) {
   std::vector<Mount> all = options_.mounts;
   for (const std::string& directory : options_.local.directories) all.push_back({directory, 1});
@@ -299,6 +351,25 @@ std::vector<MountFolder> Store::make_folders(Manifest& part, std::vector<std::st
     }
   }
   return folders;
+}
+
+Result<DataSaved> Store::save_data(const PartContents& contents, const std::string& name,
+                                   const std::vector<MountFolder>& folders,
+                                   std::vector<std::string>& notes) {
+  const std::size_t shared = options_.mounts.size();
+  std::vector<MountFolder> used = folders;
+  if (!options_.local.directories.empty()) {
+    for (std::size_t i = 0; i < shared; ++i) used[i].folder.clear();
+    auto saved = writer_.save({contents.shards, contents.sources, used, name, rate_.get()});
+    for (std::size_t i = 0; saved && i < saved->files.size(); ++i) {
+      saved->files[i].node = options_.local.node;
+    }
+    if (saved) return saved;
+    notes.push_back("not on local disks, but on shared storage: " + saved.error().what);
+    used = folders;
+    for (std::size_t i = shared; i < used.size(); ++i) used[i].folder.clear();
+  }
+  return writer_.save({contents.shards, contents.sources, used, name, rate_.get()});
 }
 
 Result<PreparedPart> Store::write_data(const AttemptId& attempt, const std::string& writer,
@@ -354,6 +425,154 @@ Result<std::vector<std::string>> Store::write_part(const AttemptId& attempt,
   PreparedPart prepared = RR_TRY(write_data(attempt, writer, contents));
   RR_TRY(publish_part(prepared));
   return std::move(prepared.notes);
+}
+
+Result<Manifest> Store::gather_parts(const AttemptId& attempt) const {
+  const std::string folder = at_home(attempt) + "/";
+  const Manifest intent =
+      RR_TRY(read_document(Document::kIntent, folder + std::string(kIntentName)));
+  if (intent.head.attempt != attempt) {
+    return fail(Errc::kCorrupt,
+                "cannot commit " + folder + ": its INTENT belongs to another attempt");
+  }
+  std::vector<Manifest> parts;
+  for (const std::string& writer : intent.head.writers) {
+    parts.push_back(RR_TRY(read_document(Document::kPart, folder + part_name(writer))));
+    if (parts.back().head.attempt != attempt) {
+      return fail(Errc::kCorrupt,
+                  "cannot commit " + folder + ": a part belongs to another attempt");
+    }
+  }
+  Manifest manifest = merged(intent, std::move(parts));
+  if (manifest.head.mounts.size() > kMountsMax) {
+    return fail(Errc::kLimit, "cannot commit " + folder +
+                                  ": its writers have more than 256 directories together");
+  }
+  RR_TRY(check_consistent(manifest));
+  // Files on another node's local disks are not visible here; visible ones must be complete.
+  for (const DataFile& file : manifest.files) {
+    const std::string path =
+        manifest.head.mounts[file.mount] + "/" + attempt_folder(attempt) + "/" + file.name;
+    const auto bytes = threads_->call(threads_->mount_of(path), [path]() -> Result<std::uint64_t> {
+      std::error_code error;
+      const auto found = std::filesystem::file_size(path, error);
+      if (error) return fail(Errc::kNotFound, "there is no " + path);
+      return found;
+    });
+    if (bytes && *bytes != file.bytes) {
+      return fail(Errc::kCorrupt, fmt::format("cannot commit {}: {} has {} bytes instead of {}",
+                                              folder, path, *bytes, file.bytes));
+    }
+  }
+  return manifest;
+}
+
+// Under the lock, no other generation can be admitted between the fence check and the rename.
+Result<Committed> Store::commit(const AttemptId& attempt, std::uint64_t generation) {
+  RR_TRY(home_answers());
+  Manifest manifest = RR_TRY(gather_parts(attempt));
+  const DirectoryLock lock = RR_TRY(lock_home());
+  RR_TRY(check_fence(generation));
+  return publish(std::move(manifest));
+}
+
+// All of it happens under the lock: if two writers finish at once, the second to get the lock sees
+// the other's part, even on a shared file system.
+Result<Completion> Store::commit_if_complete(const AttemptId& attempt, std::uint64_t generation) {
+  RR_TRY(home_answers());
+  const DirectoryLock lock = RR_TRY(lock_home());
+  RR_TRY(check_fence(generation));
+  const std::string folder = at_home(attempt) + "/";
+  std::error_code error;
+  if (std::filesystem::exists(folder + std::string(kManifestName), error))
+    return Completion{true, {}};
+  const Manifest intent =
+      RR_TRY(read_document(Document::kIntent, folder + std::string(kIntentName)));
+  for (const std::string& writer : intent.head.writers) {
+    if (!std::filesystem::exists(folder + part_name(writer), error)) return Completion{};
+  }
+  Manifest manifest = RR_TRY(gather_parts(attempt));
+  Committed committed = RR_TRY(publish(std::move(manifest)));
+  return Completion{true, std::move(committed.notes)};
+}
+
+Result<Committed> Store::publish(Manifest manifest) {
+  Disk& disk = *options_.disk;
+  const std::string folder = at_home(manifest.head.attempt);
+  const auto all = RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
+  const auto same = std::ranges::find(all, manifest.head.attempt, &FoundAttempt::attempt);
+  if (same != all.end() && same->state != AttemptState::kIncomplete) {
+    return fail(Errc::kConflict, "cannot commit " + folder + ": it is " +
+                                     std::string(word_for(same->state)) + " already");
+  }
+  manifest.head.sequence = next_sequence(facts_of(all));
+  manifest.head.wall_time_ns = static_cast<std::uint64_t>(options_.clock->wall_time().count());
+  const std::string bytes = encode(Document::kManifest, manifest);
+  RR_TRY(replace_file(disk, folder + "/" + std::string(kManifestName), bytes));
+  Committed committed{std::move(manifest), digest_of(bytes), {}};
+  const AttemptId& attempt = committed.manifest.head.attempt;
+  const auto note = [&](const Status& status) {
+    if (!status) committed.notes.push_back(status.error().what);
+  };
+  for (std::size_t i = 1; i < options_.mounts.size(); ++i) {
+    const std::string copy = options_.mounts[i].path + "/" + attempt_folder(attempt);
+    note(replace_file(disk, copy + "/" + std::string(kManifestName), bytes));
+  }
+  note(replace_file(disk, home() + "/" + std::string(kLatestName),
+                    control_line(fmt::format("{} {} {} {}", attempt.step, attempt.generation,
+                                             attempt.token, committed.digest))));
+  return committed;
+}
+
+Result<std::vector<Committed>> Store::salvage(std::uint64_t generation) {
+  RR_TRY(home_answers());
+  const DirectoryLock lock = RR_TRY(lock_home());
+  RR_TRY(check_fence(generation));
+  return salvage_all(RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads)));
+}
+
+Result<std::vector<Committed>> Store::salvage_all(std::vector<FoundAttempt> all) {
+  std::vector<Committed> saved;
+  // Oldest first, so that the newest gets the highest sequence.
+  std::ranges::sort(all, {}, &FoundAttempt::attempt);
+  const std::vector<AttemptFacts> facts = facts_of(all);
+  for (const FoundAttempt& found : all) {
+    if (!may_salvage(found.facts(), facts)) continue;
+    auto manifest = gather_parts(found.attempt);
+    if (!manifest) continue;  // incomplete, so it was never reported as saved
+    if (!CheckpointReader::open(*manifest, found.folders, {options_.io, options_.patience})
+             .verify()
+             .empty())
+      continue;
+    saved.push_back(RR_TRY(publish(std::move(*manifest))));
+  }
+  return saved;
+}
+
+// FENCE is written last: if the process dies earlier, the next claim repeats everything.
+Result<std::uint64_t> Store::claim(const Session& session) {
+  RR_TRY(check_session(session));
+  RR_TRY(home_answers());
+  const DirectoryLock lock = RR_TRY(lock_home());
+  const Fence before = RR_TRY(read_fence(home()));
+  const Claim claim = claim_of(before, session);
+  if (claim == Claim::kHeld) return before.generation;
+  if (claim == Claim::kTooLate) {
+    const bool is_another = before.session.incarnation != session.incarnation;
+    return fail(Errc::kConflict,
+                fmt::format("attempt {} of {} may not save any more: attempt {} {}was here",
+                            session.attempt, session.run, before.session.attempt,
+                            is_another ? "of a later supervisor of the run " : ""));
+  }
+  auto all = RR_TRY(list_attempts(directories(), threads_.get(), Look::kHeads));
+  const std::uint64_t generation = next_generation(before.generation, facts_of(all));
+  if (generation == 0) {
+    return fail(Errc::kLimit, "cannot save in " + home() + ": there is no higher generation");
+  }
+  RR_TRY(salvage_all(std::move(all)));
+  RR_TRY(replace_file(*options_.disk, home() + "/" + std::string(kFenceName),
+                      fence_line({generation, session})));
+  return generation;
 }
 
 }  // namespace robustrun::checkpoint

@@ -1,13 +1,12 @@
 #pragma once
-// Checkpoints in directories: how one comes to be. The protocol, step by step, and what a crash
-// leaves behind at each: docs/checkpoint-format.md. Everything of a checkpoint is written and
-// synced before its MANIFEST is renamed into place in the home directory; that rename is the
-// commit.
+// Saves checkpoints into directories. docs/checkpoint-format.md has the protocol step by step, and
+// what a crash leaves behind at each step. All data is written and synced before the MANIFEST is
+// renamed into place in the home directory; that rename is the commit.
 //
-// One process alone: begin(), write_part() for each writer, commit(). Writers that do not talk to
-// each other (ranks): each of them claim(), join(), write_part(), commit_if_complete(); whoever is
-// last commits. Every call names a generation; after admit(g), or a claim that gave g, nothing of
-// an older one commits. One call at a time on one Store; several processes may use the same
+// A single process calls begin(), write_part() for each writer, and commit(). Writers that do not
+// talk to each other (ranks) each call claim(), join(), write_part() and commit_if_complete(); the
+// last one commits. Every call names a generation; after admit(g), or a claim that returned g, no
+// older generation commits. One call at a time on one Store; several processes may use the same
 // directories.
 
 #include <atomic>
@@ -35,114 +34,123 @@
 namespace robustrun::checkpoint {
 
 struct Mount {
-  std::string path;   // there already
+  std::string path;   // must exist
   double weight = 1;  // its share of the data: its bandwidth, in any unit
 };
 
-// Directories on disks of this machine alone. Data goes there first, and to the mounts where they
-// have no room or fail; control files never do. local_drain.h copies it to the mounts later.
+// Directories on local disks of this machine. Data goes there first, and to the mounts if a local
+// disk has no room or fails; control files never go there. local_drain.h later copies the data to
+// the mounts.
 struct LocalDisks {
   std::vector<std::string> directories;
-  std::string node;  // this machine, for people: nothing is found by it
+  std::string node;  // this machine's name, only for display
   friend bool operator==(const LocalDisks&, const LocalDisks&) = default;
 };
 
 struct StoreOptions {
-  std::vector<Mount> mounts;  // the first is the home: control files
+  std::vector<Mount> mounts;  // the first is the home, which has the control files
   std::uint32_t workers_per_mount = 2;
-  IoWay io = IoWay::kAuto;  // how data gets past the page cache
-  std::chrono::milliseconds patience = kPatience;  // a mount that takes longer for a call is stuck
-  std::optional<std::chrono::milliseconds> first_patience{};  // when it is opened; none: the same
-  std::chrono::milliseconds lock_patience = kLockPatience;  // with others who save there
-  std::shared_ptr<std::atomic<std::uint64_t>> written{};  // bytes of data and parity are added
-  Disk* disk = nullptr;  // null: the real one
+  IoWay io = IoWay::kAuto;  // how data bypasses the page cache
+  // Limit for one call; after it the mount counts as stuck.
+  std::chrono::milliseconds patience = kPatience;
+  std::optional<std::chrono::milliseconds> first_patience{};  // for open(); nullopt: `patience`
+  std::chrono::milliseconds lock_patience = kLockPatience;  // limit for waiting for the home's lock
+  std::shared_ptr<std::atomic<std::uint64_t>> written{};  // counts bytes of data and parity
+  Disk* disk = nullptr;  // null: the real disk
   const base::Clock* clock = nullptr;  // null: the system's
   LocalDisks local{};
 };
 
-// What one writer (a node) saves. Sources must stay as they are until write_part() returns.
+// What one writer (a node) saves. Sources must stay unchanged until write_part() returns.
 struct PartContents {
   std::vector<Shard> shards;  // without pieces and CRCs
-  std::vector<std::string_view> sources;  // as many
+  std::vector<std::string_view> sources;  // one per shard
   std::vector<RankState> states;
-  bool crcs_known = false;  // a shard's CRC says what its bytes have to be: else kCorrupt, by name
-  std::string file_tag{};  // behind the writer's name in names of files, where it may have begun
-                           // before; empty: none
+  bool crcs_known = false;  // the shards' CRCs are set; if bytes differ, kCorrupt names the shard
+  // Appended to the writer's name in file names, if the writer may have begun before; empty:
+  // nothing.
+  std::string file_tag{};
 };
 
-// kInvalidArgument or kLimit says what of it cannot be saved.
+// kInvalidArgument or kLimit names what cannot be saved.
 base::Status check_contents(const PartContents& contents);
 
 struct Committed {
   Manifest manifest;
   std::string digest;
-  std::vector<std::string> notes;  // what went wrong without harm: a copy, the hint
+  std::vector<std::string> notes;  // harmless faults: a copy of the MANIFEST, LATEST
 };
 
-// A writer's part whose data is on disk, and that nobody sees yet.
+// A writer's part whose data is on disk, but which is not published yet.
 struct PreparedPart {
   Manifest part;  // with the CRCs of what was written
-  std::vector<std::string> notes;  // what went wrong without harm: mounts that were done without
+  std::vector<std::string> notes;  // harmless faults: mounts that were not used
 };
 
 struct Completion {
-  bool committed = false;  // by this call or before; else parts are missing
+  bool committed = false;  // by this call or earlier; false: parts are missing
   std::vector<std::string> notes;  // as in Committed
 };
 
 class Store {
  public:
-  // The mounts' paths are made absolute. The home must be a directory that answers (kNotFound: it
-  // is none); what is wrong with another mount each save does without, and says.
+  // Opens a store and makes the mounts' paths absolute. The home must be a directory that answers
+  // (kNotFound: no such directory). Faults of another mount are left to each save, which does
+  // without that mount and reports it.
   static base::Result<Store> open(StoreOptions options);
 
-  // From now on any `parity` mounts may be lost or damaged; 0, as at first: none.
-  // kInvalidArgument: there are not more mounts than that, or there are local disks.
+  // From now on, any `parity` mounts may be lost or damaged; 0, the initial value: none.
+  // kInvalidArgument: there are not more than `parity` mounts, or there are local disks.
   base::Status use_parity(std::uint32_t parity);
-  // From now on; none, as at first: data goes to the mounts. What is wrong with one of them each
-  // save does without, and says. kInvalidArgument: with parity, or one of the mounts is among them.
+  // From now on, data goes to these local disks; no directories, the initial value: to the mounts.
+  // Each save does without a faulty local disk and reports it. kInvalidArgument: there is parity,
+  // or a mount is among the directories.
   base::Status use_local(LocalDisks local);
-  // From now on only `generation` or a later one commits. kConflict: a later one was admitted.
+  // From now on, only `generation` or a later one commits. kConflict: a later one was admitted.
   base::Status admit(std::uint64_t generation);
-  // The generation of a session: the same for all who name the same one. The first of them
-  // commits what earlier sessions left complete, so that later ones find what it found; then no
-  // earlier session commits any more. kConflict: a later attempt of this run was here.
+  // Returns the generation of a session, the same for all processes that name the session. The
+  // first one commits what earlier sessions left complete, so that later ones find the same; after
+  // that, no earlier session commits any more. kConflict: a later session of this run has claimed.
   base::Result<std::uint64_t> claim(const Session& session);
+  // Begins a new attempt to save `step` by all of `writers`: writes its INTENT. kConflict: a later
+  // generation was admitted.
   base::Result<AttemptId> begin(std::uint64_t step, std::uint64_t generation,
                                 const WorldLayout& layout, std::vector<std::string> writers);
-  // Makes that attempt, or joins it: its INTENT is as this call would write it. kConflict: it says
-  // another layout or other writers, or the attempt is committed already.
+  // Creates the attempt, or joins it if its INTENT matches this call. kConflict: it has another
+  // layout or other writers, or the attempt is already committed.
   base::Status join(const AttemptId& attempt, const WorldLayout& layout,
                     std::vector<std::string> writers);
-  // Answers what went wrong without harm: mounts that failed and were done without.
+  // Writes and publishes the part of `writer`. Returns harmless faults: mounts that failed and were
+  // not used.
   base::Result<std::vector<std::string>> write_part(const AttemptId& attempt,
                                                     const std::string& writer,
                                                     const PartContents& contents);
-  // Its two halves: the data, and then, once the caller has seen that its sources did not change,
-  // the part that counts.
+  // The two halves of write_part(): write the data, then, once the caller knows that its sources
+  // did not change, publish the part.
   base::Result<PreparedPart> write_data(const AttemptId& attempt, const std::string& writer,
                                         const PartContents& contents);
   base::Status publish_part(const PreparedPart& prepared);
-  // It has all that this writer saves.
+  // Whether the writer's part is published.
   [[nodiscard]] bool has_part(const AttemptId& attempt, const std::string& writer) const;
-  // `generation`: of who commits; that of the attempt unless it is salvaged.
+  // Commits an attempt all of whose parts are published. `generation`: the caller's; the attempt's
+  // own unless the attempt is salvaged.
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
-  // To be called by every writer behind its write_part(): the last one's call commits.
+  // Called by every writer after its write_part(); the last call commits.
   base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);
-  // Commits every attempt that is complete and verified and only lacks its MANIFEST, unless a later
-  // save of its generation is committed.
+  // Commits every attempt that is complete and verified but lacks its MANIFEST, unless a later save
+  // of its generation is committed.
   base::Result<std::vector<Committed>> salvage(std::uint64_t generation);
 
   [[nodiscard]] std::vector<std::string> directories() const;  // of the mounts
-  // From now on data and parity are written at no more than this; 0, as at first: no limit. May be
-  // called by another thread while a save goes on.
+  // From now on, data and parity are written no faster than this; 0, the initial value: no limit.
+  // May be called by another thread during a save.
   void limit_writes(std::uint64_t bytes_per_s) { rate_->limit(bytes_per_s); }
 
  private:
   Store(StoreOptions options, std::unique_ptr<MountThreads> threads, DataWriter writer);
   [[nodiscard]] const std::string& home() const { return options_.mounts.front().path; }
   [[nodiscard]] std::string at_home(const AttemptId& attempt) const;
-  // Asked before it is touched by this thread: ETIMEDOUT instead of waiting for ever.
+  // Called before this thread accesses the home: ETIMEDOUT instead of hanging.
   [[nodiscard]] base::Status home_answers() const;
   base::Result<DirectoryLock> lock_home();
   base::Status check_fence(std::uint64_t generation) const;
@@ -156,21 +164,18 @@ class Store {
                                     const std::vector<MountFolder>& folders,
                                     std::vector<std::string>& notes);
   base::Result<Manifest> gather_parts(const AttemptId& attempt) const;
-  // Both under the lock of the home.
+  // Both require the home's lock.
   base::Result<Committed> publish(Manifest manifest);
   base::Result<std::vector<Committed>> salvage_all(std::vector<FoundAttempt> all);
 
-  StoreOptions options_;  // `disk` is guarded_
+  StoreOptions options_;  // `disk` points to guarded_
   std::unique_ptr<MountThreads> threads_;
   Disk* unguarded_;
   std::unique_ptr<GuardedDisk> guarded_;
   DataWriter writer_;
   std::unique_ptr<WriteRate> rate_;
-  std::uint32_t rows_ = 0;  // of parity
+  std::uint32_t rows_ = 0;  // parity members per group
   std::optional<ParityWriter> parity_;
 };
-
-// One after the other in the order of `parts`: mounts, files, shards and states.
-[[nodiscard]] Manifest merged(Manifest intent, std::vector<Manifest> parts);
 
 }  // namespace robustrun::checkpoint

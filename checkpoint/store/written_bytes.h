@@ -1,5 +1,5 @@
 #pragma once
-// What is in data files that were just written, from the memory that it came from.
+// The contents of data files that were just written, taken from the memory they came from.
 
 #include <cstdint>
 #include <span>
@@ -13,13 +13,13 @@ namespace robustrun::checkpoint {
 
 class WrittenBytes {
  public:
-  // `headers`: as many as `files`; `shards` with their pieces, `sources` as many. All of them
-  // outlive this.
+  // `headers`: one per file. `shards` have their pieces; `sources`: one per shard. All of them must
+  // outlive this object.
   WrittenBytes(std::span<const DataFile> files, std::span<const std::string> headers,
                std::span<const Shard> shards, std::span<const std::string_view> sources);
-  // What was put into [offset, offset + bytes) of a file; zeros are between.
+  // The parts written to [offset, offset + bytes) of a file; between them are zeros.
   struct Part {
-    std::uint64_t at = 0;  // from `offset`
+    std::uint64_t at = 0;  // relative to `offset`
     std::string_view bytes;
   };
   [[nodiscard]] std::vector<Part> parts(std::uint32_t file, std::uint64_t offset,

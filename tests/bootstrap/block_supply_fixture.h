@@ -1,5 +1,5 @@
 #pragma once
-// A BlockSupply with its store and reads over a source that does what the test wants.
+// A BlockSupply with its store and reads, over a source that the test controls.
 
 #include <doctest/doctest.h>
 
@@ -23,7 +23,8 @@ namespace robustrun::bootstrap::block_supply_test {
 
 constexpr std::uint64_t kBlocks = 12;
 constexpr std::uint64_t kLength = (kBlocks - 1) * kBlockBytes + 4321;
-constexpr auto kSoon = std::chrono::seconds(60);  // for what must happen; far from what it takes
+// For events that must happen; much longer than they take.
+constexpr auto kSoon = std::chrono::seconds(60);
 
 inline char byte_at(std::uint64_t offset) {
   return static_cast<char>((offset * 2654435761U) >> 24);
@@ -35,7 +36,7 @@ inline std::string bytes_at(std::uint64_t offset, std::uint64_t length) {
   return bytes;
 }
 
-// A source that does what the test wants: fails, hangs, or serves.
+// A source that fails, hangs or serves, as the test wants.
 class FakeOrigin final : public Origin {
  public:
   FakeOrigin() { blob_ = {std::string(32, 'a'), kLength, "v1"}; }
@@ -68,7 +69,7 @@ class FakeOrigin final : public Origin {
     const std::lock_guard lock(mutex_);
     hanging_.insert(block);
   }
-  // Whether it is asked for more than so many blocks within this time.
+  // Whether more than this many blocks are requested within this time.
   [[nodiscard]] bool wait_more_than(std::size_t count, base::Nanos within) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, within, [&] { return order_.size() > count; });
@@ -110,8 +111,7 @@ struct Outcome {
   base::Error error;
 };
 
-// A server without its mount and its socket.
-// Goes as time does, and further when the test says so.
+// Runs like the real clock, and jumps ahead when the test says so.
 class AheadClock final : public base::Clock {
  public:
   [[nodiscard]] base::Nanos now() const override { return real_.now() + base::Nanos(ahead_); }

@@ -10,7 +10,7 @@ namespace robustrun::bootstrap::block_supply_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("reads of any place have the source's bytes, from the store when they come again") {
+TEST_CASE("reads anywhere return the source's bytes, from the store the second time") {
   Fixture server;
   const std::vector<std::pair<std::uint64_t, std::uint64_t>> places = {
       {0, 1},
@@ -32,20 +32,20 @@ TEST_CASE("reads of any place have the source's bytes, from the store when they 
   CHECK(server.status().waiting == 0);
 }
 
-TEST_CASE("a block is asked for once, however many wait for it") {
+TEST_CASE("a block is requested once, however many reads wait for it") {
   Fixture server;
   server.origin.hang(3);
   std::vector<std::future<Outcome>> readers;
   for (int i = 0; i < 50; ++i) readers.push_back(server.read(3 * kBlockBytes + 10, 5));
   REQUIRE(server.origin.wait_asked(3, 1));
-  CHECK(outcome_of(server.read(5 * kBlockBytes, 5)).is_there);  // delayed by nobody
+  CHECK(outcome_of(server.read(5 * kBlockBytes, 5)).is_there);  // not delayed by other reads
   CHECK(server.status().waiting == 50);
   server.origin.hang_all(false);
   for (auto& reader : readers) CHECK(outcome_of(std::move(reader)).is_there);
   CHECK(server.origin.asked(3) == 1);
 }
 
-TEST_CASE("a source that fails for a while is asked again, and no reader notices") {
+TEST_CASE("a source that fails for a while is retried, and no reader notices") {
   Fixture server;
   std::promise<std::string> event;
   std::atomic<bool> is_told = false;
@@ -71,14 +71,14 @@ TEST_CASE("a read ends with an error when the source fails for longer than its b
   CHECK(server.status().trouble == "cannot read 'fake': it fails");
 }
 
-TEST_CASE("what cannot get better is not tried again") {
+TEST_CASE("permanent errors are not retried") {
   Fixture server;
   server.origin.fail(1'000'000, base::Errc::kConflict);
   CHECK(outcome_of(server.read(0, 10)).error.code == base::Errc::kConflict);
   CHECK(server.origin.asked(0) == 1);
 }
 
-TEST_CASE("a source that hangs fails the reads that need it, in time, and no others") {
+TEST_CASE("a hanging source fails in time the reads that need it, and no others") {
   Fixture server({300ms, 4, 0, false});
   REQUIRE(outcome_of(server.read(0, 10)).is_there);
   server.origin.hang_all(true);
@@ -91,7 +91,7 @@ TEST_CASE("a source that hangs fails the reads that need it, in time, and no oth
     CHECK(outcome_of(std::move(reader)).error.code == base::Errc::kTimeout);
   }
   CHECK(server.status().waiting == 0);
-  server.origin.hang_all(false);  // what comes late is kept
+  server.origin.hang_all(false);  // a late block is kept
   CHECK(server.wait_until([](const auto& status) { return status.stored_blocks == kBlocks; }));
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a damaged block of the store is fetched again") {
   CHECK(server.origin.asked(0) == 2);
 }
 
-TEST_CASE("what the profile names is fetched in its order, the rest when it is there") {
+TEST_CASE("the profile's blocks are fetched in order, then the rest") {
   BlockProfile profile{kLength, 1, {{7, 0}, {2, 0}, {9, 1}, {0, 0}}};
   Fixture server({60s, 1, 1ULL << 30, true}, profile);
   REQUIRE(server.wait_until([](const auto& status) { return status.is_hot_done; }));
@@ -122,7 +122,7 @@ TEST_CASE("what the profile names is fetched in its order, the rest when it is t
   CHECK(server.status().hot_blocks == 4);
   CHECK(server.status().is_hot_done);
   CHECK(server.status().demand_fetches == 0);
-  // Nobody notices that the source is gone now.
+  // From now on, reads do not need the source.
   server.origin.fail(1'000'000, base::Errc::kUnavailable);
   for (std::uint64_t block = 0; block < kBlocks; ++block) {
     CHECK(outcome_of(server.read(block * kBlockBytes, 10)).is_there);
@@ -130,13 +130,13 @@ TEST_CASE("what the profile names is fetched in its order, the rest when it is t
   CHECK(server.status().demand_fetches == 0);
 }
 
-TEST_CASE("what no profile names waits until the image is left alone, but not for ever") {
+TEST_CASE("blocks outside of the profile wait until the image is idle, but not forever") {
   const auto is_whole = [](const BlockServerStatus& status) { return status.is_all_done; };
-  SUBCASE("left alone") {
+  SUBCASE("idle") {
     Fixture server({60s, 1, 1ULL << 30, false}, {});
     CHECK(outcome_of(server.read(0, 10)).is_there);
     server.restart({60s, 1, 1ULL << 30, true}, {});
-    CHECK(outcome_of(server.read(0, 10)).is_there);  // nobody waited for the source
+    CHECK(outcome_of(server.read(0, 10)).is_there);  // no read waited for the source
     server.clock.go_on(kColdQuiet);
     CHECK_FALSE(server.origin.wait_more_than(1, 10 * kSupplyTick));
     server.clock.go_on(kColdRest);
@@ -152,7 +152,7 @@ TEST_CASE("what no profile names waits until the image is left alone, but not fo
   }
 }
 
-TEST_CASE("a read goes before what is read ahead") {
+TEST_CASE("a read takes precedence over prefetching") {
   BlockProfile profile{kLength, 1, {}};
   for (std::uint32_t block = 0; block < kBlocks - 1; ++block) profile.blocks.push_back({block, 0});
   Fixture server({60s, 2, 0, false}, profile);
@@ -166,7 +166,7 @@ TEST_CASE("a read goes before what is read ahead") {
   CHECK(outcome_of(std::move(reader)).is_there);
 }
 
-TEST_CASE("peers are asked before the source, and the source when they have nothing") {
+TEST_CASE("peers are asked before the source, and the source if they have nothing") {
   Fixture server;
   BlockSupply& supply = *server.supply;
   std::mutex mutex;
@@ -206,7 +206,7 @@ TEST_CASE("peers are asked before the source, and the source when they have noth
   for (std::uint64_t block = 1; block < 5; ++block) CHECK(server.origin.asked(block) == 1);
 }
 
-TEST_CASE("without room in the store every read is served all the same") {
+TEST_CASE("every read is served even if the store has no room") {
   Fixture server;
   server.supply.reset();
   server.reads.reset();
@@ -225,7 +225,7 @@ TEST_CASE("without room in the store every read is served all the same") {
   CHECK(server.status().stored_blocks == 0);
 }
 
-TEST_CASE("the order of the first touch is kept until the start is over") {
+TEST_CASE("the order of first touches is recorded until the start is over") {
   Fixture server;
   const base::SystemClock clock;
   for (const std::uint64_t block : {5U, 1U, 5U, 2U}) {
@@ -233,7 +233,7 @@ TEST_CASE("the order of the first touch is kept until the start is over") {
   }
   REQUIRE(server.recorder.settle(clock));
   REQUIRE(outcome_of(server.read(0, 10)).is_there);
-  REQUIRE(server.recorder.settle(clock));  // the first one counts
+  REQUIRE(server.recorder.settle(clock));  // only the first call counts
   auto profile = load_block_profile(server.scratch.path("profile"), kLength);
   CHECK(profile.blocks == std::vector<HotBlock>{{5, 0}, {1, 0}, {2, 0}});
   TouchRecorder next(server.scratch.path("profile"), kLength);

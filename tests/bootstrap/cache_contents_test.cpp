@@ -50,7 +50,7 @@ std::string about_of(const std::string& cache, char digit) {
 
 }  // namespace
 
-TEST_CASE("a cache's blobs are listed with what of them is here, and who uses them") {
+TEST_CASE("a cache's blobs are listed with their present bytes and whether they are in use") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   CHECK(list_cache(cache, kNow).empty());
@@ -72,21 +72,21 @@ TEST_CASE("a cache's blobs are listed with what of them is here, and who uses th
   CHECK(all[1].damage.empty());
 }
 
-TEST_CASE("a block that is wrong is reported once, and is not there any more") {
+TEST_CASE("a damaged block is reported once and dropped") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   with_blocks(cache, 'a', 3).reset();
   const std::string data = cache + "/blocks/" + key_of('a') + "/data";
   const base::Fd fd(::open(data.c_str(), O_WRONLY | O_CLOEXEC));
   REQUIRE(::pwrite(fd.get(), "y", 1, kBlockBytes + 9) == 1);
-  CHECK(list_cache(cache, kNow)[0].damage.empty());  // which reads no blocks
-  CHECK(verify_cache(cache, kNow)[0].damage == "1 of 3 blocks were wrong, and are forgotten");
+  CHECK(list_cache(cache, kNow)[0].damage.empty());  // a list reads no blocks
+  CHECK(verify_cache(cache, kNow)[0].damage == "1 of 3 blocks were damaged and have been dropped");
   const auto after = verify_cache(cache, kNow);
   CHECK(after[0].damage.empty());
   CHECK(after[0].here == kLength - kBlockBytes);
 }
 
-TEST_CASE("a cache is made smaller by its oldest blobs, but for those in use") {
+TEST_CASE("shrinking a cache removes its oldest blobs, except those in use") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   for (const char digit : {'a', 'b', 'c'}) with_blocks(cache, digit, 3).reset();
@@ -108,7 +108,7 @@ TEST_CASE("a cache is made smaller by its oldest blobs, but for those in use") {
   CHECK(left[0].name == key_of('a'));
 }
 
-TEST_CASE("profiles of blocks are listed; torn ones go, and old ones") {
+TEST_CASE("profiles of blocks are listed; torn and old ones are removed") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   REQUIRE(base::make_directories(cache + "/hot", 0700));
@@ -131,7 +131,7 @@ TEST_CASE("profiles of blocks are listed; torn ones go, and old ones") {
   CHECK(list_cache(cache, kNow).empty());
 }
 
-TEST_CASE("a store of blocks that is a link is said, and left alone") {
+TEST_CASE("a block store that is a link is reported and left alone") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string other = scratch.path("other");
@@ -140,7 +140,7 @@ TEST_CASE("a store of blocks that is a link is said, and left alone") {
   std::filesystem::create_directory_symlink(other + "/blocks", cache + "/blocks");
   for (const auto& all : {list_cache(cache, kNow), verify_cache(cache, kNow)}) {
     REQUIRE(all.size() == 1);
-    CHECK(all[0].damage.find("not ours alone") != std::string::npos);
+    CHECK(all[0].damage.find("not private to this user") != std::string::npos);
   }
   CHECK(shrink_cache(cache, {0, 1}, kNow).empty());
   CHECK(list_cache(other, kNow).size() == 1);

@@ -1,6 +1,6 @@
 #pragma once
-// A disk over the real one that stops at a chosen change, as if the process had been killed there
-// (the change itself may have happened in part), or on which chosen folders are full.
+// Wraps the real disk and stops at a chosen change, as if the process had been killed there (the
+// change itself may have happened in part), or makes chosen folders full.
 
 #include <atomic>
 #include <cerrno>
@@ -16,7 +16,8 @@ namespace robustrun::test {
 
 class FaultyDisk final : public checkpoint::Disk {
  public:
-  // The change number `at` from now (0: the next) is the last, applied by half at `torn`.
+  // The change number `at` from now (0: the next) is the last one; with `torn`, only half of it
+  // happens.
   void stop_at(std::uint64_t at, bool torn) {
     count_ = 0;
     stop_at_ = at;
@@ -25,11 +26,11 @@ class FaultyDisk final : public checkpoint::Disk {
   void go_on() { stop_at(UINT64_MAX, false); }
   [[nodiscard]] std::uint64_t changes() const { return count_; }
   [[nodiscard]] bool stopped() const { return count_ > stop_at_; }
-  // Writes to data files below this folder fail with `cause`, and to files that end like this.
+  // Writes to data files below this folder whose names have this ending fail with `cause`.
   std::string full_folder;
   std::string full_suffix;
   int cause = ENOSPC;
-  std::function<void()> before_next_rename;  // what others do just then
+  std::function<void()> before_next_rename;  // what another process does just then
 
   base::Result<std::unique_ptr<checkpoint::OutputFile>> create(const std::string& path,
                                                                std::uint64_t bytes) override {

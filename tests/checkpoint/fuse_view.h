@@ -1,6 +1,6 @@
 #pragma once
-// Real mounts of a test's own: a folder seen through FUSE whose server can be stopped, and a small
-// tmpfs. Neither is there where mounting is not allowed: the test says so then and ends.
+// Real mounts for tests: a folder seen through FUSE, whose server can be stopped, and a small
+// tmpfs. Neither exists where mounting is not allowed; the test then reports that and ends.
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ class FuseView {
   }
   ~FuseView() {
     if (pid_ < 0) return;
-    ::kill(pid_, SIGKILL);  // what waits for it gets an error
+    ::kill(pid_, SIGKILL);  // its waiting readers get an error
     ::waitpid(pid_, nullptr, 0);
     ::umount2(target_.c_str(), MNT_DETACH);
   }
@@ -42,7 +42,7 @@ class FuseView {
     REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
   }
   void go_on() const { ::kill(pid_, SIGCONT); }
-  // The mount stays: whoever uses it gets ENOTCONN.
+  // The mount stays, and its users get ENOTCONN.
   void die() const {
     ::kill(pid_, SIGKILL);
     siginfo_t info{};

@@ -1,6 +1,6 @@
 #pragma once
-// How often a random test tries: a few times in ci, as often as ROBUSTRUN_TEST_ROUNDS says at
-// night. ROBUSTRUN_TEST_SEED repeats a run.
+// How many rounds a random test runs: a few in CI, as many as ROBUSTRUN_TEST_ROUNDS says at night.
+// ROBUSTRUN_TEST_SEED repeats a run.
 
 #include <cstdint>
 #include <cstdlib>

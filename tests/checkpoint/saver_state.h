@@ -1,5 +1,5 @@
 #pragma once
-// A small state to save, different for every step: what a test's own process and a child save
+// A small state to save, different for every step, which a test's own process and its children save
 // alike.
 
 #include <string>
@@ -17,7 +17,7 @@ struct SampleState {
   std::vector<std::string> buffers;
   checkpoint::PartContents contents;
 
-  // `rows` of 1,000 F32, a vector, a scalar, something empty and a type that safetensors lacks.
+  // `rows` of 1,000 F32, a vector, a scalar, an empty tensor and a type that safetensors lacks.
   explicit SampleState(std::uint64_t step, std::uint64_t rows = 3) {
     base::Rng rng(step);
     add(rng, "layer.weight", "F32", {rows, 1000}, rows * 4000);
@@ -47,7 +47,7 @@ struct SampleState {
   }
 };
 
-// A copy of it as the only writer's.
+// A copy of it, as the part of the only writer.
 inline checkpoint::StageOrder sample_order(std::uint64_t step,
                                            std::vector<std::string> directories) {
   checkpoint::StageOrder order;

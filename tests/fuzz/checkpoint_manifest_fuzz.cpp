@@ -9,6 +9,7 @@
 #include "checkpoint/format/byte_codec.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/format/manifest_check.h"
 
 using namespace robustrun::checkpoint;
 

@@ -96,7 +96,7 @@ def test_what_is_on_a_lost_disk_is_passed_over_unmarked(shared, disk):
     checkpoint.save(state_of(3), 3, shared, local=disk, drain_every=2)
     assert loaded(shared) == (3, True)
     disk.rename(disk.with_name("elsewhere"))
-    with pytest.warns(RuntimeWarning, match="is not to be seen here"):
+    with pytest.warns(RuntimeWarning, match="is not visible here"):
         assert loaded(shared) == (2, True)
     assert not any(found.poisoned for found in c_api.catalogue([shared]))
     disk.with_name("elsewhere").rename(disk)
@@ -224,7 +224,7 @@ def test_what_is_copied_to_memory_goes_over_the_local_disk(shared, disk):
     checkpoint.wait()  # 2, 5, 8 and 11 are written, 2 and 8 drained
     assert steps(shared) == [2, 8] and steps(shared, local=True) == [5, 11]
     shutil.rmtree(disk)
-    with pytest.warns(RuntimeWarning, match="is not to be seen here"):
+    with pytest.warns(RuntimeWarning, match="is not visible here"):
         assert loaded(shared) == (8, True)
 
 

@@ -1,6 +1,6 @@
 #pragma once
 // How checkpoints come and go on disks: the private half of disks.h, as
-// checkpoint/store/commit.cpp, catalog.cpp and retention.cpp do it.
+// checkpoint/store/store.cpp, catalog.cpp and retention.cpp do it.
 
 #include <fmt/core.h>
 

@@ -84,7 +84,7 @@ struct Place {
   [[nodiscard]] std::unique_ptr<ContentCheck> check(const std::string& sha256) {
     return std::make_unique<ContentCheck>(*store, *supply, clock, cache, sha256);
   }
-  // What it comes to when it is not at it any more.
+  // The state once the check no longer runs.
   State outcome(ContentCheck& check) {
     clock.time += base::Nanos(kCheckPause);
     State state = State::kReading;
@@ -116,7 +116,7 @@ struct Place {
 
 }  // namespace
 
-TEST_CASE("an image is right when all of it is here and has the digest, and stays known as that") {
+TEST_CASE("an image is right if all of it is here and has the digest, and that is remembered") {
   Place place;
   const auto check = place.check(place.right);
   CHECK(check->tick(false) == State::kOpen);
@@ -128,7 +128,7 @@ TEST_CASE("an image is right when all of it is here and has the digest, and stay
   CHECK(place.origin.asked == 0);
 }
 
-TEST_CASE("an image of another content is wrong for ever") {
+TEST_CASE("an image with other content is wrong for good") {
   Place place;
   const std::string wanted(64, '0');
   const auto check = place.check(wanted);
@@ -138,11 +138,11 @@ TEST_CASE("an image of another content is wrong for ever") {
   CHECK(place.outcome(*check) == State::kWrong);
 }
 
-TEST_CASE("what has rotted is fetched again before an image is right") {
+TEST_CASE("rotten blocks are fetched again before an image is right") {
   Place place;
   const auto check = place.check(place.right);
   std::uint64_t block = 0;
-  SUBCASE("before it was looked at") {
+  SUBCASE("before the check") {
     block = kVerifyBlocks + 1;
     place.damage(block);
     CHECK(place.outcome(*check) == State::kOpen);
@@ -156,7 +156,7 @@ TEST_CASE("what has rotted is fetched again before an image is right") {
     CHECK_FALSE(place.is_checked(place.right));
     CHECK(place.outcome(*check) == State::kOpen);
   }
-  CHECK(check->tick(true) == State::kOpen);  // not at once
+  CHECK(check->tick(true) == State::kOpen);  // not immediately
   REQUIRE(wait_until([&]() -> bool { return place.store->present().value()[block]; }));
   CHECK(place.outcome(*check) == State::kRight);
   CHECK(place.origin.asked == 1);

@@ -34,7 +34,7 @@ TEST_CASE("a requirement is pinned by one version, by a hash or by a commit") {
   CHECK_FALSE(only("https://host/pkg-1.0.tar.gz").pinned);
 }
 
-TEST_CASE("files that are named are known, however the option is written") {
+TEST_CASE("named files are found, however the option is written") {
   for (const char* text : {"-r base.txt", "-rbase.txt", "--requirement base.txt",
                            "--requirement=base.txt", "  -r   base.txt  # why"}) {
     CAPTURE(text);
@@ -48,7 +48,7 @@ TEST_CASE("files that are named are known, however the option is written") {
   CHECK(only("--requirements-are-fun").kind == Kind::kOther);
 }
 
-TEST_CASE("packages of this machine are paths, with what is behind them") {
+TEST_CASE("local packages are paths, with extras and markers after them") {
   const auto editable = only("-e ./package[fast,all]");
   CHECK(editable.kind == Kind::kEditable);
   CHECK(editable.path == "./package");
@@ -65,7 +65,7 @@ TEST_CASE("packages of this machine are paths, with what is behind them") {
   CHECK(only("name[x] @ file:../a%zz").path == "../a%zz");
 }
 
-TEST_CASE("lines are joined, comments are none, and an URL keeps its fragment") {
+TEST_CASE("lines are joined, comments are skipped, and a URL keeps its fragment") {
   const auto joined = only("numpy \\\n  ==1.0 \\\n  # a comment within\n");
   CHECK(joined.text == "numpy   ==1.0");
   CHECK(joined.pinned);
@@ -75,7 +75,7 @@ TEST_CASE("lines are joined, comments are none, and an URL keeps its fragment") 
   CHECK(only("\xEF\xBB\xBFnumpy==1.0\r\n").text == "numpy==1.0");
 }
 
-TEST_CASE("what is no list of requirements is an error that names the line") {
+TEST_CASE("a malformed list of requirements is an error that names the line") {
   const auto empty = parse_requirements("numpy\n-r \n");
   REQUIRE_FALSE(empty.has_value());
   CHECK(empty.error().what.find("line 2") != std::string::npos);

@@ -24,14 +24,14 @@ bool has(const Words& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-TEST_CASE("uv installs where it is there, else the interpreter's pip") {
+TEST_CASE("uv installs if it is available, else the interpreter's pip") {
   const auto uv = plan_build(plan_of(DepsKind::kRequirements), {"/py", "/uv", ""}).value();
   REQUIRE(uv.size() == 1);
   CHECK(uv[0].argv.front() == "/uv");
   CHECK(has(uv[0].argv, "/tmp/place/tree"));
   CHECK_FALSE(has(uv[0].argv, "--no-cache"));
   BuildPlan local = plan_of(DepsKind::kRequirements);
-  local.has_local = true;  // uv's cache would not see what has changed in it
+  local.has_local = true;  // uv's cache would not notice changes in it
   CHECK(has(plan_build(local, {"/py", "/uv", ""})->at(0).argv, "--no-cache"));
   const auto pip = plan_build(plan_of(DepsKind::kRequirements), {"/py", "", ""}).value();
   REQUIRE(pip.size() == 1);
@@ -39,7 +39,7 @@ TEST_CASE("uv installs where it is there, else the interpreter's pip") {
         Words{"/py", "-m", "pip", "install"});
 }
 
-TEST_CASE("what cannot be installed says what is missing") {
+TEST_CASE("an impossible installation says what is missing") {
   const auto lock = plan_build(plan_of(DepsKind::kUvLock), {"/py", "", "/conda"});
   CHECK(lock.error().what.find("uv") != std::string::npos);
   const auto conda = plan_build(plan_of(DepsKind::kConda), {"/py", "/uv", ""});
@@ -47,14 +47,14 @@ TEST_CASE("what cannot be installed says what is missing") {
   const auto locked = plan_build(plan_of(DepsKind::kUvLock), {"/py", "/uv", ""}).value();
   REQUIRE(locked.size() == 2);
   CHECK(has(locked[0].argv, "--no-editable"));
-  CHECK(locked[1].working_directory == "/job");  // of the lock, to which its paths are
+  CHECK(locked[1].working_directory == "/job");  // of the lock: its paths are relative to it
   CHECK(plan_build(plan_of(DepsKind::kPyproject), {"/py", "", ""})->size() == 2);
   const auto made = plan_build(plan_of(DepsKind::kConda), {"/py", "", "/x/micromamba"}).value();
   CHECK_FALSE(has(made[0].argv, "env"));
   CHECK(has(plan_build(plan_of(DepsKind::kConda), {"/py", "", "/x/conda"})->at(0).argv, "env"));
 }
 
-TEST_CASE("a command of the user's gets the prefix, by variables and in its words") {
+TEST_CASE("the user's command gets the prefix in variables and in its words") {
   BuildPlan plan = plan_of(DepsKind::kCommand);
   plan.command = {"make", "install", "PREFIX=${ROBUSTRUN_PREFIX}", "$HOME"};
   const auto steps = plan_build(plan, {}).value();
@@ -64,7 +64,7 @@ TEST_CASE("a command of the user's gets the prefix, by variables and in its word
   CHECK(has(steps[0].environment, "ROBUSTRUN_PREFIX=/tmp/place/tree"));
 }
 
-TEST_CASE("a tree comes in front of what the workers had") {
+TEST_CASE("a tree comes before what the workers had") {
   const Words before = {"PATH=/usr/bin", "PYTHONPATH=/mine"};
   TreeFacts facts;
   CHECK(tree_environment("/t", facts, "3.11", before) ==
@@ -80,7 +80,7 @@ TEST_CASE("a tree comes in front of what the workers had") {
         Words{"ROBUSTRUN_PREFIX=/t", "PATH=/t/bin:/usr/bin", "CONDA_PREFIX=/t"});
 }
 
-TEST_CASE("a place is filled by one, used by many, and removed once nobody does") {
+TEST_CASE("a place is filled by one process, used by many, and removed once unused") {
   const test::ScratchFolder scratch;
   const Words environment = {"TMPDIR=" + scratch.path()};
   const std::string places = places_folder(environment);
@@ -98,7 +98,7 @@ TEST_CASE("a place is filled by one, used by many, and removed once nobody does"
   REQUIRE(place.lock_shared());
   CHECK(other.lock_shared());
   CHECK(other.is_whole());
-  auto left = SnapshotPlace::open(places, "k-2").value();  // nobody finished it
+  auto left = SnapshotPlace::open(places, "k-2").value();  // left unfinished
   REQUIRE(left.clear().has_value());
   remove_unused_places(places, "");
   CHECK_FALSE(std::filesystem::exists(places + "/k-2"));

@@ -40,7 +40,7 @@ std::string digest_of(const test::ScratchFolder& folder, const std::string& name
   return inputs->digest;
 }
 
-TEST_CASE("version 2 of the key stays what it was") {
+TEST_CASE("version 2 of the key does not change") {
   CHECK(encode_facts(example()) ==
         "robustrun-snapshot 2\n"
         "kind 12\nrequirements\n"
@@ -84,7 +84,7 @@ TEST_CASE("an interpreter's answer is six lines or none") {
   CHECK_FALSE(parse_abi("robustrun-abi 1\na\n\nb\nc\nd\n").has_value());
 }
 
-TEST_CASE("variables of an index count without passwords, others do not") {
+TEST_CASE("index variables count without passwords, others do not count") {
   CHECK(index_variables({"PIP_INDEX_URL=https://me:one@host/simple", "HOME=/root",
                          "PIP_CACHE_DIR=/c", "UV_INDEX="}) ==
         std::vector<std::string>{"PIP_INDEX_URL=https://host/simple"});
@@ -92,7 +92,7 @@ TEST_CASE("variables of an index count without passwords, others do not") {
         std::vector<std::string>{"PIP_EXTRA_INDEX_URL=https://x/ https://y/z@1"});
 }
 
-TEST_CASE("the driver's major version is read from what the kernel module says") {
+TEST_CASE("the driver's major version is read from the kernel module's text") {
   CHECK(driver_major("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n"
                      "GCC version:  gcc version 12.3.0\n") == "535");
   CHECK(driver_major("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  R\n") ==
@@ -100,7 +100,7 @@ TEST_CASE("the driver's major version is read from what the kernel module says")
   CHECK(driver_major("GCC version: 12\n").empty());
 }
 
-TEST_CASE("the content of all files that are named changes the key, their place does not") {
+TEST_CASE("the content of all named files changes the key, their location does not") {
   const auto fill = [](const test::ScratchFolder& folder) {
     folder.write("requirements.txt",
                  "-r base.txt\n-c limits.txt\n-e ./package\n./a-1-py3-none-any.whl\n"
@@ -146,7 +146,7 @@ TEST_CASE("a list becomes one with absolute paths and nothing editable") {
   CHECK(inputs->has_local);
 }
 
-TEST_CASE("one requirement without a version makes all of it unpinned, wherever it stands") {
+TEST_CASE("one requirement without a version makes everything unpinned, wherever it is") {
   const test::ScratchFolder folder;
   folder.write("requirements.txt", "-r base.txt\nnumpy==1.0\n");
   folder.write("base.txt", "torch\n");
@@ -163,7 +163,7 @@ TEST_CASE("one requirement without a version makes all of it unpinned, wherever 
   CHECK(gather_inputs(DepsKind::kUvLock, folder / "uv.lock", "/")->digest != lock->digest);
 }
 
-TEST_CASE("a FIFO in the place of a named package's project is refused, and not waited for") {
+TEST_CASE("a FIFO in place of a named package's project is refused, not waited for") {
   const test::ScratchFolder folder;
   folder.write("package/setup.py", "");
   folder.write("requirements.txt", "./package\n");
@@ -176,7 +176,7 @@ TEST_CASE("a FIFO in the place of a named package's project is refused, and not 
                                    (folder / "package/pyproject.toml") + ": it is no regular file");
 }
 
-TEST_CASE("what is missing, endless or no text is an error that names the file") {
+TEST_CASE("a missing, endless or binary file is an error that names it") {
   const test::ScratchFolder folder;
   const auto error_of = [&](const std::string& text) {
     folder.write("requirements.txt", text);
@@ -202,7 +202,7 @@ SnapshotInputs inputs_of(const test::ScratchFolder& folder, const Words& command
   return *std::move(inputs);
 }
 
-TEST_CASE("files that a command of pip's names count, and it need not run in the same folder") {
+TEST_CASE("files that a pip command names count, and it need not run in the same folder") {
   const test::ScratchFolder folder, elsewhere;
   for (const test::ScratchFolder* each : {&folder, &elsewhere}) {
     each->write("requirements.txt", "-r base.txt\n./package\n");
@@ -234,7 +234,7 @@ TEST_CASE("files that a command of pip's names count, and it need not run in the
   }
   const Words with_uv = {"uv", "pip", "install", "-r", "limits.txt"};
   CHECK_FALSE(inputs_of(folder, with_uv).needs_directory);
-  // What is editable stays where it is.
+  // Editable packages are used in place.
   const Words editable = {"pip", "install", "-e", "./package"};
   elsewhere.write("package/setup.py", "x==1 # another");
   CHECK(inputs_of(folder, editable).digest != inputs_of(elsewhere, editable).digest);
@@ -250,24 +250,24 @@ TEST_CASE("files and folders that any other command names count, and so does its
   const Words build = {"python", "build.py", "--out=${ROBUSTRUN_PREFIX}"};
   const Words make = {"make", "-C", "native", "install"};
   const Words shell = {"sh", "-c", "umask 022; pip install -r requirements.txt"};
-  const auto told = [&] {
+  const auto digests = [&] {
     return Words{inputs_of(folder, build).digest, inputs_of(folder, make).digest,
                  inputs_of(folder, shell).digest};
   };
   CHECK(inputs_of(folder, build).needs_directory);
   CHECK(inputs_of(folder, make).needs_directory);
   CHECK(inputs_of(folder, shell).needs_directory);
-  const Words before = told();
-  CHECK(told() == before);
+  const Words before = digests();
+  CHECK(digests() == before);
   folder.write("build.py", "2");
-  CHECK(told()[0] != before[0]);
-  CHECK(told()[1] == before[1]);
+  CHECK(digests()[0] != before[0]);
+  CHECK(digests()[1] == before[1]);
   folder.write("native/Makefile", "2");
-  CHECK(told()[1] != before[1]);
-  const Words then = told();
+  CHECK(digests()[1] != before[1]);
+  const Words then = digests();
   folder.write("package/setup.py", "2");
-  CHECK(told()[2] != then[2]);
-  // Too much to read: by where it is.
+  CHECK(digests()[2] != then[2]);
+  // Too much to read: its path counts.
   std::string deep = "deep";
   for (int i = 0; i <= kLocalDepthMax; ++i) deep += "/d";
   folder.write(deep + "/f", "");
@@ -275,7 +275,7 @@ TEST_CASE("files and folders that any other command names count, and so does its
         inputs_of(folder, {"cp", "-r", "none"}).digest);
 }
 
-TEST_CASE("what a project takes from this machine counts, and what that takes in turn") {
+TEST_CASE("local sources of a project count, and theirs in turn") {
   const test::ScratchFolder folder;
   folder.write("job/pyproject.toml",
                "# [tool.uv.sources]\n[project]\nname = 'job'\n"
@@ -307,7 +307,7 @@ TEST_CASE("what a project takes from this machine counts, and what that takes in
   }
 }
 
-TEST_CASE("what conda's file has for pip counts, beside that file") {
+TEST_CASE("pip requirements in a conda file count, relative to that file") {
   const test::ScratchFolder folder, elsewhere;
   for (const test::ScratchFolder* each : {&folder, &elsewhere}) {
     each->write("job/environment.yml",
@@ -330,7 +330,7 @@ TEST_CASE("what conda's file has for pip counts, beside that file") {
     folder.write(name, "x==2");
     CHECK(digests.insert(digest(folder)).second);
   }
-  // An editable one stays where it is.
+  // Editable packages are used in place.
   for (const test::ScratchFolder* each : {&folder, &elsewhere}) {
     each->write("job/pkg/a.py", "");
     each->write("job/environment.yml", "dependencies:\n  - pip: [-e ./pkg]\n");
@@ -338,7 +338,7 @@ TEST_CASE("what conda's file has for pip counts, beside that file") {
   CHECK(digest(folder) != digest(elsewhere));
 }
 
-TEST_CASE("sources of a lock lie beside it, wherever the job runs") {
+TEST_CASE("sources in a lock are relative to it, wherever the job runs") {
   const test::ScratchFolder folder;
   folder.write("job/uv.lock", "source = { directory = \"package\" }\n");
   folder.write("job/pyproject.toml", "");
@@ -366,7 +366,7 @@ TEST_CASE("local packages are bounded") {
   CHECK(inputs.error().code == base::Errc::kLimit);
 }
 
-TEST_CASE("a FIFO that a project names, or that lies above it, neither fails nor stops a start") {
+TEST_CASE("a FIFO that a project names, or that is above it, neither fails nor stalls a start") {
   const test::ScratchFolder folder;
   fs::create_directories(folder / "job");
   folder.write("job/pyproject.toml",

@@ -32,7 +32,7 @@ TEST_CASE("one holder at a time has a lease, and gives it back") {
   CHECK(take_lease(path, second).value());
 }
 
-TEST_CASE("a lease that is renewed never gets stale, one that stands still does") {
+TEST_CASE("a lease that is renewed never gets stale, one that is not does") {
   const LeaseHolder holder{"elsewhere", 1, 1, "run-1", "aa"};
   LeaseWatch watch;
   LeaseView view{holder, 1};
@@ -45,7 +45,7 @@ TEST_CASE("a lease that is renewed never gets stale, one that stands still does"
   }
   CHECK_FALSE(watch.look(view, now + kLeaseStaleAfter - 1ms));
   CHECK(watch.look(view, now + kLeaseStaleAfter));
-  view.holder.token = "bb";  // another one took over
+  view.holder.token = "bb";  // another holder took over
   CHECK_FALSE(watch.look(view, now + kLeaseStaleAfter));
 }
 
@@ -56,14 +56,14 @@ TEST_CASE("a clock that differs from the file system's does not matter") {
   CHECK(watch.look(future, kLeaseStaleAfter));
 }
 
-TEST_CASE("a holder of this machine that is gone is known at once") {
+TEST_CASE("a dead holder on this machine is detected at once") {
   const LeaseHolder self = this_holder("run-1", "aa");
   CHECK_FALSE(is_holder_dead(self, self.host));
   LeaseHolder other = self;
-  other.started += 1;  // its number went to somebody else
+  other.started += 1;  // its pid was reused
   CHECK(is_holder_dead(other, self.host));
   other = self;
-  other.pid = 0x3FFFFFFF;  // beyond what Linux gives
+  other.pid = 0x3FFFFFFF;  // beyond the pids of Linux
   CHECK(is_holder_dead(other, self.host));
   CHECK_FALSE(is_holder_dead(other, "another-host"));
 }
@@ -96,7 +96,7 @@ TEST_CASE("a lease that was cut short has no holder, and can be broken") {
   CHECK_FALSE(look_at_lease(path).has_value());
 }
 
-TEST_CASE("a new time is a renewal") {
+TEST_CASE("a new modification time is a renewal") {
   const test::ScratchFolder scratch;
   const std::string path = scratch / "k.lease";
   REQUIRE(take_lease(path, this_holder("run-1", "aa")).value());

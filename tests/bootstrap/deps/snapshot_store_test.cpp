@@ -43,7 +43,7 @@ void set_used(const std::string& cache, const std::string& key, std::int64_t whe
   }
 }
 
-TEST_CASE("a snapshot that is finished is found, and sound") {
+TEST_CASE("a finished snapshot is found and sound") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";
   CHECK_FALSE(find_snapshot(cache, kKey).has_value());
@@ -55,7 +55,7 @@ TEST_CASE("a snapshot that is finished is found, and sound") {
   CHECK(decode_about(encode_about(made)).value() == made);
 }
 
-TEST_CASE("what is torn, cut short, changed or not finished does not count") {
+TEST_CASE("a torn, cut, changed or unfinished snapshot does not count") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";
   std::string bytes(3'000'000, 'x');
@@ -67,7 +67,7 @@ TEST_CASE("what is torn, cut short, changed or not finished does not count") {
     REQUIRE(base::write_file_atomically(path, bytes, 0600));
   }
   SUBCASE("without its about file") { fs::remove(cache + "/deps/" + kKey + ".about"); }
-  SUBCASE("with the about file of another one") {
+  SUBCASE("with the about file of another snapshot") {
     Snapshot other = made;
     other.bytes += 1;
     REQUIRE(
@@ -86,7 +86,7 @@ TEST_CASE("what is torn, cut short, changed or not finished does not count") {
   CHECK(list_snapshots(cache, 2000).empty());
 }
 
-TEST_CASE("damage in the middle is found by reading all of it") {
+TEST_CASE("damage in the middle is found by reading everything") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";
   std::string bytes(3'000'000, 'x');
@@ -108,7 +108,7 @@ TEST_CASE("a folder that is open to others is not used") {
   CHECK(make_snapshot_folder(cache).error().code == base::Errc::kPermission);
 }
 
-TEST_CASE("the longest unused go first, and what is in use stays") {
+TEST_CASE("the longest unused go first, and those in use stay") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";
   for (int i = 0; i < 4; ++i) {
@@ -118,19 +118,19 @@ TEST_CASE("the longest unused go first, and what is in use stays") {
   const base::Fd use = hold_snapshot(cache, key_of(0));
   REQUIRE(use);
   const auto all = list_snapshots(cache, 2000);
-  CHECK(all.front().snapshot.key == key_of(3));
+  CHECK(all.front().name == key_of(3));
   CHECK(all.back().in_use);
   const auto removed = collect_snapshots(cache, 2000, 0, 2000);
   REQUIRE(removed.removed.size() == 2);
-  CHECK(removed.removed[0].snapshot.key == key_of(1));
-  CHECK(removed.removed[1].snapshot.key == key_of(2));
+  CHECK(removed.removed[0].name == key_of(1));
+  CHECK(removed.removed[1].name == key_of(2));
   CHECK(removed.bytes_left == 2000);
   CHECK(find_snapshot(cache, key_of(0)).has_value());
   CHECK(collect_snapshots(cache, 0, 0, 2000).removed.size() == 1);
   CHECK(find_snapshot(cache, key_of(0)).has_value());
 }
 
-TEST_CASE("what nobody used for long goes, and what nobody finished for a day") {
+TEST_CASE("snapshots long unused go, and files unfinished for a day") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";
   store(cache, key_of(0), "old");
@@ -149,7 +149,7 @@ TEST_CASE("what nobody used for long goes, and what nobody finished for a day") 
   CHECK_FALSE(fs::exists(left));
 }
 
-TEST_CASE("who builds removes what others of the same key left unfinished") {
+TEST_CASE("a builder removes what others of the same key left unfinished") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";
   REQUIRE(make_snapshot_folder(cache).has_value());

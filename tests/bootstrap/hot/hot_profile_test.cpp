@@ -21,12 +21,12 @@ HotProfile example() {
 
 }  // namespace
 
-TEST_CASE("a profile is read back as it was written") {
+TEST_CASE("a profile is read back as written") {
   CHECK(decode_profile(encode_profile(example())).value() == example());
   CHECK(decode_profile(encode_profile({7, {}})).value() == HotProfile{7, {}});
 }
 
-TEST_CASE("the format is the one that docs/formats/hot-profile.md shows") {
+TEST_CASE("the format is that of docs/formats/hot-profile.md") {
   const std::string text = encode_profile(example());
   CHECK(
       text.starts_with("robustrun-hot 1\nmade 1700000000\n"
@@ -35,13 +35,13 @@ TEST_CASE("the format is the one that docs/formats/hot-profile.md shows") {
                        "file 1 0 0 - /home/user/a file with spaces\nend "));
 }
 
-TEST_CASE("a path that a line cannot hold is left out") {
+TEST_CASE("a path that a line cannot hold is skipped") {
   HotProfile profile = example();
   profile.files[1].path = "/two\nlines";
   CHECK(decode_profile(encode_profile(profile)).value().files.size() == 2);
 }
 
-TEST_CASE("no part of a profile, and no profile with another byte, is taken for one") {
+TEST_CASE("a cut profile, or one with any byte changed, is refused") {
   const std::string text = encode_profile(example());
   for (std::size_t length = 0; length < text.size(); ++length) {
     CHECK_FALSE(decode_profile(text.substr(0, length)));
@@ -80,7 +80,7 @@ TEST_CASE("pieces are all bytes of a profile, in its order, none above 1 MiB") {
   CHECK(pieces.back() == HotPiece{1, {8'000'000, 1'000'000}});
 }
 
-TEST_CASE("what a later recording did not see stays for a while, behind what it saw") {
+TEST_CASE("files that later recordings lack stay for a while, after those they have") {
   HotProfile known{1, {{"/old", 1, 1, 0, {}}, {"/both", 1, 1, 0, {}}}};
   const HotProfile newest{2, {{"/new", 1, 1, 0, {}}, {"/both", 2, 9, 0, {}}}};
   for (std::uint32_t missed = 1; missed < kMissedMax; ++missed) {
@@ -103,7 +103,7 @@ TEST_CASE("a merge has at most as many files as a profile may have") {
   CHECK(merge_profiles(newest, before).files.size() == kHotFilesMax);
 }
 
-TEST_CASE("the source of a compiled module is the one that its import looks at") {
+TEST_CASE("the source of a compiled module is the one that its import checks") {
   CHECK(source_of("/env/torch/__pycache__/nn.cpython-311.pyc") == "/env/torch/nn.py");
   CHECK(source_of("/env/torch/__pycache__/nn.cpython-311.opt-1.pyc") == "/env/torch/nn.py");
   for (const char* other : {"/env/nn.py", "/env/nn.pyc", "/env/__pycache__/nn.txt", "",
@@ -112,13 +112,13 @@ TEST_CASE("the source of a compiled module is the one that its import looks at")
   }
 }
 
-TEST_CASE("a worker's list says in which order it touched what") {
+TEST_CASE("a worker's list gives files in the order of the first touch") {
   const auto files = parse_touched("robustrun-files 1\nread /a b\nmapped /c\n").value();
   CHECK(files == std::vector<TouchedFile>{{"/a b", false}, {"/c", true}});
   CHECK(parse_touched("robustrun-files 1\n").value().empty());
 }
 
-TEST_CASE("what is no such list is refused") {
+TEST_CASE("a malformed list is refused") {
   for (const std::string text :
        {"", "robustrun-files 2\n", "robustrun-files 1\nread a\n", "robustrun-files 1\nwrite /a\n",
         "robustrun-files 1\nread /a", "robustrun-files 1\n\n", "robustrun-files 1\nread\n"}) {
@@ -132,7 +132,7 @@ TEST_CASE("what is no such list is refused") {
   CHECK(parse_touched(many).error().code == base::Errc::kLimit);
 }
 
-TEST_CASE("lists of several workers become one: the first one's order, and the rest") {
+TEST_CASE("lists of several workers are joined: the first one's order, then the rest") {
   const auto joined = join_touched({{{"/a", false}, {"/b", false}}, {{"/c", false}, {"/a", true}}});
   CHECK(joined == std::vector<TouchedFile>{{"/a", true}, {"/b", false}, {"/c", false}});
 }

@@ -1,4 +1,4 @@
-// On real files: what is in the page cache is put there, and dropped, by the tests themselves.
+// Uses real files, which the tests put into the page cache and drop from it.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ void make_file(const std::string& path, std::size_t bytes) {
   REQUIRE(base::write_file_atomically(path, std::string(bytes, 'x'), 0644));
 }
 
-// Out of the page cache, and no reading around what is read later.
+// Drops the file from the page cache, and disables read-ahead for later reads.
 base::Fd open_cold(const std::string& path) {
   base::Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   REQUIRE(fd);
@@ -53,7 +53,7 @@ bool covers(const std::vector<HotRange>& ranges, std::uint64_t offset, std::uint
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// tmpfs never drops anything; the build's folder lies on a disk, or the test says that it does not.
+// tmpfs never drops pages; the build folder is on a disk, or the test reports that it is not.
 struct DiskScratch {
   DiskScratch() : path(built_program("hot-") + std::to_string(::getpid())) {
     std::filesystem::create_directory(path);
@@ -66,7 +66,7 @@ struct DiskScratch {
 
 }  // namespace
 
-TEST_CASE("the parts of a file that were read are what is resident") {
+TEST_CASE("the parts of a file that were read are resident") {
   const DiskScratch disk;
   if (disk.is_in_memory()) return say_skipped("the build lies in memory");
   make_file(disk.file("data"), 8 * kMiB + 100);
@@ -120,7 +120,7 @@ TEST_CASE(
   CHECK(profile.files[1].ranges.empty());
 }
 
-TEST_CASE("files of a disk of this machine are not recorded where only shared ones are wanted") {
+TEST_CASE("files on a local disk are not recorded if only shared ones are wanted") {
   const DiskScratch disk;
   if (file_system_of(disk.path) != FileSystem::kLocal) {
     return say_skipped("the build does not lie on a disk of this machine");
@@ -129,7 +129,7 @@ TEST_CASE("files of a disk of this machine are not recorded where only shared on
   CHECK(record_profile({{disk.file("small.py"), false}}, true, 0).files.empty());
 }
 
-TEST_CASE("a pipe among the files of a worker hangs nobody") {
+TEST_CASE("a pipe among a worker's files does not hang the recording") {
   const test::Scratch scratch;
   REQUIRE(::mkfifo(scratch.path("pipe").c_str(), 0600) == 0);
   CHECK(record_profile({{scratch.path("pipe"), false}}, false, 0).files.empty());

@@ -43,7 +43,7 @@ TEST_CASE("a profile is found under its interpreter and program") {
   CHECK(stored(cache).size() == 1);
 }
 
-TEST_CASE("another program of the interpreter has the newest profile of its kind for a start") {
+TEST_CASE("another program of the interpreter starts with the newest profile of its kind") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   REQUIRE(save_profile(cache, {"/env/bin/python", "/a.py"}, made_at(1)));
@@ -57,7 +57,7 @@ TEST_CASE("another program of the interpreter has the newest profile of its kind
   CHECK_FALSE(load_profile(cache, {"/other/bin/python", "/a.py"}));
 }
 
-TEST_CASE("what is damaged, or open to others, is not read") {
+TEST_CASE("damaged profiles, and those open to others, are not read") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const ProfileKey key{"/env/bin/python", "/a.py"};
@@ -74,13 +74,13 @@ TEST_CASE("what is damaged, or open to others, is not read") {
   CHECK_FALSE(load_profile(cache, key));
 }
 
-TEST_CASE("a cache that is somebody else's or cannot be made is an error that names it") {
+TEST_CASE("a cache that belongs to another user or cannot be created is an error that names it") {
   const auto saved = save_profile("/proc/none", {"/p", "/a.py"}, made_at(1));
   REQUIRE_FALSE(saved);
   CHECK(saved.error().what.find("/proc/none") != std::string::npos);
 }
 
-TEST_CASE("the oldest profiles go when there are too many") {
+TEST_CASE("the oldest profiles are removed if there are too many") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const auto now = std::filesystem::file_time_type::clock::now();

@@ -51,7 +51,7 @@ ReadAheadSummary read(HotProfile profile) {
 
 }  // namespace
 
-TEST_CASE("what a profile names is in the page cache afterwards, and nothing else") {
+TEST_CASE("read-ahead puts into the page cache what the profile names, and nothing else") {
   const std::string folder = built_program("ahead-") + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   const std::string path = folder + "/data";
@@ -79,7 +79,7 @@ TEST_CASE("what a profile names is in the page cache afterwards, and nothing els
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("files that are others by now, gone, or no files, are counted and not read") {
+TEST_CASE("files that changed, are gone or are not regular are counted and not read") {
   const test::Scratch scratch;
   std::vector<std::string> paths;
   for (const char* name : {"same", "longer", "newer", "gone", "pipe"}) {
@@ -100,24 +100,24 @@ TEST_CASE("files that are others by now, gone, or no files, are counted and not 
   CHECK(is_outdated(summary));
 }
 
-TEST_CASE("an empty profile is read at once") {
+TEST_CASE("an empty profile is done at once") {
   const ReadAheadSummary summary = read({});
   CHECK(summary.bytes == 0);
   CHECK_FALSE(is_outdated(summary));
 }
 
-TEST_CASE("a reading that is given up ends, and tells nothing") {
+TEST_CASE("a cancelled read-ahead ends without a report") {
   const test::Scratch scratch;
   REQUIRE(base::write_file_atomically(scratch.path("large"), std::string(64 * kMiB, 'x'), 0644));
   test::Loop loop;
   const base::SystemClock clock;
-  bool told = false;
+  bool reported = false;
   std::optional<ReadAhead> reading(std::in_place, loop.executor(), clock,
                                    profile_of({scratch.path("large")}),
-                                   [&](const ReadAheadSummary&) { told = true; });
+                                   [&](const ReadAheadSummary&) { reported = true; });
   reading.reset();
   loop.run_out();
-  CHECK_FALSE(told);
+  CHECK_FALSE(reported);
 }
 
 }  // namespace read_ahead_test

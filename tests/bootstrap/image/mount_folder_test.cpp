@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kPath = "/usr/bin:/bin";
 
-// What a process that was killed leaves: its folders and files, and no lock.
+// What a killed process leaves: its folders and files, and no lock.
 std::string left_behind(const std::string& base, const std::string& name) {
   const auto folder = MountFolder::take(base, name, "a test");
   REQUIRE(folder);
@@ -30,7 +30,7 @@ std::string left_behind(const std::string& base, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("who holds a folder is not disturbed: the next one of the name has another") {
+TEST_CASE("a held folder is not disturbed: the next process of the name gets another one") {
   const test::Scratch scratch;
   const std::string base = scratch.path("base");
   const auto first = MountFolder::take(base, "run", "a test");
@@ -43,7 +43,7 @@ TEST_CASE("who holds a folder is not disturbed: the next one of the name has ano
   CHECK(std::filesystem::exists(first->path()));
 }
 
-TEST_CASE("what nobody holds any more is removed, and the living stay") {
+TEST_CASE("abandoned folders are removed, held ones stay") {
   const test::Scratch scratch;
   const std::string base = scratch.path("base");
   const std::string stale = left_behind(base, "dead");
@@ -55,7 +55,7 @@ TEST_CASE("what nobody holds any more is removed, and the living stay") {
   CHECK(std::filesystem::exists(living->path() + "/owner"));
 }
 
-TEST_CASE("a successor takes over what its predecessor left, and the clean-up leaves it that") {
+TEST_CASE("a successor takes over its predecessor's folder, which the clean-up spares") {
   const test::Scratch scratch;
   const std::string base = scratch.path("base");
   const std::string left = left_behind(base, "run");
@@ -67,7 +67,7 @@ TEST_CASE("a successor takes over what its predecessor left, and the clean-up le
   CHECK(std::filesystem::exists(left + "/root"));
 }
 
-TEST_CASE("a folder that is given up is gone with all that is in it") {
+TEST_CASE("a removed folder is gone with everything in it") {
   const test::Scratch scratch;
   const std::string base = scratch.path("base");
   auto folder = MountFolder::take(base, "run", "a test");
@@ -80,7 +80,7 @@ TEST_CASE("a folder that is given up is gone with all that is in it") {
   CHECK_FALSE(std::filesystem::exists(folder->path()));
 }
 
-TEST_CASE("a folder with files of somebody's is kept and said, not emptied") {
+TEST_CASE("a folder with foreign files is kept and reported, not emptied") {
   const test::Scratch scratch;
   const std::string base = scratch.path("base");
   auto folder = MountFolder::take(base, "run", "a test");
@@ -94,7 +94,7 @@ TEST_CASE("a folder with files of somebody's is kept and said, not emptied") {
   CHECK(std::filesystem::exists(*inside + "/precious"));
 }
 
-TEST_CASE("a base folder that others may enter is refused") {
+TEST_CASE("a base folder that is open to others is refused") {
   const test::Scratch scratch;
   const std::string base = scratch.path("open");
   REQUIRE(::mkdir(base.c_str(), 0755) == 0);

@@ -21,7 +21,7 @@ TEST_CASE("a mount table is read, with optional fields and escaped names") {
   CHECK(mounts[3].folder == "/mnt/with space\\\t");
 }
 
-TEST_CASE("what is mounted below a folder comes newest first, and its neighbours do not") {
+TEST_CASE("mounts below a folder come newest first, without those of its neighbours") {
   const auto below = mounts_below(parse_mounts(kTable), "/run/user/7/robustrun/mounts/a-0");
   REQUIRE(below.size() == 2);
   CHECK(below[0].type == "fuse.blocks");
@@ -29,15 +29,15 @@ TEST_CASE("what is mounted below a folder comes newest first, and its neighbours
   CHECK(mounts_below(parse_mounts(kTable), "/mnt/with space\\\t").size() == 1);
 }
 
-TEST_CASE("FUSE is known under each of its names, and nothing else is taken for it") {
+TEST_CASE("FUSE is recognized under each of its names, and nothing else is") {
   const auto mounts = parse_mounts(kTable);
   CHECK(is_fuse(mounts[2]));
   CHECK(is_fuse(mounts[3]));
   CHECK_FALSE(is_fuse(mounts[1]));
-  CHECK_FALSE(is_fuse({8, 1, "/", "fuseblk", "/dev/sda1"}));  // NTFS: a disk, no connection of ours
+  CHECK_FALSE(is_fuse({8, 1, "/", "fuseblk", "/dev/sda1"}));  // NTFS: a disk, not a FUSE connection
 }
 
-TEST_CASE("lines that are none are left out") {
+TEST_CASE("malformed lines are skipped") {
   CHECK(parse_mounts("").empty());
   CHECK(parse_mounts("nonsense\n1 2 3:x / / rw - a b c\n1 2 3 / / rw - a b c\n").empty());
   CHECK(parse_mounts("1 2 3:4 / / rw\n1 2 3:4 / / rw - squashfs\n").empty());

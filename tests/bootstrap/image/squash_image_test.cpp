@@ -23,7 +23,7 @@ std::string head_of(std::uint64_t bytes, std::uint16_t version = 4, std::uint16_
 
 }  // namespace
 
-TEST_CASE("an image says how long it is and how it is compressed") {
+TEST_CASE("an image's length and compressor are read") {
   const auto found = read_squash_head(head_of(5000), 8192);
   REQUIRE(found);
   CHECK(found->bytes == 5000);
@@ -31,17 +31,18 @@ TEST_CASE("an image says how long it is and how it is compressed") {
   CHECK(read_squash_head(head_of(5000, 4, 99), 8192)->compressor == "?");
 }
 
-TEST_CASE("what is no image, or not all of one, is told with its cause") {
-  CHECK(read_squash_head("", 0).error().what == "it is no squashfs image");
+TEST_CASE("a file that is not an image, or an incomplete one, is refused with the cause") {
+  CHECK(read_squash_head("", 0).error().what == "it is not a squashfs image");
   CHECK(read_squash_head(std::string(200, 'x'), 200).error().code == base::Errc::kCorrupt);
-  CHECK(read_squash_head(head_of(50).substr(0, 95), 95).error().what == "it is no squashfs image");
+  CHECK(read_squash_head(head_of(50).substr(0, 95), 95).error().what ==
+        "it is not a squashfs image");
   CHECK(read_squash_head(head_of(50, 3), 96).error().what ==
-        "it is squashfs of version 3, and 4 is wanted");
+        "it has squashfs version 3, but version 4 is needed");
   CHECK(read_squash_head(head_of(5000), 4999).error().what ==
-        "it is cut short: 4999 bytes of 5000 are there");
+        "it is cut short: 4999 of 5000 bytes are there");
 }
 
-TEST_CASE("a file that cannot be an image is refused by its name") {
+TEST_CASE("a path that cannot be an image is refused by name") {
   const test::Scratch scratch;
   const auto gone = look_at_squash_image(scratch.path("gone.sqsh"));
   REQUIRE_FALSE(gone);
@@ -49,7 +50,7 @@ TEST_CASE("a file that cannot be an image is refused by its name") {
   CHECK(gone.error().what.starts_with("cannot use the image " + scratch.path("gone.sqsh")));
   const auto folder = look_at_squash_image(scratch.path(""));
   REQUIRE_FALSE(folder);
-  CHECK(folder.error().what.find("no regular file") != std::string::npos);
+  CHECK(folder.error().what.find("not a regular file") != std::string::npos);
 }
 
 }  // namespace squash_image_test

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-// An image with one file; nothing, and said, where none can be made here.
+// An image with one file; empty, with a message, if none can be made here.
 std::optional<std::string> make_image(const test::Scratch& scratch) {
   const auto tool = base::find_executable("mksquashfs", kPath);
   if (!tool) {
@@ -61,10 +61,10 @@ void check_mounting(bool by_kernel) {
 
 }  // namespace
 
-TEST_CASE("an image can be read at its folder until it is unmounted") { check_mounting(true); }
-TEST_CASE("the same by squashfuse") { check_mounting(false); }
+TEST_CASE("an image can be read in its folder until it is unmounted") { check_mounting(true); }
+TEST_CASE("squashfuse mounts an image as well") { check_mounting(false); }
 
-TEST_CASE("squashfuse's own words say why it did not mount") {
+TEST_CASE("squashfuse's own message says why it did not mount") {
   if (::access("/dev/fuse", R_OK | W_OK) != 0 || !base::find_executable("squashfuse_ll", kPath)) {
     MESSAGE("skipped: no /dev/fuse, or no squashfuse");
     return;
@@ -80,10 +80,10 @@ TEST_CASE("squashfuse's own words say why it did not mount") {
   CHECK_FALSE(is_mounted(folder));
 }
 
-TEST_CASE("nothing mounted is nothing to undo") {
+TEST_CASE("unmounting succeeds if nothing is mounted") {
   const test::Scratch scratch;
   CHECK_FALSE(is_mounted(scratch.path("")));
-  CHECK(unmount_all(scratch.path("nothing"), kPath));  // nothing is mounted there: fine
+  CHECK(unmount_all(scratch.path("nothing"), kPath));
 }
 
 }  // namespace squash_mount_test

@@ -78,7 +78,7 @@ struct Fixture {
     const auto place = static_cast<off_t>(block * kBlockBytes + 100);
     REQUIRE(::pwrite(fd.get(), "damage", 6, place) == 6);
   }
-  // Whether the file system can be read without waiting.
+  // Whether the file system supports reads without waiting.
   [[nodiscard]] bool has_reads_at_once() const {
     const base::Fd fd(::open(data.c_str(), O_RDONLY | O_CLOEXEC));
     std::array<char, 20> bytes{};
@@ -118,7 +118,7 @@ TEST_CASE("a read of whole blocks is checked every time") {
   CHECK(server.read(kBlockBytes, kBlockBytes) == bytes_at(kBlockBytes, kBlockBytes));
   CHECK(server.status().rotten == 1);
   CHECK(server.origin.asked[1] == 2);
-  // Several at once, with the short one at the end: the damaged one alone is fetched.
+  // Several blocks at once, including the short last one: only the damaged one is fetched.
   server.damage(4);
   for (int round = 0; round < 2; ++round) {
     CHECK(server.read(3 * kBlockBytes, 3 * kBlockBytes) ==
@@ -130,7 +130,7 @@ TEST_CASE("a read of whole blocks is checked every time") {
   CHECK(server.origin.asked[5] == 1);
 }
 
-TEST_CASE("the part of a block that was checked and is in memory is answered at once") {
+TEST_CASE("a part of a checked block in memory is answered at once") {
   Fixture server;
   REQUIRE(server.read(0, 10) == bytes_at(0, 10));
   bool is_at_once = false;
@@ -147,7 +147,7 @@ TEST_CASE("the part of a block that was checked and is in memory is answered at 
   CHECK(server.status().waiting == 0);
 }
 
-TEST_CASE("once reads are refused none is answered, whatever is there") {
+TEST_CASE("once reads are refused, none is answered, whatever is in the store") {
   Fixture server;
   REQUIRE(server.read(0, kLength) == bytes_at(0, kLength));
   server.reads.refuse({base::Errc::kConflict, 0, "it is another content"});
@@ -158,27 +158,27 @@ TEST_CASE("once reads are refused none is answered, whatever is there") {
   CHECK(server.origin.asked[0] == 1);
 }
 
-TEST_CASE("a block that could not be had is not asked for again at once, and it is told") {
+TEST_CASE("a block that could not be fetched is not requested again at once, and is reported") {
   Fixture server;
   StillClock clock;
   BlobReads reads(*server.store, *server.supply, server.recorder, clock, std::chrono::seconds(60));
-  std::vector<std::string> told;
-  reads.on_failure([&](const std::string& why) { told.push_back(why); });
+  std::vector<std::string> reported;
+  reads.on_failure([&](const std::string& why) { reported.push_back(why); });
   const auto read = [&](std::uint64_t offset, std::uint64_t length) {
     return answer_of(reads, offset, length);
   };
   REQUIRE(read(0, kBlockBytes) == bytes_at(0, kBlockBytes));
   server.origin.is_away = true;
   CHECK(read(kBlockBytes, 10) == "it is away");
-  CHECK(told == std::vector<std::string>{"it is away"});
+  CHECK(reported == std::vector<std::string>{"it is away"});
   server.origin.is_away = false;
   for (const std::uint64_t offset : {kBlockBytes, kBlockBytes + 4096}) {
     CHECK(read(offset, 10) == "it is away");
   }
   CHECK(read(0, 2 * kBlockBytes) == "it is away");
   CHECK(server.origin.asked[1] == 1);
-  CHECK(told.size() == 1);  // it was a moment ago
-  // Others are asked for as always.
+  CHECK(reported.size() == 1);  // reported a moment ago
+  // Other blocks are requested as always.
   CHECK(read(2 * kBlockBytes, 10) == bytes_at(2 * kBlockBytes, 10));
   SUBCASE("until the source answers") { reads.forget_failures(); }
   SUBCASE("for a while") { clock.time = clock.now() + base::Nanos(kFailedFor); }

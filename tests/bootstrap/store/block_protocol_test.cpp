@@ -57,7 +57,7 @@ TEST_CASE("frames are read back from pieces of any size") {
   }
 }
 
-TEST_CASE("what is no frame ends the connection") {
+TEST_CASE("an invalid frame ends the connection") {
   const std::string right = encode_block_frame({BlockFrameKind::kStatus, 1, 2, ""});
   std::string strange = right;
   strange[0] = 'X';
@@ -74,7 +74,7 @@ TEST_CASE("what is no frame ends the connection") {
   }
 }
 
-TEST_CASE("a status is read back; what a newer server adds is passed over") {
+TEST_CASE("a status is read back; additions of a newer server are ignored") {
   BlockServerStatus status;
   status.key = std::string(32, 'a');
   status.length = 12345;
@@ -106,7 +106,7 @@ TEST_CASE("a profile of blocks that an earlier version wrote is read") {
   CHECK(profile.blocks == std::vector<HotBlock>{{7, 0}, {8, 0}, {9, 0}, {40, 1}});
 }
 
-TEST_CASE("a profile of blocks that is not whole, or names what is not there, is not used") {
+TEST_CASE("a profile of blocks that is incomplete, or names missing blocks, is not used") {
   const std::string text = encode_block_profile(profile_of(10, {{7, 0}, {3, 0}}));
   for (std::size_t cut = 0; cut < text.size(); ++cut) {
     CHECK_FALSE(decode_block_profile(text.substr(0, cut)));
@@ -118,7 +118,7 @@ TEST_CASE("a profile of blocks that is not whole, or names what is not there, is
   }
 }
 
-TEST_CASE("blocks that newer starts do not read stay behind theirs, for a while") {
+TEST_CASE("blocks that newer starts do not read stay for a while, after theirs") {
   const auto before = profile_of(10, {{1, 0}, {2, 1}, {3, 2}, {4, 0}});
   const auto merged = merge_block_profiles(profile_of(10, {{4, 0}, {5, 0}}), before);
   CHECK(merged.blocks == std::vector<HotBlock>{{4, 0}, {5, 0}, {1, 1}, {2, 2}});
@@ -126,7 +126,7 @@ TEST_CASE("blocks that newer starts do not read stay behind theirs, for a while"
   CHECK(other.blocks == std::vector<HotBlock>{{4, 0}});
 }
 
-TEST_CASE("a file has one key wherever it lies, and another one when it changes") {
+TEST_CASE("a file has the same key everywhere, and another one after a change") {
   const test::Scratch scratch;
   const std::string bytes(3 * kBlockBytes, 'x');
   const std::string path = scratch.path("image");
@@ -148,14 +148,14 @@ TEST_CASE("a file has one key wherever it lies, and another one when it changes"
   CHECK_FALSE(blob_of_file("/"));
 }
 
-TEST_CASE("what is shown of a source has no secrets") {
+TEST_CASE("the shown form of a source has no secrets") {
   CHECK(shown_source("http://user:secret@host:80/a/b?token=1#x") == "http://host:80/a/b");
   CHECK(shown_source("https://host") == "https://host");
   CHECK(shown_source("https://host/a@b") == "https://host/a@b");
   CHECK(shown_source("/a/b?c") == "/a/b?c");
 }
 
-TEST_CASE("only the range that was wanted, of the file that was wanted, is taken") {
+TEST_CASE("only the wanted range of the wanted file is accepted") {
   const HttpAnswer right = answer_of({"HTTP/1.1 206 Partial Content\r\n", "ETag: \"v1\"\r\n",
                                       "content-range: bytes 10-19/100\r\n", "\r\n"});
   CHECK(check_answer(right, kWanted, "x").value() == HttpRange{10, 19, 100});
@@ -171,7 +171,7 @@ TEST_CASE("only the range that was wanted, of the file that was wanted, is taken
   other.etag = "\"v2\"";
   CHECK(refusal(other) == base::Errc::kConflict);
   other = right;
-  other.etag = "W/\"v1\"";  // says too little about its bytes
+  other.etag = "W/\"v1\"";  // a weak ETag says too little about the bytes
   CHECK(refusal(other) == base::Errc::kConflict);
   CHECK(refusal(answer_of({"HTTP/1.1 412 Precondition Failed"})) == base::Errc::kConflict);
   CHECK(refusal(answer_of({"HTTP/1.1 200 OK", "ETag: \"v1\""})) == base::Errc::kProtocol);
@@ -184,7 +184,7 @@ TEST_CASE("only the range that was wanted, of the file that was wanted, is taken
   CHECK(refusal(answer_of({"nonsense"})) == base::Errc::kProtocol);
 }
 
-TEST_CASE("of a redirect only the last answer counts") {
+TEST_CASE("after a redirect only the last response counts") {
   const HttpAnswer answer =
       answer_of({"HTTP/1.1 302 Found", "ETag: \"old\"", "Content-Range: bytes 0-1/2",
                  "HTTP/1.1 206 Partial Content", "Last-Modified: Mon"});
@@ -193,7 +193,7 @@ TEST_CASE("of a redirect only the last answer counts") {
   CHECK(answer.validator() == "last-modified Mon");
 }
 
-TEST_CASE("a content range is read, or nothing") {
+TEST_CASE("a valid content range is read, others are not") {
   CHECK(parse_content_range("Bytes 0-0/1") == HttpRange{0, 0, 1});
   for (const char* value :
        {"", "bytes", "bytes */100", "bytes 0-9/*", "bytes 9-0/100", "bytes 0-100/100",

@@ -62,7 +62,7 @@ void overwrite(const std::string& path, std::uint64_t offset, const std::string&
           static_cast<ssize_t>(bytes.size()));
 }
 
-// A disk of its own, as small as the test wants it.
+// A separate disk, as small as the test wants.
 class SmallDisk {
  public:
   SmallDisk(const std::string& path, const char* size) : path_(path) {
@@ -83,14 +83,14 @@ class SmallDisk {
 
 }  // namespace
 
-TEST_CASE("what was kept is there, and after the store was opened again") {
+TEST_CASE("kept blocks are present, also after the store was opened again") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   {
     const auto store = opened(cache);
     CHECK_FALSE(has(*store, 0));
     CHECK(keep(*store, 0));
-    CHECK(keep(*store, 3));  // the short one
+    CHECK(keep(*store, 3));  // the short last block
     CHECK(has(*store, 0));
     for (const std::uint64_t block : {0, 3}) {
       std::string bytes(bytes_of_block(kLength, block), '\0');
@@ -110,7 +110,7 @@ TEST_CASE("what was kept is there, and after the store was opened again") {
   CHECK(part == block_bytes(3).substr(400, 500));
 }
 
-TEST_CASE("a block that a crash tore, or that rotted, is not there, and can be kept again") {
+TEST_CASE("a torn or rotten block is absent, and can be kept again") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string folder = cache + "/blocks/" + kKey;
@@ -118,7 +118,7 @@ TEST_CASE("a block that a crash tore, or that rotted, is not there, and can be k
     const auto store = opened(cache);
     for (std::uint64_t block = 0; block < 4; ++block) REQUIRE(keep(*store, block));
   }
-  // The second half never reached the disk; one bit fell over; a sum without its block.
+  // The second half never reached the disk; one bit flipped; a sum without its block.
   overwrite(folder + "/data", kBlockBytes / 2, std::string(kBlockBytes / 2, '\0'));
   overwrite(folder + "/data", kBlockBytes + 77, std::string(1, 'x'));
   overwrite(folder + "/sums", 2 * 16, std::string(16, 'y'));
@@ -135,7 +135,7 @@ TEST_CASE("a block that a crash tore, or that rotted, is not there, and can be k
   }
 }
 
-TEST_CASE("a data file that was cut off holds none of its blocks, and has its length again") {
+TEST_CASE("a truncated data file has none of its blocks, and gets its length back") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   {
@@ -152,7 +152,7 @@ TEST_CASE("a data file that was cut off holds none of its blocks, and has its le
   CHECK_FALSE(store->read_range(2 * kBlockBytes, part).value());
 }
 
-TEST_CASE("two that have it open see what the other one keeps") {
+TEST_CASE("two processes that have it open see each other's blocks") {
   const test::Scratch scratch;
   const auto one = opened(scratch.path("cache"));
   const auto two = opened(scratch.path("cache"));
@@ -167,7 +167,7 @@ TEST_CASE("two that have it open see what the other one keeps") {
   CHECK(has(*one, 2));
 }
 
-TEST_CASE("the blob unused for longest goes first, and none that somebody has open") {
+TEST_CASE("the longest unused blob goes first, and none that is open") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string second(32, 'b');
@@ -186,30 +186,30 @@ TEST_CASE("the blob unused for longest goes first, and none that somebody has op
   aged(kKey, 1);
   auto usage = block_store_usage(cache).value();
   REQUIRE(usage.size() == 3);
-  CHECK(usage[0].key == second);
-  CHECK(usage[0].about == "an image");
+  CHECK(usage[0].name == second);
+  CHECK(usage[0].what == "an image");
   CHECK(usage[0].length == kLength);
-  CHECK(usage[0].kept_bytes >= kLength);
-  CHECK_FALSE(usage[0].is_in_use);
+  CHECK(usage[0].bytes >= kLength);
+  CHECK_FALSE(usage[0].in_use);
 
   const auto in_use = opened(cache, second);
   aged(second, 3);  // opening it made it the newest
-  CHECK(block_store_usage(cache).value()[0].is_in_use);
-  const auto removed = collect_blobs(cache, 2 * usage[0].kept_bytes, 0, 0).value();
+  CHECK(block_store_usage(cache).value()[0].in_use);
+  const auto removed = collect_blobs(cache, 2 * usage[0].bytes, 0, 0).value();
   REQUIRE(removed.size() == 1);
-  CHECK(removed[0].key == third);
-  CHECK(removed[0].here_bytes == kLength);
+  CHECK(removed[0].name == third);
+  CHECK(removed[0].here == kLength);
   usage = block_store_usage(cache).value();
   REQUIRE(usage.size() == 2);  // `third` went, although `second` is older
-  CHECK(usage[0].key == second);
-  CHECK(usage[1].key == kKey);
+  CHECK(usage[0].name == second);
+  CHECK(usage[1].name == kKey);
   CHECK(has(*in_use, 2));
   CHECK(collect_blobs(cache, 0, 0, 0).value().size() == 1);
   CHECK(block_store_usage(cache).value().size() == 1);
   CHECK(block_store_usage(scratch.path("nowhere")).value().empty());
 }
 
-TEST_CASE("beyond its quota the store takes older blobs away, then keeps nothing more") {
+TEST_CASE("beyond its quota the store evicts older blobs, then keeps nothing more") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string second(32, 'b');
@@ -219,14 +219,14 @@ TEST_CASE("beyond its quota the store takes older blobs away, then keeps nothing
   const std::uint64_t quota = 2 * kBlockBytes + (64U << 10);
   const auto store = opened(cache, second, quota);
   CHECK(keep(*store, 0));
-  CHECK(keep(*store, 1));  // for this one the other blob went
+  CHECK(keep(*store, 1));  // the other blob was evicted for this block
   CHECK_FALSE(keep(*store, 2));
   CHECK_FALSE(has(*store, 2));
   CHECK(has(*store, 1));
   CHECK(block_store_usage(cache).value().size() == 1);
 }
 
-TEST_CASE("a full disk keeps nothing more, and what it has stays right") {
+TEST_CASE("a full disk keeps nothing more, and its blocks stay right") {
   const test::Scratch scratch;
   const SmallDisk disk(scratch.path("disk"), "size=350k");
   if (!disk.is_mounted()) {
@@ -242,7 +242,7 @@ TEST_CASE("a full disk keeps nothing more, and what it has stays right") {
   CHECK(has(*store, 1));
 }
 
-TEST_CASE("what is not ours alone is not used") {
+TEST_CASE("files that are not private are not used") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   REQUIRE(keep(*opened(cache), 0));
@@ -260,7 +260,7 @@ TEST_CASE("what is not ours alone is not used") {
   CHECK_FALSE(BlockStore::open({cache, std::string(32, 'd'), kLength, "", 0}));
 }
 
-TEST_CASE("verifying a blob counts what is damaged, and forgets that alone") {
+TEST_CASE("verifying a blob counts the damaged blocks and drops only those") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::uint64_t length = (3 * kVerifyBlocks + 2) * kBlockBytes + 5;
@@ -278,7 +278,7 @@ TEST_CASE("verifying a blob counts what is damaged, and forgets that alone") {
     overwrite(cache + "/blocks/" + kKey + "/data", block * kBlockBytes + 1, "!");
   }
   CHECK(verify_blob(cache, kKey).value().rotten == damaged.size());
-  CHECK(verify_blob(cache, kKey).value().rotten == 0);  // they are not there any more
+  CHECK(verify_blob(cache, kKey).value().rotten == 0);  // they were dropped
   const auto store = opened(cache, kKey, 0, length);
   const auto present = store->present().value();
   for (std::uint64_t block = 0; block <= last; ++block) {
@@ -288,7 +288,7 @@ TEST_CASE("verifying a blob counts what is damaged, and forgets that alone") {
   CHECK(verify_blob(cache, std::string(32, 'e')).error().os_errno == ENOENT);
 }
 
-TEST_CASE("who verifies a blob has not used it, and nobody evicts it meanwhile") {
+TEST_CASE("verifying a blob is not a use, and protects it from eviction meanwhile") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   REQUIRE(keep(*opened(cache), 0));
@@ -305,7 +305,7 @@ TEST_CASE("who verifies a blob has not used it, and nobody evicts it meanwhile")
   CHECK(block_store_usage(cache).value()[0].used_s > 1000);
 }
 
-TEST_CASE("a blob that nobody has opened for long goes, and so does a damaged one") {
+TEST_CASE("blobs not opened for long, and damaged ones, are removed") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string second(32, 'b');
@@ -321,23 +321,23 @@ TEST_CASE("a blob that nobody has opened for long goes, and so does a damaged on
   CHECK(collect_blobs(cache, 1U << 30, 500, 1400).value().empty());
   const auto old = collect_blobs(cache, 1U << 30, 500, 1600).value();
   REQUIRE(old.size() == 1);
-  CHECK(old[0].key == kKey);
+  CHECK(old[0].name == kKey);
   overwrite(cache + "/blocks/" + second + "/about", 0, "?");  // a crash tore it
   std::filesystem::resize_file(cache + "/blocks/" + third + "/sums", 16);
   const auto listed = block_store_usage(cache).value();
   REQUIRE(listed.size() == 2);
-  for (const StoredBlob& blob : listed) CHECK_FALSE(blob.damage.empty());
+  for (const CacheEntry& blob : listed) CHECK_FALSE(blob.damage.empty());
   {
     const auto in_use = opened(cache, third);  // which makes it whole again
     const auto damaged = collect_blobs(cache, 1U << 30, 0, 0).value();
     REQUIRE(damaged.size() == 1);
-    CHECK(damaged[0].key == second);
+    CHECK(damaged[0].name == second);
   }
   REQUIRE(block_store_usage(cache).value().size() == 1);
   CHECK(block_store_usage(cache).value()[0].damage.empty());
 }
 
-TEST_CASE("what is a link, or open to others, is neither followed nor removed") {
+TEST_CASE("links and files open to others are neither followed nor removed") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   REQUIRE(keep(*opened(cache), 0));
@@ -350,10 +350,10 @@ TEST_CASE("what is a link, or open to others, is neither followed nor removed") 
   REQUIRE(::chmod((cache + "/blocks/" + third).c_str(), 0777) == 0);
   const auto removed = collect_blobs(cache, 0, 1, 1U << 31).value();
   REQUIRE(removed.size() == 1);
-  CHECK(removed[0].key == kKey);
+  CHECK(removed[0].name == kKey);
   const auto listed = block_store_usage(cache).value();
   REQUIRE(listed.size() == 2);
-  for (const StoredBlob& blob : listed) CHECK_FALSE(blob.damage.empty());
+  for (const CacheEntry& blob : listed) CHECK_FALSE(blob.damage.empty());
   CHECK(std::filesystem::exists(theirs + "/data"));
   CHECK(std::filesystem::exists(cache + "/blocks/" + third));
 
@@ -364,7 +364,7 @@ TEST_CASE("what is a link, or open to others, is neither followed nor removed") 
   CHECK(std::filesystem::exists(theirs + "/data"));
 }
 
-TEST_CASE("a blob's 'about' is read back, and nothing else is taken for one") {
+TEST_CASE("a blob's 'about' is read back, and nothing else is accepted") {
   const auto about = parse_about(about_text({42, "http://host/image"})).value();
   CHECK(about.length == 42);
   CHECK(about.source == "http://host/image");

@@ -1,4 +1,4 @@
-// Whom a node asks for a block: load, order, and what the loss of nodes leaves.
+// Which peers a node asks for a block: load, order, and the effect of lost nodes.
 #include "bootstrap/store/block_tree.h"
 
 #include <doctest/doctest.h>
@@ -26,13 +26,13 @@ std::vector<NodeId> nodes(std::uint32_t count) {
   return made;
 }
 
-bool nobody(NodeId) { return false; }
+bool none_is_out(NodeId) { return false; }
 
 }  // namespace
 
 TEST_CASE("every block has one root, and every node sends about as much as it gets") {
-  // A node sends a block four times or not at all, one time in four: of B blocks B on the average,
-  // with a standard deviation of sqrt(3 B).
+  // A node sends a block four times or not at all, one time in four. So of B blocks it sends B on
+  // average, with a standard deviation of sqrt(3 B).
   for (const std::uint32_t count : {8U, 9U, 64U, 250U, 1000U}) {
     const std::uint32_t blocks = count >= 1000 ? 4 : count >= 250 ? 16 : 256;
     const BlockTree tree(nodes(count));
@@ -40,7 +40,7 @@ TEST_CASE("every block has one root, and every node sends about as much as it ge
     for (std::uint32_t block = 0; block < blocks; ++block) {
       std::size_t roots = 0;
       for (const NodeId node : tree.nodes()) {
-        const auto sources = tree.sources(kBlob, block, node, nobody);
+        const auto sources = tree.sources(kBlob, block, node, none_is_out);
         if (sources.empty()) {
           ++roots;
           ++rooted[node];
@@ -54,17 +54,17 @@ TEST_CASE("every block has one root, and every node sends about as much as it ge
     for (const auto& [node, blocks_sent] : sent) most = std::max(most, blocks_sent);
     for (const auto& [node, blocks_read] : rooted) most_rooted = std::max(most_rooted, blocks_read);
     INFO("of ", count, " nodes one sent ", most, " of ", blocks);
-    CHECK(most <= blocks + 5 * std::sqrt(3.0 * blocks));  // of 256 blocks 1.54 times the average
+    CHECK(most <= blocks + 5 * std::sqrt(3.0 * blocks));  // with 256 blocks, 1.54 times the average
     CHECK(most_rooted <= std::max(8U, 2 * blocks / count + 8));
   }
 }
 
-TEST_CASE("a node asks those before it alone, each once, and itself never") {
+TEST_CASE("a node asks only nodes before it, each once, and never itself") {
   const BlockTree tree(nodes(100));
   for (std::uint32_t block = 0; block < 10; ++block) {
     for (const NodeId node : tree.nodes()) {
       const auto own = bootstrap::tree_place(kBlob, block, node);
-      const auto sources = tree.sources(kBlob, block, node, nobody);
+      const auto sources = tree.sources(kBlob, block, node, none_is_out);
       for (const NodeId source : sources) {
         CHECK(bootstrap::tree_place(kBlob, block, source) < own);
       }
@@ -74,7 +74,7 @@ TEST_CASE("a node asks those before it alone, each once, and itself never") {
   }
 }
 
-TEST_CASE("without any one node everybody still finds the root, and there is one") {
+TEST_CASE("without any one node there is still one root, which all nodes find") {
   const std::uint32_t count = 24;
   const BlockTree tree(nodes(count));
   for (std::uint32_t lost = 0; lost < count; ++lost) {
@@ -98,28 +98,28 @@ TEST_CASE("without any one node everybody still finds the root, and there is one
   }
 }
 
-TEST_CASE("whose root is gone without its knowledge asks others before the storage") {
+TEST_CASE("a node that does not know that its root is gone asks others before the storage") {
   const BlockTree tree(nodes(100));
   std::size_t alone = 0;
   for (const NodeId node : tree.nodes()) {
-    const auto sources = tree.sources(kBlob, 7, node, nobody);
-    if (sources.size() == 1) ++alone;  // who stands second has nobody else
+    const auto sources = tree.sources(kBlob, 7, node, none_is_out);
+    if (sources.size() == 1) ++alone;  // the second node has no other
   }
   CHECK(alone == 1);
 }
 
-TEST_CASE("a node outside the list is a child of one that is in it, and nobody asks it") {
+TEST_CASE("a node outside the list is a child of one in it, and no node asks it") {
   const BlockTree tree(nodes(20));
   std::map<NodeId, std::size_t> asked;
   for (std::uint32_t node = 20; node < 2020; ++node) {
-    const auto sources = tree.sources(kBlob, 3, NodeId{node}, nobody);
+    const auto sources = tree.sources(kBlob, 3, NodeId{node}, none_is_out);
     REQUIRE_FALSE(sources.empty());
     CHECK(sources.front().value < 20);
     ++asked[sources.front()];
   }
-  CHECK(asked.size() >= 15);  // all that have room for children: three in four
-  CHECK(BlockTree({}).sources(kBlob, 3, NodeId{1}, nobody).empty());
-  CHECK(BlockTree({NodeId{4}, NodeId{4}}).sources(kBlob, 3, NodeId{4}, nobody).empty());
+  CHECK(asked.size() >= 15);  // all nodes with room for children: three in four
+  CHECK(BlockTree({}).sources(kBlob, 3, NodeId{1}, none_is_out).empty());
+  CHECK(BlockTree({NodeId{4}, NodeId{4}}).sources(kBlob, 3, NodeId{4}, none_is_out).empty());
 }
 
 }  // namespace block_tree_test

@@ -41,7 +41,7 @@ void save(const std::string& cache, const std::string& key = kKey) {
 
 }  // namespace
 
-TEST_CASE("a digest stands behind a URL, in 64 digits, and no server hears of it") {
+TEST_CASE("a digest follows a URL in 64 digits, and is not sent to servers") {
   const std::string digits = std::string(62, '0') + "aF";
   const auto split = split_digest("https://h/a?b#sha256=" + digits);
   REQUIRE(split);
@@ -58,7 +58,7 @@ TEST_CASE("a digest stands behind a URL, in 64 digits, and no server hears of it
   }
 }
 
-TEST_CASE("a checked blob is found by its content, until a block of it is another one") {
+TEST_CASE("a checked blob is found by its content, until a block changes") {
   const test::ScratchFolder folder;
   const std::string cache = folder / "cache";
   CHECK_FALSE(find_checked_blob(cache, kDigest));
@@ -80,7 +80,7 @@ TEST_CASE("a checked blob is found by its content, until a block of it is anothe
   CHECK_FALSE(find_checked_blob(cache, kDigest));
 }
 
-TEST_CASE("what is forgotten is not there, and nothing is kept after it") {
+TEST_CASE("dropped blocks are absent, and nothing is kept afterwards") {
   const test::ScratchFolder folder;
   const auto store = filled(folder / "cache");
   REQUIRE(store->forget_all());
@@ -100,7 +100,7 @@ TEST_CASE("a checked blob goes as a whole") {
   CHECK_FALSE(std::filesystem::exists(cache + "/blocks/" + kKey));
 }
 
-TEST_CASE("what version 1 wrote of a checked blob is read") {
+TEST_CASE("version 1's record of a checked blob is read") {
   const std::string path = in_source("tests/golden/blob-checked-v1.txt");
   const auto checked = parse_checked(base::read_file(path, 1000).value());
   REQUIRE(checked);
@@ -108,7 +108,7 @@ TEST_CASE("what version 1 wrote of a checked blob is read") {
   CHECK(checked->sums == base::to_hex(base::sha256("sums")));
 }
 
-TEST_CASE("half a file of what was checked is none") {
+TEST_CASE("an incomplete record of a checked blob is refused") {
   const std::string text = checked_text({kDigest, kDigest});
   CHECK(text == "robustrun-checked 1\nsha256 " + kDigest + "\nsums " + kDigest + "\nend\n");
   CHECK(parse_checked(text)->sums == kDigest);

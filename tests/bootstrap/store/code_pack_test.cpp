@@ -1,4 +1,4 @@
-// Code as one blob and back, and what a pack from elsewhere must not do.
+// Code packed and unpacked, and what a pack from elsewhere must not do.
 #include "bootstrap/store/code_pack.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ void write_project(const ScratchFolder& here) {
   fs::permissions(here / "src/train.py", fs::perms(0755));
 }
 
-// A pack of one file each, whatever it is called.
+// A pack with one file of this name.
 std::string pack_with(const std::string& manifest, std::size_t files) {
   std::string pack = "robustrun-code 1 " + std::to_string(manifest.size()) + "\n" + manifest;
   for (std::size_t i = 0; i < files; ++i) pack += std::string("\1\0\0\0\0\0\0\0x", 9);
@@ -65,7 +65,7 @@ struct Unpacking {
 
 }  // namespace
 
-TEST_CASE("the same code is the same pack, and the folder comes out of it as it was") {
+TEST_CASE("equal code gives equal packs, which unpack to the same folder") {
   ScratchFolder here;
   write_project(here);
   const std::string pack = packed(here, "one");
@@ -81,10 +81,10 @@ TEST_CASE("the same code is the same pack, and the folder comes out of it as it 
   struct stat status{};
   REQUIRE(::stat((here / "out/train.py").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
-  CHECK_FALSE(unpack_code(*files, here / "out"));  // never over what is there
+  CHECK_FALSE(unpack_code(*files, here / "out"));  // never over an existing folder
 }
 
-TEST_CASE("a pack that is cut anywhere, or longer, is none") {
+TEST_CASE("a pack that is cut anywhere, or longer, is refused") {
   ScratchFolder here;
   here.write("src/a.py", "a");
   here.write("src/b/c.py", "cc");
@@ -96,7 +96,7 @@ TEST_CASE("a pack that is cut anywhere, or longer, is none") {
   CHECK_FALSE(parse_code_pack(pack + "x"));
 }
 
-TEST_CASE("what would be written elsewhere is refused") {
+TEST_CASE("names that would be written elsewhere are refused") {
   const auto file = [](const std::string& path) { return "f 600 " + kSum + " " + path + "\n"; };
   const auto link = [](const std::string& target, const std::string& path) {
     return "l " + target + std::string(1, '\0') + path + "\n";
@@ -117,19 +117,19 @@ TEST_CASE("what would be written elsewhere is refused") {
   }
   CHECK_FALSE(is_taken(link("../../out", "b/a"), 0));
   CHECK_FALSE(is_taken(link("..", "b/up") + link("b/up/../out", "c"), 0));
-  CHECK_FALSE(is_taken(link("b", "a") + file("a/x"), 1));  // by way of a link
+  CHECK_FALSE(is_taken(link("b", "a") + file("a/x"), 1));  // through a link
   CHECK_FALSE(is_taken(file("a") + file("a"), 2));
   CHECK_FALSE(is_taken(file("a") + file("a/b"), 2));
   CHECK_FALSE(is_taken("f 4755 " + kSum + " a\n", 1));
   CHECK_FALSE(is_taken("d a\n", 0));
 }
 
-TEST_CASE("code is unpacked once; what was changed there is put aside and made anew") {
+TEST_CASE("code is unpacked once; a modified folder is moved aside and unpacked again") {
   Unpacking code;
   const std::string folder = code_folder(code.cache, code.digest);
   REQUIRE(code.open());
   CHECK(base::read_file(folder + "/train.py", 100).value() == "import lib.model\n");
-  // What workers leave there is nobody's business.
+  // Files that workers leave there do not matter.
   code.here.write("cache/code/" + code_key(code.digest) + "/lib/__pycache__/x.pyc", "x");
   REQUIRE(code.open());
   CHECK(fs::exists(folder + "/lib/__pycache__/x.pyc"));
@@ -139,7 +139,7 @@ TEST_CASE("code is unpacked once; what was changed there is put aside and made a
   CHECK_FALSE(fs::exists(folder + "/lib/__pycache__/x.pyc"));
 }
 
-TEST_CASE("another pack than the run's is refused") {
+TEST_CASE("a pack other than the run's is refused") {
   Unpacking code;
   code.here.write("pack", code.pack + "x");
   const auto opened = code.open();
@@ -148,7 +148,7 @@ TEST_CASE("another pack than the run's is refused") {
   CHECK_FALSE(fs::exists(code_folder(code.cache, code.digest)));
 }
 
-TEST_CASE("the longest unused code goes, what is in use stays") {
+TEST_CASE("the longest unused code is removed, code in use stays") {
   Unpacking code;
   auto held = code.open();
   REQUIRE(held);
@@ -157,7 +157,7 @@ TEST_CASE("the longest unused code goes, what is in use stays") {
     const timespec times[2] = {{used_s, 0}, {used_s, 0}};
     REQUIRE(::utimensat(AT_FDCWD, lock.c_str(), times, 0) == 0);
   };
-  set_age(code_folder(code.cache, code.digest) + ".lock", 10);  // used, but so long ago
+  set_age(code_folder(code.cache, code.digest) + ".lock", 10);  // used, but long ago
   const auto other = [&](std::size_t i) {
     return code.cache + "/code/" + std::string(31, '0') + "0123456789abcdef"[i];
   };
@@ -166,7 +166,7 @@ TEST_CASE("the longest unused code goes, what is in use stays") {
     code.here.write(other(i).substr(code.here.path().size() + 1) + ".lock", "");
     set_age(other(i) + ".lock", 100 + static_cast<std::int64_t>(i));
   }
-  // Another code comes.
+  // Other code arrives.
   code.here.write("src/more.py", "more");
   const std::string pack = packed(code.here, "copy2");
   const std::string file = code.here.write("pack2", pack);
@@ -176,13 +176,13 @@ TEST_CASE("the longest unused code goes, what is in use stays") {
   CHECK(fs::exists(other(kCodeFoldersKept)));
   CHECK(fs::exists(code_folder(code.cache, code.digest)));
 
-  // By its age, and by its number.
+  // Removed by age and by number.
   code.here.write(other(1).substr(code.here.path().size() + 1) + "/train.py", "1234");
   const auto listed = list_code(code.cache, 1'000'000);
   REQUIRE(listed.size() == kCodeFoldersKept + 2);
-  CHECK(listed.back().is_in_use);  // of long ago, but held
+  CHECK(listed.back().in_use);  // long unused, but locked
   CHECK(listed[listed.size() - 2].bytes == 4);
-  CHECK_FALSE(listed[listed.size() - 2].is_in_use);
+  CHECK_FALSE(listed[listed.size() - 2].in_use);
   CHECK(collect_code(code.cache, 0, 1'000'000).empty());
   const auto removed = collect_code(code.cache, 1'000'000 - 102, 1'000'000);
   REQUIRE(removed.size() == 1);
@@ -192,7 +192,7 @@ TEST_CASE("the longest unused code goes, what is in use stays") {
   CHECK(fs::exists(other(2)));
 }
 
-TEST_CASE("what stands where code should and is none of ours is left alone") {
+TEST_CASE("a foreign file in the place of code is left alone") {
   const ScratchFolder here;
   const std::string cache = here / "cache";
   const std::string key(32, 'a');

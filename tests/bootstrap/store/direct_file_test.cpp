@@ -26,7 +26,7 @@ std::string content() {
   return bytes;
 }
 
-// In a folder of the build: a temporary one may lie in memory.
+// In the build folder: temporary folders may be in memory.
 struct File {
   File() : fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
     REQUIRE(::pwrite(fd.get(), content().data(), kLength, 0) == static_cast<ssize_t>(kLength));
@@ -36,7 +36,7 @@ struct File {
   File& operator=(const File&) = delete;
   ~File() { ::unlink(path.c_str()); }
 
-  // False: this file system keeps it all the same.
+  // False: this file system keeps it in memory anyway.
   [[nodiscard]] bool forget() const {
     ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
     return is_forgotten();
@@ -67,7 +67,7 @@ TEST_CASE("a direct read has the file's bytes, and leaves none in the page cache
   CHECK(file.is_forgotten());
 }
 
-TEST_CASE("what is in the page cache, or not aligned, or not there is left to ordinary reads") {
+TEST_CASE("bytes that are cached, unaligned or missing are left to ordinary reads") {
   const File file;
   const DirectFile direct(file.path);
   alignas(kDirectAlignment) std::array<char, 4 * kDirectAlignment> bytes{};
@@ -79,7 +79,7 @@ TEST_CASE("what is in the page cache, or not aligned, or not there is left to or
   CHECK_FALSE(direct.read(0, std::span(bytes).first(100)));
   CHECK_FALSE(direct.read(0, std::span(bytes).subspan(8, kDirectAlignment)));
   CHECK_FALSE(direct.read(0, {}));
-  CHECK_FALSE(direct.read(64 * kDirectAlignment, bytes));  // its end comes before
+  CHECK_FALSE(direct.read(64 * kDirectAlignment, bytes));  // the file ends earlier
   CHECK_FALSE(DirectFile(file.path + ".missing").read(0, bytes));
 }
 

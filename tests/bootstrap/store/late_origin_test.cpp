@@ -38,7 +38,7 @@ class Source final : public Origin {
   Blob blob_;
 };
 
-// Blocks of `key` in a store, by this name.
+// Stores blocks of `key` as those of this source.
 void keep_as(const std::string& cache, const std::string& key, std::string_view source,
              std::int64_t seen_ns) {
   const auto store = BlockStore::open({cache, key, kLength, "somewhere", 0});
@@ -48,13 +48,13 @@ void keep_as(const std::string& cache, const std::string& key, std::string_view 
 
 }  // namespace
 
-TEST_CASE("a source that was away is asked again until it answers, and must be the known blob") {
+TEST_CASE("an unreachable source is tried until it answers, and must be the known blob") {
   int asked = 0;
   std::string key;
   const auto origin =
       late_origin({kKey, kLength, {}}, "there", [&]() -> base::Result<std::unique_ptr<Origin>> {
         ++asked;
-        if (key.empty()) return base::fail(base::Errc::kUnavailable, "nobody is there");
+        if (key.empty()) return base::fail(base::Errc::kUnavailable, "unreachable");
         return std::make_unique<Source>(key);
       });
   CHECK(origin->blob().key == kKey);
@@ -80,7 +80,7 @@ TEST_CASE("a source that was away is asked again until it answers, and must be t
   CHECK(asked == 3);
 }
 
-TEST_CASE("another source of a content that is checked need only have its length") {
+TEST_CASE("another source of checked content only needs the same length") {
   for (const std::uint64_t length : {kLength, kLength + 1}) {
     const auto origin = late_origin(
         {kKey, length, {}}, "there", [] { return std::make_unique<Source>(kOther); }, true);
@@ -89,12 +89,12 @@ TEST_CASE("another source of a content that is checked need only have its length
   }
 }
 
-TEST_CASE("of many that ask a silent source at once one waits for it") {
+TEST_CASE("of many concurrent reads of a silent source, one waits for it") {
   std::atomic<int> asked{0};
   const auto origin =
       late_origin({kKey, kLength, {}}, "there", [&]() -> base::Result<std::unique_ptr<Origin>> {
         if (++asked == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-        return base::fail(base::Errc::kTimeout, "nobody answers");
+        return base::fail(base::Errc::kTimeout, "no answer");
       });
   std::atomic<int> failed{0};
   {
@@ -110,7 +110,7 @@ TEST_CASE("of many that ask a silent source at once one waits for it") {
   CHECK(asked < 8);
 }
 
-TEST_CASE("the blob that a source had last is found by its name") {
+TEST_CASE("the last blob of a source is found by its name") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string url = "https://user:secret@host/image?token=1";
@@ -126,12 +126,12 @@ TEST_CASE("the blob that a source had last is found by its name") {
   keep_as(cache, kOther, url, 101);
   CHECK(find_named_blob(cache, url)->key == kOther);
   CHECK(collect_blobs(cache, 0, 0, 0).value().empty());
-  CHECK(find_named_blob(cache, url));  // of blobs without bytes none had to go
+  CHECK(find_named_blob(cache, url));  // blobs without bytes were not evicted
   keep_as(cache, kOther, "/another/path", 102);
   CHECK(find_named_blob(cache, url)->key == kKey);
 }
 
-TEST_CASE("a name is read back, holds no secret, and a torn one is none") {
+TEST_CASE("a name is read back, holds no secret, and is refused if torn") {
   const std::string text = source_name_text("https://user:secret@host/image", 1'700'000'000'000);
   CHECK(text.find("secret") == std::string::npos);
   const auto name = parse_source_name(text);

@@ -1,4 +1,4 @@
-// What nodes tell each other of a staged file, and its blocks.
+// What nodes tell each other about a staged file, and its blocks.
 #include "bootstrap/store/staged_about.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace staged_about_test {
 using namespace robustrun;
 using namespace robustrun::bootstrap;
 
-TEST_CASE("what is told of a staged file is read back, and nonsense is not") {
+TEST_CASE("the description of a staged file is read back, and nonsense is refused") {
   const test::ScratchFolder folder;
   const std::string path = folder.write("file", std::string(3000, 'x'));
   const StagedAbout about{blob_of_file(path).value(), base::NodeId{7}};
@@ -36,7 +36,7 @@ TEST_CASE("what is told of a staged file is read back, and nonsense is not") {
   CHECK(is_blob_key(staged_name("/a")));
 }
 
-TEST_CASE("a block of a file that has changed since is none") {
+TEST_CASE("a block of a file that has changed is refused") {
   const test::ScratchFolder folder;
   std::string bytes(kBlockBytes + 3, 'a');
   bytes.back() = 'z';

@@ -1,4 +1,4 @@
-// Ranges of shards, in bulk: planned, read by each of the ways, and from a mount that hangs.
+// Bulk reads of shard ranges: planned, read by each I/O method, and from a mount that hangs.
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -55,7 +55,7 @@ Saved save_large(const std::vector<std::string>& directories, const SampleState&
   return {std::move(*found), std::move(*notes)};
 }
 
-// Empty when random ranges of random shards, read together, are what was saved.
+// Empty if random ranges of random shards, read together, match what was saved.
 std::string wrong_ranges(CheckpointReader& reader, const SampleState& state, base::Rng& rng) {
   std::vector<ReadRequest> requests;
   std::vector<std::string> wanted;
@@ -75,7 +75,7 @@ std::string wrong_ranges(CheckpointReader& reader, const SampleState& state, bas
   return got == wanted ? "" : "other bytes";
 }
 
-// io_uring_setup fails with EPERM for the calling thread and those that it makes, as in Docker.
+// Makes io_uring_setup fail with EPERM in the calling thread and its descendants, as in Docker.
 void deny_rings() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -88,7 +88,7 @@ void deny_rings() {
   REQUIRE(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
 }
 
-constexpr std::chrono::milliseconds kFusePatience{1500};  // a busy machine stalls for a second
+constexpr std::chrono::milliseconds kFusePatience{1500};  // a busy machine may stall for a second
 
 }  // namespace
 
@@ -139,7 +139,7 @@ TEST_CASE("a plan reads every wanted block once, and copies every wanted byte fr
         copied += copy.destination.size();
         const ReadRequest& request = requests[copy.shard];
         std::uint64_t at = manifest.shards[copy.shard].pieces[copy.piece].offset;
-        at -= copy.piece * kExtentBytes;  // of the shard's first byte
+        at -= copy.piece * kExtentBytes;  // offset of the shard's first byte
         CHECK(copy.offset - at - request.begin ==
               static_cast<std::uint64_t>(copy.destination.data() - request.destination.data()));
       }
@@ -149,7 +149,7 @@ TEST_CASE("a plan reads every wanted block once, and copies every wanted byte fr
   }
 }
 
-TEST_CASE("any ranges of shards are read as they were saved, by each of the ways") {
+TEST_CASE("any ranges of shards are read as they were saved, by each I/O method") {
   const std::uint64_t seed = base::system_seed();
   CAPTURE(seed);
   base::Rng rng(seed);
@@ -165,7 +165,7 @@ TEST_CASE("any ranges of shards are read as they were saved, by each of the ways
   }
 }
 
-TEST_CASE("where io_uring is denied the next way is taken") {
+TEST_CASE("where io_uring is denied, the next I/O method is used") {
   const TwoMounts mounts;
   const SampleState state(1, 3'000);
   std::jthread([&] {
@@ -195,7 +195,7 @@ TEST_CASE("a request beyond its shard is refused before anything is read") {
   CHECK(room == before);
 }
 
-TEST_CASE("a damaged tensor does not take its neighbours in the same block with it") {
+TEST_CASE("a damaged tensor does not affect its neighbours in the same block") {
   const TwoMounts mounts("/dev/shm");
   const SampleState state(1);
   const Saved saved = save_large({mounts.directories[0]}, state, IoWay::kAuto);
@@ -218,7 +218,7 @@ TEST_CASE("a damaged tensor does not take its neighbours in the same block with 
                                std::to_string(hit.offset)) != std::string::npos);
 }
 
-TEST_CASE("a FUSE mount that stops answering is timed out when read and when written") {
+TEST_CASE("reads and writes of a FUSE mount that stops answering time out") {
   const ScratchFolder scratch;
   for (const char* name : {"home", "disk", "seen"}) {
     REQUIRE(std::filesystem::create_directory(scratch / name));

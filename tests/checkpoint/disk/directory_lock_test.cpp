@@ -1,4 +1,4 @@
-// The lock of a home: waited for within bounds, named when in vain, let go for good.
+// The lock of a home: waiting is bounded, a time-out names the holder, and release is final.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -33,7 +33,7 @@ std::string this_host() {
   return name.data();
 }
 
-// As by a process of another kind, that writes no name.
+// Takes the lock like a program that writes no name.
 base::Fd hold(const std::string& home) {
   base::Fd file(::open((home + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   REQUIRE(file);
@@ -53,7 +53,7 @@ Store patient_store(const TwoMounts& mounts, milliseconds lock_patience) {
 
 }  // namespace
 
-TEST_CASE("a lock that stays held is given up, and its holder is named") {
+TEST_CASE("waiting for a lock that stays held times out and names its holder") {
   const ScratchFolder scratch("/dev/shm");
   MountThreads threads({scratch.path()}, 1, kLong);
   const auto held = DirectoryLock::take(scratch.path(), threads, kShort);
@@ -62,14 +62,13 @@ TEST_CASE("a lock that stays held is given up, and its holder is named") {
   const auto refused = DirectoryLock::take(scratch.path(), others, kShort);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == base::Errc::kTimeout);
-  CHECK(
-      refused.error().what ==
-      "cannot lock " + scratch.path() + "/.lock: it was still held after 0.02 s, last by process " +
-          std::to_string(::getpid()) + " on " + this_host() +
-          "; try again when that is done, or end that process if it hangs: the lock goes with it");
+  CHECK(refused.error().what ==
+        "cannot lock " + scratch.path() + "/.lock: still held after 0.02 s, last by process " +
+            std::to_string(::getpid()) + " on " + this_host() +
+            "; try again when that process is done, or end it if it hangs: that releases the lock");
 }
 
-TEST_CASE("a holder that left no name, or whose name is damaged, is said to be unknown") {
+TEST_CASE("a holder without a name, or with a damaged one, is reported as unknown") {
   const ScratchFolder scratch("/dev/shm");
   const base::Fd held = hold(scratch.path());
   MountThreads threads({scratch.path()}, 1, kLong);
@@ -77,12 +76,11 @@ TEST_CASE("a holder that left no name, or whose name is damaged, is said to be u
     (void)scratch.write(".lock", text);
     const auto refused = DirectoryLock::take(scratch.path(), threads, milliseconds(0));
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().what.find("last by a process that left no name there") !=
-          std::string::npos);
+    CHECK(refused.error().what.find("last by an unknown process") != std::string::npos);
   }
 }
 
-TEST_CASE("a lock that is let go meanwhile is got, by one after the other") {
+TEST_CASE("a lock that is released meanwhile is taken by one waiter after the other") {
   const ScratchFolder scratch("/dev/shm");
   base::Fd held = hold(scratch.path());
   std::atomic<int> inside = 0;
@@ -105,7 +103,7 @@ TEST_CASE("a lock that is let go meanwhile is got, by one after the other") {
   CHECK(most == 1);
 }
 
-TEST_CASE("a lock is let go though a child has inherited its file") {
+TEST_CASE("a lock is released even if a child has inherited its file") {
   const ScratchFolder scratch("/dev/shm");
   MountThreads threads({scratch.path()}, 1, kLong);
   std::vector<base::Fd> inherited;
@@ -122,7 +120,7 @@ TEST_CASE("a lock is let go though a child has inherited its file") {
   CHECK(DirectoryLock::take(scratch.path(), threads, milliseconds(0)));
 }
 
-TEST_CASE("who saves or prunes does not wait for ever; nothing is lost by that") {
+TEST_CASE("saving and pruning wait for the lock for a bounded time and lose nothing") {
   const TwoMounts mounts("/dev/shm");
   Store store = patient_store(mounts, kShort);
   REQUIRE(test::save_step(store, 1));

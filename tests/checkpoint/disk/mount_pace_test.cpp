@@ -17,14 +17,14 @@ MountReading wrote(std::size_t mount, double weight, std::uint64_t megabytes, in
 
 }  // namespace
 
-TEST_CASE("mounts that keep up with their weights keep them, whatever the weights are") {
+TEST_CASE("mounts that keep up with their weights keep them, whatever the weights") {
   MountPace pace(2);
   CHECK(pace.learn(std::vector{wrote(0, 3, 300, 1000), wrote(1, 1, 100, 1000)}).empty());
   CHECK(pace.of(0) == doctest::Approx(1));
   CHECK(pace.of(1) == doctest::Approx(1));
 }
 
-TEST_CASE("a slower mount gets less step by step; below half it is drained, and said") {
+TEST_CASE("a slower mount gets less step by step; below half pace it is reported as slow") {
   MountPace pace(2);
   const std::vector slower = {wrote(0, 1, 100, 1000), wrote(1, 1, 80, 1000)};
   CHECK(pace.learn(slower).empty());
@@ -33,7 +33,7 @@ TEST_CASE("a slower mount gets less step by step; below half it is drained, and 
   CHECK(pace.of(1) == doctest::Approx(0.8).epsilon(0.01));
 
   const std::vector slow = {wrote(0, 1, 100, 1000), wrote(1, 1, 100, 5000)};
-  CHECK(pace.learn(slow).empty());  // one alone is no news
+  CHECK(pace.learn(slow).empty());  // a single slow save is not reported
   auto drained = pace.learn(slow);
   REQUIRE(drained.size() == 1);
   CHECK(drained.front().first == 1);
@@ -49,7 +49,7 @@ TEST_CASE("a slower mount gets less step by step; below half it is drained, and 
   CHECK(pace.of(1) > 0.99);
 }
 
-TEST_CASE("a mount is never drained for good, and little data says nothing") {
+TEST_CASE("a mount is never slow for good, and a little data proves nothing") {
   MountPace pace(2);
   (void)pace.learn(std::vector{wrote(0, 1, 1000, 1), wrote(1, 1, 100, 1'000'000)});
   CHECK(pace.of(1) > 0);
@@ -58,7 +58,8 @@ TEST_CASE("a mount is never drained for good, and little data says nothing") {
   CHECK(fresh.of(1) == 1);
 }
 
-TEST_CASE("saves of little drain a mount that is slow in all of them, and not one that was once") {
+TEST_CASE(
+    "small saves make a mount slow that is slow in all of them, but not one that was slow once") {
   MountPace pace(2);
   const std::vector even = {wrote(0, 1, 8, 80), wrote(1, 1, 8, 80)};
   CHECK(pace.learn(std::vector{wrote(0, 1, 8, 80), wrote(1, 1, 8, 8000)}).empty());
@@ -71,12 +72,12 @@ TEST_CASE("saves of little drain a mount that is slow in all of them, and not on
   CHECK(pace.of(0) == doctest::Approx(1));
 }
 
-TEST_CASE("a drained mount that gets too little to be measured is tried again") {
+TEST_CASE("a slow mount that gets too little to be measured is tried again") {
   MountPace pace(2);
   const std::vector slow = {wrote(0, 1, 100, 1000), wrote(1, 1, 100, 100'000)};
   for (int i = 0; i < 20; ++i) (void)pace.learn(slow);
   REQUIRE(pace.of(1) < 0.03);
-  // States of 40 MB: its part tells nothing until it is large enough, and it is fast again.
+  // States of 40 MB: its part proves nothing until it is large enough, and it is fast again.
   int saves = 0;
   for (; saves < 200 && pace.of(1) < 0.9; ++saves) {
     const auto part = static_cast<std::uint64_t>(40 * pace.of(1) / (1 + pace.of(1)));
@@ -84,7 +85,7 @@ TEST_CASE("a drained mount that gets too little to be measured is tried again") 
                                  wrote(1, 1, part, static_cast<int>(part) * 10)});
   }
   CHECK(saves < 200);
-  // While it is still slow it gets little, and that rarely.
+  // While it is still slow, it rarely gets more than a little.
   for (int i = 0; i < 20; ++i) (void)pace.learn(slow);
   int tries = 0;
   for (int i = 0; i < 200; ++i) {
@@ -98,7 +99,7 @@ TEST_CASE("a drained mount that gets too little to be measured is tried again") 
   CHECK(tries < 40);
 }
 
-TEST_CASE("a burst of little on one mount is no proof against another's much") {
+TEST_CASE("a small fast burst on one mount does not make a mount slow that wrote much") {
   MountPace pace(2);
   CHECK(pace.learn(std::vector{wrote(0, 1, 1000, 1000), wrote(1, 1, 4, 1)}).empty());
   CHECK(pace.of(0) > 0.9);

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What a test lets go; shared with the job, as a job owns what it uses.
+// A gate that the test opens; shared with the job, which owns what it uses.
 struct Gate {
   std::binary_semaphore open{0};
   std::atomic<int> passed = 0;
@@ -32,7 +32,7 @@ MountThreads::Job waiting_job(std::size_t mount, std::uint32_t lane, std::shared
 
 }  // namespace
 
-TEST_CASE("a call that hangs is given up and its mount named; the others' jobs end as ever") {
+TEST_CASE("a call that hangs is given up with its mount named; other jobs end normally") {
   auto gate = std::make_shared<Gate>();
   MountThreads threads({"/mnt/dead", "/mnt/well"}, 1, milliseconds(40));
   int touched = 0;
@@ -52,7 +52,7 @@ TEST_CASE("a call that hangs is given up and its mount named; the others' jobs e
   CHECK(ended[1]);
   CHECK(touched == 5);
 
-  // Until the call is back the mount is not touched again.
+  // Until the call returns, the mount is not touched again.
   CHECK(threads.stuck(0));
   CHECK_FALSE(threads.stuck(1));
   bool started = false;
@@ -65,7 +65,7 @@ TEST_CASE("a call that hangs is given up and its mount named; the others' jobs e
   gate->open.release();
   while (threads.stuck(0)) {
   }
-  CHECK(gate->passed == 1);  // leave() told it that nobody waits
+  CHECK(gate->passed == 1);  // leave() told the job that it was given up
   CHECK(threads.call(0, []() -> base::Status { return {}; }));
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("a job between two calls is waited for, however long it computes") {
   CHECK(spins > 0);
 }
 
-TEST_CASE("threads with a call that hangs go without a crash, and so does the call later") {
+TEST_CASE("threads with a call that hangs are destroyed without a crash, and the call ends later") {
   auto gate = std::make_shared<Gate>();
   {
     MountThreads threads({"/mnt"}, 2, milliseconds(20));
@@ -97,7 +97,7 @@ TEST_CASE("threads with a call that hangs go without a crash, and so does the ca
   CHECK(gate->passed == 1);
 }
 
-TEST_CASE("a path lies on the mount whose name it begins with, the longest one") {
+TEST_CASE("a path lies on the mount with the longest matching prefix") {
   MountThreads threads({"/a", "/a/b", "/"}, 1, milliseconds(1000));
   CHECK(threads.mount_of("/a/c/x") == 0);
   CHECK(threads.mount_of("/a/b/x") == 1);

@@ -18,7 +18,7 @@ using robustrun::test::ScratchFolder;
 
 namespace {
 
-// Every look at it takes a millisecond.
+// Every reading advances it by a millisecond.
 class LookingClock final : public base::Clock {
  public:
   [[nodiscard]] base::Nanos now() const override { return 1ms * ++looks_; }
@@ -51,7 +51,7 @@ struct RatedStore {
     REQUIRE(store.write_part(*attempt, "n0", state.contents));
     REQUIRE(store.commit(*attempt, 1));
   }
-  // Files of the newest attempt, data and parity.
+  // Data and parity files of the newest attempt.
   [[nodiscard]] std::uint64_t written() const {
     const auto newest = newest_committed(directories);
     REQUIRE(newest);
@@ -69,7 +69,7 @@ std::chrono::duration<double> time_of(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("who takes waits as long as the bytes take, behind what was taken before") {
+TEST_CASE("a request waits as long as its bytes take, after all earlier requests") {
   const LookingClock clock;
   WriteRate rate(clock);
   rate.take(1U << 30U);  // no limit
@@ -83,7 +83,7 @@ TEST_CASE("who takes waits as long as the bytes take, behind what was taken befo
   CHECK(clock.now() - began >= 30ms);
 }
 
-TEST_CASE("a store writes data and parity no faster than it may, and what it reads is right") {
+TEST_CASE("a store writes data and parity within its limit, and they are read back intact") {
   for (const std::uint32_t parity : {0U, 1U}) {
     CAPTURE(parity);
     RatedStore rated;
@@ -91,7 +91,7 @@ TEST_CASE("a store writes data and parity no faster than it may, and what it rea
     const auto free = time_of([&] { rated.save(store, 1); });
     const std::uint64_t bytes = rated.written();
     CHECK(bytes >= (parity == 0 ? 24'000'000U : 36'000'000U));
-    // Half a second, or thrice what it took without limit if that is more.
+    // Half a second, or three times as long as without a limit if that is more.
     const double wanted = std::max(0.5, 3 * free.count());
     store.limit_writes(static_cast<std::uint64_t>(static_cast<double>(bytes) / wanted));
     const auto limited = time_of([&] { rated.save(store, 2); });
@@ -103,10 +103,10 @@ TEST_CASE("a store writes data and parity no faster than it may, and what it rea
   }
 }
 
-TEST_CASE("a limit that is lifted lets a save that waits for it go on") {
+TEST_CASE("a waiting save continues when the limit is lifted") {
   RatedStore rated;
   Store store = rated.open(1);
-  store.limit_writes(1);  // months
+  store.limit_writes(1);  // it would take months
   std::thread saving([&] { rated.save(store, 1); });
   std::this_thread::sleep_for(50ms);
   CHECK_FALSE(newest_committed(rated.directories));

@@ -1,5 +1,5 @@
-// One bit flipped in any byte of each kind of control file. Of data and parity: store_test,
-// parity_test; of copies in memory: staging_test.
+// One bit flipped in any byte of each kind of control file. For data and parity see store_test and
+// parity_test, for copies in memory staging_test.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,10 +34,10 @@ void flip(const std::string& path, std::uint64_t byte, int bit) {
   REQUIRE(::pwrite(file.get(), &value, 1, static_cast<off_t>(byte)) == 1);
 }
 
-// Of all bytes where that takes seconds; of some, other ones each time, where it takes minutes.
+// All bytes if that takes seconds; a different sample each time if it takes minutes.
 constexpr std::uint64_t kEveryByte = test::kSanitized ? 7 : 1;
 
-// `look` sees the file with one bit of each of its bytes flipped, and then as it was.
+// Calls `look` with one bit of each byte flipped in turn, then with the file as it was.
 void flip_each(const std::string& path, base::Rng& rng, const std::function<void()>& look) {
   const std::uint64_t bytes = std::filesystem::file_size(path);
   REQUIRE(bytes > 0);
@@ -70,7 +70,8 @@ struct Flips {
 
 }  // namespace
 
-TEST_CASE("a bit flipped in any byte of INTENT or a part: no commit, no salvage, and it is named") {
+TEST_CASE(
+    "a bit flipped in any byte of INTENT or a part: no commit, no salvage, and a named cause") {
   Flips flips;
   CAPTURE(flips.seed);
   const SampleState state(1);
@@ -92,7 +93,8 @@ TEST_CASE("a bit flipped in any byte of INTENT or a part: no commit, no salvage,
   CHECK(wrong_in(flips.newest()) == "");
 }
 
-TEST_CASE("a bit flipped in any byte of a MANIFEST: its copy is used, or an older step, and said") {
+TEST_CASE(
+    "a bit flipped in any byte of a MANIFEST: its copy or an older step is used, and reported") {
   Flips flips;
   CAPTURE(flips.seed);
   REQUIRE(save_step(flips.store, 1));
@@ -114,7 +116,7 @@ TEST_CASE("a bit flipped in any byte of a MANIFEST: its copy is used, or an olde
   });
 }
 
-TEST_CASE("a bit flipped in any byte of FENCE: nobody commits; of LATEST: nobody minds") {
+TEST_CASE("a bit flipped in any byte of FENCE stops all commits; in LATEST it does not matter") {
   Flips flips;
   CAPTURE(flips.seed);
   REQUIRE(flips.store.claim({"run", 0}));
@@ -135,7 +137,7 @@ TEST_CASE("a bit flipped in any byte of FENCE: nobody commits; of LATEST: nobody
   CHECK(wrong_in(flips.newest()) == "");
 }
 
-TEST_CASE("a bit flipped in any byte of a sidecar: never more trust than it gave") {
+TEST_CASE("a bit flipped in any byte of a mark never makes a checkpoint more trusted") {
   Flips flips;
   CAPTURE(flips.seed);
   REQUIRE(save_step(flips.store, 1));

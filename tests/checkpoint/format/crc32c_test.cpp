@@ -40,7 +40,8 @@ TEST_CASE("the vectors of RFC 3720 B.4 hold, with the instruction and with table
   }
 }
 
-TEST_CASE("all ways agree at every length around the edges of streams, and continue each other") {
+TEST_CASE(
+    "all methods agree at every length around stream boundaries, and continue each other's CRC") {
   const std::string bytes = random_bytes(40'000, 1);
   for (const std::size_t size :
        {1, 7, 8, 9, 1023, 1024, 1025, 4095, 4096, 12'287, 12'288, 12'289, 24'583, 40'000}) {
@@ -52,7 +53,7 @@ TEST_CASE("all ways agree at every length around the edges of streams, and conti
   }
 }
 
-TEST_CASE("each way past the caches copies what it says that it has, and goes on from a CRC") {
+TEST_CASE("each copying method copies as many bytes as it returns, and continues a CRC") {
   const std::string from = random_bytes(40'000, 4);
   const std::string_view all = std::string_view(from).substr(7);
   const std::uint32_t before = crc32c_by_table(from.substr(0, 7));

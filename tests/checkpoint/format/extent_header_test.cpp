@@ -25,7 +25,7 @@ bool reads(const std::string& json, std::size_t data) {
 
 }  // namespace
 
-TEST_CASE("a header is read as it was written, and its data begins on a page") {
+TEST_CASE("a header is read back as written, and its data begins on a page") {
   const std::vector<HeaderEntry> entries = {{"a \"quoted\" \\ ü", "BF16", {3, 2}, 0, 12},
                                             {"__pad_0", "U8", {52}, 12, 64},
                                             {"scalar", "F64", {}, 64, 72},
@@ -37,7 +37,7 @@ TEST_CASE("a header is read as it was written, and its data begins on a page") {
   CHECK(*back == entries);
 }
 
-TEST_CASE("what safetensors itself allows is read, what it refuses is refused") {
+TEST_CASE("headers that safetensors allows are read, those it refuses are refused") {
   CHECK(reads("{}", 0));
   CHECK(reads(R"({"__metadata__":{"a":"b","c":""},"x":{"data_offsets":[0,4],)"
               R"("dtype":"F32","shape":[ 1 ]} }  )",
@@ -71,7 +71,7 @@ TEST_CASE("what safetensors itself allows is read, what it refuses is refused") 
   }
 }
 
-TEST_CASE("a length that lies does not make the reader go beyond the file") {
+TEST_CASE("a wrong length does not make the reader go beyond the file") {
   ByteWriter out;
   out.number(std::uint64_t{UINT64_MAX});
   CHECK_FALSE(decode_header(out.bytes(), 8));

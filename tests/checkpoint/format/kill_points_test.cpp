@@ -1,4 +1,4 @@
-// The protocol, killed at any change of the disk, for each way in which a checkpoint is made.
+// The protocol, killed at any change of the disk, for each way of making a checkpoint.
 
 #include <array>
 #include <filesystem>
@@ -24,12 +24,12 @@ using robustrun::test::wrong_in;
 namespace {
 
 constexpr std::uint64_t kKillPointsInCi = test::kSanitized ? 150 : 400;
-constexpr std::uint64_t kEveryChange = test::kSanitized ? 3 : 1;  // of a first saver
+constexpr std::uint64_t kEveryChange = test::kSanitized ? 3 : 1;  // changes of the first saver
 constexpr int kPerFolder = 50;
 const Session kSession{"run", 0};
 
-// Two mounts and all that saves there; each writer has a disk of its own, so that one of them dies
-// alone, too.
+// Two mounts and everything that saves there. Each writer has its own disk, so that one of them can
+// also die alone.
 struct World {
   TwoMounts mounts{"/dev/shm"};  // syncing costs nothing there
   std::uint32_t parity;
@@ -57,7 +57,7 @@ bool save_told(World& world, std::uint64_t step) {
   return save_step(world.stores[0], step).has_value();
 }
 
-// As one of `writers` who do not talk to each other.
+// Saves as one of `writers`, which do not talk to each other.
 bool save_as(Store& store, const AttemptId& attempt, const std::string& writer,
              const std::vector<std::string>& writers) {
   const SampleState state(attempt.step);
@@ -92,7 +92,7 @@ bool drain(World& world, std::uint64_t step) {
   return done && done->committed;
 }
 
-// What an agent does with the copies of a worker that died, and another when that died, too.
+// What an agent does with the copies of a worker that died, and another agent if that one died too.
 bool drain_and_rescue(World& world, std::uint64_t step) {
   if (drain(world, step)) return true;
   const FoundCopy newest = complete_copies(world.staging.area()).front();
@@ -111,14 +111,15 @@ constexpr Way kWays[] = {{"told", save_told},
                          {"from memory", drain},
                          {"rescued", drain_and_rescue}};
 
-// Changes of one save, each way, and how many of them the first disk sees when all goes well.
+// The number of changes of one save, for each way, and how many of them the first disk sees if all
+// goes well.
 std::uint64_t changes_of(const Way& way, std::uint32_t parity) {
   World world(parity);
   REQUIRE(way.save(world, 1));
   return world.changes();
 }
 
-// Each disk dies somewhere, or only one of them does.
+// Each disk dies somewhere, or only one of them.
 void set_kill_points(World& world, std::uint64_t changes, base::Rng& rng) {
   const std::uint64_t fate = rng.below(3);
   for (std::size_t i = 0; i < world.disks.size(); ++i) {
@@ -127,7 +128,7 @@ void set_kill_points(World& world, std::uint64_t changes, base::Rng& rng) {
   }
 }
 
-// A new generation's first act, or a killed prune, or nothing.
+// A new generation's first action, or a killed prune, or nothing.
 void do_what_comes_next(World& world, base::Rng& rng, int& salvaged) {
   const std::uint64_t what = rng.below(4);
   if (what == 0) {
@@ -141,7 +142,7 @@ void do_what_comes_next(World& world, base::Rng& rng, int& salvaged) {
   }
 }
 
-// Its sequence; that of none is 0.
+// Its sequence; 0 if there is no checkpoint.
 std::uint64_t check_newest(const World& world, std::uint64_t least) {
   const auto found = newest_committed(world.mounts.directories);
   if (!found) {
@@ -155,7 +156,8 @@ std::uint64_t check_newest(const World& world, std::uint64_t least) {
 
 }  // namespace
 
-TEST_CASE("killed anywhere in a save, the newest committed step is whole and never goes back") {
+TEST_CASE(
+    "killed anywhere in a save, the newest committed step is whole and never goes backwards") {
   const std::uint64_t seed = test::test_seed();
   MESSAGE("seed ", seed);
   CAPTURE(seed);
@@ -191,13 +193,13 @@ TEST_CASE("killed anywhere in a save, the newest committed step is whole and nev
   }
   MESSAGE(killed, " killed, ", committed_though_killed, " committed though killed, ", salvaged,
           " salvaged, ", finished_by_rescue, " saved by the next");
-  // One in fifty: of few there may be none.
+  // One in fifty: a few rounds may have none.
   CHECK((committed_though_killed > 0 || test::kSanitized));
   CHECK(salvaged > 0);
   CHECK(finished_by_rescue > 0);
 }
 
-TEST_CASE("a copy whose savers were killed at any two changes is saved by the third") {
+TEST_CASE("a copy whose first two savers were killed at any change is saved by the third") {
   for (const std::uint32_t parity : {0U, 1U}) {
     const std::uint64_t changes = changes_of(kWays[3], parity);
     base::Rng rng(changes);
@@ -222,7 +224,7 @@ TEST_CASE("a copy whose savers were killed at any two changes is saved by the th
   }
 }
 
-TEST_CASE("killed anywhere while old checkpoints are removed, the newest is there and whole") {
+TEST_CASE("killed anywhere while old checkpoints are removed, the newest one is whole") {
   base::Rng rng(test::test_seed());
   for (std::uint64_t at = 0;; ++at) {
     const TwoMounts mounts("/dev/shm");  // syncing costs nothing there
@@ -240,7 +242,7 @@ TEST_CASE("killed anywhere while old checkpoints are removed, the newest is ther
     for (const FoundAttempt& found : *all) {
       if (found.state == AttemptState::kCommitted) REQUIRE(wrong_in(found) == "");
     }
-    // The next time it is brought to its end.
+    // The next prune completes it.
     REQUIRE(prune(disk, mounts.directories, 1, 2));
     REQUIRE(list_attempts(mounts.directories)->size() == 1);
     if (finished) {

@@ -48,7 +48,7 @@ Manifest with_nodes() {
   return manifest;
 }
 
-// Reads the stored document; writes it first when there is none and that is asked for.
+// Reads the stored document; creates it first if it is missing and that was requested.
 Manifest golden(const std::string& name, const Manifest& manifest) {
   const std::string path = in_source("tests/golden/") + name;
   if (std::getenv("RR_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
@@ -63,7 +63,7 @@ Manifest golden(const std::string& name, const Manifest& manifest) {
 
 }  // namespace
 
-TEST_CASE("a document says what was put into it, and is none of the other kinds") {
+TEST_CASE("a document is read back as written, and only as its own kind") {
   for (const Document document : {Document::kIntent, Document::kPart, Document::kManifest}) {
     const auto groups = decode(document, encode(document, with_parity()));
     REQUIRE(groups);
@@ -83,7 +83,7 @@ TEST_CASE("a document says what was put into it, and is none of the other kinds"
   }
 }
 
-TEST_CASE("a manifest that is cut anywhere, or has one bit changed anywhere, is refused") {
+TEST_CASE("a manifest that is cut anywhere, or has one bit flipped anywhere, is refused") {
   std::string bytes = encode(Document::kManifest, sample());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     CHECK_FALSE(decode(Document::kManifest, std::string_view(bytes).substr(0, size)));
@@ -97,7 +97,7 @@ TEST_CASE("a manifest that is cut anywhere, or has one bit changed anywhere, is 
   }
 }
 
-TEST_CASE("a summary counts what decoding finds, and is refused where decoding is") {
+TEST_CASE("a summary counts what decoding finds, and is refused when decoding is") {
   for (const Manifest& manifest : {sample(), with_parity()}) {
     std::string bytes = encode(Document::kManifest, manifest);
     const auto summary = summarize(Document::kManifest, bytes);
@@ -120,7 +120,7 @@ TEST_CASE("a summary counts what decoding finds, and is refused where decoding i
   }
 }
 
-TEST_CASE("a manifest that contradicts itself is refused, though its checksums are right") {
+TEST_CASE("a manifest that contradicts itself is refused even if its checksums are right") {
   const auto refused = [](auto change) {
     Manifest manifest = with_parity();
     change(manifest);
@@ -152,7 +152,7 @@ TEST_CASE("a manifest that contradicts itself is refused, though its checksums a
   CHECK(refused([](Manifest& m) { m.groups[0].parity[0].file = 0; }));
 }
 
-TEST_CASE("a manifest that was stored when the format was young is still read") {
+TEST_CASE("a manifest stored by the first version of the format is still read") {
   CHECK(golden("checkpoint-manifest-v1.bin", sample()) == sample());
   CHECK(golden("checkpoint-manifest-v1-parity.bin", with_parity()) == with_parity());
   CHECK(golden("checkpoint-manifest-v1-nodes.bin", with_nodes()) == with_nodes());

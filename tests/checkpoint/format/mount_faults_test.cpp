@@ -1,5 +1,5 @@
-// Mounts that are full or broken, one of them and all: for a save, one with parity, one from memory
-// and for reading. What hangs: stuck_mount_test, stuck_parity_test, bulk_read_test.
+// Full and broken mounts, one or all, during a save, a save with parity, a save from memory and a
+// read. Hanging mounts: stuck_mount_test, stuck_parity_test, bulk_read_test.
 
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +30,7 @@ constexpr std::uint64_t kRows = 1'000;  // 4 MB
 enum class Way : std::uint8_t { kPlain, kParity, kMemory };
 constexpr Way kWays[] = {Way::kPlain, Way::kParity, Way::kMemory};
 
-// Three folders and a copy in memory of what is to be saved there.
+// Three folders, and a copy in memory that is to be saved there.
 struct Saving {
   ScratchFolder scratch{"/dev/shm"};
   std::vector<std::string> directories;
@@ -53,14 +53,14 @@ struct Saving {
     REQUIRE(opened->use_parity(way == Way::kPlain ? 0 : 1));
     return std::move(*opened);
   }
-  // A small one of step 1 and, in memory, the one of step 2.
+  // A small checkpoint of step 1 and, in memory, a copy of step 2.
   void begin(Store& store) {
     REQUIRE(test::save_step(store, 1));
     const auto order = test::sample_order(2, directories);
     REQUIRE(staging.use(*MemoryArea::own(*Staging::slot_bytes_for(order, state.contents))));
     REQUIRE(staging.stage(order, state.contents));
   }
-  // What went wrong without harm.
+  // Harmless faults.
   base::Result<std::vector<std::string>> save(Store& store) {
     if (way == Way::kMemory) {
       const auto copy = complete_copies(staging.area()).front();
@@ -73,7 +73,7 @@ struct Saving {
     RR_TRY(store.commit(attempt, 1));
     return notes;
   }
-  // Empty: the newest is step 2 and its bytes are right.
+  // Empty if the newest checkpoint is step 2 and its bytes are right.
   [[nodiscard]] std::string wrong() const {
     const auto found = newest_committed(directories);
     if (!found) return found.error().what;
@@ -103,7 +103,7 @@ bool says(const std::vector<std::string>& notes, const std::string& place,
 
 }  // namespace
 
-TEST_CASE("a mount that fails when it is written to is done without, and named with the cause") {
+TEST_CASE("a save does without a mount that fails, and names it with the cause") {
   for (const Way way : kWays) {
     for (const auto& [cause, word] : {std::pair(ENOSPC, "No space left"), {EIO, "Input/output"}}) {
       for (const std::size_t bad : {0UZ, 2UZ}) {
@@ -128,7 +128,7 @@ TEST_CASE("a mount that fails when it is written to is done without, and named w
   }
 }
 
-TEST_CASE("a mount that is dead or missing when a store is opened is done without, and named") {
+TEST_CASE("a save does without a mount that is dead or missing at open, and names it") {
   for (const Way way : kWays) {
     for (const bool is_dead : {true, false}) {
       CAPTURE(static_cast<int>(way));
@@ -153,7 +153,7 @@ TEST_CASE("a mount that is dead or missing when a store is opened is done withou
       REQUIRE(notes);
       CHECK(says(*notes, bad, is_dead ? "not connected" : "No such file"));
       CHECK(saving.wrong() == "");
-      const std::string home = bad + "/below";  // of the mount itself the kernel knows for a while
+      const std::string home = bad + "/below";  // the kernel caches the mount itself for a while
       StoreOptions options;
       for (const std::string& path : {home, saving.directories[0]}) {
         options.mounts.push_back({path, 1});
@@ -165,7 +165,7 @@ TEST_CASE("a mount that is dead or missing when a store is opened is done withou
   }
 }
 
-TEST_CASE("with all mounts failing nothing is committed and nothing lost; later it is saved") {
+TEST_CASE("if all mounts fail, nothing is committed or lost, and a later save succeeds") {
   for (const Way way : kWays) {
     for (const auto& [cause, word] : {std::pair(ENOSPC, "No space left"), {EIO, "Input/output"}}) {
       CAPTURE(static_cast<int>(way));
@@ -189,7 +189,7 @@ TEST_CASE("with all mounts failing nothing is committed and nothing lost; later 
   }
 }
 
-TEST_CASE("file systems that are full say how much is free where, and what can be done") {
+TEST_CASE("errors about full file systems say how much is free where, and what to do") {
   for (const Way way : kWays) {
     CAPTURE(static_cast<int>(way));
     Saving saving(way);
@@ -210,13 +210,13 @@ TEST_CASE("file systems that are full say how much is free where, and what can b
     }
     saving.check_first_is_left();
 
-    disks[1]->resize("64m");  // the home and another stay full
+    disks[1]->resize("64m");  // the home and another one stay full
     const auto saved = saving.save(store);
     REQUIRE(saved);
     if (way != Way::kPlain) CHECK(says(*saved, "no parity", ""));
     CHECK(saving.wrong() == "");
 
-    // A home without a byte left: nothing can be committed, and that is said of it.
+    // A home without a free byte: the commit fails and names the home.
     {
       std::ofstream(saving.directories[0] + "/filling") << std::string(2U << 20U, 'x');
     }
@@ -225,7 +225,7 @@ TEST_CASE("file systems that are full say how much is free where, and what can b
     CHECK(full.error().what.find(saving.directories[0]) != std::string::npos);
     CHECK(full.error().what.find("No space left on device; remove") != std::string::npos);
     CHECK(saving.wrong() == "");
-    // What is removed to make room does not itself need room.
+    // Removing checkpoints to make room does not need room itself.
     const auto pruned = prune(posix_disk(), saving.directories, 1);
     REQUIRE(pruned);
     REQUIRE(pruned->removed.size() == 1);
@@ -235,7 +235,7 @@ TEST_CASE("file systems that are full say how much is free where, and what can b
   }
 }
 
-TEST_CASE("with parity a mount that hangs while it is read is done without") {
+TEST_CASE("with parity, a read does without a mount that hangs") {
   Saving saving(Way::kParity);
   REQUIRE(std::filesystem::create_directory(saving.scratch / "behind"));
   const FuseView fuse(saving.scratch / "behind", saving.directories[2]);
@@ -260,8 +260,7 @@ TEST_CASE("with parity a mount that hangs while it is read is done without") {
   fuse.go_on();
 }
 
-TEST_CASE(
-    "a mount that gives EIO when it is read: parity, else the tensor, file and cause by name") {
+TEST_CASE("EIO in a read: parity replaces the data, else tensor, file and cause are named") {
   for (const Way way : {Way::kPlain, Way::kParity}) {
     for (const std::size_t bad : {0UZ, 2UZ}) {
       for (const char* broken : {".safetensors", ""}) {  // "": its copy of the manifest, too

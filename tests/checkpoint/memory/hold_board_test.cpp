@@ -1,4 +1,4 @@
-// Copies that an agent holds while their worker goes on making new ones.
+// Copies that an agent holds while the worker goes on making new ones.
 #include "checkpoint/memory/hold_board.h"
 
 #include <doctest/doctest.h>
@@ -51,7 +51,7 @@ struct SharedMemory {
   Staging staging{1};
 };
 
-// What is wrong with the copy in a slot; empty when it is exactly the sample of that step.
+// What is wrong with the copy in a slot; empty if it is exactly the sample of that step.
 std::string wrong_in_slot(std::span<const char> slot, std::uint64_t step) {
   const auto copy = read_slot(slot);
   if (!copy) return copy.error().what;
@@ -66,7 +66,7 @@ std::string wrong_in_slot(std::span<const char> slot, std::uint64_t step) {
 
 }  // namespace
 
-TEST_CASE("the length of a memory says how many slots it has, and whether there is a board") {
+TEST_CASE("the length of a memory area gives its number of slots, and whether it has a board") {
   constexpr std::uint64_t kGrain = 2U << 20U;
   for (std::uint64_t slot_bytes : {1UL, kGrain - 1, kGrain, kGrain + 1, 7 * kGrain}) {
     CAPTURE(slot_bytes);
@@ -84,11 +84,11 @@ TEST_CASE("the length of a memory says how many slots it has, and whether there 
   }
 }
 
-TEST_CASE("the first copy of a step or later is held, whoever comes first, and only that one") {
+TEST_CASE("exactly one copy of the wished step or later is held, whichever side comes first") {
   SharedMemory shared;
   for (std::uint64_t step = 1; step <= 3; ++step) shared.stage(step);
   CHECK(shared.board->newest_step() == 3);
-  SUBCASE("it is made later") {
+  SUBCASE("the copy is made later") {
     shared.board->wish(5);
     shared.board->hold_what_is_there();
     CHECK(shared.held().empty());
@@ -100,7 +100,7 @@ TEST_CASE("the first copy of a step or later is held, whoever comes first, and o
     CHECK(shared.held() == std::vector{slot});
     CHECK(shared.board->step(slot) == 6);
   }
-  SUBCASE("it is there") {
+  SUBCASE("the copy exists already") {
     shared.board->wish(2);
     shared.board->hold_what_is_there();
     shared.board->hold_what_is_there();
@@ -109,7 +109,7 @@ TEST_CASE("the first copy of a step or later is held, whoever comes first, and o
     shared.stage(4);
     CHECK(shared.held().size() == 1);
   }
-  SUBCASE("nothing is wished for any more") {
+  SUBCASE("the wish was withdrawn") {
     shared.board->wish(4);
     shared.board->wish_nothing();
     shared.stage(4);
@@ -117,7 +117,7 @@ TEST_CASE("the first copy of a step or later is held, whoever comes first, and o
   }
 }
 
-TEST_CASE("two copies that are held stay whole, and the newest two others are there, too") {
+TEST_CASE("two held copies stay whole beside the two newest others") {
   SharedMemory shared;
   std::map<std::size_t, std::uint64_t> held;  // slot and step
   for (std::uint64_t step = 1; step <= 60; ++step) {
@@ -143,7 +143,7 @@ TEST_CASE("two copies that are held stay whole, and the newest two others are th
   CHECK(wrong_in_slot(shared.agents.slot(slot), of) != "");
 }
 
-TEST_CASE("with copies held by the agent and by a drain a newer copy is made all the same") {
+TEST_CASE("a newer copy can be made while the agent and a drain hold copies") {
   SharedMemory shared;
   for (const std::uint64_t step : {1, 2}) {
     shared.board->wish(step);
@@ -160,7 +160,7 @@ TEST_CASE("with copies held by the agent and by a drain a newer copy is made all
         base::Errc::kConflict);
 }
 
-TEST_CASE("a copy that the script takes back is no step any more, held or not") {
+TEST_CASE("a copy that the script discards has no step any more, held or not") {
   SharedMemory shared;
   shared.board->wish(1);
   const std::size_t slot = shared.stage(1);
@@ -170,7 +170,7 @@ TEST_CASE("a copy that the script takes back is no step any more, held or not") 
   CHECK_FALSE(shared.board->newest_step());
 }
 
-TEST_CASE("another writer's steps are its own, and a slot that a dead one was filling is free") {
+TEST_CASE("a new writer has no steps yet, and a slot that a dead writer was filling is free") {
   SharedMemory shared;
   for (std::uint64_t step = 1; step <= 4; ++step) shared.stage(step);
   for (std::size_t slot = 0; slot < 4; ++slot) CHECK(shared.board_of().begin_filling(slot));
@@ -183,8 +183,7 @@ TEST_CASE("another writer's steps are its own, and a slot that a dead one was fi
   CHECK(shared.board->newest_step() == 2);
 }
 
-TEST_CASE(
-    "while a worker makes copies as fast as it can, what is held is the step that was wanted") {
+TEST_CASE("while a worker makes copies as fast as it can, a held copy is of the wished step") {
   const std::uint64_t seed = base::system_seed();
   CAPTURE(seed);
   base::Rng rng(seed);

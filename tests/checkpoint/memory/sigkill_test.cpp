@@ -26,9 +26,9 @@ using robustrun::test::wrong_in;
 
 namespace {
 
-constexpr std::uint64_t kKillsInCi = 12;  // of each kind
+constexpr std::uint64_t kKillsInCi = 12;  // per test
 
-// A helper program; what it printed is what it had done.
+// A helper program; its output tells how far it got.
 class Saver {
  public:
   Saver(const std::string& helper, std::vector<std::string> words,
@@ -54,7 +54,7 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  // Reads what it prints until it has printed `lines`, then for at most `more_ms`.
+  // Reads its output until it has printed `lines`, then for at most `more_ms`.
   void follow(std::size_t lines, int more_ms) {
     while (count_ < lines) REQUIRE(read_some(-1));
     (void)read_some(more_ms);
@@ -64,7 +64,7 @@ class Saver {
     ::kill(pid_, SIGKILL);
     (void)wait();
   }
-  // Its exit code; -1: it was killed.
+  // Its exit code; -1: killed.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
@@ -73,8 +73,8 @@ class Saver {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  // Of the last whole line that begins with `word` (with a number: empty), once it is killed.
-  [[nodiscard]] std::uint64_t told(const std::string& word = "") const {
+  // The number in the last whole line that begins with `word`, once it was killed.
+  [[nodiscard]] std::uint64_t reported(const std::string& word = "") const {
     std::uint64_t number = 0;
     std::string_view left = text_;
     for (auto end = left.find('\n'); end != std::string_view::npos; end = left.find('\n')) {
@@ -122,33 +122,32 @@ void kill_savers(const std::vector<std::string>& words) {
   const TwoMounts mounts("/dev/shm");  // syncing costs nothing there
   Luck luck;
   CAPTURE(luck.seed);
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   const std::uint64_t kills = test::rounds(kKillsInCi);
   for (std::uint64_t i = 0; i < kills; ++i) {
     CAPTURE(i);
     Saver saver("checkpoint_saver", words, mounts.directories);
     saver.follow(luck.lines(3), luck.more_ms());
     saver.kill();
-    REQUIRE(saver.told() > told);
-    told = saver.told();
+    REQUIRE(saver.reported() > reported);
+    reported = saver.reported();
     const std::uint64_t step = newest_whole(mounts).attempt.step;
-    REQUIRE(step >= told);
-    REQUIRE(step <= told + 1);
+    REQUIRE(step >= reported);
+    REQUIRE(step <= reported + 1);
   }
-  CHECK(told >= kills);
+  CHECK(reported >= kills);
 }
 
 }  // namespace
 
-TEST_CASE("SIGKILL while saving leaves the newest step that was committed, whole") {
-  kill_savers({});
-}
+TEST_CASE("SIGKILL while saving leaves the newest committed step whole") { kill_savers({}); }
 
-TEST_CASE("SIGKILL while saving with parity leaves the newest step that was committed, whole") {
+TEST_CASE("SIGKILL while saving with parity leaves the newest committed step whole") {
   kill_savers({"parity"});
 }
 
-TEST_CASE("SIGKILL of one or all of several ranks leaves what any of them knew to be committed") {
+TEST_CASE(
+    "SIGKILL of one or all of several ranks leaves every step that any of them saw committed") {
   const TwoMounts mounts("/dev/shm");
   Luck luck;
   CAPTURE(luck.seed);
@@ -164,7 +163,7 @@ TEST_CASE("SIGKILL of one or all of several ranks leaves what any of them knew t
     };
     const auto zero = start("0");
     const auto one = start("1");
-    // Some steps are committed before; which rank tells of one is chance.
+    // Some steps are committed before; it is chance which rank reports one.
     const std::uint64_t wanted = sequence + 1 + luck.rng.below(3);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (std::uint64_t reached = 0; reached < wanted;) {
@@ -181,12 +180,12 @@ TEST_CASE("SIGKILL of one or all of several ranks leaves what any of them knew t
     one->kill();
     const FoundAttempt found = newest_whole(mounts);
     REQUIRE(found.manifest.head.writers.size() == 2);
-    // What the ranks before left complete may be all that was committed, by a claim that was
+    // Perhaps nothing is committed but what earlier ranks left complete, by a claim that was
     // killed.
-    const std::uint64_t told = std::max(zero->told(), one->told());
-    REQUIRE(found.attempt.generation >= (told > 0 ? generation + 1 : generation));
+    const std::uint64_t reported = std::max(zero->reported(), one->reported());
+    REQUIRE(found.attempt.generation >= (reported > 0 ? generation + 1 : generation));
     generation = found.attempt.generation;
-    REQUIRE((told == 0 || found.attempt.step >= told));
+    REQUIRE((reported == 0 || found.attempt.step >= reported));
     REQUIRE(found.manifest.head.sequence > sequence);
     sequence = found.manifest.head.sequence;
     REQUIRE(prune(posix_disk(), mounts.directories, 2));
@@ -195,12 +194,12 @@ TEST_CASE("SIGKILL of one or all of several ranks leaves what any of them knew t
 
 namespace {
 
-// Workers that copy to memory and save from there, and whoever saves what they left.
+// Workers that copy to memory and save from there, and processes that save what they left.
 void kill_memory_savers(bool rescuers, std::uint64_t kills) {
   const TwoMounts mounts("/dev/shm");
   Luck luck;
   CAPTURE(luck.seed);
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   for (std::uint64_t i = 0; i < kills; ++i) {
     CAPTURE(i);
     auto memory = make_sealed_memory(*area_bytes(1U << 20U));
@@ -208,8 +207,8 @@ void kill_memory_savers(bool rescuers, std::uint64_t kills) {
     Saver worker("memory_saver", {"save"}, mounts.directories, memory->get());
     worker.follow(luck.lines(6), luck.more_ms());
     worker.kill();
-    REQUIRE(worker.told("staged ") > told);
-    const std::uint64_t saved = std::max(told, worker.told("saved "));
+    REQUIRE(worker.reported("staged ") > reported);
+    const std::uint64_t saved = std::max(reported, worker.reported("saved "));
     if (saved > 0) REQUIRE(newest_whole(mounts).attempt.step >= saved);
     for (std::uint64_t more = rescuers ? 1 + luck.rng.below(2) : 0; more > 0; --more) {
       Saver rescuer("memory_saver", {"rescue"}, mounts.directories, memory->get());
@@ -219,18 +218,18 @@ void kill_memory_savers(bool rescuers, std::uint64_t kills) {
     }
     Saver last("memory_saver", {"rescue"}, mounts.directories, memory->get());
     REQUIRE(last.wait() == 0);
-    told = newest_whole(mounts).attempt.step;
-    REQUIRE(told >= worker.told("staged "));  // what was copied whole is saved
+    reported = newest_whole(mounts).attempt.step;
+    REQUIRE(reported >= worker.reported("staged "));  // every complete copy is saved
   }
 }
 
 }  // namespace
 
-TEST_CASE("SIGKILL while a copy in memory is saved: another process saves what was copied") {
+TEST_CASE("after SIGKILL while a copy in memory is saved, another process saves it") {
   kill_memory_savers(false, test::rounds(kKillsInCi));
 }
 
-TEST_CASE("SIGKILL of those who save what a killed worker left: the next of them does") {
+TEST_CASE("after SIGKILL of the process that saves a killed worker's copy, the next one saves it") {
   kill_memory_savers(true, test::rounds(kKillsInCi));
 }
 

@@ -35,7 +35,7 @@ void give_memory(Staging& staging, std::uint64_t slot_bytes = 4U << 20U) {
   REQUIRE(staging.use(*std::move(area)));
 }
 
-// What is wrong with a copy; empty when it is exactly the sample of its step.
+// What is wrong with a copy; empty if it is exactly the sample of its step.
 std::string wrong_in_copy(const MemoryArea& area, const FoundCopy& found, std::uint64_t rows) {
   const SampleState wanted(found.copy.manifest.head.attempt.step, rows);
   if (found.copy.manifest.states != wanted.contents.states) return "the states differ";
@@ -51,7 +51,7 @@ std::string wrong_in_copy(const MemoryArea& area, const FoundCopy& found, std::u
 
 }  // namespace
 
-TEST_CASE("a copy in memory is what was copied, and the newer one of two is found first") {
+TEST_CASE("a copy in memory equals its source, and the newer of two is found first") {
   Staging staging(2);
   give_memory(staging);
   for (std::uint64_t step = 1; step <= 5; ++step) {
@@ -68,7 +68,7 @@ TEST_CASE("a copy in memory is what was copied, and the newer one of two is foun
         base::Errc::kNotFound);
 }
 
-TEST_CASE("copying gives the CRC of what it copied, at every length and alignment") {
+TEST_CASE("copying returns the CRC of the copied bytes, at every length and alignment") {
   base::Rng rng(base::system_seed());
   std::string from(70'000, '\0');
   for (char& byte : from) byte = static_cast<char>(rng.next());
@@ -87,8 +87,8 @@ TEST_CASE("copying gives the CRC of what it copied, at every length and alignmen
 }
 
 TEST_CASE(
-    "a copier that is killed at any moment leaves a whole copy of its newest step or the one "
-    "before") {
+    "a process killed at any moment of copying leaves a whole copy of its newest step or the "
+    "one before") {
   auto memory = make_sealed_memory(*area_bytes(1U << 20U));
   REQUIRE(memory);
   auto area = MemoryArea::shared(base::Fd(::dup(memory->get())));
@@ -148,7 +148,7 @@ TEST_CASE("a tensor that changes while it is copied is refused by name") {
   CHECK(refused == "cannot keep a copy of 'layer.weight': it changed while it was copied");
 }
 
-TEST_CASE("a slot that is held is not overwritten, and two held slots are said") {
+TEST_CASE("a held slot is not overwritten, and two held slots are an error") {
   Staging staging(2);
   give_memory(staging);
   const SampleState state(1);
@@ -169,7 +169,7 @@ TEST_CASE("a slot that is held is not overwritten, and two held slots are said")
   CHECK(staging.stage(sample_order(7, {"/a"}), state.contents));
 }
 
-TEST_CASE("what does not fit into its slot is refused before anything is copied") {
+TEST_CASE("a state that does not fit into a slot is refused before anything is copied") {
   Staging staging(2);
   give_memory(staging, 4096);
   const SampleState state(1, 2000);
@@ -181,7 +181,7 @@ TEST_CASE("what does not fit into its slot is refused before anything is copied"
   CHECK(staging.stage(sample_order(1, {"/a"}), state.contents));
 }
 
-TEST_CASE("memory that could be shortened, or that there is not, is refused") {
+TEST_CASE("memory that could be shortened, or that the machine lacks, is refused") {
   base::Fd open(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(::ftruncate(open.get(), 4 << 20) == 0);
   CHECK(MemoryArea::shared(std::move(open)).error().code == base::Errc::kInvalidArgument);
@@ -204,7 +204,7 @@ TEST_CASE("a slot with any byte of its header or description changed is refused"
   REQUIRE(read_slot(bytes));
   for (std::size_t at = 0; at < kSlotHeaderBytes + 200; ++at) {
     if (at >= 12 && at < 16) continue;  // the state
-    if (at >= 40 && at < kSlotHeaderBytes) continue;  // nothing is there
+    if (at >= 40 && at < kSlotHeaderBytes) continue;  // unused
     CAPTURE(at);
     const char before = bytes[at];
     bytes[at] = static_cast<char>(before ^ 0x40);
@@ -217,7 +217,7 @@ TEST_CASE("a slot with any byte of its header or description changed is refused"
   CHECK(read_slot(bytes).error().code == base::Errc::kNotFound);
 }
 
-TEST_CASE("a damaged byte of a tensor is found when it is restored, and named") {
+TEST_CASE("a damaged tensor is detected when it is restored, and named") {
   Staging staging(2);
   give_memory(staging);
   const SampleState state(1);
@@ -230,7 +230,7 @@ TEST_CASE("a damaged byte of a tensor is found when it is restored, and named") 
         "cannot restore tensor 'layer.bias': its copy in memory is damaged");
 }
 
-TEST_CASE("a copy is drained as its writer's part and is the committed checkpoint") {
+TEST_CASE("a copy is drained as its writer's part and becomes the committed checkpoint") {
   const TwoMounts mounts;
   Staging staging(2);
   give_memory(staging);

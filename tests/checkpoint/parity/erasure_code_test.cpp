@@ -44,7 +44,7 @@ std::vector<std::string> coded(const CodeShape& shape, const std::vector<std::st
 
 }  // namespace
 
-TEST_CASE("products are those of the field: associative, with an inverse for all but 0") {
+TEST_CASE("products obey the field's laws: associative, with an inverse for all but 0") {
   for (unsigned a = 1; a < 256; ++a) {
     const auto x = static_cast<std::uint8_t>(a);
     CHECK(galois_product(x, galois_inverse(x)) == 1);
@@ -57,11 +57,11 @@ TEST_CASE("products are those of the field: associative, with an inverse for all
             (galois_product(x, y) ^ galois_product(x, 29)));
     }
   }
-  CHECK(galois_product(0x80, 2) == 0x1d);  // by the polynomial 0x11d
+  CHECK(galois_product(0x80, 2) == 0x1d);  // reduced by the polynomial 0x11d
 }
 
 TEST_CASE("ISA-L and the tables give the same, for any length") {
-  REQUIRE(galois_in_hardware());  // Debian's libisal2 is there where tests run
+  REQUIRE(galois_in_hardware());  // test machines have Debian's libisal2
   base::Rng rng(kSeed);
   const CodeShape shape{5, 3};
   const GaloisSum code = whole_code(shape);
@@ -81,7 +81,7 @@ TEST_CASE("ISA-L and the tables give the same, for any length") {
   }
 }
 
-TEST_CASE("whatever is lost, as many members as there is parity come back, and no more") {
+TEST_CASE("any lost members up to the number of parity members are recovered, but no more") {
   base::Rng rng(kSeed);
   MESSAGE("seed ", kSeed);
   for (int round = 0; round < 300; ++round) {
@@ -113,7 +113,7 @@ TEST_CASE("whatever is lost, as many members as there is parity come back, and n
       const GaloisSum code(1, inputs.size(), plan->coefficients);
       for (std::size_t i = 0; i < inputs.size(); ++i) code.add(i, inputs[i], {&output, 1});
       REQUIRE(sum == data[wanted]);
-      // One more, if there is one.
+      // One more, if there is one left.
       const auto more = std::ranges::find(has_parity, true);
       if (more == has_parity.end()) continue;
       std::vector<bool> fewer(shape.parity, false);

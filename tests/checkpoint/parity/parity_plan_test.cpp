@@ -78,7 +78,7 @@ TEST_CASE("every byte is in one group, and no two members of a group are on one 
   }
 }
 
-TEST_CASE("on mounts of one speed parity is no longer than it need be, and evenly spread") {
+TEST_CASE("on mounts of equal speed parity is as short as possible and evenly spread") {
   std::vector<MountSpace> spaces(10, MountSpace{1, kPlenty});
   std::vector<DataFile> files;
   for (std::uint32_t i = 0; i < 10; ++i) files.push_back(file_on(i, 4096, 40 * kExtentBytes));
@@ -95,11 +95,11 @@ TEST_CASE("on mounts of one speed parity is no longer than it need be, and evenl
   }
 }
 
-TEST_CASE("too few mounts, or no room, are said") {
+TEST_CASE("too few mounts or too little room is an error") {
   const std::vector<DataFile> files = {file_on(0, 4096, kExtentBytes)};
   std::vector<MountSpace> spaces = {{1, kPlenty}, {0, kPlenty}};
   CHECK(plan_parity(files, spaces, 1).error().what ==
-        "parity of 1 needs 2 directories or more; 1 can be used");
+        "parity of 1 needs at least 2 directories; 1 are usable");
   spaces[1] = {1, kExtentBytes};
   CHECK(plan_parity(files, spaces, 1).error().code == base::Errc::kLimit);
   spaces[1] = {1, 2 * kExtentBytes};

@@ -34,7 +34,7 @@ AttemptFacts poisoned(AttemptFacts facts) {
 
 }  // namespace
 
-TEST_CASE("one sound manifest makes an attempt committed, whatever the other directories hold") {
+TEST_CASE("one sound manifest makes an attempt committed, whatever other directories hold") {
   using enum ManifestCopy;
   struct Row {
     std::vector<ManifestCopy> copies;
@@ -47,7 +47,7 @@ TEST_CASE("one sound manifest makes an attempt committed, whatever the other dir
       {{kDamaged, kNone}, false, AttemptState::kDamaged},
       {{kNone, kDamaged}, true, AttemptState::kDamaged},
       {{kDamaged, kSound}, false, AttemptState::kCommitted},
-      {{kSound, kDamaged}, true, AttemptState::kCommitted},  // removed halfway: it is still there
+      {{kSound, kDamaged}, true, AttemptState::kCommitted},  // removed halfway: it still counts
       {{}, false, AttemptState::kIncomplete},
   };
   for (const Row& row : rows) {
@@ -71,12 +71,11 @@ TEST_CASE("a mark in any directory counts, and the first reason stays") {
   CHECK(all.poisoned == "nan");
 }
 
-TEST_CASE(
-    "newer is the later generation, then the later commit; the step and the token never win") {
+TEST_CASE("the later generation is newer, then the later commit; step and token never decide") {
   CHECK(is_newer(committed(2, 1, 10), committed(1, 9, 900)));
   CHECK(is_newer(committed(1, 9, 10), committed(1, 8, 900)));
   CHECK(is_newer(committed(1, 1, 1), incomplete(7, 900)));
-  CHECK(is_newer(committed(1, 5, 20), committed(1, 5, 10)));  // else no order at all
+  CHECK(is_newer(committed(1, 5, 20), committed(1, 5, 10)));  // makes the order total
   CHECK_FALSE(is_newer(committed(1, 5, 20), committed(1, 5, 20)));
   std::vector<AttemptFacts> all = {committed(1, 1, 9), committed(2, 3, 4), committed(1, 2, 8),
                                    incomplete(3, 50), committed(2, 4, 2)};
@@ -86,7 +85,7 @@ TEST_CASE(
   CHECK(steps == std::vector<std::uint64_t>{2, 4, 8, 9, 50});
 }
 
-TEST_CASE("only what is committed and not poisoned may be started from") {
+TEST_CASE("a job may start only from an attempt that is committed and not poisoned") {
   CHECK(may_start_from(committed(1, 1, 1)));
   CHECK_FALSE(may_start_from(poisoned(committed(1, 1, 1))));
   for (const auto state :
@@ -97,7 +96,7 @@ TEST_CASE("only what is committed and not poisoned may be started from") {
   }
 }
 
-TEST_CASE("numbers of commits and generations are higher than any that can be seen") {
+TEST_CASE("new sequences and generations exceed all visible ones") {
   CHECK(next_sequence({}) == 1);
   CHECK(next_generation(0, {}) == 1);
   const std::vector<AttemptFacts> all = {committed(3, 8, 1), incomplete(5, 2), committed(4, 2, 3)};
@@ -107,12 +106,12 @@ TEST_CASE("numbers of commits and generations are higher than any that can be se
   CHECK(next_generation(std::numeric_limits<std::uint64_t>::max(), all) == 0);
 }
 
-TEST_CASE("what a later save of its own generation has followed is not salvaged") {
+TEST_CASE("an attempt is not salvaged if a later save of its generation exists") {
   const std::vector<AttemptFacts> all = {committed(2, 8, 60), committed(3, 9, 10)};
   CHECK_FALSE(may_salvage(incomplete(2, 30), all));
   CHECK_FALSE(may_salvage(incomplete(2, 60), all));
   CHECK(may_salvage(incomplete(2, 90), all));
-  CHECK(may_salvage(incomplete(1, 30), all));  // its generation has nothing else
+  CHECK(may_salvage(incomplete(1, 30), all));  // the only attempt of its generation
   CHECK(may_salvage(incomplete(2, 30), {}));
   CHECK(may_salvage(incomplete(2, 30), std::vector{poisoned(committed(2, 8, 60))}));
   CHECK_FALSE(may_salvage(committed(2, 1, 90), all));
@@ -130,22 +129,22 @@ TEST_CASE("a fence admits its own generation and later ones, and a session once"
   CHECK(claim_of({}, {"run", 0}) == Claim::kNew);
 }
 
-TEST_CASE("attempts of two supervisors are two sessions, and those of the later one follow") {
+TEST_CASE("attempts of two supervisors are different sessions, and the later supervisor's follow") {
   const Fence by_first{7, {"run", 3, 1}};
   CHECK(claim_of(by_first, {"run", 3, 1}) == Claim::kHeld);
   CHECK(claim_of(by_first, {"run", 3, 2}) == Claim::kNew);
-  CHECK(claim_of(by_first, {"run", 1, 2}) == Claim::kNew);  // it has restarted less often
-  CHECK(claim_of(by_first, {"run", 4, 0}) == Claim::kTooLate);  // by one that does not say
+  CHECK(claim_of(by_first, {"run", 1, 2}) == Claim::kNew);  // of the later supervisor
+  CHECK(claim_of(by_first, {"run", 4, 0}) == Claim::kTooLate);  // of an unknown incarnation
   const Fence by_second{8, {"run", 3, 2}};
   CHECK(claim_of(by_second, {"run", 3, 1}) == Claim::kTooLate);
   CHECK(claim_of(by_second, {"run", 9, 1}) == Claim::kTooLate);
   CHECK(claim_of(by_second, {"run", 4, 2}) == Claim::kNew);
   CHECK(claim_of(by_second, {"other", 0, 1}) == Claim::kNew);
   CHECK(attempt_token({"run", 3, 1}, 5, 0) != attempt_token({"run", 3, 2}, 5, 0));
-  CHECK(claim_of({7, {"run", 3}}, {"run", 3, 1}) == Claim::kNew);  // of an older version
+  CHECK(claim_of({7, {"run", 3}}, {"run", 3, 1}) == Claim::kNew);  // written by an older version
 }
 
-TEST_CASE("only what is older than enough whole ones may go, and what nobody will ever commit") {
+TEST_CASE("an attempt may go if enough newer ones are whole, or if it can never be committed") {
   RetentionChoice choice(2, 5);
   AttemptFacts pinned = committed(1, 1, 1);
   pinned.pinned = true;
@@ -153,9 +152,9 @@ TEST_CASE("only what is older than enough whole ones may go, and what nobody wil
   deleted.state = AttemptState::kDeleted;
   AttemptFacts damaged = deleted;
   damaged.state = AttemptState::kDamaged;
-  CHECK_FALSE(choice.may_go(committed(5, 9, 9), false));  // nobody has read it back
+  CHECK_FALSE(choice.may_go(committed(5, 9, 9), false));  // not read back
   CHECK_FALSE(choice.may_go(committed(5, 8, 8), true));
-  CHECK_FALSE(choice.may_go(poisoned(committed(5, 7, 7)), true));  // does not count
+  CHECK_FALSE(choice.may_go(poisoned(committed(5, 7, 7)), true));  // poisoned, so it does not count
   CHECK_FALSE(choice.may_go(committed(5, 6, 6), true));
   CHECK(choice.may_go(committed(5, 5, 5), true));
   CHECK(choice.may_go(poisoned(committed(5, 4, 4)), false));
@@ -163,10 +162,10 @@ TEST_CASE("only what is older than enough whole ones may go, and what nobody wil
   CHECK(choice.may_go(deleted, false));
   CHECK_FALSE(choice.may_go(damaged, false));
   CHECK(choice.may_go(incomplete(4, 9), false));
-  CHECK_FALSE(choice.may_go(incomplete(5, 9), false));  // it may be under way
+  CHECK_FALSE(choice.may_go(incomplete(5, 9), false));  // it may be in progress
 }
 
-TEST_CASE("one on disks of single machines lets nothing go, and goes behind the first that does") {
+TEST_CASE("an attempt on local disks lets no other go, and goes after the first one that counts") {
   const auto local = [](AttemptFacts facts) {
     facts.is_local = true;
     return facts;
@@ -176,7 +175,7 @@ TEST_CASE("one on disks of single machines lets nothing go, and goes behind the 
   CHECK_FALSE(choice.may_go(local(committed(1, 8, 8)), true));
   CHECK_FALSE(choice.may_go(local(committed(1, 7, 7)), true));
   CHECK_FALSE(choice.may_go(committed(1, 6, 6), false));
-  CHECK_FALSE(choice.may_go(local(committed(1, 5, 5)), true));  // nobody has read 6 back
+  CHECK_FALSE(choice.may_go(local(committed(1, 5, 5)), true));  // 6 was not read back
   CHECK_FALSE(choice.may_go(committed(1, 4, 4), true));
   CHECK(choice.may_go(local(committed(1, 3, 3)), true));
   AttemptFacts pinned = local(committed(1, 3, 2));
@@ -186,7 +185,7 @@ TEST_CASE("one on disks of single machines lets nothing go, and goes behind the 
   CHECK(choice.may_go(committed(1, 1, 1), true));
 }
 
-TEST_CASE("when the home was emptied, the next session's commits are newer than all that is left") {
+TEST_CASE("after the home was emptied, the next session's commits are newer than all others") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
@@ -207,7 +206,7 @@ TEST_CASE("when the home was emptied, the next session's commits are newer than 
   CHECK(newest_committed(mounts.directories)->attempt.step == 110);
 }
 
-TEST_CASE("a save that was complete and could not be committed is not salvaged over a later one") {
+TEST_CASE("a complete but uncommitted save is not salvaged over a later one") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   REQUIRE(store.claim({"run", 0}).value() == 1);

@@ -1,6 +1,6 @@
 #pragma once
-// A disk over the real one on which every change below a chosen folder (of paths with a chosen
-// end, if one is given) waits until the test lets go, like a file server that is gone.
+// Wraps the real disk and makes every change below a chosen folder (to paths with a chosen ending,
+// if given) wait until the test releases it, like a file server that is gone.
 
 #include <condition_variable>
 #include <memory>
@@ -13,7 +13,7 @@ namespace robustrun::test {
 
 class BlockingDisk final : public checkpoint::Disk {
  public:
-  // What the calls share; they may outlive the disk's user, but not the disk.
+  // State shared by the calls, which may outlive the disk's user, but not the disk.
   void hang(std::string folder, std::string suffix = "") {
     const std::scoped_lock lock(mutex_);
     folder_ = std::move(folder);
@@ -23,7 +23,7 @@ class BlockingDisk final : public checkpoint::Disk {
     hang("");
     wake_.notify_all();
   }
-  // Calls that hang now.
+  // Number of calls that hang now.
   [[nodiscard]] int hanging() {
     const std::scoped_lock lock(mutex_);
     return hanging_;

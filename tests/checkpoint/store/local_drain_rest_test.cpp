@@ -1,4 +1,4 @@
-// Drains that were broken off, and those who finish them.
+// Interrupted drains and the processes that finish them.
 
 #include <algorithm>
 #include <filesystem>
@@ -18,7 +18,7 @@ using robustrun::test::wrong_in;
 
 namespace {
 
-// Halves of files.
+// Partial files.
 std::size_t halves(const std::string& directory) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -30,7 +30,7 @@ std::size_t halves(const std::string& directory) {
 }  // namespace
 
 TEST_CASE(
-    "killed anywhere in a drain: the next generation finishes it and leaves no half of a file") {
+    "killed anywhere in a drain: the next generation finishes it and leaves no partial file") {
   for (const bool torn : {false, true}) {
     bool was_killed = true;
     std::size_t left = 0;
@@ -64,7 +64,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("whoever is killed while finishing a drain leaves it to the next one") {
+TEST_CASE("a process killed while finishing a drain leaves it to the next one") {
   bool was_killed = true;
   for (std::uint64_t at = 0; was_killed; ++at) {
     Machine machine;
@@ -87,7 +87,7 @@ TEST_CASE("whoever is killed while finishing a drain leaves it to the next one")
   }
 }
 
-TEST_CASE("behind the fence nobody drains, nor removes what is being drained") {
+TEST_CASE("a process behind the fence neither drains nor removes what is being drained") {
   Machine machine;
   const AttemptId attempt = machine.save(5);
   LocalDrain late(machine.options());
@@ -110,7 +110,7 @@ TEST_CASE("behind the fence nobody drains, nor removes what is being drained") {
   CHECK(std::filesystem::exists(own));
 }
 
-TEST_CASE("a generation that is admitted in the middle of a drain stops it") {
+TEST_CASE("admitting a later generation in the middle of a drain stops it") {
   Machine machine;
   const AttemptId attempt = machine.save(5);
   LocalDrain late(machine.options());
@@ -120,7 +120,7 @@ TEST_CASE("a generation that is admitted in the middle of a drain stops it") {
   CHECK(machine.newest().is_local());
 }
 
-TEST_CASE("ranks of one machine take turns, and leave to others what is on others' disks") {
+TEST_CASE("ranks of one machine share the work, and leave files on other machines' disks alone") {
   Machine machine;
   const std::vector<std::string> writers = {"n0", "n1", "n2"};
   const auto attempt = machine.store.begin(5, 1, {3, {}}, writers);
@@ -139,7 +139,7 @@ TEST_CASE("ranks of one machine take turns, and leave to others what is on other
   const auto files = [&] {
     return data_files(machine.mounts.directories[0]) + data_files(machine.mounts.directories[1]);
   };
-  CHECK_FALSE(drain.rest(*attempt, {1, 2})->complete);  // n2 alone, the second that is here
+  CHECK_FALSE(drain.rest(*attempt, {1, 2})->complete);  // only n2, the second writer that is here
   CHECK(files() == 1);
   CHECK_FALSE(drain.rest(*attempt, {0, 2})->complete);
   CHECK(files() == 2);
@@ -150,7 +150,7 @@ TEST_CASE("ranks of one machine take turns, and leave to others what is on other
   CHECK(wrong_in(machine.newest()).empty());
 }
 
-TEST_CASE("a file of another size in a file's place is replaced") {
+TEST_CASE("a file of the wrong size is replaced") {
   Machine machine;
   const AttemptId attempt = machine.save(5);
   machine.drain(attempt);

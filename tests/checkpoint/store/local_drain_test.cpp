@@ -39,11 +39,11 @@ std::vector<std::uint64_t> steps_in(const std::vector<std::string>& directories)
 
 }  // namespace
 
-TEST_CASE("data lies on the machine's own disk until it is drained, and then it needs none") {
+TEST_CASE("data is on the machine's local disk until it is drained, and then does not need it") {
   Machine machine;
   const AttemptId attempt = machine.save(5);
   CHECK(data_files(machine.disk) == 1);
-  CHECK(machine.store.directories() == machine.mounts.directories);  // where others save for it
+  CHECK(machine.store.directories() == machine.mounts.directories);  // all machines save there
   for (const std::string& mount : machine.mounts.directories) CHECK(data_files(mount) == 0);
   FoundAttempt found = machine.newest();
   CHECK(found.is_local());
@@ -63,7 +63,7 @@ TEST_CASE("data lies on the machine's own disk until it is drained, and then it 
   CHECK(wrong_in(found).empty());
 }
 
-TEST_CASE("what is on a disk that is not here is away, and not damaged") {
+TEST_CASE("files on another machine's local disk are away, not damaged") {
   Machine machine;
   machine.save(5);
   std::filesystem::rename(machine.disk, machine.disk + "-of-another-machine");
@@ -82,7 +82,7 @@ TEST_CASE("what is on a disk that is not here is away, and not damaged") {
   CHECK(reader.read_shard(0, bytes).error().code == base::Errc::kUnavailable);
 }
 
-TEST_CASE("where the local disk is full or missing, data goes to the mounts, and that is said") {
+TEST_CASE("if the local disk is full or missing, data goes to the mounts, with a note") {
   for (const bool is_full : {true, false}) {
     Machine machine;
     if (is_full) machine.changes.full_folder = machine.disk;
@@ -102,7 +102,7 @@ TEST_CASE("where the local disk is full or missing, data goes to the mounts, and
   }
 }
 
-TEST_CASE("a checkpoint is drained when the last of its writers has done so") {
+TEST_CASE("a checkpoint is drained when its last writer has drained") {
   Machine machine;
   const auto attempt = machine.store.begin(5, 1, {2, {}}, {"n0", "n1"});
   REQUIRE(attempt);
@@ -117,7 +117,7 @@ TEST_CASE("a checkpoint is drained when the last of its writers has done so") {
   CHECK_FALSE(machine.newest().is_local());
 }
 
-TEST_CASE("killed anywhere in a drain: the checkpoint is as good as before, and can be drained") {
+TEST_CASE("killed anywhere in a drain, the checkpoint is as good as before and can be drained") {
   for (const bool torn : {false, true}) {
     bool was_killed = true;
     for (std::uint64_t at = 0; was_killed; ++at) {
@@ -129,7 +129,7 @@ TEST_CASE("killed anywhere in a drain: the checkpoint is as good as before, and 
       machine.changes.go_on();
       CAPTURE(at);
       CHECK(wrong_in(machine.newest()).empty());
-      // Whatever says that it is drained, is right.
+      // If a mark says that it is drained, that is right.
       const bool is_drained = !machine.newest().is_local();
       if (!is_drained) CHECK(machine.drain(attempt).complete);
       std::filesystem::remove_all(machine.disk);
@@ -138,7 +138,7 @@ TEST_CASE("killed anywhere in a drain: the checkpoint is as good as before, and 
   }
 }
 
-TEST_CASE("a damaged file is not drained; one that is damaged afterwards has a second place") {
+TEST_CASE("a damaged file is not drained; one damaged after the drain has a second copy") {
   Machine machine;
   const AttemptId first = machine.save(1);
   damage(machine.disk);
@@ -160,7 +160,7 @@ TEST_CASE("a damaged file is not drained; one that is damaged afterwards has a s
   }
 }
 
-TEST_CASE("a mount that is full is followed by the next one") {
+TEST_CASE("if a mount is full, the next one is used") {
   for (const std::size_t full : {0UL, 1UL}) {
     Machine machine;
     const AttemptId attempt = machine.save(5);
@@ -175,7 +175,8 @@ TEST_CASE("a mount that is full is followed by the next one") {
   CHECK(LocalDrain(machine.options()).drain(attempt, "n0").error().os_errno == ENOSPC);
 }
 
-TEST_CASE("local ones never let go of what is on shared storage, and go behind it themselves") {
+TEST_CASE(
+    "attempts on local disks let none on shared storage go, and go themselves after one there") {
   Machine machine;
   const auto directories = machine.mounts.directories;
   machine.drain(machine.save(1));
@@ -188,7 +189,7 @@ TEST_CASE("local ones never let go of what is on shared storage, and go behind i
   CHECK(steps_in({machine.disk}) == std::vector<std::uint64_t>{1, 2, 3});
   machine.drain(machine.save(4));
   machine.save(5);
-  REQUIRE(drain.clean());  // step 4 was not read back
+  REQUIRE(drain.clean());  // step 4 was not verified
   CHECK(steps_in({machine.disk}).size() == 5);
   REQUIRE(prune(posix_disk(), directories, 1));
   CHECK(steps_in(directories) == std::vector<std::uint64_t>{4, 5});
@@ -199,7 +200,7 @@ TEST_CASE("local ones never let go of what is on shared storage, and go behind i
   CHECK(wrong_in(machine.newest()).empty());
 }
 
-TEST_CASE("a home that is empty, as when it is not mounted, empties no local disk") {
+TEST_CASE("an empty home, as when it is not mounted, does not empty local disks") {
   Machine machine;
   machine.drain(machine.save(1));
   machine.save(2);
@@ -212,7 +213,7 @@ TEST_CASE("a home that is empty, as when it is not mounted, empties no local dis
   CHECK(steps_in({machine.disk}) == std::vector<std::uint64_t>{1, 2});
 }
 
-TEST_CASE("what retention has removed meanwhile is not drained") {
+TEST_CASE("an attempt that retention removed meanwhile is not drained") {
   Machine machine;
   const AttemptId attempt = machine.save(1);
   for (const std::string& mount : machine.mounts.directories) {
@@ -226,7 +227,7 @@ TEST_CASE("what retention has removed meanwhile is not drained") {
   }
 }
 
-TEST_CASE("local disks can be taken away again, and have no parity") {
+TEST_CASE("local disks can be removed again, and exclude parity") {
   Machine machine;
   CHECK(machine.store.use_parity(1).error().code == base::Errc::kInvalidArgument);
   CHECK_FALSE(machine.store.use_local({{machine.mounts.directories[1]}, "n1"}));

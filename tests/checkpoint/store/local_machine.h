@@ -1,5 +1,5 @@
 #pragma once
-// A machine that saves on a disk of its own, and what it drains from there.
+// A machine that saves on its local disk, and drains from there.
 
 #include <filesystem>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace robustrun::test {
 
-// Two mounts that all share, and a disk of one machine.
+// Two shared mounts and the local disk of one machine.
 struct LocalMachine {
   TwoMounts mounts{"/dev/shm"};
   ScratchFolder scratch{"/dev/shm"};
@@ -47,7 +47,7 @@ struct LocalMachine {
   }
 };
 
-// Data files of all attempts below a directory.
+// Data files of all attempts in a directory.
 inline std::size_t data_files(const std::string& directory) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {

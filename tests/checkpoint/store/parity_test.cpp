@@ -22,7 +22,7 @@ using robustrun::test::ScratchFolder;
 namespace {
 
 constexpr std::uint64_t kSeed = 20'264;
-constexpr int kRandomPlaces = test::kSanitized ? 1 : 5;  // of a file
+constexpr int kRandomPlaces = test::kSanitized ? 1 : 5;  // per file
 constexpr std::uint64_t kStep = 7;
 constexpr std::uint64_t kRows = 15'000;  // 60 MB in all
 
@@ -55,7 +55,7 @@ struct SavedWithParity {
     REQUIRE(newest);
     return *newest;
   }
-  // What cannot be read as it was saved; empty: nothing.
+  // What cannot be read back; empty: everything can.
   [[nodiscard]] std::string wrong(std::size_t* rescued = nullptr) const {
     const FoundAttempt newest = found();
     auto reader = CheckpointReader::open(newest.manifest, newest.folders);
@@ -88,7 +88,7 @@ void flip_bit_at(const std::string& path, std::uint64_t byte) {
 
 }  // namespace
 
-TEST_CASE("with parity 1 any mount may be lost, the home too, and is repaired onto its successor") {
+TEST_CASE("with parity 1 any mount, even the home, may be lost and is repaired onto a new one") {
   for (const std::size_t lost : {0, 1, 2, 3}) {
     const SavedWithParity saved(4, 1);
     CHECK(saved.notes.empty());
@@ -107,14 +107,13 @@ TEST_CASE("with parity 1 any mount may be lost, the home too, and is repaired on
     CHECK(saved.wrong(&rescued) == "");
     CHECK(rescued == 0);
     CHECK(repair(posix_disk(), saved.found(), saved.directories)->done.empty());
-    // Now another one may be lost.
+    // Now another mount may be lost.
     saved.lose((lost + 1) % 4);
     CHECK(saved.wrong() == "");
   }
 }
 
-TEST_CASE(
-    "with parity 2 any two mounts may be lost; of three the loss is said, nothing is made up") {
+TEST_CASE("with parity 2 any two mounts may be lost; losing three is reported, never guessed") {
   for (std::size_t first = 0; first < 5; ++first) {
     for (std::size_t second = first + 1; second < 5; ++second) {
       const SavedWithParity saved(5, 2);
@@ -128,7 +127,7 @@ TEST_CASE(
         CHECK(saved.faults().empty());
       } else if (second == 4) {
         saved.lose(first == 3 ? 0 : first + 1);
-        CHECK(saved.wrong().find("parts that belong together are lost") != std::string::npos);
+        CHECK(saved.wrong().find("members of the parity group are lost") != std::string::npos);
         const auto repaired = repair(posix_disk(), saved.found(), saved.directories);
         REQUIRE(repaired);
         CHECK_FALSE(repaired->lost.empty());
@@ -137,7 +136,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("one bit flipped in each region of every file is put right, wherever it is") {
+TEST_CASE("a bit flipped in any region of any file is repaired") {
   base::Rng rng(kSeed);
   MESSAGE("seed ", kSeed);
   const SavedWithParity saved(3, 1);
@@ -163,7 +162,7 @@ TEST_CASE("one bit flipped in each region of every file is put right, wherever i
   CHECK(kinds == std::set<std::string>{".safetensors", ".rrparity"});
 }
 
-TEST_CASE("damage at the same place of two members is beyond parity 1, and is not guessed") {
+TEST_CASE("damage at the same place of two members exceeds parity 1, and is not guessed") {
   const SavedWithParity saved(3, 1);
   const FoundAttempt found = saved.found();
   const ParityGroup* group = nullptr;
@@ -178,10 +177,10 @@ TEST_CASE("damage at the same place of two members is beyond parity 1, and is no
   CHECK(saved.faults().size() == 2);
   const std::string wrong = saved.wrong();
   CHECK(wrong.find("is damaged in bytes") != std::string::npos);
-  CHECK(wrong.find("2 of 2 parts that belong together are lost") != std::string::npos);
+  CHECK(wrong.find("2 of 2 members of the parity group are lost") != std::string::npos);
 }
 
-TEST_CASE("parity needs one directory more than it has rows") {
+TEST_CASE("parity needs one directory more than it has parity members") {
   const ScratchFolder one("/dev/shm");
   StoreOptions options;
   options.mounts = {{one.path(), 1}};
@@ -192,7 +191,7 @@ TEST_CASE("parity needs one directory more than it has rows") {
   CHECK(store->use_parity(0));
 }
 
-TEST_CASE("parity that cannot be put anywhere is said, and the data is saved without it") {
+TEST_CASE("if parity has no place, the data is saved without it, with a note") {
   FaultyDisk disk;
   disk.full_suffix = ".rrparity";
   const SavedWithParity saved(3, 1, &disk);

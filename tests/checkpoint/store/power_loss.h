@@ -1,8 +1,8 @@
 #pragma once
-// A disk over the real one that writes down every change, and what may be left of them when the
-// power goes: of a file, what was synced and any part of what was not; of a folder, the entries up
-// to its last sync and any number of the changes behind that, in their order. The entry of a file
-// is its folder's: syncing the file does not keep it.
+// Wraps the real disk and records every change, to compute what may be left when the power fails:
+// of a file, what was synced and any part of the rest; of a folder, the entries up to its last sync
+// and any number of the later changes, in order. The entry of a file belongs to its folder: syncing
+// the file does not preserve it.
 
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ class RecordingDisk final : public checkpoint::Disk {
   struct Change {
     enum class Kind { kCreate, kWrite, kSync, kRename, kRemove, kFolder, kSyncFolder } kind;
     std::string path;
-    std::string other;  // target of a rename, bytes of a write
+    std::string other;  // target of a rename, or bytes of a write
     int file = 0;
     std::uint64_t offset = 0;
   };
@@ -56,8 +56,9 @@ class RecordingDisk final : public checkpoint::Disk {
     return {};
   }
 
-  // Makes in `target` what is left of `roots` (their last names) when the power went after the
-  // first `count` changes. `luck`: 0 loses all that was not synced, 1 keeps all, else by chance.
+  // Creates in `target` what is left of `roots` (under their last names) when the power failed
+  // after the first `count` changes. `luck`: 0 loses everything not synced, 1 keeps everything,
+  // else by chance.
   void leave(std::size_t count, int luck, base::Rng& rng, const std::vector<std::string>& roots,
              const std::string& target) const {
     Disk state;
@@ -101,7 +102,7 @@ class RecordingDisk final : public checkpoint::Disk {
   };
 
   struct Folder {
-    std::map<std::string, int> entries;                  // name -> file, or -1: a folder
+    std::map<std::string, int> entries;  // name -> file, or -1: a folder
     std::vector<std::vector<std::pair<std::string, int>>> pending;  // -2: gone
     void keep(std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
@@ -127,7 +128,7 @@ class RecordingDisk final : public checkpoint::Disk {
   struct Disk {
     std::map<std::string, Folder> folders;
     std::map<int, Data> files;
-    std::map<std::string, int> now;  // which file a path is at present; -1: a folder
+    std::map<std::string, int> now;  // file at each path at present; -1: a folder
 
     Folder& around(const std::string& path) { return folders[checkpoint::folder_of(path)]; }
     static std::string last(const std::string& path) { return path.substr(path.rfind('/') + 1); }

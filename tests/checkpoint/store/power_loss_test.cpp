@@ -13,11 +13,11 @@ using robustrun::test::ScratchFolder;
 using robustrun::test::TwoMounts;
 using robustrun::test::wrong_in;
 
-TEST_CASE("whatever the power takes of what was not synced, the newest returned commit is there") {
+TEST_CASE("whatever unsynced data a power failure loses, the newest returned commit is there") {
   const TwoMounts mounts("/dev/shm");  // syncing costs nothing there
   RecordingDisk disk;
   Store store = mounts.store(&disk);
-  std::vector<std::size_t> returned;  // changes when the commit of step i + 1 had returned
+  std::vector<std::size_t> returned;  // number of changes when the commit of step i + 1 returned
   const auto save = [&] {
     REQUIRE(save_step(store, returned.size() + 1));
     returned.push_back(disk.changes());
@@ -45,7 +45,7 @@ TEST_CASE("whatever the power takes of what was not synced, the newest returned 
       for (const FoundAttempt& found : *all) {
         REQUIRE(found.state != AttemptState::kDamaged);
         if (found.state != AttemptState::kCommitted) continue;
-        // What is beside it must not help: the files are looked for where the power went, too.
+        // The original files must not help: files are also looked up where they were saved.
         Manifest manifest = found.manifest;
         manifest.head.mounts.assign(manifest.head.mounts.size(), "/nowhere");
         FoundAttempt alone = found;
@@ -59,7 +59,7 @@ TEST_CASE("whatever the power takes of what was not synced, the newest returned 
     }
   }
   CHECK(states > 500);
-  CHECK(further > 0);  // commits that were done but not yet told
+  CHECK(further > 0);  // commits done but not yet returned
 }
 
 }  // namespace power_loss_test

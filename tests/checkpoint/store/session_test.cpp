@@ -31,7 +31,7 @@ AttemptId attempt_of(const Session& session, std::uint64_t generation, std::uint
   return {step, generation, attempt_token(session, step, saves_before)};
 }
 
-// What one of `writers` does for a step: join, its part, and the commit if it is the last.
+// What one of `writers` does for a step: join, write its part, and commit if it is the last.
 base::Result<Completion> save_as(Store& store, const AttemptId& attempt, const std::string& writer,
                                  const std::vector<std::string>& writers) {
   const SampleState state(attempt.step);
@@ -63,13 +63,13 @@ int exit_code_of(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("all who name the same session get one generation, and the next session a higher one") {
+TEST_CASE("all processes of a session get one generation, and the next session gets a higher one") {
   const TwoMounts mounts("/dev/shm");
   Store one = mounts.store();
   Store other = mounts.store();
   CHECK(one.claim(kFirst).value() == 1);
   CHECK(other.claim(kFirst).value() == 1);
-  CHECK(one.admit(1));  // by who knows nothing of sessions: it stays that of the session
+  CHECK(one.admit(1));  // by a caller without sessions: the session keeps its generation
   CHECK(other.claim(kFirst).value() == 1);
   CHECK(other.claim(kSecond).value() == 2);
   const auto late = one.claim(kFirst);
@@ -81,7 +81,7 @@ TEST_CASE("all who name the same session get one generation, and the next sessio
   CHECK_FALSE(one.claim({std::string(257, 'a'), 0}));
 }
 
-TEST_CASE("a fence of two words is read, and one that cannot be understood stops everybody") {
+TEST_CASE("a fence of two words is read, and an invalid one stops all saves") {
   const TwoMounts mounts("/dev/shm");
   const std::string path = mounts.directories[0] + "/FENCE";
   Store store = mounts.store();
@@ -99,7 +99,7 @@ TEST_CASE("a fence of two words is read, and one that cannot be understood stops
   }
 }
 
-TEST_CASE("a supervisor that was followed by another starts nobody who may save") {
+TEST_CASE("workers of a supervisor that was replaced may not save") {
   const TwoMounts mounts("/dev/shm");
   Store first = mounts.store(), second = mounts.store();
   CHECK(first.claim({"run-a", 4, 1}).value() == 1);
@@ -112,14 +112,14 @@ TEST_CASE("a supervisor that was followed by another starts nobody who may save"
   CHECK(late.error().what ==
         "attempt 5 of run-a may not save any more: attempt 2 of a later supervisor of the run was "
         "here");
-  // As older versions write it.
+  // In the format of older versions.
   const std::string path = mounts.directories[0] + "/FENCE";
   REQUIRE(base::write_file_atomically(path, control_line("fence 6 run-a 9"), 0600));
   CHECK(read_fence(mounts.directories[0])->session == Session{"run-a", 9, 0});
   CHECK(second.claim({"run-a", 2, 2}).value() == 7);
 }
 
-TEST_CASE("whoever writes the last part commits, and those who come behind find it committed") {
+TEST_CASE("the writer of the last part commits, and later writers find it committed") {
   const TwoMounts mounts("/dev/shm");
   Store zero = mounts.store();
   Store one = mounts.store();
@@ -142,7 +142,7 @@ TEST_CASE("whoever writes the last part commits, and those who come behind find 
   CHECK(found->manifest.head.sequence == 1);
   CHECK(CheckpointReader::open(found->manifest, found->folders).verify().empty());
 
-  // Its folder is never used again, and no other layout gets into one that was begun.
+  // Its folder is never reused, and an attempt cannot be joined with another layout.
   CHECK(zero.join(attempt, {1, {}}, writers).error().code == base::Errc::kConflict);
   const AttemptId next = attempt_of(kFirst, 1, 8, 1);
   REQUIRE(zero.join(next, {1, {}}, writers));
@@ -153,7 +153,7 @@ TEST_CASE("whoever writes the last part commits, and those who come behind find 
   CHECK(attempt_of(kSecond, 1, 8, 1) != next);
 }
 
-TEST_CASE("a zombie of an earlier attempt neither joins nor commits; what it finished is kept") {
+TEST_CASE("a zombie of an earlier attempt neither joins nor commits; what it completed is kept") {
   const TwoMounts mounts("/dev/shm");
   Store zombie = mounts.store();
   Store store = mounts.store();
@@ -175,12 +175,12 @@ TEST_CASE("a zombie of an earlier attempt neither joins nor commits; what it fin
   CHECK(zombie.commit_if_complete(half, 1).error().code == base::Errc::kConflict);
   CHECK(zombie.join(attempt_of(kFirst, 1, 7, 2), {1, {}}, {"rank-0"}).error().code ==
         base::Errc::kConflict);
-  // Nothing changes under those of the second attempt who look later.
+  // Nothing changes for processes of the second attempt that look later.
   CHECK(store.claim(kSecond).value() == 2);
   CHECK(newest_committed(mounts.directories)->attempt == whole);
 }
 
-TEST_CASE("processes that save the same steps at once all succeed, and each step is there once") {
+TEST_CASE("processes that save the same steps at once all succeed, and each step exists once") {
   constexpr int kWorld = 3;
   constexpr int kSteps = 6;
   const TwoMounts mounts("/dev/shm");
@@ -202,7 +202,7 @@ TEST_CASE("processes that save the same steps at once all succeed, and each step
   }
 }
 
-TEST_CASE("two attempts of a run that save at once: the later one's steps win, nothing is torn") {
+TEST_CASE("if two attempts of a run save at once, the later one's steps win and nothing is torn") {
   const TwoMounts mounts("/dev/shm");
   const pid_t before = start_rank(kFirst, 0, 1, 40, mounts.directories);
   const pid_t behind = start_rank(kSecond, 0, 1, 4, mounts.directories);
@@ -215,7 +215,7 @@ TEST_CASE("two attempts of a run that save at once: the later one's steps win, n
   CHECK(wrong_in(*found) == "");
 }
 
-TEST_CASE("killed anywhere in a claim, the next one brings it to its end") {
+TEST_CASE("killed anywhere in a claim, the next one completes it") {
   for (std::uint64_t at = 0;; ++at) {
     const TwoMounts mounts("/dev/shm");
     FaultyDisk disk;
@@ -244,7 +244,7 @@ TEST_CASE("killed anywhere in a claim, the next one brings it to its end") {
   }
 }
 
-TEST_CASE("a poisoned checkpoint is not the newest any more, whatever became of the mark") {
+TEST_CASE("a poisoned checkpoint is no longer the newest, whatever happens to the mark") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   for (std::uint64_t step = 1; step <= 3; ++step) REQUIRE(save_step(store, step));
@@ -257,7 +257,7 @@ TEST_CASE("a poisoned checkpoint is not the newest any more, whatever became of 
   REQUIRE(second);
   CHECK(second->attempt.step == 2);
   CHECK(list_attempts(mounts.directories)->front().poisoned == "nan");
-  // It does not count as kept: the newest good one stays, an older good one goes, and so does it.
+  // It does not count as kept: the newest good checkpoint stays; an older good one and this one go.
   REQUIRE(prune(posix_disk(), mounts.directories, 1, 0));
   CHECK(newest_committed(mounts.directories)->attempt.step == 2);
 

@@ -42,7 +42,7 @@ FoundAttempt newest(const TwoMounts& mounts) {
 
 }  // namespace
 
-TEST_CASE("what was saved over two mounts is read back, from directories in any order") {
+TEST_CASE("a save over two mounts is read back, from directories in any order") {
   const TwoMounts mounts;
   Store store = mounts.store();
   REQUIRE(save_step(store, 5));
@@ -67,7 +67,7 @@ TEST_CASE("what was saved over two mounts is read back, from directories in any 
   }
 }
 
-TEST_CASE("mounts get data by their weights, and every file is a safetensors file, 0600") {
+TEST_CASE("mounts get data by weight, and every file is a safetensors file of mode 0600") {
   const TwoMounts mounts;
   auto store = Store::open({{{mounts.directories[0], 3}, {mounts.directories[1], 1}}, 2});
   REQUIRE(store);
@@ -95,7 +95,7 @@ TEST_CASE("mounts get data by their weights, and every file is a safetensors fil
   CHECK(bytes[0] / bytes[1] < 4.2);
 }
 
-TEST_CASE("a mount that is full loses its part to the other; with all full nothing is committed") {
+TEST_CASE("a full mount's part goes to the other one; if all are full, nothing is committed") {
   const TwoMounts mounts("/dev/shm");
   FaultyDisk disk;
   Store store = mounts.store(&disk);
@@ -120,7 +120,7 @@ TEST_CASE("a mount that is full loses its part to the other; with all full nothi
   CHECK(newest(mounts).attempt.step == 2);
 }
 
-TEST_CASE("a writer of an older generation cannot commit, whatever it has finished") {
+TEST_CASE("a writer of an older generation cannot commit, whatever it has completed") {
   const TwoMounts mounts("/dev/shm");
   Store zombie = mounts.store();
   Store store = mounts.store();
@@ -136,7 +136,7 @@ TEST_CASE("a writer of an older generation cannot commit, whatever it has finish
   CHECK_FALSE(newest_committed(mounts.directories));
   REQUIRE(save_step(store, 4, 2));
 
-  // Its successor may finish what it left, and it does not come before what is newer.
+  // Its successor may salvage what it left, which does not become newer than later saves.
   const auto salvaged = store.salvage(2);
   REQUIRE(salvaged);
   REQUIRE(salvaged->size() == 1);
@@ -158,7 +158,7 @@ TEST_CASE("an attempt lacking a part, or with damaged data, is not salvaged") {
   CHECK(store.salvage(1)->empty());
 }
 
-TEST_CASE("one bit flipped anywhere in a data file is found, named and never handed out") {
+TEST_CASE("a bit flipped anywhere in a data file is detected, named and never returned") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   REQUIRE(save_step(store, 1));
@@ -192,7 +192,7 @@ TEST_CASE("one bit flipped anywhere in a data file is found, named and never han
   CHECK(wrong_in(found) == "");
 }
 
-TEST_CASE("one bit flipped in a control file is said, and an older step or a copy is used") {
+TEST_CASE("a bit flipped in a control file is reported, and an older step or a copy is used") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   REQUIRE(store.admit(1));
@@ -225,7 +225,7 @@ TEST_CASE("one bit flipped in a control file is said, and an older step or a cop
   CHECK_FALSE(newest(mounts).verified);
 }
 
-TEST_CASE("a list by sums says what one of everything says, and a closer look adds the rest") {
+TEST_CASE("a list by sums agrees with a full one, and a closer look adds the rest") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   for (std::uint64_t step = 1; step <= 4; ++step) REQUIRE(save_step(store, step));
@@ -289,7 +289,8 @@ TEST_CASE("the home directory may be lost: a copy of the manifest serves what is
   CHECK(faults.front().find("is missing; it was on " + mounts.directories[0]) != std::string::npos);
 }
 
-TEST_CASE("retention keeps what is newer than a verified one, and removes nothing before that") {
+TEST_CASE(
+    "retention keeps everything newer than a verified checkpoint, and needs one to remove any") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   for (std::uint64_t step = 1; step <= 4; ++step) REQUIRE(save_step(store, step));
@@ -313,17 +314,17 @@ TEST_CASE("retention keeps what is newer than a verified one, and removes nothin
   CHECK(left->back().attempt.step == 1);
 }
 
-TEST_CASE("a higher step of an older run does not win over what was committed later") {
+TEST_CASE("a higher step of an older run does not win over a later commit") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   REQUIRE(save_step(store, 900, 1));
-  REQUIRE(save_step(store, 300, 1));  // went back within its generation
+  REQUIRE(save_step(store, 300, 1));  // a rollback within the generation
   CHECK(newest(mounts).attempt.step == 300);
   REQUIRE(save_step(store, 100, 2));
   CHECK(newest(mounts).attempt.step == 100);
 }
 
-TEST_CASE("buffers that are not what their shard says are refused before anything is written") {
+TEST_CASE("buffers that do not match their shards are refused before anything is written") {
   const TwoMounts mounts("/dev/shm");
   Store store = mounts.store();
   const auto attempt = store.begin(1, 1, {1, {}}, {"n0"});

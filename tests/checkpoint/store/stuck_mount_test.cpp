@@ -1,4 +1,4 @@
-// Mounts that hang or are slow: a disk that waits until the test lets go, and FUSE that is stopped.
+// Hanging and slow mounts: a disk that waits until the test releases it, and a stopped FUSE server.
 
 #include <cerrno>
 #include <chrono>
@@ -37,7 +37,7 @@ void await_free(Store& store, const TwoMounts& mounts, BlockingDisk& disk, std::
   disk.let_go();
   while (disk.hanging() > 0) {
   }
-  // A busy machine may let any call wait for longer than this store's patience.
+  // On a busy machine any call may take longer than this store's patience.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   auto saved = save_step(store, step);
   while ((!saved || !saved->notes.empty()) && std::chrono::steady_clock::now() < until) {
@@ -53,7 +53,7 @@ void await_free(Store& store, const TwoMounts& mounts, BlockingDisk& disk, std::
 
 }  // namespace
 
-TEST_CASE("a mount that hangs in a write loses its part to the other, and is used again later") {
+TEST_CASE("a hanging mount's part goes to the other mount, and the mount is used again later") {
   BlockingDisk disk;
   const TwoMounts mounts("/dev/shm");
   Store store = impatient(mounts, disk);
@@ -63,7 +63,7 @@ TEST_CASE("a mount that hangs in a write loses its part to the other, and is use
   const auto attempt = store.begin(2, 1, {1, {}}, {"n0"});
   REQUIRE(attempt);
   {
-    const SampleState state(2, 10'000);  // gone before the call comes back
+    const SampleState state(2, 10'000);  // destroyed before the call returns
     const auto notes = store.write_part(*attempt, "n0", state.contents);
     REQUIRE(notes);
     REQUIRE(!notes->empty());
@@ -72,7 +72,7 @@ TEST_CASE("a mount that hangs in a write loses its part to the other, and is use
   }
   const auto committed = store.commit(*attempt, 1);
   REQUIRE(committed);
-  CHECK(committed->notes.size() == 1);  // no copy of the manifest there
+  CHECK(committed->notes.size() == 1);  // the missing copy of the manifest
   for (const DataFile& file : committed->manifest.files) CHECK(file.mount == 0);
   CHECK(disk.hanging() > 0);
   const auto found = newest_committed(mounts.directories);
@@ -82,7 +82,7 @@ TEST_CASE("a mount that hangs in a write loses its part to the other, and is use
   await_free(store, mounts, disk, 3);
 }
 
-TEST_CASE("a mount that hangs at once is done without; the home is not, and says so") {
+TEST_CASE("a save does without a mount that hangs at once, but fails if that is the home") {
   BlockingDisk disk;
   const TwoMounts mounts("/dev/shm");
   Store store = impatient(mounts, disk);
@@ -100,7 +100,7 @@ TEST_CASE("a mount that hangs at once is done without; the home is not, and says
   await_free(store, mounts, disk, 4);
 }
 
-TEST_CASE("mounts that hang when a store is opened take one patience together, and the first one") {
+TEST_CASE("mounts that hang at open take one patience together, the first patience") {
   const TwoMounts mounts("/dev/shm");
   std::vector<std::string> places = {mounts.directories[0]};
   std::vector<std::unique_ptr<FuseView>> views;
@@ -122,7 +122,7 @@ TEST_CASE("mounts that hang when a store is opened take one patience together, a
   const auto began = std::chrono::steady_clock::now();
   auto store = Store::open(std::move(options));
   REQUIRE(store);
-  const auto saved = save_step(*store, 1);  // what hung is not waited for again
+  const auto saved = save_step(*store, 1);  // hanging mounts are not waited for again
   CHECK(std::chrono::steady_clock::now() - began < kPatience / 2);
   REQUIRE(saved);
   CHECK(wrong_in(*newest_committed(std::span(places).first(1))) == "");

@@ -1,5 +1,5 @@
-// Mounts that hang while parity is written, a copy in memory is saved, old ones are removed, or a
-// damaged one is repaired.
+// Mounts that hang while parity is written, a copy in memory is saved, old checkpoints are removed,
+// or a damaged one is repaired.
 
 #include <algorithm>
 #include <cerrno>
@@ -58,7 +58,7 @@ void let_all_go(BlockingDisk& disk) {
   }
 }
 
-// Whether what is newest is that sample, though some of it may have to be put together again.
+// Whether the newest checkpoint is that sample, even if some of it must be rebuilt.
 std::string wrong_in_sample(const Mounts& mounts, const SampleState& state) {
   const auto found = newest_committed(mounts.directories);
   if (!found) return found.error().what;
@@ -78,7 +78,7 @@ bool names(const std::vector<std::string>& notes, const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("a mount that hangs while parity is written gets none; the others do, and nobody waits") {
+TEST_CASE("parity goes to the other mounts if one hangs, and the save does not wait") {
   for (const std::uint32_t parity : {1U, 2U}) {
     CAPTURE(parity);
     BlockingDisk disk;
@@ -89,10 +89,10 @@ TEST_CASE("a mount that hangs while parity is written gets none; the others do, 
       Store store = mounts.store(disk, parity);
       const auto attempt = store.begin(1, 1, {1, {}}, {"n0"});
       REQUIRE(attempt);
-      disk.data_alone = parity == 1;  // else the call that makes the file hangs
+      disk.data_alone = parity == 1;  // else the call that creates the file hangs
       disk.hang(mounts.directories[2], ".rrparity");
       {
-        const SampleState gone_before(1, kRows);  // the call that hangs comes back behind its end
+        const SampleState gone_before(1, kRows);  // the hanging call returns after its end
         auto written = store.write_part(*attempt, "n0", gone_before.contents);
         REQUIRE(written);
         notes = *written;
@@ -113,7 +113,7 @@ TEST_CASE("a mount that hangs while parity is written gets none; the others do, 
   }
 }
 
-TEST_CASE("a copy in memory is saved past a mount that hangs, with parity, too") {
+TEST_CASE("a copy in memory is saved despite a hanging mount, also with parity") {
   for (const char* suffix : {".safetensors", ".rrparity", ""}) {
     CAPTURE(suffix);
     BlockingDisk disk;
@@ -137,7 +137,7 @@ TEST_CASE("a copy in memory is saved past a mount that hangs, with parity, too")
   }
 }
 
-TEST_CASE("while a mount hangs nothing more is removed, which is said, and nothing is lost") {
+TEST_CASE("while a mount hangs, removal stops with a note, and nothing is lost") {
   BlockingDisk disk;
   const Mounts mounts(2);
   Store store = mounts.store(disk, 0);
@@ -162,7 +162,7 @@ TEST_CASE("while a mount hangs nothing more is removed, which is said, and nothi
   CHECK(wrong_in(*newest_committed(mounts.directories)) == "");
 }
 
-TEST_CASE("a repair does not wait for a mount that hangs; what may lie there is lost, by name") {
+TEST_CASE("a repair does not wait for a hanging mount and reports what may be there as lost") {
   BlockingDisk disk;
   const Mounts mounts(4);
   const SampleState state(1, kRows);
@@ -188,7 +188,7 @@ TEST_CASE("a repair does not wait for a mount that hangs; what may lie there is 
   CHECK(CheckpointReader::open(found->manifest, found->folders).verify().empty());
 }
 
-TEST_CASE("what may lie on a mount that hangs when it is looked at is not written elsewhere") {
+TEST_CASE("files that may be on a mount that hangs during a check are not written elsewhere") {
   const Mounts mounts(4);
   const SampleState state(1, kRows);
   const std::string behind = mounts.scratch / "behind";

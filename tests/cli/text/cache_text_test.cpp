@@ -42,9 +42,9 @@ TEST_CASE("a blob's line says what it is of, how much of it is here, and what is
   entry.here = entry.length;
   entry.in_use = true;
   CHECK(contains(cache_text(std::vector{entry}, 4600), "torch.sqsh  all of it  in use\n"));
-  entry.damage = "1 of 48 blocks were wrong, and are forgotten";
+  entry.damage = "1 of 48 blocks were damaged and have been dropped";
   CHECK(contains(cache_text(std::vector{entry}, 4600),
-                 "all of it  damaged: 1 of 48 blocks were wrong, and are forgotten\n"));
+                 "all of it  damaged: 1 of 48 blocks were damaged and have been dropped\n"));
 }
 
 TEST_CASE("what is no blob has no length of a whole") {

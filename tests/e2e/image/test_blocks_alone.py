@@ -78,7 +78,7 @@ def test_an_image_is_served_even_if_the_cache_cannot_be_written(
         status = server.status()
         assert status["stored_blocks"] == 0 and status["errors"] == 0
         assert status["passed"] >= 6 and status["trouble"] == ""
-        said = [event for event in server.client.events if "no block is kept" in event]
+        said = [event for event in server.client.events if "no blocks are kept" in event]
         assert len(said) == 1 and str(closed_cache) in said[0]
         assert server.quit() == 0
 
@@ -96,7 +96,7 @@ def test_a_late_client_gets_the_state_of_the_cache_and_of_the_source(tmp_path, o
         late = Client(server.socket)
         late.status()
         late.close()
-        assert len([event for event in late.events if "no block is kept" in event]) == 1
+        assert len([event for event in late.events if "no blocks are kept" in event]) == 1
         assert [event for event in late.events if "503" in event]
 
 

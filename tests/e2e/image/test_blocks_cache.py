@@ -57,7 +57,7 @@ def test_a_damaged_block_is_found_and_the_next_start_fetches_it_again(tmp_path, 
     assert blobs(cache("ls")[1])[0]["damage"] == ""
     code, listed = cache("verify")
     assert code == 1
-    assert blobs(listed)[0]["damage"] == "1 of 6 blocks were wrong, and are forgotten"
+    assert blobs(listed)[0]["damage"] == "1 of 6 blocks were damaged and have been dropped"
     code, listed = cache("verify")
     assert code == 0 and blobs(listed)[0]["here"] == len(odd.data) - BLOCK
 

@@ -150,8 +150,8 @@ def test_the_image_is_read_ahead_at_the_next_start(run, packages_image):
 
 
 @pytest.mark.parametrize("make, said", [
-    (lambda path: path.write_bytes(b"x" * 8192), "it is no squashfs image"),
-    (lambda path: path.write_bytes(b"hsqs"), "it is no squashfs image"),
+    (lambda path: path.write_bytes(b"x" * 8192), "it is not a squashfs image"),
+    (lambda path: path.write_bytes(b"hsqs"), "it is not a squashfs image"),
     (None, "No such file or directory; check the path"),
 ])
 def test_a_file_that_is_not_an_image_is_reported_and_not_retried(run, make, said):

@@ -271,7 +271,7 @@ def test_the_cache_is_listed_checked_and_made_smaller(pip_site):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["--deps=setup.cfg"], "its name tells no format"),
+    (["--deps=setup.cfg"], "unknown kind of file"),
     (["--deps=none.txt"], "there is no such file"),
     (["--deps=requirements.txt", "--setup-cmd=make"], "--deps installs already"),
     (["--setup-cmd='make"], "a quote is not closed"),

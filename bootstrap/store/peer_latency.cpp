@@ -1,4 +1,4 @@
-#include "bootstrap/store/peer_manners.h"
+#include "bootstrap/store/peer_latency.h"
 
 #include <algorithm>
 
@@ -8,29 +8,29 @@ namespace robustrun::bootstrap {
 
 using base::Nanos;
 
-void PeerManners::note_block(base::NodeId node, Nanos took) {
+void PeerLatency::note_block(base::NodeId node, Nanos took) {
   usual_ = usual_ == Nanos{} ? took : usual_ + (took - usual_) / 8;
   failures_.erase(node);
 }
 
-void PeerManners::note_late(base::NodeId node, Nanos now) {
+void PeerLatency::note_late(base::NodeId node, Nanos now) {
   Failures& known = failures_[node];
   if (++known.late % kLatesAreFailure == 0) note_failure(node, now);
 }
 
-void PeerManners::note_failure(base::NodeId node, Nanos now) {
+void PeerLatency::note_failure(base::NodeId node, Nanos now) {
   Failures& known = failures_[node];
-  if (now < known.until) return;  // of the same trouble
+  if (now < known.until) return;  // part of the same failure
   known.out_for = std::clamp<Nanos>(known.out_for * 2, kPeerOutFirst, kPeerOutMax);
   known.until = now + known.out_for;
 }
 
-bool PeerManners::is_out(base::NodeId node, Nanos now) const {
+bool PeerLatency::is_out(base::NodeId node, Nanos now) const {
   const auto found = failures_.find(node);
   return found != failures_.end() && now < found->second.until;
 }
 
-Nanos PeerManners::patience() const {
+Nanos PeerLatency::patience() const {
   if (usual_ == Nanos{}) return kPatienceFirst;
   return std::clamp<Nanos>(usual_ * kPatienceTimes, kPatienceMin, kPatienceMax);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What a node has learnt of its peers: how long a block usually takes, and who failed lately and is
-// not asked for a while. Pure; bounded by the nodes of the run.
+// Tracks how long peers take for a block and backs off from failing ones. Pure; its size is bounded
+// by the number of nodes.
 
 #include <map>
 
@@ -9,15 +9,15 @@
 
 namespace robustrun::bootstrap {
 
-class PeerManners {
+class PeerLatency {
  public:
-  // A block came, so long after it was asked for.
+  // `node` delivered a block, `took` after the request.
   void note_block(base::NodeId node, base::Nanos took);
-  // It was silent for longer than others take: so often in a row that counts as a failure.
+  // `node` was slower than usual. Every kLatesAreFailure times in a row count as a failure.
   void note_late(base::NodeId node, base::Nanos now);
   void note_failure(base::NodeId node, base::Nanos now);
   [[nodiscard]] bool is_out(base::NodeId node, base::Nanos now) const;
-  // How long nothing need be heard before another one is asked as well.
+  // How long a peer may be silent before another one is asked as well.
   [[nodiscard]] base::Nanos patience() const;
 
  private:
@@ -26,7 +26,7 @@ class PeerManners {
     base::Nanos until{};
     int late = 0;
   };
-  base::Nanos usual_{};  // 0: nothing is known
+  base::Nanos usual_{};  // 0: unknown
   std::map<base::NodeId, Failures> failures_;
 };
 

@@ -1,4 +1,4 @@
-#include "bootstrap/store/block_quest.h"
+#include "bootstrap/store/fetch_plan.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace robustrun::bootstrap {
 using base::Nanos;
 using base::NodeId;
 
-BlockQuest::Step BlockQuest::next(Nanos now) {
+FetchPlan::Step FetchPlan::next(Nanos now) {
   Step step;
   std::erase_if(asked_, [&](const Asked& asked) {
     const bool is_dropped =
@@ -43,19 +43,19 @@ BlockQuest::Step BlockQuest::next(Nanos now) {
   return step;
 }
 
-void BlockQuest::on_life(NodeId node, Nanos now) {
+void FetchPlan::on_life(NodeId node, Nanos now) {
   for (Asked& asked : asked_) {
     if (asked.node == node) asked.heard_at = now;
   }
 }
 
-void BlockQuest::on_sign(NodeId node, Nanos now) {
+void FetchPlan::on_sign(NodeId node, Nanos now) {
   on_life(node, now);
-  // Signs come every kSignEvery: one that comes late is none that is missing.
+  // Signs come every kSignEvery; tolerate a late one.
   patience_ = std::max(patience_, Nanos(kSignPatience));
 }
 
-void BlockQuest::on_end(NodeId node) {
+void FetchPlan::on_end(NodeId node) {
   std::erase_if(asked_, [&](const Asked& asked) { return asked.node == node; });
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+// How many copies of a rank's state its memory has room for. Each copy has a slot (memory_area.h);
+// every slot costs as much memory as the rank's state.
+
+#include <cstddef>
+
+namespace robustrun::checkpoint {
+
+// Without a board: the newest complete copy, and the next one while it is filled.
+inline constexpr std::size_t kCopiesWithoutBoard = 2;
+// With a board (hold_board.h) the agent may also hold two complete copies.
+inline constexpr std::size_t kCopiesWithBoard = 4;
+inline constexpr std::size_t kCopiesMax = kCopiesWithBoard;
+
+}  // namespace robustrun::checkpoint
